@@ -12,8 +12,12 @@
 
 Besides, the CPU time of a Turn of eight Nodes by itself, without I/O; it is to stay under 15 us.
 
-The load generator and the webhook run on the same cores. Rounds of all three alternate; the medians are compared.
-With --cluster others are measured: see cluster_bench.py.
+The load generator and the webhook run on the same cores. Rounds of all alternate; the medians are compared.
+
+Then what an event end to end costs the daemon: CPU and voluntary context switches by group of threads, and bytes written,
+in the same rounds; system calls and allocations in a pass of their own each, since perf slows the daemon (process_cost.py).
+
+--only KIND leaves out the others. With --cluster others are measured: see cluster_bench.py.
 """
 
 import argparse
@@ -33,8 +37,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 from daemon_process import Daemon  # noqa: E402
 
 import cluster_bench  # noqa: E402
+import process_cost  # noqa: E402
 import timers  # noqa: E402
-from load import BUNDLE, Tool, free_port, show_round  # noqa: E402
+from load import BUNDLE, Tool, chosen_kinds, free_port, show_round  # noqa: E402
 
 CHUNKS = 100_000
 PAGE = 25
@@ -82,6 +87,8 @@ class Bench(Tool):
         self.daemon.start()
         report = self.daemon.ctl("import", str(bundle))
         self.take_report(report, self.daemon.ctl("apikey", "create", "--name", "bench")["key"])
+
+    def import_chunks(self):
         chunks = [{"text": f"chunk {number}", "data": {"page": number}} for number in range(CHUNKS)]
         library = self.daemon.folder / "library.json"
         library.write_text(json.dumps({"conversed": 1, "project": {"name": "Library", "locales": ["en"]},
@@ -108,11 +115,23 @@ class Bench(Tool):
         self.daemon.wait_idle()
         return result
 
-    def end_to_end(self):
+    def deliver(self, events, prefix=()):
         result = self.run_tool("end-to-end", *self.inject_arguments("eight", self.api()),
-                               "--receive-port", self.hook_port, "--events", self.options.events)
+                               "--receive-port", self.hook_port, "--events", events, prefix=prefix)
         self.daemon.wait_idle()
         return result
+
+    def end_to_end(self):
+        pid = self.daemon.process.pid
+        before = process_cost.snapshot(pid)
+        result = self.deliver(self.options.events)
+        return {**result, "cost": process_cost.an_event(before, process_cost.snapshot(pid), result["delivered"])}
+
+    def counted_by_perf(self):
+        """System calls and allocations an event, each with fewer events: perf slows the daemon."""
+        return process_cost.counted_by_perf(
+            {"system_calls": process_cost.system_calls, "allocations": process_cost.allocations},
+            self.daemon.process.pid, lambda prefix: self.deliver(self.options.events // 6, prefix))
 
     def fifty_sessions(self):
         """Few connections and events: latency, not throughput, is asked for."""
@@ -164,9 +183,61 @@ class Bench(Tool):
         peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
         return int(peak.split()[1]) / 1024
 
+    def kinds(self):
+        """What is measured in rounds, by name."""
+        return {"bare": self.bare, "accepted": self.accepted, "end to end": self.end_to_end,
+                "alone": self.fifty_sessions, "beside": self.beside_slow_upstream,
+                "first page": lambda: self.page_behind(0), "last page": lambda: self.page_behind(CHUNKS - 2 * PAGE)}
 
-def median(results, name):
-    return statistics.median(result[name] for result in results)
+
+def measure(options, folder):
+    """The results of each kind, and what is measured beside the rounds."""
+    bench = Bench(options, folder)
+    kinds = chosen_kinds(bench.kinds(), options)
+    results = {kind: [] for kind in kinds}
+    beside = {}
+    try:
+        bench.set_up()
+        if kinds.keys() & {"first page", "last page"}:
+            bench.import_chunks()
+        for number in range(options.rounds):
+            for kind, measure_kind in kinds.items():
+                results[kind].append(measure_kind())
+                show_round(options, number, kind, results[kind][-1])
+        beside["memory_mib"] = bench.memory_mib()
+        beside["turn_us"] = statistics.median(bench.turn_us() for _ in range(options.rounds))
+        if "end to end" in kinds:
+            costs = process_cost.medians([result["cost"] for result in results["end to end"]])
+            beside["cost"] = {**costs, **bench.counted_by_perf()}
+    finally:
+        bench.daemon.kill()
+    return results, beside
+
+
+def show(options, summary, beside):
+    print(f"\n{'median of ' + str(options.rounds):<14}{'per second':>12}{'of bare':>10}{'p50 ms':>9}{'p99 ms':>9}")
+    for kind, row in summary.items():
+        of_bare = f"{row['rate'] / summary['bare']['rate']:.2f}" if "bare" in summary else "-"
+        print(f"{kind:<14}{row['rate']:>12,.0f}{of_bare:>10}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
+    if {"alone", "beside"} <= summary.keys():
+        ratio = summary["beside"]["p99_ms"] / summary["alone"]["p99_ms"]
+        print(f"p99 of 50 sessions beside 500 that wait for a slow upstream: {ratio:.2f} times undisturbed")
+    if {"first page", "last page"} <= summary.keys():
+        pages = summary["last page"]["p50_ms"] / summary["first page"]["p50_ms"]
+        print(f"p50 of the last page of {CHUNKS:,} chunks: {pages:.2f} times the first one")
+    print(f"CPU of a Turn of eight Nodes: {beside['turn_us']:.1f} us")
+    print(f"peak memory of the daemon: {beside['memory_mib']:.0f} MiB")
+    if "timers" in beside:
+        show_timers(beside["timers"])
+    if "cost" in beside:
+        print("\nAn event end to end costs the daemon:")
+        process_cost.show(beside["cost"])
+
+
+def show_timers(of_timers):
+    print(f"of {of_timers['pending']:,} pending timers {of_timers['due_per_second']:,} fell due a second: p50 "
+          f"{of_timers['p50_ms']} ms late, p99 {of_timers['p99_ms']} ms, at most {of_timers['max_ms']} ms; "
+          f"{of_timers['memory_mib']:.0f} MiB with them, {of_timers['memory_without_mib']:.0f} MiB without")
 
 
 def main():
@@ -177,48 +248,23 @@ def main():
     parser.add_argument("--events", type=int, default=60_000, help="of each end-to-end load")
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--sessions", type=int, default=1000)
+    parser.add_argument("--only", action="append", metavar="KIND", help="measure this kind alone; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the medians as JSON")
     parser.add_argument("--cluster", action="store_true", help="daemons on Kafka and PostgreSQL")
     options = parser.parse_args()
     if options.cluster:
         return cluster_bench.main(options)
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
-        bench = Bench(options, folder)
-        bench.set_up()
-        kinds = {"bare": bench.bare, "accepted": bench.accepted, "end to end": bench.end_to_end,
-                 "alone": bench.fifty_sessions, "beside": bench.beside_slow_upstream,
-                 "first page": lambda: bench.page_behind(0),
-                 "last page": lambda: bench.page_behind(CHUNKS - 2 * PAGE)}
-        results = {kind: [] for kind in kinds}
-        try:
-            for number in range(options.rounds):
-                for kind, measure in kinds.items():
-                    results[kind].append(measure())
-                    show_round(options, number, kind, results[kind][-1])
-            memory = bench.memory_mib()
-            turn = statistics.median(bench.turn_us() for _ in range(options.rounds))
-        finally:
-            bench.daemon.kill()
-    with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
-        of_timers = timers.measure(options.bin, folder)
-    bare = median(results["bare"], "rate")
-    summary = {kind: {name: median(of_kind, name) for name in ("rate", "p50_ms", "p99_ms")}
+        results, beside = measure(options, folder)
+    if not options.only or "timers" in options.only:
+        with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
+            beside["timers"] = timers.measure(options.bin, folder)
+    summary = {kind: {name: statistics.median(result[name] for result in of_kind) for name in ("rate", "p50_ms", "p99_ms")}
                for kind, of_kind in results.items()}
     if options.json:
-        print(json.dumps({**summary, "memory_mib": memory, "turn_us": turn, "timers": of_timers}))
-        return 0
-    print(f"\n{'median of ' + str(options.rounds):<14}{'per second':>12}{'of bare':>10}{'p50 ms':>9}{'p99 ms':>9}")
-    for kind, row in summary.items():
-        print(f"{kind:<14}{row['rate']:>12,.0f}{row['rate'] / bare:>10.2f}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
-    ratio = summary["beside"]["p99_ms"] / summary["alone"]["p99_ms"]
-    print(f"p99 of 50 sessions beside 500 that wait for a slow upstream: {ratio:.2f} times undisturbed")
-    pages = summary["last page"]["p50_ms"] / summary["first page"]["p50_ms"]
-    print(f"p50 of the last page of {CHUNKS:,} chunks: {pages:.2f} times the first one")
-    print(f"CPU of a Turn of eight Nodes: {turn:.1f} us")
-    print(f"peak memory of the daemon: {memory:.0f} MiB")
-    print(f"of {of_timers['pending']:,} pending timers {of_timers['due_per_second']:,} fell due a second: p50 "
-          f"{of_timers['p50_ms']} ms late, p99 {of_timers['p99_ms']} ms, at most {of_timers['max_ms']} ms; "
-          f"{of_timers['memory_mib']:.0f} MiB with them, {of_timers['memory_without_mib']:.0f} MiB without")
+        print(json.dumps({**summary, **beside}))
+    else:
+        show(options, summary, beside)
     return 0
 
 

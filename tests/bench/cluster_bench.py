@@ -6,27 +6,42 @@
   end to end  inject, durable, a Flow of eight Nodes, committed, POST received by a webhook
 
 The last two by one daemon and by two. All share the cores of this machine with the servers and the load.
+
+Then what an event end to end costs: CPU of the daemons, PostgreSQL and the broker in the same rounds; transactions,
+statements, and the daemon's requests to the broker by one daemon, and what an idle daemon asks for in a second.
 """
 
+import collections
 import json
 import statistics
+import subprocess
 import tempfile
+import threading
 
 import cluster
-from load import BUNDLE, Tool, show_round
+import postgres
+import process_cost
+from load import BUNDLE, Tool, chosen_kinds, show_round
 
+STATEMENTS = "pg_stat_statements"
+# A backend that falls idle adds its transactions to the database's after at most 10 s.
+FLUSH_SECONDS = 11
 RESERVE = 64  # bytes of a record that are neither key nor value: lengths, deltas, its part of the batch's head
 
 
 class ClusterBench(Tool):
     def __init__(self, options, folder):
         super().__init__(options)
-        self.cluster = cluster.Cluster(options.bin, folder, [cluster.ALL_ROLES] * 2, "log: {level: warn}\n",
-                                       self.environment)
+        self.has_statements = postgres.has_library(STATEMENTS)
+        self.cluster = cluster.Cluster(
+            options.bin, folder, [cluster.ALL_ROLES] * 2, "log: {level: warn}\n", self.environment,
+            postgres_settings=[f"shared_preload_libraries={STATEMENTS}"] if self.has_statements else [])
 
     def set_up(self):
         report = self.cluster.set_up(BUNDLE.replace("UPSTREAM", "http://127.0.0.1:9"))
         self.take_report(report, self.cluster.key)
+        if self.has_statements:
+            self.cluster.server.run_sql(f"CREATE EXTENSION {STATEMENTS}")
         self.topics = 0
 
     def ports(self, daemons):
@@ -64,19 +79,70 @@ class ClusterBench(Tool):
         self.cluster.wait_idle()
         return result
 
-    def end_to_end(self, daemons):
-        self.use(daemons)
+    def deliver(self, daemons, events, prefix=()):
         result = self.run_tool("end-to-end", *self.inject_arguments("eight", self.ports(daemons)),
-                               "--receive-port", self.hook_port, "--events", self.options.events)
+                               "--receive-port", self.hook_port, "--events", events, prefix=prefix)
         self.cluster.wait_idle()
         return result
 
+    def cpu_us(self):
+        return {"daemons": sum(process_cost.tree_cpu_us(daemon.process.pid)
+                               for daemon in self.cluster.daemons if daemon.is_running()),
+                "PostgreSQL": process_cost.tree_cpu_us(self.cluster.server.process.pid),
+                "broker": process_cost.tree_cpu_us(self.cluster.broker.process.pid)}
+
+    def end_to_end(self, daemons):
+        self.use(daemons)
+        pid = self.cluster.daemons[0].process.pid
+        cpu_us, threads = self.cpu_us(), process_cost.snapshot(pid)
+        result = self.deliver(daemons, self.options.events)
+        events = result["delivered"]
+        cost = process_cost.an_event(threads, process_cost.snapshot(pid), events) if daemons == 1 else {}
+        return {**result, "cost": {
+            **cost, "cpu_us": {name: (us - cpu_us[name]) / events for name, us in self.cpu_us().items()}}}
+
+    def asked_of_postgres(self):
+        """Transactions and statements so far."""
+        # No statement tells when all backends have added theirs.
+        threading.Event().wait(FLUSH_SECONDS)
+        sql = self.cluster.server.run_sql
+        asked = collections.Counter(transactions=int(sql(
+            "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")))
+        if self.has_statements:
+            rows = json.loads(sql(f"SELECT json_agg(json_build_array(query, calls)) FROM {STATEMENTS}"))
+            for query, calls in rows:
+                asked[" ".join(query.split())[:90]] += calls
+                asked["statements"] += calls
+        return asked
+
+    def counts(self):
+        """What an event asks of PostgreSQL and the broker by one daemon, and an idle daemon in a second."""
+        self.use(1)
+        pids = [self.cluster.daemons[0].process.pid]
+        asked = [self.asked_of_postgres()]
+        events = self.deliver(1, self.options.events)["delivered"]
+        asked += [self.asked_of_postgres(), self.asked_of_postgres()]
+        idle = asked[2] - asked[1]
+
+        def rest(prefix):
+            subprocess.run([*prefix, "sleep", str(FLUSH_SECONDS)])
+            return {"delivered": FLUSH_SECONDS}
+
+        load = {"broker_requests": process_cost.broker_requests}
+        return {
+            "postgres": {name: count / events for name, count in (asked[1] - asked[0] - idle).most_common()},
+            **process_cost.counted_by_perf(load, pids, lambda prefix: self.deliver(1, self.options.events // 3, prefix)),
+            "idle": {"postgres": {name: idle[name] / FLUSH_SECONDS for name in ("transactions", "statements")},
+                     **process_cost.counted_by_perf(load, pids, rest)}}
+
 
 def measure(options):
+    """The results of each kind, the size of a record, and what `counts` finds."""
     kinds = {"accepted, 1": lambda each: each.accepted(1), "accepted, 2": lambda each: each.accepted(2),
              "producer": lambda each: each.producer(0),
              "in step": lambda each: each.producer(options.connections),
              "end to end, 1": lambda each: each.end_to_end(1), "end to end, 2": lambda each: each.end_to_end(2)}
+    kinds = chosen_kinds(kinds, options, beside=())
     results = {kind: [] for kind in kinds}
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         measured = ClusterBench(options, folder)
@@ -87,29 +153,59 @@ def measure(options):
                     results[kind].append(run(measured))
                     show_round(options, number, kind, results[kind][-1])
             size = measured.record_bytes()
+            counts = measured.counts() if "end to end, 1" in kinds else {}
         finally:
             measured.cluster.close()
-    return results, size
+    return results, size, counts
 
 
 def main(options):
-    results, size = measure(options)
+    results, size, counts = measure(options)
     rows = {kind: {name: statistics.median(each[name] for each in of_kind) for name in ("rate", "p50_ms", "p99_ms")}
             for kind, of_kind in results.items()}
-    rate = {kind: row["rate"] for kind, row in rows.items()}
-    ratios = {"accepted_of_producer": rate["accepted, 1"] / rate["producer"],
-              "accepted_of_producer_in_step": rate["accepted, 1"] / rate["in step"],
-              "accepted_growth": rate["accepted, 2"] / rate["accepted, 1"],
-              "end_to_end_growth": rate["end to end, 2"] / rate["end to end, 1"]}
+    costs = {kind: process_cost.medians([each["cost"] for each in of_kind])
+             for kind, of_kind in results.items() if "cost" in of_kind[0]}
+    ratios = {name: rows[kind]["rate"] / rows[other]["rate"]
+              for name, kind, other in (("accepted_of_producer", "accepted, 1", "producer"),
+                                        ("accepted_of_producer_in_step", "accepted, 1", "in step"),
+                                        ("accepted_growth", "accepted, 2", "accepted, 1"),
+                                        ("end_to_end_growth", "end to end, 2", "end to end, 1"))
+              if {kind, other} <= rows.keys()}
     if options.json:
-        print(json.dumps({**rows, **ratios, "record_bytes": size}))
+        print(json.dumps({**rows, **ratios, "record_bytes": size, "cost": costs, "counts": counts}))
         return 0
     print(f"\n{'median of ' + str(options.rounds):<16}{'per second':>12}{'of producer':>13}{'p50 ms':>9}{'p99 ms':>9}")
     for kind, row in rows.items():
-        print(f"{kind:<16}{row['rate']:>12,.0f}{row['rate'] / rate['producer']:>13.3f}{row['p50_ms']:>9.2f}"
-              f"{row['p99_ms']:>9.2f}")
-    print(f"records of {size} bytes; accepted by one daemon: {ratios['accepted_of_producer_in_step']:.2f} times what "
-          f"librdkafka does with {options.connections} in flight")
-    print(f"a second daemon on this machine: {ratios['accepted_growth']:.2f} times accepted, "
-          f"{ratios['end_to_end_growth']:.2f} times end to end")
+        of_producer = f"{row['rate'] / rows['producer']['rate']:.3f}" if "producer" in rows else "-"
+        print(f"{kind:<16}{row['rate']:>12,.0f}{of_producer:>13}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
+    print(f"records of {size} bytes")
+    for name, meaning in (
+            ("accepted_of_producer_in_step", f"accepted by one daemon, of librdkafka with {options.connections} in flight"),
+            ("accepted_growth", "accepted by two daemons on this machine, of one"),
+            ("end_to_end_growth", "end to end by two daemons on this machine, of one")):
+        if name in ratios:
+            print(f"{meaning}: {ratios[name]:.2f}")
+    show_costs(costs, counts)
     return 0
+
+
+def show_costs(costs, counts):
+    for kind, cost in costs.items():
+        shares = ", ".join(f"{us:.0f} {name}" for name, us in cost["cpu_us"].items())
+        print(f"\nCPU us an event, {kind}: {sum(cost['cpu_us'].values()):.0f} ({shares})")
+        if "groups" in cost:
+            print("of the one daemon:")
+            process_cost.show(cost)
+    if not counts:
+        return
+    asked = counts["postgres"]
+    statements = f"{asked['statements']:.2f} statements" if "statements" in asked else f"(needs {STATEMENTS}) statements"
+    print(f"\nAn event asks PostgreSQL for {asked.get('transactions', 0):.2f} transactions and {statements}:")
+    for query, count in asked.items():
+        if count >= 0.02 and query not in ("transactions", "statements"):
+            print(f"  {count:6.2f}  {query}")
+    print("and the broker for:")
+    process_cost.show_counts("broker requests", counts["broker_requests"])
+    print("An idle daemon asks in a second:")
+    for name, each in counts["idle"].items():
+        process_cost.show_counts(name.replace("_", " "), each)

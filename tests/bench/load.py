@@ -59,8 +59,9 @@ class Tool:
         self.tokens = {each["name"]: each["urlToken"] for each in report["endpoints"]}
         self.key = key
 
-    def run_tool(self, *arguments):
-        done = subprocess.run([self.tool, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+    def run_tool(self, *arguments, prefix=()):
+        """The tool's result. `prefix`: a command that runs the tool."""
+        done = subprocess.run([*prefix, self.tool, *map(str, arguments)], capture_output=True, text=True, timeout=300)
         if not done.stdout:
             raise SystemExit(f"{arguments[0]}: {done.stderr}")
         if done.stderr:
@@ -70,6 +71,15 @@ class Tool:
     def inject_arguments(self, endpoint, ports):
         return [*ports, "--key", self.key, "--url-token", self.tokens[endpoint],
                 "--connections", self.options.connections, "--sessions", self.options.sessions]
+
+
+def chosen_kinds(kinds, options, beside=("timers",)):
+    """Those of --only, all without it. `beside` names kinds that are not measured in rounds."""
+    wanted = options.only or list(kinds)
+    unknown = set(wanted) - set(kinds) - set(beside)
+    if unknown:
+        raise SystemExit(f"--only: {', '.join(unknown)} is not measured; choose of: {', '.join([*kinds, *beside])}")
+    return {kind: run for kind, run in kinds.items() if kind in wanted}
 
 
 def show_round(options, number, kind, result):

@@ -45,12 +45,12 @@ class Cluster:
     """A broker, a PostgreSQL server and daemons that share them. `roles`: of each daemon, in order; its length is their
     number. Unavailable where this machine lacks what the servers need. One thread, but for the daemons' requests."""
 
-    def __init__(self, binaries, folder, roles, settings="", environment=None, partitions=12):
+    def __init__(self, binaries, folder, roles, settings="", environment=None, partitions=12, postgres_settings=()):
         self.folder = pathlib.Path(folder)
         self.broker = kafka.Broker()
         self.daemons = []
         try:
-            self.server = postgres.Server()
+            self.server = postgres.Server(settings=postgres_settings)
         except BaseException:
             self.broker.close()
             raise

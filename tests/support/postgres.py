@@ -67,6 +67,11 @@ def url_of(*servers):
     return f"postgresql://{SUPERUSER}@/postgres?host={hosts}{which}"
 
 
+def has_library(name):
+    """Whether the newest server can preload it."""
+    return (newest_programs().parent / "lib" / f"{name}.so").exists()
+
+
 class Server:
     """One server; may be killed and started again with the same data, address and `settings` (NAME=VALUE). With
     `primary`, a server that runs, it is its hot standby until it is promoted."""

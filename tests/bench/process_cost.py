@@ -1,0 +1,226 @@
+"""What processes cost: CPU and context switches by group of threads, bytes written, system calls, allocations.
+
+The first three come from /proc and cost the process nothing. perf counts the others and slows the process: they take a
+pass of their own, in which `load(prefix)` runs the load with the prefix before its command.
+"""
+
+import collections
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import struct
+import subprocess
+import tempfile
+
+TICK_US = 1_000_000 / os.sysconf("SC_CLK_TCK")
+ALLOCATING = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign")
+# The head of a request to a broker lies where the first part of the message is: its length, its kind, its version.
+SENDMSG = "sendmsg head=+0(+0(+16(%si))):x64"
+KINDS = {0: "produce", 1: "fetch", 8: "offset commit", 12: "heartbeat"}
+
+
+class Unavailable(Exception):
+    """This machine does not let perf count."""
+
+
+def group_of(thread):
+    """Threads of one task share a group: `worker 2` is one of `worker`."""
+    return re.sub(r"[ :/-]?\d+$", "", thread)
+
+
+def stat_fields(text):
+    """Of a /proc/.../stat, from the state on: the name before it may hold anything."""
+    return text.rpartition(")")[2].split()
+
+
+def fields_of(text):
+    """Of a file of lines `NAME: NUMBER`."""
+    return {name: value.split()[0] for name, _, value in (line.partition(":") for line in text.splitlines())
+            if value.strip()}
+
+
+def thread_work(folder):
+    user, system = map(int, stat_fields((folder / "stat").read_text())[11:13])
+    switches = fields_of((folder / "status").read_text())["voluntary_ctxt_switches"]
+    return {"cpu_us": (user + system) * TICK_US, "system_us": system * TICK_US, "switches": int(switches)}
+
+
+def written(pid):
+    """Nothing if only root may know."""
+    try:
+        found = fields_of(pathlib.Path(f"/proc/{pid}/io").read_text())
+    except PermissionError:
+        return {}
+    return {"write_calls": int(found["syscw"]), "written_bytes": int(found["wchar"]),
+            "disk_bytes": int(found["write_bytes"])}
+
+
+def snapshot(pid):
+    """Threads that end before the next snapshot are not part of the cost."""
+    threads = {}
+    for folder in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        try:
+            threads[folder.name] = ((folder / "comm").read_text().strip(), thread_work(folder))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return {"threads": threads, "written": written(pid)}
+
+
+def an_event(before, after, events):
+    """The cost of an event between two snapshots: by group of threads, `all` of them, and what was written."""
+    groups = collections.defaultdict(collections.Counter)
+    for tid, (name, work) in after["threads"].items():
+        earlier = before["threads"].get(tid, (name, {}))[1]
+        for group in (group_of(name), "all"):
+            groups[group].update({what: count - earlier.get(what, 0) for what, count in work.items()})
+    return {"groups": {group: {what: count / events for what, count in work.items()}
+                       for group, work in groups.items()},
+            **{what: (count - before["written"][what]) / events for what, count in after["written"].items()}}
+
+
+def medians(costs):
+    """Of dictionaries of one shape, number by number."""
+    if not isinstance(costs[0], dict):
+        return statistics.median(costs)
+    return {name: medians([cost[name] for cost in costs if name in cost]) for name in costs[0]}
+
+
+def tree_cpu_us(pid):
+    """Of a process, its children, and those of them that have ended. Enough for PostgreSQL and its backends."""
+    total = 0
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            fields = stat_fields((folder / "stat").read_text())
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if folder.name == str(pid):
+            total += sum(map(int, fields[11:15]))
+        elif fields[1] == str(pid):
+            total += sum(map(int, fields[11:13]))
+    return total * TICK_US
+
+
+def run_perf(*arguments):
+    if not shutil.which("perf"):
+        raise Unavailable("perf is not installed (package linux-perf)")
+    done = subprocess.run(["perf", *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode != 0:
+        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        raise Unavailable(f"perf {arguments[0]} failed: {said[-1] if said else 'it does not say why'}; "
+                          "run as root, in a container with CAP_PERFMON and CAP_SYS_ADMIN")
+    return done.stdout
+
+
+def run_under(command, load):
+    """Runs the load under a command of perf, if perf may do that at all."""
+    run_perf(*command[1:], "true")
+    return load(command)
+
+
+class Probes:
+    """Counts calls of libc's functions while it is open, by a group of events of its own. Needs root."""
+
+    def __init__(self, pid, *functions):
+        maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+        libc = re.search(r"/\S*/libc\.so\.6$", maps, re.MULTILINE).group()
+        self.group = f"conversed_bench_{os.getpid()}"
+        added = [argument for function in functions
+                 for argument in ("--add", f"{self.group}:{function.split()[0]}={function}")]
+        run_perf("probe", "-q", "-x", libc, *added)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        run_perf("probe", "-q", "-d", f"{self.group}:*")
+
+
+def system_calls(pid, load):
+    """By name, while the load runs; the load's result."""
+    with tempfile.NamedTemporaryFile() as out:
+        result = run_under(["perf", "trace", "-s", "-m", "1024", "-o", out.name, "-p", str(pid), "--"], load)
+        return parse_system_calls(pathlib.Path(out.name).read_text()), result
+
+
+def parse_system_calls(summary):
+    """The tables of all threads, summed up. A row: name, calls, errors, and times."""
+    calls = collections.Counter()
+    for name, count in re.findall(r"^ +([a-z]\w*) +(\d+) +\d+ +[\d.]+ ", summary, re.MULTILINE):
+        calls[name] += int(count)
+    return dict(calls.most_common())
+
+
+def allocations(pid, load):
+    """By group of threads and of `all`, while the load runs; the load's result."""
+    with tempfile.NamedTemporaryFile() as out, Probes(pid, *ALLOCATING) as probes:
+        result = run_under(["perf", "stat", "-x,", "--per-thread", "-o", out.name, "-e", f"{probes.group}:*",
+                            "-p", str(pid), "--"], load)
+        return parse_allocations(pathlib.Path(out.name).read_text()), result
+
+
+def parse_allocations(rows):
+    """A row: THREAD-ID,COUNT,,EVENT,..."""
+    counts = collections.Counter()
+    for thread, count in re.findall(r"^(.+)-\d+,(\d+),", rows, re.MULTILINE):
+        counts[group_of(thread)] += int(count)
+        counts["all"] += int(count)
+    return {group: count for group, count in counts.most_common() if count}
+
+
+def broker_requests(pids, load):
+    """What librdkafka's threads send to brokers, by kind, while the load runs; the load's result."""
+    with tempfile.NamedTemporaryFile() as out, Probes(pids[0], SENDMSG) as probes:
+        result = run_under(["perf", "record", "-q", "-o", out.name, "-e", f"{probes.group}:sendmsg",
+                            "-p", ",".join(map(str, pids)), "--"], load)
+        return parse_broker_requests(run_perf("script", "-i", out.name, "-F", "comm,trace")), result
+
+
+def parse_broker_requests(rows):
+    """A row: THREAD: (ADDRESS) head=0x..., the message's first eight bytes. The rest of a request that did not go out
+    at once has no head."""
+    kinds = collections.Counter()
+    for head in re.findall(r"^ *rdk:.* head=(0x[0-9a-f]+)", rows, re.MULTILINE):
+        length, kind, version = struct.unpack(">ihh", int(head, 16).to_bytes(8, "little"))
+        if length > 0 and 0 <= kind < 100 and 0 <= version < 32:
+            kinds[KINDS.get(kind, "other")] += 1
+    return dict(kinds.most_common())
+
+
+def counted_by_perf(passes, of, load):
+    """Each pass's counts an event, by name; its reason if perf may not count here."""
+    counted = {}
+    for name, count in passes.items():
+        try:
+            counts, result = count(of, load)
+            counted[name] = {each: number / result["delivered"] for each, number in counts.items()}
+        except Unavailable as reason:
+            counted[name] = str(reason)
+    return counted
+
+
+def show(cost):
+    """Prints the cost of an event. Groups and calls below a hundredth of all are left out."""
+    groups = cost["groups"]
+    print(f"  {'threads':<16}{'CPU us':>9}{'system':>9}{'switches':>10}")
+    for group, work in sorted(groups.items(), key=lambda item: -item[1]["cpu_us"]):
+        if any(count >= groups["all"][what] / 100 for what, count in work.items()):
+            print(f"  {group:<16}{work['cpu_us']:>9.1f}{work['system_us']:>9.1f}{work['switches']:>10.2f}")
+    if "written_bytes" in cost:
+        print(f"  written: {cost['written_bytes']:,.0f} bytes in {cost['write_calls']:.2f} calls, "
+              f"{cost['disk_bytes']:,.0f} bytes to the disk")
+    else:
+        print("  written: not measured, since only root may read the daemon's /proc/PID/io")
+    for name in ("system_calls", "allocations", "broker_requests"):
+        if name in cost:
+            show_counts(name.replace("_", " "), cost[name])
+
+
+def show_counts(title, counts):
+    if isinstance(counts, str):
+        return print(f"  {title}: not measured: {counts}")
+    total = counts.get("all", sum(counts.values()))
+    listed = ", ".join(f"{number:.2f} {name}" for name, number in counts.items()
+                       if name != "all" and number >= total / 100)
+    print(f"  {title}: {total:.1f} ({listed})")
