@@ -170,7 +170,7 @@ class BacklogAtACrash(TwoOrganisations):
         waited = self.timed("echo", "quiet", "hello", "hello")
         self.assertGreater(self.lag(), 1000)
         self.assertLess(waited, 2 * alone + 2)
-        self.daemon.wait_idle()
+        self.daemon.wait_idle(300)
         for session in sessions:
             self.assertEqual(self.texts("count", session), [f"{n} {n}" for n in range(1, 101)])
 
