@@ -9,6 +9,8 @@
   first page  a page by cursor near the beginning of a list of 100,000 chunks, one client
   last page   the same at its end
   timers      a million pending, 5,000 due each second: how late they fire, and what they cost (timers.py)
+  instructions
+              of accept, append, Turn and commit, one event at a time (instructions.py)
 
 Besides, the CPU time of a Turn of eight Nodes by itself, without I/O; it is to stay under 15 us.
 
@@ -37,12 +39,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 from daemon_process import Daemon  # noqa: E402
 
 import cluster_bench  # noqa: E402
+import instructions  # noqa: E402
 import process_cost  # noqa: E402
 import timers  # noqa: E402
 from load import BUNDLE, Tool, chosen_kinds, free_port, show_round  # noqa: E402
 
 CHUNKS = 100_000
 PAGE = 25
+BESIDE = ("timers", "instructions")  # kinds that are measured once, after the rounds
 
 
 class SlowUpstream(http.server.ThreadingHTTPServer):
@@ -115,9 +119,12 @@ class Bench(Tool):
         self.daemon.wait_idle()
         return result
 
+    def send(self, events, prefix=()):
+        return self.run_tool("end-to-end", *self.inject_arguments("eight", self.api()),
+                             "--receive-port", self.hook_port, "--events", events, prefix=prefix)
+
     def deliver(self, events, prefix=()):
-        result = self.run_tool("end-to-end", *self.inject_arguments("eight", self.api()),
-                               "--receive-port", self.hook_port, "--events", events, prefix=prefix)
+        result = self.send(events, prefix)
         self.daemon.wait_idle()
         return result
 
@@ -190,10 +197,20 @@ class Bench(Tool):
                 "first page": lambda: self.page_behind(0), "last page": lambda: self.page_behind(CHUNKS - 2 * PAGE)}
 
 
+def measure_beside(options, kind):
+    with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
+        if kind == "timers":
+            return timers.measure(options.bin, folder)
+        one = argparse.Namespace(**{**vars(options), "connections": 1})
+        return instructions.measure(Bench(one, folder))
+
+
 def measure(options, folder):
     """The results of each kind, and what is measured beside the rounds."""
     bench = Bench(options, folder)
-    kinds = chosen_kinds(bench.kinds(), options)
+    kinds = chosen_kinds(bench.kinds(), options, BESIDE)
+    if not kinds:
+        return {}, {}
     results = {kind: [] for kind in kinds}
     beside = {}
     try:
@@ -215,6 +232,18 @@ def measure(options, folder):
 
 
 def show(options, summary, beside):
+    if summary:
+        show_rounds(options, summary, beside)
+    if "timers" in beside:
+        show_timers(beside["timers"])
+    if "instructions" in beside:
+        instructions.show(beside["instructions"])
+    if "cost" in beside:
+        print("\nAn event end to end costs the daemon:")
+        process_cost.show(beside["cost"])
+
+
+def show_rounds(options, summary, beside):
     print(f"\n{'median of ' + str(options.rounds):<14}{'per second':>12}{'of bare':>10}{'p50 ms':>9}{'p99 ms':>9}")
     for kind, row in summary.items():
         of_bare = f"{row['rate'] / summary['bare']['rate']:.2f}" if "bare" in summary else "-"
@@ -227,11 +256,6 @@ def show(options, summary, beside):
         print(f"p50 of the last page of {CHUNKS:,} chunks: {pages:.2f} times the first one")
     print(f"CPU of a Turn of eight Nodes: {beside['turn_us']:.1f} us")
     print(f"peak memory of the daemon: {beside['memory_mib']:.0f} MiB")
-    if "timers" in beside:
-        show_timers(beside["timers"])
-    if "cost" in beside:
-        print("\nAn event end to end costs the daemon:")
-        process_cost.show(beside["cost"])
 
 
 def show_timers(of_timers):
@@ -256,9 +280,7 @@ def main():
         return cluster_bench.main(options)
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         results, beside = measure(options, folder)
-    if not options.only or "timers" in options.only:
-        with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
-            beside["timers"] = timers.measure(options.bin, folder)
+    beside |= {kind: measure_beside(options, kind) for kind in BESIDE if kind in (options.only or BESIDE)}
     summary = {kind: {name: statistics.median(result[name] for result in of_kind) for name in ("rate", "p50_ms", "p99_ms")}
                for kind, of_kind in results.items()}
     if options.json:

@@ -15,6 +15,7 @@ import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import flame_graph  # noqa: E402
+import instructions  # noqa: E402
 import process_cost  # noqa: E402
 
 BURNED_S = 0.2  # of CPU, which /proc counts in hundredths of a second
@@ -138,6 +139,11 @@ class WhatPerfWrites(unittest.TestCase):
             (("worker", "threads"), run, ("conversed::flows::Value::get", "conversed")): 1,
             (("worker", "threads"), run, ("do_syscall_64", "kernel")): 1,
             (("http", "threads"), ("malloc", "libc.so.6")): 1}))
+
+
+class WhatCallgrindWrites(unittest.TestCase):
+    def test_the_total_is_that_of_all_threads(self):
+        self.assertEqual(instructions.total_of("events: Ir\nfn=(1) run\n1 5\n\ntotals: 1234\n"), 1234)
 
 
 class FlameGraph(unittest.TestCase):

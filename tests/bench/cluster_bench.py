@@ -142,7 +142,7 @@ def measure(options):
              "producer": lambda each: each.producer(0),
              "in step": lambda each: each.producer(options.connections),
              "end to end, 1": lambda each: each.end_to_end(1), "end to end, 2": lambda each: each.end_to_end(2)}
-    kinds = chosen_kinds(kinds, options, beside=())
+    kinds = chosen_kinds(kinds, options)
     results = {kind: [] for kind in kinds}
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         measured = ClusterBench(options, folder)

@@ -73,7 +73,7 @@ class Tool:
                 "--connections", self.options.connections, "--sessions", self.options.sessions]
 
 
-def chosen_kinds(kinds, options, beside=("timers",)):
+def chosen_kinds(kinds, options, beside=()):
     """Those of --only, all without it. `beside` names kinds that are not measured in rounds."""
     wanted = options.only or list(kinds)
     unknown = set(wanted) - set(kinds) - set(beside)
