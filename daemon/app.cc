@@ -5,7 +5,7 @@
 #include "config/keys.h"
 #include "config/warnings.h"
 #include "daemon/app_parts.h"
-#include "daemon/data/storage_settings.h"
+#include "daemon/data/storage.h"
 #include "daemon/ops/joined.h"
 #include "daemon/ops/logging.h"
 
@@ -34,7 +34,7 @@ App::App(config::Settings settings, const model::Clock& clock)
     : settings_(std::move(settings)),
       clock_(clock),
       timer_clock_(clock),
-      supervisor_(ServiceManager(), heartbeats_, [this] { return progress(); }) {}
+      supervisor_(heartbeats_, [this] { return progress(); }) {}
 
 App::~App() {
   stop();

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "daemon/data/storage_settings.h"
+#include "daemon/data/storage.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
 #include "store/cluster/session_notifications.h"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "config/warnings.h"
-#include "daemon/data/storage_settings.h"
+#include "daemon/data/storage.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
 #include "store/accounts/audit.h"
@@ -94,8 +94,7 @@ void LiveParts::take_limits(const config::Settings& settings) {
 }
 
 FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& schedule_clock,
-                       api::JwtVerifier contact_center, queue::SqliteLog* embedded,
-                       FrontPorts ports)
+                       api::JwtVerifier contact_center, queue::SqliteLog* embedded)
     : ground(with),
       live(shared),
       backups(with.settings, with.clock, embedded),
@@ -140,10 +139,10 @@ FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& sche
                             .assets = live.assets,
                             .busy = live.busy,
                             .pending_replies = live.pending_replies,
-                            .touch = std::move(ports.touch),
-                            .deliver = std::move(ports.deliver),
-                            .schedule = std::move(ports.schedule),
-                            .timer = std::move(ports.timer)},
+                            .touch = {},
+                            .deliver = {},
+                            .schedule = {},
+                            .timer = {}},
                .projects = {.options = options,
                             .clock = ground.clock,
                             .store = *ground.store,
@@ -168,7 +167,7 @@ FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& sche
                               [this](const std::string& name) {
                                 return back_up(backups, ground.store->key_rotation(), name);
                               },
-                          .members = std::move(ports.members)}} {}
+                          .members = {}}} {}
 
 bool FrontParts::drain(milliseconds limit) {
   if (!ground.door.has_api()) return true;

@@ -36,20 +36,12 @@ struct LiveParts {
   api::KeyWatch job_watch;
 };
 
-// Calls of operations to the other groups.
-struct FrontPorts {
-  std::function<void(const model::SessionKey&)> touch;
-  std::function<void(const model::SessionKey&)> deliver;
-  std::function<void(const model::Schedule&)> schedule;
-  std::function<void(model::Timestamp due)> timer;
-  std::function<std::vector<api::MemberView>()> members;
-};
-
 // The front group: what stands between the listeners and the operations.
 struct FrontParts {
-  // The ground, `live` and the clock must outlive it. `embedded`: see BackupMaker.
+  // The calls of `services` to other groups are still to be set. The ground, `live` and the clock
+  // must outlive it. `embedded`: see BackupMaker.
   FrontParts(Ground& with, LiveParts& shared, const model::Clock& schedule_clock,
-             api::JwtVerifier contact_center, queue::SqliteLog* embedded, FrontPorts ports);
+             api::JwtVerifier contact_center, queue::SqliteLog* embedded);
 
   // Ends all waits for outputs and jobs, takes no new requests, and waits for the answers of the
   // others. False: some are left.

@@ -5,7 +5,7 @@
 
 #include "api/live/events.h"
 #include "config/settings.h"
-#include "daemon/data/embedded.h"
+#include "daemon/data/storage.h"
 #include "daemon/front_door.h"
 #include "daemon/log/append_event.h"
 #include "daemon/service/supervisor.h"

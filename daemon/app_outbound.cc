@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/data/storage_settings.h"
+#include "daemon/data/storage.h"
 #include "daemon/log/job_wake_up.h"
 
 namespace conversed::daemon {

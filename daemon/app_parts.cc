@@ -27,10 +27,10 @@ App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contac
       cluster(ground, live, cluster_ports()),
       outbound(ground, cluster.ownership, std::move(policy), std::move(opened_log.jobs),
                {.backlog = [this] { return turns.records_in_flight(); }, .mine = cluster.mine()}),
-      front(ground, live, outbound.schedule_clock, std::move(contact_center), opened_log.embedded,
-            front_ports()),
+      front(ground, live, outbound.schedule_clock, std::move(contact_center), opened_log.embedded),
       turns(ground, live, cluster.ownership, turn_effects(),
             [this] { outbound.ownership_changed(); }) {
+  connect_operations();
   cluster.hear(live);
   ground.store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
     live.job_watch.notify(id);
@@ -46,13 +46,15 @@ ClusterPorts App::Parts::cluster_ports() {
       .deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer_earlier(key); }};
 }
 
-FrontPorts App::Parts::front_ports() {
-  return {
-      .touch = [this](const model::SessionKey& key) { turns.touch(key); },
-      .deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer_earlier(key); },
-      .schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); },
-      .timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); },
-      .members = [this] { return cluster.members(); }};
+void App::Parts::connect_operations() {
+  api::SessionServices& sessions = front.services.sessions;
+  sessions.touch = [this](const model::SessionKey& key) { turns.touch(key); };
+  sessions.deliver = [this](const model::SessionKey& key) {
+    outbound.deliverer.offer_earlier(key);
+  };
+  sessions.schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); };
+  sessions.timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); };
+  front.services.daemon.members = [this] { return cluster.members(); };
 }
 
 TurnPorts App::Parts::turn_effects() {
@@ -146,23 +148,14 @@ Progress App::Parts::progress() {
   now.consuming = ground.consuming.load();
   now.store_healthy = ground.store->healthy();
   now.log_healthy = ground.log->health().has_value();
-  const TurnCounts* counts = turns.counts();
-  if (counts == nullptr) return now;
-  now.turns = counts->turns.load();
-  now.in_flight = turns.records_in_flight();
+  now.turns = ground.metrics.turns.value();
+  if (ground.has(config::Role::worker)) now.in_flight = turns.records_in_flight();
   return now;
 }
 
 void App::Parts::update_metrics() {
   Metrics& metrics = ground.metrics;
   metrics.events_appended.raise_to(ground.events.appended());
-  if (const TurnCounts* counts = turns.counts(); counts != nullptr) {
-    metrics.turns.raise_to(counts->turns.load());
-    metrics.turn_conflicts.raise_to(counts->conflicts.load());
-    metrics.follow_ups_sent.raise_to(counts->follow_ups_sent.load());
-    metrics.follow_ups_dropped.raise_to(counts->follow_ups_dropped.load());
-    metrics.dead_letters.raise_to(counts->dead_letters.load());
-  }
   const store::Committer& committer = ground.store->committer();
   metrics.commits.raise_to(committer.transactions());
   metrics.session_commits.raise_to(committer.commits());

@@ -31,7 +31,7 @@ struct App::Parts {
   [[nodiscard]] Progress progress();
 
   [[nodiscard]] ClusterPorts cluster_ports();
-  [[nodiscard]] FrontPorts front_ports();
+  void connect_operations();
   [[nodiscard]] TurnPorts turn_effects();
   [[nodiscard]] model::Result<void> start_listening();
   // The log is there, and is the store's.

@@ -74,7 +74,7 @@ Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
     return taken;
   }
   worker_.emplace(batch_context(ranges.size()), ground_.store->committer(), live_.watch, live_.busy,
-                  ports(), recorder_.get(), &ground_.heartbeats);
+                  ground_.metrics, ports(), recorder_.get(), &ground_.heartbeats);
   lane_settings.share_of = [this](const std::string& key) { return share_of(live_.assets, key); };
   park_in_log(lane_settings);
   lanes_ = std::make_unique<queue::Lanes>(std::move(lane_settings),
@@ -153,9 +153,6 @@ TurnPorts TurnParts::ports() {
     live_.quota.committed(organisation_id, injects);
   };
   ports.fatal = [this](const model::Error& error) { ground_.die(error); };
-  ports.ran = [this](std::chrono::steady_clock::duration took) {
-    ground_.metrics.turn_seconds.observe(std::chrono::duration<double>(took).count());
-  };
   return ports;
 }
 
@@ -200,11 +197,6 @@ void TurnParts::look_at_lag() {
 std::size_t TurnParts::records_in_flight() const {
   const queue::Lanes* all = lanes_to_touch_.load();
   return all == nullptr ? lag_elsewhere_.load() : all->in_flight();
-}
-
-const TurnCounts* TurnParts::counts() const {
-  // What `start` makes is there once the log is consumed.
-  return ground_.consuming.load() && worker_ ? &worker_->counts() : nullptr;
 }
 
 }  // namespace conversed::daemon

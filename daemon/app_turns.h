@@ -49,9 +49,6 @@ class TurnParts {
   void look_at_lag();
   [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
 
-  // Null before the log is consumed, and without the role of a worker.
-  [[nodiscard]] const TurnCounts* counts() const;
-
  private:
   [[nodiscard]] model::Result<void> take_up_log(std::span<const queue::PartitionRange> ranges);
   [[nodiscard]] model::Result<void> drain_inboxes();

@@ -16,7 +16,7 @@
 #include "daemon/app.h"
 #include "daemon/data/init.h"
 #include "daemon/data/log_epoch.h"
-#include "daemon/data/storage_settings.h"
+#include "daemon/data/storage.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
 #include "daemon/service/owner.h"

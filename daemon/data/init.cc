@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "daemon/data/data_folder.h"
-#include "daemon/data/embedded.h"
+#include "daemon/data/storage.h"
 #include "store/accounts/passwords.h"
 
 namespace conversed::daemon {

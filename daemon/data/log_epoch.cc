@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "daemon/data/data_folder.h"
-#include "daemon/data/embedded.h"
+#include "daemon/data/storage.h"
 #include "store/store.h"
 
 namespace conversed::daemon {

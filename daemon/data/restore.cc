@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "daemon/data/data_folder.h"
-#include "daemon/data/embedded.h"
 #include "daemon/data/log_epoch.h"
-#include "daemon/data/storage_settings.h"
+#include "daemon/data/storage.h"
 #include "daemon/service/owner.h"
 #include "daemon/turns/flight_recorder.h"
 #include "queue/sqlite/sqlite_copy.h"

@@ -23,60 +23,48 @@ constexpr std::size_t pruned_at_once = 500;
 
 }  // namespace
 
-// A job that one thread works on.
-class JobWorker::Hold final : public JobHold {
- public:
-  Hold(JobWorker& worker, const Job& job)
-      : worker_(worker), id_(job.id), token_(job.fencing_token) {
-    const std::lock_guard lock(worker_.mutex_);
-    worker_.being_leased_.erase(id_);
-    worker_.in_hand_.push_back(this);
-  }
-  ~Hold() override {
-    const std::lock_guard lock(worker_.mutex_);
-    std::erase(worker_.in_hand_, this);
-  }
+JobHold::JobHold(JobWorker& worker, const Job& job)
+    : worker_(worker), id_(job.id), token_(job.fencing_token) {
+  const std::lock_guard lock(worker_.mutex_);
+  worker_.being_leased_.erase(id_);
+  worker_.in_hand_.push_back(this);
+}
 
-  bool wait(milliseconds pause) override {
-    // A third of the lease at most: it is renewed in between, and a renewal may fail once.
-    const auto end = SteadyClock::now() + pause;
-    for (;;) {
-      const auto until = std::min(end, SteadyClock::now() + worker_.settings_.lease / 3);
-      {
-        std::unique_lock lock(worker_.mutex_);
-        changed_.wait_until(lock, until, [this] { return noticed_ || worker_.stopping_; });
-        if (worker_.stopping_) return false;
-        if (std::exchange(noticed_, false)) return true;
-      }
-      if (SteadyClock::now() >= end) return true;
-      if (!renew()) return false;
+JobHold::~JobHold() {
+  const std::lock_guard lock(worker_.mutex_);
+  std::erase(worker_.in_hand_, this);
+}
+
+bool JobHold::wait(milliseconds pause) {
+  // A third of the lease at most: it is renewed in between, and a renewal may fail once.
+  const auto end = SteadyClock::now() + pause;
+  for (;;) {
+    const auto until = std::min(end, SteadyClock::now() + worker_.settings_.lease / 3);
+    {
+      std::unique_lock lock(worker_.mutex_);
+      changed_.wait_until(lock, until, [this] { return noticed_ || worker_.stopping_; });
+      if (worker_.stopping_) return false;
+      if (std::exchange(noticed_, false)) return true;
     }
+    if (SteadyClock::now() >= end) return true;
+    if (!renew()) return false;
   }
+}
 
-  void notify() override {
-    const std::lock_guard lock(worker_.mutex_);
-    notice();
-  }
+void JobHold::notify() {
+  const std::lock_guard lock(worker_.mutex_);
+  notice();
+}
 
-  bool renew() override {
-    return worker_.jobs_.renew(id_, token_, worker_.clock_.now() + worker_.settings_.lease)
-        .has_value();
-  }
+bool JobHold::renew() {
+  return worker_.jobs_.renew(id_, token_, worker_.clock_.now() + worker_.settings_.lease)
+      .has_value();
+}
 
-  // Under the worker's lock.
-  void notice() {
-    noticed_ = true;
-    changed_.notify_all();
-  }
-  [[nodiscard]] const std::string& id() const { return id_; }
-
- private:
-  JobWorker& worker_;
-  const std::string id_;
-  const std::int64_t token_;
-  std::condition_variable changed_;
-  bool noticed_ = false;
-};
+void JobHold::notice() {
+  noticed_ = true;
+  changed_.notify_all();
+}
 
 JobWorker::JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
                      const model::Clock& clock, store::Notifications* others)
@@ -107,7 +95,7 @@ void JobWorker::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    for (Hold* hold : in_hand_) hold->notice();
+    for (JobHold* hold : in_hand_) hold->notice();
   }
   wake_.notify_all();
   for (auto& thread : threads_) {
@@ -129,8 +117,8 @@ void JobWorker::offer(const std::string& job_id) {
   {
     const std::lock_guard lock(mutex_);
     // Its own worker made the change, or has to look at it.
-    for (Hold* hold : in_hand_) {
-      if (hold->id() == job_id) return hold->notice();
+    for (JobHold* hold : in_hand_) {
+      if (hold->id_ == job_id) return hold->notice();
     }
     if (waiting_.size() >= settings_.max_waiting || !known_.insert(job_id).second) return;
     waiting_.push_back(job_id);
@@ -203,7 +191,7 @@ void JobWorker::rescue() {
 bool JobWorker::knows(const std::string& job_id) {
   const std::lock_guard lock(mutex_);
   return known_.contains(job_id) || being_leased_.contains(job_id) ||
-         std::ranges::any_of(in_hand_, [&](const Hold* hold) { return hold->id() == job_id; });
+         std::ranges::any_of(in_hand_, [&](const JobHold* hold) { return hold->id_ == job_id; });
 }
 
 void JobWorker::work(const std::string& job_id) {
@@ -216,7 +204,7 @@ void JobWorker::work(const std::string& job_id) {
   }
   model::fault_point("job.after_lease");
   const std::int64_t token = job->fencing_token;
-  Hold hold(*this, *job);
+  JobHold hold(*this, *job);
   while (!model::is_final(job->state)) {
     Result<void> advanced = model::fail(Errc::unavailable, "the lease is lost");
     if (hold.renew()) advanced = steps_.advance(*job, hold);

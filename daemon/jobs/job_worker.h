@@ -24,21 +24,34 @@ class Jobs;
 
 namespace conversed::daemon {
 
-// What a job's steps may ask of its worker. One job, one thread; lives while the job is in hand.
+class JobWorker;
+
+// A job that one thread works on, and what its steps may ask of the worker. Lives while the job is
+// in hand.
 class JobHold {
  public:
-  JobHold() = default;
-  virtual ~JobHold() = default;
+  JobHold(JobWorker& worker, const model::Job& job);
+  ~JobHold();
   JobHold(const JobHold&) = delete;
   JobHold& operator=(const JobHold&) = delete;
 
   // Waits for `pause`, or until the daemon stops, the job is changed or `notify` is called. False:
   // stop now and leave everything as it is.
-  [[nodiscard]] virtual bool wait(std::chrono::milliseconds pause) = 0;
+  [[nodiscard]] bool wait(std::chrono::milliseconds pause);
   // Ends the current `wait`, else the next one. Thread-safe while the hold lives.
-  virtual void notify() = 0;
+  void notify();
   // Renews the lease. False if another worker has the job or the store fails.
-  [[nodiscard]] virtual bool renew() = 0;
+  [[nodiscard]] bool renew();
+
+ private:
+  friend class JobWorker;
+  void notice();  // under the worker's lock
+
+  JobWorker& worker_;
+  const std::string id_;
+  const std::int64_t token_;
+  std::condition_variable changed_;
+  bool noticed_ = false;
 };
 
 // Does the steps of one type of job. Thread-safe.
@@ -103,7 +116,7 @@ class JobWorker final : public Service {
   void offer(const std::string& job_id);
 
  private:
-  class Hold;
+  friend class JobHold;
   void run();
   [[nodiscard]] std::optional<std::string> next();
   void hear(std::string_view job_id);
@@ -124,7 +137,7 @@ class JobWorker final : public Service {
   std::set<std::string> being_leased_;
   bool rescuing_ = false;        // one thread at a time does
   std::set<std::string> woken_;  // by the last rescue; that thread's
-  std::vector<Hold*> in_hand_;
+  std::vector<JobHold*> in_hand_;
   std::chrono::steady_clock::time_point next_rescue_{};
   std::chrono::steady_clock::time_point next_prune_{};
   bool stopping_ = false;

@@ -90,7 +90,7 @@ Result<void> ProactiveSetup::commit(const Job& job, Reach reached, const Make& m
   static constexpr std::array<std::pair<int, int>, 4> places{{{10, 1}, {25, 2}, {50, 3}, {75, 4}}};
   const std::pair<int, int> place = places.at(static_cast<std::size_t>(reached));
   std::optional<std::string> refused;
-  auto written = store_.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
+  auto written = write("job.after_step", [&](store::Writer& writer) -> Result<void> {
     refused.reset();
     json data = data_of(job);
     if (auto made = make(writer, data); !made) {
@@ -102,10 +102,13 @@ Result<void> ProactiveSetup::commit(const Job& job, Reach reached, const Make& m
         writer, job.id, job.fencing_token,
         {.progress = place.first, .current_step = place.second, .data = data});
   });
-  if (refused) return begin_undo(job, *refused);
-  if (!written) return written;
-  model::fault_point("job.after_step");
-  return {};
+  return refused ? begin_undo(job, *refused) : written;
+}
+
+Result<void> ProactiveSetup::write(const char* fault_point, const Write& work) {
+  auto written = store_.committer().write_and_wait(work);
+  if (written) model::fault_point(fault_point);
+  return written;
 }
 
 Result<void> ProactiveSetup::provision(const Job& job, JobHold&) {
@@ -198,7 +201,7 @@ Result<void> ProactiveSetup::generate_flow(const Job& job) {
 
 Result<void> ProactiveSetup::switch_on(const Job& job) {
   const json made = data_of(job);
-  auto written = store_.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
+  return write("job.after_step", [&](store::Writer& writer) -> Result<void> {
     // Cancelled at the last moment: nothing is switched on, and all is undone.
     if (store::Jobs::is_cancelling(writer, job.id)) return {};
     store::Proactive::activate(writer, text_of(made, "journeyId"));
@@ -212,9 +215,6 @@ Result<void> ProactiveSetup::switch_on(const Job& job) {
     if (!kept) return kept;
     return store_.jobs().finish(writer, job.id, job.fencing_token, JobState::done, "");
   });
-  if (!written) return written;
-  model::fault_point("job.after_step");
-  return {};
 }
 
 Result<void> ProactiveSetup::begin_undo(const Job& job, const std::string& reason) {
@@ -224,15 +224,12 @@ Result<void> ProactiveSetup::begin_undo(const Job& job, const std::string& reaso
 }
 
 Result<void> ProactiveSetup::commit_undo(const Job& job, const Make& make) {
-  auto written = store_.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
+  return write("job.after_undo", [&](store::Writer& writer) -> Result<void> {
     json data = data_of(job);
     if (auto made = make(writer, data); !made) return made;
     store_.assets().grow(writer, store::Assets::Lexicons::stay);
     return store_.jobs().step(writer, job.id, job.fencing_token, {.data = std::move(data)});
   });
-  if (!written) return written;
-  model::fault_point("job.after_undo");
-  return {};
 }
 
 // Undoes the steps in reverse order.
@@ -295,16 +292,13 @@ Result<void> ProactiveSetup::end_undone(const Job& job) {
   const auto why = text_of(data, "undoing");
   const bool cancelled = job.state == JobState::cancelling && left.empty();
   const std::string reason = why.empty() || left.empty() ? why + left : why + " " + left;
-  auto written = store_.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
+  return write("job.after_undo", [&](store::Writer& writer) -> Result<void> {
     auto kept = store_.jobs().step(writer, job.id, job.fencing_token, {.data = json(nullptr)});
     if (!kept) return kept;
     return store_.jobs().finish(writer, job.id, job.fencing_token,
                                 cancelled ? JobState::cancelled : JobState::error,
                                 cancelled ? "" : reason);
   });
-  if (!written) return written;
-  model::fault_point("job.after_undo");
-  return {};
 }
 
 HttpRequest ProactiveSetup::request(const std::string& method, const std::string& url,

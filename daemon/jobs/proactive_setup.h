@@ -44,6 +44,7 @@ class ProactiveSetup final : public JobSteps {
 
  private:
   using Make = std::function<model::Result<void>(store::Writer&, nlohmann::json& data)>;
+  using Write = std::function<model::Result<void>(store::Writer&)>;
   enum class Reach : std::uint8_t { tenant_row, tenant, journey, flow };
 
   model::Result<void> do_next(const model::Job& job, JobHold& hold);
@@ -57,6 +58,8 @@ class ProactiveSetup final : public JobSteps {
   model::Result<void> end_undone(const model::Job& job);
   model::Result<void> begin_undo(const model::Job& job, const std::string& reason);
 
+  // Commits `work`, then passes the fault point of that name.
+  model::Result<void> write(const char* fault_point, const Write& work);
   // Commits the writes of `make` together with the job's progress. If `make` fails, undoing begins.
   model::Result<void> commit(const model::Job& job, Reach reached, const Make& make);
   // The same while undoing: progress does not fall.

@@ -27,6 +27,12 @@ const Buckets& age_buckets() {
   return buckets;
 }
 
+// The family returns the same counter for the same labels.
+Counter of_status(prometheus::Family<prometheus::Counter>& family, int status) {
+  if (status < 100 || status > 599) status = 500;
+  return Counter(family.Add({{"status", std::to_string(status)}}));
+}
+
 }  // namespace
 
 void Counter::add(std::uint64_t amount) {
@@ -62,32 +68,12 @@ std::uint64_t Histogram::count() const {
   return histogram_->Collect().histogram.sample_count;
 }
 
-// The counters of statuses, found by index once each was used.
-class StatusCounters {
- public:
-  explicit StatusCounters(prometheus::Family<prometheus::Counter>& family) : family_(family) {}
-
-  prometheus::Counter& of(int status) {
-    if (status < 100 || status > 599) status = 500;
-    auto& slot = counters_[static_cast<std::size_t>(status - 100)];
-    if (auto* known = slot.load(std::memory_order_acquire)) return *known;
-    // The family returns the same counter for the same labels.
-    auto& counter = family_.Add({{"status", std::to_string(status)}});
-    slot.store(&counter, std::memory_order_release);
-    return counter;
-  }
-
- private:
-  prometheus::Family<prometheus::Counter>& family_;
-  std::array<std::atomic<prometheus::Counter*>, 500> counters_{};
-};
-
 struct Metrics::Impl {
   prometheus::Registry registry;
   prometheus::TextSerializer serializer;
-  StatusCounters requests{
+  prometheus::Family<prometheus::Counter>& requests{
       family("conversed_http_requests_total", "HTTP requests that were answered, by status.")};
-  StatusCounters injects_refused{
+  prometheus::Family<prometheus::Counter>& injects_refused{
       family("conversed_injects_refused_total", "Injects that were refused, by status.")};
   std::vector<Counter> deliveries =
       outcomes("conversed_deliveries_total",
@@ -136,11 +122,11 @@ Histogram Metrics::age(const char* name, const char* help) {
 }
 
 Counter Metrics::requests(int status) {
-  return Counter(impl_->requests.of(status));
+  return of_status(impl_->requests, status);
 }
 
 Counter Metrics::injects_refused(int status) {
-  return Counter(impl_->injects_refused.of(status));
+  return of_status(impl_->injects_refused, status);
 }
 
 void Metrics::inject_answered(int status, std::chrono::steady_clock::duration took) {

@@ -1,7 +1,10 @@
 #include "daemon/service/supervisor.h"
 
+#include <systemd/sd-daemon.h>
+
 #include <algorithm>
 #include <condition_variable>
+#include <cstdint>
 #include <iomanip>
 #include <sstream>
 #include <stop_token>
@@ -14,6 +17,7 @@
 namespace conversed::daemon {
 namespace {
 
+using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
 constexpr milliseconds usual_interval{5'000};
@@ -23,6 +27,29 @@ constexpr milliseconds usual_stall_limit{30'000};
 constexpr milliseconds start_extension{60'000};
 // After the drain: joining threads, closing files.
 constexpr milliseconds stop_margin{10'000};
+
+constexpr int keep_environment = 0;
+
+void tell(const std::string& message) {
+  (void)sd_notify(keep_environment, message.c_str());
+}
+
+// A line break would begin the next assignment of the message.
+std::string status_line(std::string line) {
+  std::ranges::replace(line, '\n', ' ');
+  return "STATUS=" + line;
+}
+
+// Asks for at least this long, from now, for the start or the stop that goes on.
+void extend(milliseconds by) {
+  tell("EXTEND_TIMEOUT_USEC=" + std::to_string(microseconds(by).count()));
+}
+
+milliseconds watchdog_of_manager() {
+  std::uint64_t limit_us = 0;
+  if (sd_watchdog_enabled(keep_environment, &limit_us) <= 0) return milliseconds(0);
+  return std::chrono::duration_cast<milliseconds>(microseconds(limit_us));
+}
 
 }  // namespace
 
@@ -47,13 +74,11 @@ std::string describe(const Progress& before, const Progress& now,
   return std::move(text).str();
 }
 
-Supervisor::Supervisor(ServiceManager manager, model::Heartbeats& heartbeats,
-                       std::function<Progress()> progress)
-    : manager_(manager),
-      heartbeats_(heartbeats),
+Supervisor::Supervisor(model::Heartbeats& heartbeats, std::function<Progress()> progress)
+    : heartbeats_(heartbeats),
       progress_(std::move(progress)),
-      stall_limit_(manager.watchdog() > milliseconds(0) ? manager.watchdog() / 2
-                                                        : usual_stall_limit),
+      watchdog_(watchdog_of_manager()),
+      stall_limit_(watchdog_ > milliseconds(0) ? watchdog_ / 2 : usual_stall_limit),
       last_at_(std::chrono::steady_clock::now()) {}
 
 Supervisor::~Supervisor() {
@@ -61,8 +86,7 @@ Supervisor::~Supervisor() {
 }
 
 milliseconds Supervisor::interval() const {
-  const milliseconds watchdog = manager_.watchdog();
-  return watchdog > milliseconds(0) ? std::min(usual_interval, watchdog / 4) : usual_interval;
+  return watchdog_ > milliseconds(0) ? std::min(usual_interval, watchdog_ / 4) : usual_interval;
 }
 
 model::Result<void> Supervisor::start() {
@@ -90,26 +114,31 @@ void Supervisor::consuming() {
   last_ = progress_();
   last_at_ = std::chrono::steady_clock::now();
   said_ = describe(last_, last_, {});
-  manager_.ready(said_);
+  tell("READY=1\n" + status_line(said_));
 }
 
 void Supervisor::reloading() {
   const std::lock_guard lock(mutex_);
-  if (phase_ == Phase::ready) manager_.reloading("Reads the settings again");
+  if (phase_ != Phase::ready) return;
+  // The time since boot tells the manager this reload from an earlier one.
+  const auto now =
+      std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now().time_since_epoch());
+  tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now.count()) + "\n" +
+       status_line("Reads the settings again"));
 }
 
 void Supervisor::reloaded(const std::string& outcome) {
   const std::lock_guard lock(mutex_);
   if (phase_ != Phase::ready) return;
   said_ = outcome;
-  manager_.ready(outcome);
+  tell("READY=1\n" + status_line(said_));
 }
 
 void Supervisor::stopping(milliseconds limit) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(phase_, Phase::stopping) == Phase::stopping) return;
-  manager_.stopping("Answers and commits what was accepted, then ends");
-  manager_.extend(limit + stop_margin);
+  tell("STOPPING=1\n" + status_line("Answers and commits what was accepted, then ends"));
+  extend(limit + stop_margin);
 }
 
 void Supervisor::look(Time now) {
@@ -125,9 +154,9 @@ void Supervisor::look(Time now) {
     stalled_ = names;
   }
   // Repeated at each look, so that the last status before the watchdog acts names the loops.
-  if (!stalled.empty()) return manager_.status("No progress: " + stalled_);
-  if (manager_.watchdog() > milliseconds(0)) manager_.feed();
-  if (phase_ == Phase::starting) manager_.extend(start_extension);
+  if (!stalled.empty()) return tell(status_line("No progress: " + stalled_));
+  if (watchdog_ > milliseconds(0)) tell("WATCHDOG=1");
+  if (phase_ == Phase::starting) extend(start_extension);
   say_progress(now);
 }
 
@@ -138,7 +167,7 @@ void Supervisor::say_progress(Time now) {
   last_at_ = now;
   if (status == said_) return;
   said_ = std::move(status);
-  manager_.status(said_);
+  tell(status_line(said_));
 }
 
 }  // namespace conversed::daemon

@@ -9,7 +9,6 @@
 #include <thread>
 
 #include "daemon/service/service.h"
-#include "daemon/service/service_manager.h"
 #include "store/runtime/heartbeat.h"
 
 namespace conversed::daemon {
@@ -33,9 +32,9 @@ struct Progress {
 [[nodiscard]] std::string describe(const Progress& before, const Progress& now,
                                    std::chrono::duration<double> between);
 
-// Tells the service manager that a start goes on, that the daemon is ready, and how fast it works.
-// Feeds the watchdog while every loop has beaten within half of the watchdog's time, and logs the
-// loops that stand still.
+// Tells systemd, or another service manager with sd_notify's protocol, that a start goes on, that
+// the daemon is ready, and how fast it works. Feeds the watchdog while every loop has beaten within
+// half of the watchdog's time, and logs the loops that stand still.
 //
 // Every loop on a conversation's way has a heartbeat (store/runtime/heartbeat.h) and comes round
 // once a second: listeners, workers, the rerunner, the consumer, the Services and their HTTP
@@ -47,6 +46,9 @@ struct Progress {
 // It runs before the start, and asks for more time while a backup, a migration or a wait makes
 // progress. Kept by: SupervisorTest.AStartThatMakesProgressAsksForMoreTimeAndIsNotReady.
 //
+// $NOTIFY_SOCKET names the manager's socket, and must not change meanwhile. Without one nothing is
+// sent. A message that can't be sent is dropped: the daemon works without its manager.
+//
 // `consuming`, `reloading` and `reloaded` are thread-safe. One thread of its own looks.
 class Supervisor final : public Service {
  public:
@@ -54,8 +56,7 @@ class Supervisor final : public Service {
 
   // `heartbeats` must outlive it. `progress` is called on the Supervisor's thread and those that
   // call `consuming`; it must not block.
-  Supervisor(ServiceManager manager, model::Heartbeats& heartbeats,
-             std::function<Progress()> progress);
+  Supervisor(model::Heartbeats& heartbeats, std::function<Progress()> progress);
   ~Supervisor() override;
 
   [[nodiscard]] model::Result<void> start() override;
@@ -80,9 +81,10 @@ class Supervisor final : public Service {
 
   void say_progress(Time now);
 
-  const ServiceManager manager_;
   model::Heartbeats& heartbeats_;
   const std::function<Progress()> progress_;
+  // The manager ends the daemon after this long without a message. Zero: it does not.
+  const std::chrono::milliseconds watchdog_;
   const std::chrono::milliseconds stall_limit_;
 
   std::mutex mutex_;  // guards what follows, but for the thread

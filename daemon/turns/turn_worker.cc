@@ -10,6 +10,7 @@
 #include "api/live/pending_replies.h"
 #include "daemon/log/job_wake_up.h"
 #include "daemon/ops/logging.h"
+#include "daemon/ops/metrics.h"
 #include "daemon/turns/poison_search.h"
 #include "daemon/turns/recovery.h"
 #include "store/commit/usage.h"
@@ -70,14 +71,15 @@ struct TurnWorker::Task {
 };
 
 TurnWorker::TurnWorker(TurnBatchContext context, store::Committer& committer, api::KeyWatch& watch,
-                       api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder,
-                       model::Heartbeats* heartbeats)
+                       api::BusySessions& busy, Metrics& metrics, TurnPorts ports,
+                       FlightRecorder* recorder, model::Heartbeats* heartbeats)
     : context_(std::move(context)),
       committer_(committer),
       watch_(watch),
       busy_(busy),
       ports_(std::move(ports)),
       recorder_(recorder),
+      metrics_(metrics),
       rerunner_([this, heartbeat = model::heartbeat_of(heartbeats, "rerunner")](
                     const std::stop_token& stop) mutable {
         model::name_this_thread("rerunner");
@@ -125,7 +127,10 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   if (!batch) return not_built(task, batch.error());
   if (batch->wants_alone) return run_alone(task);
   task->batch = std::move(*batch);
-  if (task->batch.after.turns > 0) ports_.ran(std::chrono::steady_clock::now() - begun);
+  if (task->batch.after.turns > 0) {
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+    metrics_.turn_seconds.observe(took.count());
+  }
   if (!task->batch.changes) return after_commit(task, store::Outcome::committed);
   if (model::planted("position_before_state")) {
     task->done(queue::Next::idle);
@@ -166,7 +171,7 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
       let_out(*task);
       return go_on(task);
     case store::Outcome::conflict:
-      ++counts_.conflicts;
+      metrics_.turn_conflicts.add();
       task->after_conflict = true;
       return again_later(task, {});
     case store::Outcome::poison:
@@ -204,10 +209,10 @@ void TurnWorker::let_out(const Task& task) {
 }
 
 void TurnWorker::report(const model::SessionKey& key, const AfterCommit& after) {
-  counts_.turns += after.turns;
-  counts_.dead_letters += after.dead_letters.size();
-  counts_.follow_ups_sent += after.follow_ups_sent;
-  counts_.follow_ups_dropped += after.follow_ups_dropped;
+  metrics_.turns.add(after.turns);
+  metrics_.dead_letters.add(after.dead_letters.size());
+  metrics_.follow_ups_sent.add(after.follow_ups_sent);
+  metrics_.follow_ups_dropped.add(after.follow_ups_dropped);
   for (const auto& line : after.log_lines) {
     log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
   }

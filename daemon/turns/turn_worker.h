@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -28,6 +27,8 @@ class Committer;
 
 namespace conversed::daemon {
 
+class Metrics;
+
 // Where the effects of a committed batch go. Called on the Committer's thread, so none may block.
 struct TurnPorts {
   std::function<void(const model::SessionKey&)> deliver;  // its newest outputs are pending
@@ -39,17 +40,6 @@ struct TurnPorts {
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop
-  // For metrics, on the worker's thread: how long it took to run a batch of Turns.
-  std::function<void(std::chrono::steady_clock::duration)> ran;
-};
-
-// Counts since the start, for metrics.
-struct TurnCounts {
-  std::atomic<std::uint64_t> turns{0};
-  std::atomic<std::uint64_t> dead_letters{0};
-  std::atomic<std::uint64_t> conflicts{0};
-  std::atomic<std::uint64_t> follow_ups_sent{0};
-  std::atomic<std::uint64_t> follow_ups_dropped{0};  // too late, or too many
 };
 
 // Handles the runs of the Lanes: builds a batch, has it committed, and only then lets its effects
@@ -74,8 +64,8 @@ class TurnWorker {
   // Everything must outlive it; `context` and `ports` are kept. `recorder`: which notes what is in
   // hand; null: nothing is noted. `heartbeats`: where its own thread has one; null: nobody watches.
   TurnWorker(TurnBatchContext context, store::Committer& committer, api::KeyWatch& watch,
-             api::BusySessions& busy, TurnPorts ports, FlightRecorder* recorder = nullptr,
-             model::Heartbeats* heartbeats = nullptr);
+             api::BusySessions& busy, Metrics& metrics, TurnPorts ports,
+             FlightRecorder* recorder = nullptr, model::Heartbeats* heartbeats = nullptr);
   ~TurnWorker();
   TurnWorker(const TurnWorker&) = delete;
   TurnWorker& operator=(const TurnWorker&) = delete;
@@ -86,8 +76,6 @@ class TurnWorker {
   // Gives up what waits to be run again: its records are not finished and will be delivered anew.
   // Tolerates being called twice.
   void stop();
-
-  [[nodiscard]] const TurnCounts& counts() const { return counts_; }
 
  private:
   struct Task;
@@ -111,7 +99,7 @@ class TurnWorker {
   api::BusySessions& busy_;
   const TurnPorts ports_;
   FlightRecorder* const recorder_;
-  TurnCounts counts_;
+  Metrics& metrics_;
   LoneRuns in_hand_;
 
   struct Waiting {

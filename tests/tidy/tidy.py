@@ -31,7 +31,7 @@ THIRD_PARTY = {
     "prometheus/": ["daemon/ops/metrics.*"],
     "sodium.h": ["store/*.cc", "api/auth/*.cc", "api/live/digest.cc", "daemon/data/backup.cc", "daemon/delivery/webhook.cc"],
     "spdlog/": ["daemon/ops/logging.*"],
-    "systemd/": ["daemon/service/service_manager.cc"],
+    "systemd/": ["daemon/service/supervisor.cc"],
     "sqlite3.h": ["store/sql/fts_rank.cc", "store/sql/sqlite.cc", "queue/sqlite/*"],
     "tl/expected.hpp": ["*"],
     "unicode/": ["api/*.cc", "flows/*.cc", "store/*.cc"],

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/data/data_folder.h"
-#include "daemon/data/embedded.h"
 #include "daemon/data/restore.h"
+#include "daemon/data/storage.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"

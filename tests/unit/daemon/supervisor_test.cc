@@ -66,7 +66,7 @@ class SupervisorTest : public testing::Test {
  protected:
   void open(const char* watchdog_us = "20000000") {
     manager_.emplace(watchdog_us);
-    supervisor_.emplace(ServiceManager(), heartbeats_, [this] { return progress_; });
+    supervisor_.emplace(heartbeats_, [this] { return progress_; });
     heartbeat_ = heartbeats_.add("worker 1");
     log::set_sink([](std::string_view) {});
   }

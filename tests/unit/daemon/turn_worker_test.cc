@@ -8,6 +8,7 @@
 
 #include "api/live/busy_sessions.h"
 #include "api/live/pending_replies.h"
+#include "daemon/ops/metrics.h"
 #include "daemon/turns/poison_search.h"
 #include "tests/unit/daemon/turn_batch_world.h"
 
@@ -61,10 +62,10 @@ class TurnWorkerTest : public TurnBatchTest {
                   ++committed_;
                   committed_.notify_all();
                 },
-            .fatal = [](const model::Error& error) { ADD_FAILURE() << error.message; },
-            .ran = [](auto) {}};
+            .fatal = [](const model::Error& error) { ADD_FAILURE() << error.message; }};
   }
 
+  Metrics metrics_;
   std::mutex mutex_;
   std::set<std::thread::id> worker_threads_;
   std::atomic<std::size_t> running_{0};
@@ -92,7 +93,7 @@ TEST_F(TurnWorkerTest, WhatWasInHandRunsWithNothingBesideItAndAllElseSideBySide)
   recovery_ = &recovery;
   api::KeyWatch watch;
   api::BusySessions busy;
-  TurnWorker worker(watched(), store_->committer(), watch, busy, ports());
+  TurnWorker worker(watched(), store_->committer(), watch, busy, metrics_, ports());
   queue::LanesSettings settings;
   settings.workers = workers;
   {
@@ -109,7 +110,7 @@ TEST_F(TurnWorkerTest, WhatWasInHandRunsWithNothingBesideItAndAllElseSideBySide)
   }
   EXPECT_EQ(alone_.load(), left.size());
   EXPECT_TRUE(store_->attempts().counted()->empty());
-  EXPECT_EQ(worker.counts().turns.load(), count);
+  EXPECT_EQ(metrics_.turns.value(), count);
   store_->committer().stop();
 }
 
@@ -120,7 +121,7 @@ TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   EXPECT_TRUE(heartbeats.stalled(at, std::chrono::seconds(1)).empty());
   api::KeyWatch watch;
   api::BusySessions busy;
-  TurnWorker worker(context(), store_->committer(), watch, busy, ports());
+  TurnWorker worker(context(), store_->committer(), watch, busy, metrics_, ports());
   queue::LanesSettings settings;
   settings.workers = 1;
   {

@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "config/settings.h"
 #include "queue/keyed_append.h"
@@ -13,6 +15,14 @@
 #include "store/store.h"
 
 namespace conversed::daemon {
+
+// This daemon's name among the daemons that share its store and log: `cluster.name`, else the
+// host's name and a hash of the data folder, which stay the same from start to start.
+[[nodiscard]] std::string member_name(const config::Settings& settings);
+// Whether other daemons may share the store and the log.
+[[nodiscard]] bool in_cluster(const config::Settings& settings);
+// The problems of the properties for Kafka's client. They name no value.
+[[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 
 // A log, and where the keys of its appends are: in the log or in the store.
 struct OpenedLog {
@@ -30,6 +40,10 @@ struct OpenedLog {
 
 // The master key's file: the service manager's credential, or a file in the data folder.
 [[nodiscard]] std::filesystem::path master_key(const config::Settings& settings);
+
+// `place` tells whether other daemons may open the same store.
+[[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings,
+                                                  store::PostgresSettings::Place place);
 
 // The store of the settings: a file in the data folder, which the caller has locked, or PostgreSQL,
 // which has to be reachable. `clock` must outlive it. An older store is migrated; a file is first
