@@ -19,7 +19,7 @@ STEPS = {  # with all that the function calls
 def measure(bench):
     """By step; the reason if they can't be counted. `bench` loads a daemon of its own, by one connection."""
     if not shutil.which("valgrind"):
-        return "valgrind is not installed (package valgrind)"
+        return "Install valgrind (package valgrind)."
     try:
         bench.set_up()
         bench.daemon.terminate()

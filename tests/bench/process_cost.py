@@ -104,12 +104,12 @@ def tree_cpu_us(pid):
 
 def run_perf(*arguments):
     if not shutil.which("perf"):
-        raise Unavailable("perf is not installed (package linux-perf)")
+        raise Unavailable("Install perf (package linux-perf).")
     done = subprocess.run(["perf", *map(str, arguments)], capture_output=True, text=True)
     if done.returncode != 0:
-        said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise Unavailable(f"perf {arguments[0]} failed: {said[-1] if said else 'it does not say why'}; "
-                          "run as root, in a container with CAP_PERFMON and CAP_SYS_ADMIN")
+        said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip(" Error:\t")]
+        raise Unavailable(f"perf {arguments[0]} failed: {said[0] if said else 'it does not say why'} "
+                          "Run as root, in a container with CAP_PERFMON and CAP_SYS_ADMIN.")
     return done.stdout
 
 
@@ -123,7 +123,10 @@ class Probes:
     """Counts calls of libc's functions while it is open, by a group of events of its own. Needs root."""
 
     def __init__(self, pid, *functions):
-        maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+        try:
+            maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+        except PermissionError as refused:
+            raise Unavailable("Only root may look into the process.") from refused
         libc = re.search(r"/\S*/libc\.so\.6$", maps, re.MULTILINE).group()
         self.group = f"conversed_bench_{os.getpid()}"
         added = [argument for function in functions
