@@ -132,7 +132,7 @@ Result<void> TurnParts::drain_inboxes() {
   auto keys =
       waiting_sessions(*ground_.store, live_.busy, [](const model::SessionKey&) { return true; });
   if (!keys) return fail(keys.error());
-  for (auto& key : *keys) lanes_->touch(std::move(key));
+  for (const auto& key : *keys) lanes_->touch(key);
   return {};
 }
 

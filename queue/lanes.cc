@@ -73,9 +73,9 @@ class Lanes::Impl {
     wake_workers();
   }
 
-  void touch(std::string key) {
+  void touch(const std::string& key) {
     const std::lock_guard lock(mutex_);
-    mark_touched(std::move(key));
+    mark_touched(key);
     wake_workers();
   }
 
@@ -104,13 +104,13 @@ class Lanes::Impl {
     room_.notify_all();
   }
 
-  void assign(std::span<const PartitionRange> partitions, std::vector<std::string> touched) {
+  void assign(std::span<const PartitionRange> partitions, const std::vector<std::string>& touched) {
     const std::lock_guard lock(mutex_);
     for (const auto& range : partitions) {
       progress_.erase(range.partition);
       progress_.try_emplace(range.partition, range.committed, ++generation_);
     }
-    for (auto& key : touched) mark_touched(std::move(key));
+    for (const auto& key : touched) mark_touched(key);
     wake_workers();
   }
 
@@ -218,7 +218,7 @@ class Lanes::Impl {
     room_.notify_all();
   }
 
-  void mark_touched(std::string key) {
+  void mark_touched(const std::string& key) {
     if (stopping_ || is_lost(key)) return;
     LaneNode& lane = lane_of(key);
     lane.second.touched = true;
@@ -457,8 +457,8 @@ Lanes::~Lanes() = default;
 void Lanes::offer(std::vector<LogRecord> records) {
   impl_->offer(std::move(records));
 }
-void Lanes::touch(std::string key) {
-  impl_->touch(std::move(key));
+void Lanes::touch(const std::string& key) {
+  impl_->touch(key);
 }
 std::size_t Lanes::room() const {
   return impl_->room();
@@ -472,8 +472,9 @@ bool Lanes::wait_for_room(std::chrono::milliseconds at_most) {
 void Lanes::interrupt() {
   impl_->interrupt();
 }
-void Lanes::assign(std::span<const PartitionRange> partitions, std::vector<std::string> touched) {
-  impl_->assign(partitions, std::move(touched));
+void Lanes::assign(std::span<const PartitionRange> partitions,
+                   const std::vector<std::string>& touched) {
+  impl_->assign(partitions, touched);
 }
 Revoked Lanes::revoke(std::span<const std::int32_t> partitions, std::chrono::milliseconds at_most) {
   return impl_->revoke(partitions, at_most);

@@ -116,7 +116,7 @@ class Lanes {
 
   // Schedules a run of the key, even without records, unless one is scheduled already. A run in
   // hand does not count as scheduled: another one follows it.
-  void touch(std::string key);
+  void touch(const std::string& key);
 
   // The number of records that `offer` may take in now.
   [[nodiscard]] std::size_t room() const;
@@ -131,7 +131,8 @@ class Lanes {
   void interrupt();
 
   // Begins to track partitions, each from its `committed` position, and touches the given keys.
-  void assign(std::span<const PartitionRange> partitions, std::vector<std::string> touched = {});
+  void assign(std::span<const PartitionRange> partitions,
+              const std::vector<std::string>& touched = {});
   // Drops the waiting records of these partitions and waits up to `at_most` for their runs in hand.
   // Then stops tracking the partitions.
   [[nodiscard]] Revoked revoke(std::span<const std::int32_t> partitions,

@@ -64,7 +64,7 @@ class Pump::Impl final : public Listener {
       if (!taken) return model::fail(taken.error());
       touched = std::move(*taken);
     }
-    lanes_.assign(partitions, std::move(touched));
+    lanes_.assign(partitions, touched);
     return {};
   }
 
