@@ -108,7 +108,7 @@ def run_perf(*arguments):
     done = subprocess.run(["perf", *map(str, arguments)], capture_output=True, text=True)
     if done.returncode != 0:
         said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip(" Error:\t")]
-        raise Unavailable(f"perf {arguments[0]} failed: {said[0] if said else 'it does not say why'} "
+        raise Unavailable(f"perf {arguments[0]} failed: {said[0] if said else 'It does not say why.'} "
                           "Run as root, in a container with CAP_PERFMON and CAP_SYS_ADMIN.")
     return done.stdout
 
