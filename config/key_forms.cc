@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "config/values.h"
+#include "store/text/quantity.h"
 
 namespace conversed::config {
 namespace {
@@ -101,10 +102,10 @@ constinit const TextRule long_secret{
 Complaint parse_number(const Key& key, const std::string& text, std::uint64_t& value) {
   std::optional<std::uint64_t> read;
   if (key.form == Form::count) {
-    read = parse_whole(text);
+    read = text::parse_whole(text);
   } else if (key.form == Form::size) {
-    read = parse_size(text);
-  } else if (const auto duration = parse_duration(text)) {
+    read = text::parse_size(text);
+  } else if (const auto duration = text::parse_duration(text)) {
     read = static_cast<std::uint64_t>(duration->count());
   }
   if (!read) return "";
@@ -117,9 +118,9 @@ Complaint parse_number(const Key& key, const std::string& text, std::uint64_t& v
 std::string number_text(const Key& key, std::uint64_t value) {
   switch (key.form) {
     case Form::duration:
-      return duration_text(Duration(static_cast<Duration::rep>(value)));
+      return text::duration_text(Duration(static_cast<Duration::rep>(value)));
     case Form::size:
-      return size_text(value);
+      return text::size_text(value);
     default:
       return std::to_string(value);
   }

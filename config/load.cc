@@ -13,6 +13,8 @@
 #include "config/keys.h"
 #include "config/values.h"
 #include "store/model/url.h"
+#include "store/text/near.h"
+#include "store/text/quantity.h"
 #include "store/text/utf8.h"
 #include "store/yaml/reader.h"
 
@@ -45,42 +47,25 @@ bool is_group(std::string_view path) {
                                      [&](const Key& key) { return key.path.starts_with(prefix); });
 }
 
-// The candidate that is few edits away from `text`; empty if there is none.
-std::string nearest(std::string_view text, const std::vector<std::string>& candidates) {
-  constexpr std::size_t longest = 100;  // a longer text is no slip, and would cost time
-  if (text.size() > longest) return "";
-  std::string best;
-  std::size_t best_distance = std::min<std::size_t>(3, text.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::size_t distance = edit_distance(text, candidate);
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
-
 // The nearest path of a key or group; else a key of the same name in another group.
-std::string nearest_path(const std::string& path) {
-  std::vector<std::string> candidates;
-  std::vector<std::string> same_name;
+std::string_view nearest_path(const std::string& path) {
+  std::vector<std::string_view> candidates;
+  std::vector<std::string_view> same_name;
   const std::string_view name = std::string_view(path).substr(path.rfind('.') + 1);
   for (const Key& key : keys()) {
-    candidates.emplace_back(key.path);
-    if (key.path.substr(key.path.rfind('.') + 1) == name) same_name.emplace_back(key.path);
+    candidates.push_back(key.path);
+    if (key.path.substr(key.path.rfind('.') + 1) == name) same_name.push_back(key.path);
     for (std::size_t dot = key.path.find('.'); dot != std::string_view::npos;
          dot = key.path.find('.', dot + 1)) {
-      candidates.emplace_back(key.path.substr(0, dot));
+      candidates.push_back(key.path.substr(0, dot));
     }
   }
-  std::string best = nearest(path, candidates);
-  if (best.empty() && same_name.size() == 1) best = same_name.front();
-  return best;
+  const auto best = text::nearest(path, candidates);
+  return best.empty() && same_name.size() == 1 ? same_name.front() : best;
 }
 
-std::string did_you_mean(const std::string& candidate) {
-  return candidate.empty() ? "" : "; did you mean " + candidate + "?";
+std::string did_you_mean(std::string_view candidate) {
+  return candidate.empty() ? "" : "; did you mean " + std::string(candidate) + "?";
 }
 
 // Collects settings and problems over all sources. One thread at a time.
@@ -159,7 +144,7 @@ tl::expected<std::string, std::string> read_text(const std::filesystem::path& pa
     used += static_cast<std::size_t>(got);
   }
   if (used > max_file_bytes) {
-    return tl::unexpected("is larger than " + size_text(max_file_bytes) +
+    return tl::unexpected("is larger than " + text::size_text(max_file_bytes) +
                           ", which no settings file is");
   }
   text.resize(used);
@@ -287,7 +272,7 @@ void Loader::take_variable(const std::string& name, const std::string& value) {
   }
   Place shown = place;
   if (!text::is_utf8(name) || in_quotes(name) != "\"" + name + "\"") shown.path = "CONVERSED_...";
-  problem(shown, "is no setting" + did_you_mean(nearest(name, candidates)));
+  problem(shown, "is no setting" + did_you_mean(text::nearest(name, candidates)));
 }
 
 void Loader::assign(const Key& key, const Place& place, const std::vector<std::string>& items,
@@ -386,7 +371,7 @@ void Loader::check_together() {
   require(s.oauth.refresh_token_lifetime >= s.oauth.access_token_lifetime,
           "oauth.refresh_token_lifetime",
           "is shorter than oauth.access_token_lifetime (" +
-              duration_text(s.oauth.access_token_lifetime) + ")");
+              text::duration_text(s.oauth.access_token_lifetime) + ")");
   require(
       s.limits.in_flight >= s.workers, "limits.in_flight",
       "is smaller than workers (" + std::to_string(s.workers) + "), so some could never have work");

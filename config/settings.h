@@ -54,13 +54,11 @@ inline constexpr std::string_view role_words[] = {"api", "worker", "scheduler"};
 struct ListenSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  // 0: the kernel picks one
-  bool operator==(const ListenSettings&) const = default;
 };
 
 // Where the copies of log and store go that an operator asks for, or a migration makes.
 struct BackupSettings {
   std::filesystem::path dir;  // empty: `backups` in data_dir
-  bool operator==(const BackupSettings&) const = default;
 };
 
 // How long things are kept; 0: for ever.
@@ -68,14 +66,12 @@ struct RetentionSettings {
   Duration transcripts{0};
   Duration dead_letters{0};
   Duration audit = std::chrono::days(365);
-  bool operator==(const RetentionSettings&) const = default;
 };
 
 // Where /healthz, /readyz and /metrics are served.
 struct AdminSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 9464;  // 0: the kernel picks one
-  bool operator==(const AdminSettings&) const = default;
 };
 
 struct KafkaSettings {
@@ -84,32 +80,27 @@ struct KafkaSettings {
   std::string instance_id;  // empty: made of the host's name and data_dir
   std::vector<std::pair<std::string, Secret>> properties;  // librdkafka's, by name
   Duration delivery_timeout{10'000};
-  bool operator==(const KafkaSettings&) const = default;
 };
 
 struct QueueSettings {
   QueueDriver driver = QueueDriver::sqlite;
   std::uint32_t partitions = 8;  // fixed when the log, or its topic, is made
   KafkaSettings kafka;
-  bool operator==(const QueueSettings&) const = default;
 };
 
 struct PostgresSettings {
   Secret url;
   Duration timeout = std::chrono::seconds(10);
-  bool operator==(const PostgresSettings&) const = default;
 };
 
 struct StoreSettings {
   StoreDriver driver = StoreDriver::sqlite;
   PostgresSettings postgres;
-  bool operator==(const StoreSettings&) const = default;
 };
 
 // Of several daemons on one store and log.
 struct ClusterSettings {
   std::string name;  // of this daemon; empty: made of the host's name and data_dir
-  bool operator==(const ClusterSettings&) const = default;
 };
 
 struct ApiSettings {
@@ -121,7 +112,6 @@ struct ApiSettings {
   Duration turn_timeout = std::chrono::seconds(30);
   std::uint64_t max_body_bytes = 64 * 1024;
   std::uint64_t max_header_bytes = 16 * 1024;
-  bool operator==(const ApiSettings&) const = default;
 };
 
 struct LimitSettings {
@@ -134,7 +124,6 @@ struct LimitSettings {
   std::uint32_t inbox = 1000;       // records of one session in the store
   std::uint32_t in_flight = 4096;   // records in memory
   std::uint32_t backlog = 262'144;  // records beyond that wait in the embedded log
-  bool operator==(const LimitSettings&) const = default;
 };
 
 // Of one organisation; 0: unlimited.
@@ -144,14 +133,12 @@ struct QuotaSettings {
   std::uint64_t tokens = 0;
   std::uint64_t model_tokens_per_month = 0;
   std::uint64_t follow_ups_per_month = 0;  // of one project
-  bool operator==(const QuotaSettings&) const = default;
 };
 
 struct OauthSettings {
   std::string issuer;  // an address without a slash at its end; empty: as the client has it
   Duration access_token_lifetime = std::chrono::hours(1);
   Duration refresh_token_lifetime = std::chrono::days(30);
-  bool operator==(const OauthSettings&) const = default;
 };
 
 // Guesses at passwords, by HTTP Basic and OAuth alike.
@@ -159,7 +146,6 @@ struct SignInSettings {
   std::uint32_t account_failures = 100;  // at least 1
   std::uint32_t address_failures = 100;  // 0: addresses are not counted
   Duration lockout = std::chrono::hours(1);
-  bool operator==(const SignInSettings&) const = default;
 };
 
 // Tokens that a contact-center platform signs. Without keys and secret there are none.
@@ -173,7 +159,6 @@ struct ContactCenterSettings {
   // empty: the only organisation of the installation's.
   std::string organisation;
   std::string organisation_claim;
-  bool operator==(const ContactCenterSettings&) const = default;
 };
 
 // The service that is told of each tenant; without a URL there is none.
@@ -182,24 +167,20 @@ struct ProvisioningSettings {
   Secret token;
   Duration timeout = std::chrono::seconds(10);
   Duration retry_for = std::chrono::minutes(2);
-  bool operator==(const ProvisioningSettings&) const = default;
 };
 
 struct ProactiveSettings {
   bool enabled = true;
   ProvisioningSettings provisioning;
-  bool operator==(const ProactiveSettings&) const = default;
 };
 
 struct JobSettings {
   Duration retention = std::chrono::days(30);
-  bool operator==(const JobSettings&) const = default;
 };
 
 struct EgressSettings {
   // CIDR ranges, addresses and lower-case host names, each checked.
   std::vector<std::string> allow;
-  bool operator==(const EgressSettings&) const = default;
 };
 
 struct DeliverySettings {
@@ -207,14 +188,12 @@ struct DeliverySettings {
   Duration timeout = std::chrono::seconds(10);
   std::uint32_t connections = 32;
   Duration secret_overlap = std::chrono::hours(24);  // 0: a replaced secret signs no more
-  bool operator==(const DeliverySettings&) const = default;
 };
 
 struct CallSettings {
   Duration timeout = std::chrono::seconds(10);
   std::uint32_t connections = 512;
   std::uint64_t max_response_bytes = 256 * 1024;
-  bool operator==(const CallSettings&) const = default;
 };
 
 struct FlowSettings {
@@ -227,13 +206,11 @@ struct FlowSettings {
   std::uint64_t max_call_bytes = 256 * 1024;
   std::uint32_t max_slot_hits = 200;
   std::uint64_t max_slots_bytes = 256 * 1024;
-  bool operator==(const FlowSettings&) const = default;
 };
 
 struct LogSettings {
   LogLevel level = LogLevel::info;
   LogFormat format = LogFormat::json;
-  bool operator==(const LogSettings&) const = default;
 };
 
 struct Settings {
@@ -266,7 +243,6 @@ struct Settings {
   RetentionSettings retention;
   BackupSettings backup;
   LogSettings log;
-  bool operator==(const Settings&) const = default;
 };
 
 }  // namespace conversed::config

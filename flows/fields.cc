@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "store/text/quantity.h"
+
 namespace conversed::flows {
 namespace {
 
@@ -108,7 +110,7 @@ std::optional<std::int64_t> View::integer(std::int64_t least, std::int64_t most)
 
 std::optional<std::chrono::milliseconds> View::duration(std::chrono::milliseconds least,
                                                         std::chrono::milliseconds most) const {
-  const auto parsed = value_->is_text() ? parse_duration(value_->text()) : std::nullopt;
+  const auto parsed = value_->is_text() ? text::parse_duration(value_->text()) : std::nullopt;
   if (!parsed) {
     problem("expected a duration such as 500ms, 10s, 5m, 2h or 3d");
     return std::nullopt;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "flows/problem.h"
+#include "store/text/near.h"
 
 // Reading a Located value field by field, collecting all problems on the way. One thread at a time.
 namespace conversed::flows {
@@ -107,14 +108,13 @@ class Fields {
 };
 
 // The end of `unknown key 'nodse'; did you mean 'nodes'?`; empty if no known word is near.
-[[nodiscard]] std::string did_you_mean(std::string_view word,
-                                       std::span<const std::string_view> known);
+template <typename Words>
+[[nodiscard]] std::string did_you_mean(std::string_view word, const Words& known) {
+  const auto nearest = text::nearest(word, known);
+  return nearest.empty() ? std::string() : "; did you mean '" + std::string(nearest) + "'?";
+}
 // `a, b, c`
 [[nodiscard]] std::string list_of(std::span<const std::string_view> words);
-
-// `500ms`, `10s`, `5m`, `2h`, `3d`: a whole number and its unit. Nothing for any other text, and
-// for a number beyond 64 bits.
-[[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 [[nodiscard]] bool is_email(std::string_view text);
 // A name of the time-zone database that ICU knows.

@@ -25,16 +25,11 @@ bool is_node_id(std::string_view id) {
 
 }  // namespace
 
-std::string near_name(std::string_view word, const std::set<std::string, std::less<>>& known) {
-  const std::vector<std::string_view> words(known.begin(), known.end());
-  return did_you_mean(word, words);
-}
-
 void expect_known(const View& view, std::string_view missing,
                   const std::set<std::string, std::less<>>& known) {
   if (!view.value().is_text() || known.contains(view.value().text())) return;
   const std::string& name = view.value().text();
-  view.problem(std::string(missing) + " '" + name + "'" + near_name(name, known));
+  view.problem(std::string(missing) + " '" + name + "'" + did_you_mean(name, known));
 }
 
 Checked<std::shared_ptr<const Flow>> Flow::compile(const nlohmann::json& definition,
@@ -186,7 +181,7 @@ void FlowCompiler::check_references() {
     }
     report_.add(
         reference.place, std::move(reference.path),
-        "no Node of this Flow has the id '" + reference.id + "'" + near_name(reference.id, ids));
+        "no Node of this Flow has the id '" + reference.id + "'" + did_you_mean(reference.id, ids));
   }
 }
 

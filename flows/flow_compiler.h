@@ -53,10 +53,6 @@ class FlowCompiler {
   bool too_many_ = false;
 };
 
-// `; did you mean 'x'?` among the names of a set.
-[[nodiscard]] std::string near_name(std::string_view word,
-                                    const std::set<std::string, std::less<>>& known);
-
 // Reports `there is no Flow 'x'; did you mean 'y'?` for a text that is not among `known`. `missing`
 // is the message's begin: "there is no Flow".
 void expect_known(const View& view, std::string_view missing,

@@ -3,9 +3,9 @@
 #include <array>
 #include <utility>
 
-#include "flows/fields.h"
 #include "flows/flow.h"
 #include "flows/problem.h"
+#include "store/text/quantity.h"
 
 namespace conversed::flows {
 namespace {
@@ -39,7 +39,7 @@ std::string_view question_in(std::string_view locale) {
 // As a number beside the text, for whoever reads the journey later.
 void put_duration(json& journey, const char* from, const char* to) {
   if (!journey.contains(from)) return;
-  const auto duration = parse_duration(journey.at(from).get_ref<const std::string&>());
+  const auto duration = text::parse_duration(journey.at(from).get_ref<const std::string&>());
   if (duration) journey[to] = duration->count();
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -109,5 +110,9 @@ extern const NodeType wait_node;
 
 // Null if there is no such type.
 [[nodiscard]] const NodeType* find_node_type(std::string_view name);
+
+// The reference of all Node types in Markdown, one section a type: the text of docs/flows/nodes.md.
+// Kept by: NodeTypes.AreDocumented.
+[[nodiscard]] std::string document_node_types();
 
 }  // namespace conversed::flows

@@ -2,13 +2,13 @@
 #include "flows/bundle/bundle_writer.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "flows/node_types.h"
+#include "store/text/quantity.h"
 #include "store/yaml/writer.h"
 
 namespace conversed::flows {
@@ -67,21 +67,6 @@ ordered_json in_order(const json& value) {
   if (!value.is_object()) return ordered_json(value);
   if (const NodeType* type = type_of(value)) return node_in_order(value, *type);
   return with_first(value, {});
-}
-
-std::string duration_text(std::chrono::milliseconds duration) {
-  struct Unit {
-    std::int64_t milliseconds;
-    const char* name;
-  };
-  static constexpr std::array<Unit, 5> units{
-      {{86'400'000, "d"}, {3'600'000, "h"}, {60'000, "m"}, {1000, "s"}, {1, "ms"}}};
-  for (const Unit& unit : units) {
-    const auto count = duration.count();
-    if (count % unit.milliseconds == 0)
-      return std::to_string(count / unit.milliseconds) + unit.name;
-  }
-  return {};  // not reached: the last unit divides all
 }
 
 // Text that means itself where `${NAME}` would be replaced.
@@ -229,7 +214,7 @@ class BundleWriter {
   ordered_json endpoint(const model::BundleEndpoint& endpoint) {
     ordered_json out{{"name", endpoint.name},
                      {"flow", endpoint.flow},
-                     {"sessionExpiry", duration_text(endpoint.session_expiry)}};
+                     {"sessionExpiry", text::duration_text(endpoint.session_expiry)}};
     if (endpoint.active_only) out["activeOnly"] = true;
     if (!endpoint.error_text.empty()) out["errorText"] = endpoint.error_text;
     if (!endpoint.url_token.empty()) out["urlToken"] = endpoint.url_token;

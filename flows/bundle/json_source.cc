@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "flows/bundle/source.h"
+#include "flows/bundle/loader.h"
 #include "store/yaml/budget.h"
 
 namespace conversed::flows {

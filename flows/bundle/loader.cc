@@ -1,11 +1,68 @@
 #include "flows/bundle/loader.h"
 
+#include <algorithm>
+#include <cctype>
 #include <utility>
 
 #include "flows/bundle/bundle_reader.h"
-#include "flows/bundle/source.h"
+#include "store/yaml/reader.h"
 
 namespace conversed::flows {
+namespace {
+
+constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
+
+tl::unexpected<Problems> refuse(std::string_view file, Place place, std::string message) {
+  return tl::unexpected<Problems>({{std::string(file), place, "", std::move(message)}});
+}
+
+Checked<Located> read_checked_json(std::string_view text, std::string_view file,
+                                   const LoadLimits& limits) {
+  if (auto bad = yaml::bad_character(text)) {
+    return refuse(file, bad->place, std::move(bad->message));
+  }
+  return read_json(text, file, limits);
+}
+
+Checked<Located> read_yaml(std::string_view text, std::string_view file, const LoadLimits& limits) {
+  auto document = yaml::read(text, yaml::Schema::core,
+                             {.max_depth = limits.max_depth, .max_memory = limits.max_memory});
+  Problems problems;
+  for (auto& fault : document.faults) {
+    problems.push_back({std::string(file), fault.place, "", std::move(fault.message)});
+  }
+  if (!problems.empty()) return tl::unexpected(std::move(problems));
+  if (!document.root) return refuse(file, {}, "the file is empty");
+  return *std::move(document.root);
+}
+
+bool ends_with_json(std::string_view name) {
+  constexpr std::string_view suffix = ".json";
+  if (name.size() < suffix.size()) return false;
+  name.remove_prefix(name.size() - suffix.size());
+  return std::equal(name.begin(), name.end(), suffix.begin(), [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == b;
+  });
+}
+
+}  // namespace
+
+Checked<Located> read_source(std::string_view text, std::string_view file_name,
+                             const LoadLimits& limits) {
+  if (text.size() > limits.max_bytes) {
+    return refuse(file_name, {},
+                  "the file has " + std::to_string(text.size()) + " bytes; at most " +
+                      std::to_string(limits.max_bytes) + " are taken");
+  }
+  if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
+  if (ends_with_json(file_name)) return read_checked_json(text, file_name, limits);
+  const auto first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string_view::npos && text[first] == '{') {
+    // JSON escapes such as surrogate pairs mean nothing to YAML, so JSON comes first.
+    if (auto json = read_checked_json(text, file_name, limits)) return json;
+  }
+  return read_yaml(text, file_name, limits);
+}
 
 Checked<model::Bundle> load_bundle(std::string_view text, std::string_view file_name,
                                    const Environment& environment, const LoadLimits& limits) {

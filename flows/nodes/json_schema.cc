@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "flows/fields.h"
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
@@ -73,12 +74,6 @@ bool has_type(const json& value, std::string_view type) {
 
 std::string at(const std::string& path, std::string message) {
   return path.empty() ? std::move(message) : path + ": " + message;
-}
-
-std::size_t characters(std::string_view text) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < text.size(); i += text::decode(text, i).bytes) ++count;
-  return count;
 }
 
 // One value against one schema; the path is where it stands.
@@ -162,7 +157,7 @@ std::optional<std::string> check(const json& value, const json& schema, const st
     return check_bounds(schema, path, value.get<double>(), "minimum", "maximum", "");
   }
   if (value.is_string()) {
-    const auto length = static_cast<double>(characters(value.get_ref<const std::string&>()));
+    const auto length = static_cast<double>(count_characters(value.get_ref<const std::string&>()));
     return check_bounds(schema, path, length, "minLength", "maxLength", "a length of ");
   }
   if (value.is_object()) return check_object(value, schema, path);

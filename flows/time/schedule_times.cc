@@ -7,6 +7,7 @@
 #include "flows/fields.h"
 #include "flows/time/cron.h"
 #include "flows/time/time_zone.h"
+#include "store/text/quantity.h"
 
 namespace conversed::flows {
 namespace {
@@ -27,7 +28,7 @@ Result<Timestamp> first_time(const ScheduleWish& wish, const TimeZone& zone, Tim
     return model::fail(Errc::invalid_argument, "cron: there is no such day");
   }
   if (!wish.in.empty()) {
-    const auto duration = parse_duration(wish.in);
+    const auto duration = text::parse_duration(wish.in);
     if (duration && duration->count() >= 0 && *duration <= longest) return now + *duration;
     return model::fail(Errc::invalid_argument, "in must be a duration such as 20m, at most 3660d");
   }

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "flows/bundle/source.h"
+#include "flows/bundle/loader.h"
 #include "flows/fields.h"
 #include "flows/flow.h"
 #include "flows/node_types.h"

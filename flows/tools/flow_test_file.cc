@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "flows/bundle/source.h"
+#include "flows/bundle/loader.h"
 #include "flows/fields.h"
 #include "flows/tools/match.h"
 

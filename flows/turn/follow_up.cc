@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "flows/time/time_zone.h"
-#include "flows/turn/event_output.h"
 
 namespace conversed::flows {
 namespace {
@@ -81,15 +80,6 @@ model::FollowUp postponed(const model::Event& follow_up, const QuietHours& quiet
   later.data = follow_up.data;
   later.plan = follow_up.follow_up.value_or(model::FollowUpPlan{});
   return later;
-}
-
-model::Effects follow_up_effects(model::Session session, const model::Event& event, Timestamp now) {
-  model::Effects effects;
-  session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
-  effects.outputs.push_back(output_of(session, event, now));
-  effects.execution_ended = true;
-  effects.session = std::move(session);
-  return effects;
 }
 
 std::string follow_up_flow_of(const model::Session& session) {

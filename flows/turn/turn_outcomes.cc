@@ -1,14 +1,36 @@
-// Effects without a Turn of the Flow: an expired session, a failed Turn, a notify.
+// Effects without a Turn of the Flow: an expired session, a failed Turn, a notify, a follow-up.
 #include <algorithm>
 #include <utility>
 
-#include "flows/turn/event_output.h"
 #include "flows/turn/time_outs.h"
 #include "flows/turn/turn_runner.h"
 
 namespace conversed::flows {
 
 using model::EventType;
+
+namespace {
+
+model::Output output_of(model::Session& session, std::string id, std::string input_id,
+                        std::string trace_id, model::Timestamp now) {
+  model::Output output;
+  output.id = std::move(id);
+  output.seq = ++session.last_output_seq;
+  output.input_id = std::move(input_id);
+  output.trace_id = std::move(trace_id);
+  output.created_at = now;
+  return output;
+}
+
+// The output of an event without a Flow.
+model::Output output_of(model::Session& session, const model::Event& event, model::Timestamp now) {
+  auto output = output_of(session, event.id + "-1", event.id, event.trace_id, now);
+  output.text = event.text.value_or("");
+  output.data = event.data;
+  return output;
+}
+
+}  // namespace
 
 void reset_session(model::Session& session, model::Timestamp now) {
   session.started_at = now;
@@ -46,13 +68,8 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
   }
   session.execution.reset();
   if (!endpoint.error_text.empty()) {
-    model::Output output;
-    output.id = input_id + "-error";
-    output.seq = ++session.last_output_seq;
-    output.input_id = std::move(input_id);
+    auto output = output_of(session, input_id + "-error", input_id, std::move(trace_id), now);
     output.text = endpoint.error_text;
-    output.trace_id = std::move(trace_id);
-    output.created_at = now;
     effects.outputs.push_back(std::move(output));
   }
   effects.session = std::move(session);
@@ -64,6 +81,16 @@ model::Effects notify_effects(model::Session session, const model::Event& event,
   model::Effects effects;
   if (session.started_at == model::Timestamp{}) session.started_at = event.accepted_at;
   effects.outputs.push_back(output_of(session, event, now));
+  effects.session = std::move(session);
+  return effects;
+}
+
+model::Effects follow_up_effects(model::Session session, const model::Event& event,
+                                 model::Timestamp now) {
+  model::Effects effects;
+  session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
+  effects.outputs.push_back(output_of(session, event, now));
+  effects.execution_ended = true;
   effects.session = std::move(session);
   return effects;
 }

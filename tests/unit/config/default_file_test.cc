@@ -7,6 +7,7 @@
 #include "config/keys.h"
 #include "config/load.h"
 #include "store/yaml/reader.h"
+#include "tests/unit/config/equal_settings.h"
 
 namespace conversed::config {
 namespace {

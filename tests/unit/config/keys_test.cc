@@ -4,6 +4,8 @@
 
 #include <set>
 
+#include "tests/unit/config/equal_settings.h"
+
 namespace conversed::config {
 namespace {
 

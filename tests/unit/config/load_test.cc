@@ -8,6 +8,7 @@
 
 #include "config/keys.h"
 #include "tests/support/temp_folder.h"
+#include "tests/unit/config/equal_settings.h"
 
 namespace conversed::config {
 namespace {

@@ -11,7 +11,6 @@
 
 #include "flows/bundle/bundle_writer.h"
 #include "flows/bundle/loader.h"
-#include "flows/bundle/source.h"
 #include "store/yaml/writer.h"
 
 namespace conversed::flows {

@@ -5,9 +5,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "flows/bundle/source.h"
 #include "flows/flow.h"
-#include "flows/node_docs.h"
 #include "flows/node_types.h"
 
 namespace conversed::flows {
