@@ -12,10 +12,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 // All daemons on a store need the same key: otherwise they could not read each other's secrets.
@@ -117,30 +113,7 @@ Store::Store(Opened opened, const StoreSettings& settings, const model::Clock& c
       timer_clock_(settings.committer.timer_clock == nullptr ? clock
                                                              : *settings.committer.timer_clock),
       pulse_(std::move(opened.pulse)),
-      committer_(*database_, clock, settings.committer),
-      sessions_(*database_, committer_),
-      outbox_(*database_, committer_),
-      calls_(*database_, committer_),
-      follow_ups_(*database_, committer_),
-      schedules_(*database_, committer_),
-      timers_(*database_, committer_),
-      pending_timers_(*database_, committer_),
-      audit_(*database_, committer_),
-      dead_letters_(*database_, committer_),
-      append_keys_(*database_, committer_),
-      attempts_(*database_, committer_),
-      answers_(*database_, committer_),
-      jobs_(*database_, committer_),
-      proactive_(*database_, sealer_),
-      assets_(*database_, committer_, sealer_),
-      knowledge_(make_knowledge_search(*database_)),
-      accounts_(*database_, committer_),
-      oauth_(*database_, committer_, sealer_),
-      sign_ins_(*database_, committer_, sealer_),
-      usage_(*database_),
-      key_rotation_(*database_, committer_, sealer_),
-      user_data_(*database_, committer_),
-      members_(*database_, committer_) {
+      committer_(*database_, clock, settings.committer) {
   if (!settings.postgres) return;
   watch_.emplace(
       *settings.postgres,

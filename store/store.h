@@ -97,7 +97,7 @@ class Store {
   [[nodiscard]] Jobs& jobs() { return jobs_; }
   [[nodiscard]] Proactive& proactive() { return proactive_; }
   [[nodiscard]] Assets& assets() { return assets_; }
-  [[nodiscard]] KnowledgeSearch& knowledge() { return *knowledge_; }
+  [[nodiscard]] KnowledgeSearch& knowledge() { return knowledge_; }
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] Oauth& oauth() { return oauth_; }
   [[nodiscard]] SignIns& sign_ins() { return sign_ins_; }
@@ -121,29 +121,29 @@ class Store {
   const model::Clock& timer_clock_;
   const std::shared_ptr<PostgresPulse> pulse_;  // null: there is no server
   Committer committer_;
-  Sessions sessions_;
-  Outbox outbox_;
-  Calls calls_;
-  FollowUps follow_ups_;
-  Schedules schedules_;
-  Timers timers_;
-  PendingTimers pending_timers_;
-  Audit audit_;
-  DeadLetters dead_letters_;
-  AppendKeys append_keys_;
-  Attempts attempts_;
-  Answers answers_;
-  Jobs jobs_;
-  Proactive proactive_;
-  Assets assets_;
-  const std::unique_ptr<KnowledgeSearch> knowledge_;
-  Accounts accounts_;
-  Oauth oauth_;
-  SignIns sign_ins_;
-  Usage usage_;
-  KeyRotation key_rotation_;
-  UserData user_data_;
-  Members members_;
+  Sessions sessions_{*database_, committer_};
+  Outbox outbox_{*database_, committer_};
+  Calls calls_{*database_, committer_};
+  FollowUps follow_ups_{*database_, committer_};
+  Schedules schedules_{*database_, committer_};
+  Timers timers_{*database_, committer_};
+  PendingTimers pending_timers_{*database_, committer_};
+  Audit audit_{*database_, committer_};
+  DeadLetters dead_letters_{*database_, committer_};
+  AppendKeys append_keys_{*database_, committer_};
+  Attempts attempts_{*database_, committer_};
+  Answers answers_{*database_, committer_};
+  Jobs jobs_{*database_, committer_};
+  Proactive proactive_{*database_, sealer_};
+  Assets assets_{*database_, committer_, sealer_};
+  KnowledgeSearch knowledge_{*database_};
+  Accounts accounts_{*database_, committer_};
+  Oauth oauth_{*database_, committer_, sealer_};
+  SignIns sign_ins_{*database_, committer_, sealer_};
+  Usage usage_{*database_};
+  KeyRotation key_rotation_{*database_, committer_, sealer_};
+  UserData user_data_{*database_, committer_};
+  Members members_{*database_, committer_};
   Notifications notifications_;
   std::optional<PostgresWatch> watch_;
   std::int64_t unreadable_secrets_ = 0;

@@ -5,13 +5,10 @@
 #include "store/accounts/accounts.h"
 #include "store/accounts/passwords.h"
 #include "store/accounts/people.h"
+#include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
-
-using model::Errc;
-using model::fail;
-using model::Result;
 
 namespace {
 
@@ -26,8 +23,8 @@ Result<void> check_is_dispensable(Connection& connection, const std::string& use
   bool is_one = false;
   bool is_another = false;
   connection.rows(
-      [&](const std::string& id, const std::string& roles) {
-        if (has_platform_admin(list_from_text(roles))) (id == user_id ? is_one : is_another) = true;
+      [&](const std::string& id, const std::vector<std::string>& roles) {
+        if (has_platform_admin(roles)) (id == user_id ? is_one : is_another) = true;
       },
       "SELECT id, roles FROM users WHERE password_hash IS NOT NULL"
       " AND roles LIKE '%platformAdmin%'");
@@ -43,28 +40,26 @@ Result<void> Accounts::set_password(const std::string& organisation_id, const st
                                     const std::string& password) {
   auto hash = hash_password(password);
   if (!hash) return fail(hash.error());
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto changed = writer.connection().run_counted(
-        "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o", *hash,
-        user_id, organisation_id);
-    if (changed != 1) return fail(Errc::not_found, "there is no such user");
-    end_oauth_grants_of_user(writer.connection(), user_id);
-    grow(writer);
-    return {};
-  });
+  return change_password(organisation_id, user_id, *std::move(hash));
 }
 
 Result<void> Accounts::deprecate_password(const std::string& organisation_id,
                                           const std::string& user_id) {
+  return change_password(organisation_id, user_id, std::nullopt);
+}
+
+Result<void> Accounts::change_password(const std::string& organisation_id,
+                                       const std::string& user_id,
+                                       const std::optional<std::string>& hash) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    if (auto may = check_is_dispensable(writer.connection(), user_id); !may) return may;
-    const auto changed = writer.connection().run_counted(
-        "UPDATE users SET password_hash = NULL WHERE id = :i AND organisation_id = :o", user_id,
-        organisation_id);
-    if (changed != 1) return fail(Errc::not_found, "there is no such user");
+    if (!hash) {
+      if (auto may = check_is_dispensable(writer.connection(), user_id); !may) return may;
+    }
     end_oauth_grants_of_user(writer.connection(), user_id);
     grow(writer);
-    return {};
+    return change_one(writer.connection(), "there is no such user",
+                      "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o",
+                      hash, user_id, organisation_id);
   });
 }
 
@@ -72,10 +67,10 @@ Result<void> Accounts::set_roles(const std::string& organisation_id, const std::
                                  const std::vector<std::string>& roles) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    const auto before = connection.value<std::string>(
+    const auto before = connection.value<std::vector<std::string>>(
         "SELECT roles FROM users WHERE id = :i AND organisation_id = :o", user_id, organisation_id);
     if (!before) return fail(Errc::not_found, "there is no such user");
-    if (has_platform_admin(roles) && !has_platform_admin(list_from_text(*before))) {
+    if (has_platform_admin(roles) && !has_platform_admin(*before)) {
       // A userAdmin may have made them, and would get the new role by them.
       connection.run("DELETE FROM api_keys WHERE user_id = :u", user_id);
       end_oauth_grants_of_user(connection, user_id);
@@ -83,7 +78,7 @@ Result<void> Accounts::set_roles(const std::string& organisation_id, const std::
     if (!has_platform_admin(roles)) {
       if (auto may = check_is_dispensable(connection, user_id); !may) return may;
     }
-    connection.run("UPDATE users SET roles = :r WHERE id = :i", list_to_text(roles), user_id);
+    connection.run("UPDATE users SET roles = :r WHERE id = :i", roles, user_id);
     grow(writer);
     return {};
   });
@@ -92,9 +87,8 @@ Result<void> Accounts::set_roles(const std::string& organisation_id, const std::
 Result<void> Accounts::remove_user(const std::string& organisation_id, const std::string& user_id) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    if (!connection.value<std::string>(
-            "SELECT id FROM users WHERE id = :i AND organisation_id = :o", user_id,
-            organisation_id)) {
+    if (!connection.exists("SELECT 1 FROM users WHERE id = :i AND organisation_id = :o", user_id,
+                           organisation_id)) {
       return fail(Errc::not_found, "there is no such user");
     }
     if (auto may = check_is_dispensable(connection, user_id); !may) return may;

@@ -9,24 +9,12 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 std::string fold_ascii(std::string_view email) {
   std::string folded(email);
   for (char& c : folded) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return folded;
-}
-
-std::string list_to_text(const std::vector<std::string>& list) {
-  return nlohmann::json(list).dump();
-}
-
-std::vector<std::string> list_from_text(const std::string& text) {
-  return stored_json(text).get<std::vector<std::string>>();
 }
 
 bool is_email(std::string_view text) {
@@ -56,8 +44,7 @@ Result<std::string> insert_user(Connection& connection, const UserRow& user, mod
   connection.run(
       "INSERT INTO users (id, organisation_id, email, email_folded, name, roles, password_hash,"
       " created_at) VALUES (:i, :o, :e, :f, :n, :r, :p, :c)",
-      id, user.organisation_id, user.email, folded, user.name, list_to_text(user.roles),
-      user.password_hash, now);
+      id, user.organisation_id, user.email, folded, user.name, user.roles, user.password_hash, now);
   return id;
 }
 
@@ -70,65 +57,49 @@ Result<std::optional<std::string>> hash_if_set(const std::optional<std::string>&
 
 namespace {
 
-template <typename... In>
-std::vector<User> load_users(Connection& connection, std::string_view sql, const In&... in) {
-  return connection.all(
-      [&](std::string id, std::string organisation, std::string email, std::string name,
-          const std::string& roles, bool has_password, model::Timestamp created) {
-        return User{.id = std::move(id),
-                    .organisation_id = std::move(organisation),
-                    .email = std::move(email),
-                    .name = std::move(name),
-                    .roles = list_from_text(roles),
-                    .has_password = has_password,
-                    .created_at = created};
-      },
-      sql, in...);
-}
+constexpr std::string_view select_users =
+    "SELECT id, organisation_id, email, name, roles,"
+    " CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END, created_at FROM users WHERE ";
+constexpr auto user_row = row_of<&User::id, &User::organisation_id, &User::email, &User::name,
+                                 &User::roles, &User::has_password, &User::created_at>;
 
-Result<User> one(std::vector<User> users) {
-  if (users.empty()) return fail(Errc::not_found, "there is no such user");
-  return std::move(users.front());
-}
-
-Result<User> find_user(Connection& connection, const std::string& organisation_id,
-                       const std::string& id) {
-  return one(load_users(connection,
-                        "SELECT id, organisation_id, email, name, roles,"
-                        " CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END, created_at"
-                        " FROM users WHERE id = :i AND organisation_id = :o",
-                        id, organisation_id));
+std::string users_where(std::string_view condition) {
+  return std::string(select_users).append(condition);
 }
 
 template <typename... In>
-std::vector<Member> load_members(Connection& connection, std::string_view sql, const In&... in) {
+Result<User> find_user(Connection& connection, std::string_view condition, const In&... in) {
+  auto user = connection.first(user_row, users_where(condition), in...);
+  if (!user) return fail(Errc::not_found, "there is no such user");
+  return *std::move(user);
+}
+
+template <typename... In>
+std::vector<Member> load_members(Connection& connection, std::string_view condition,
+                                 const In&... in) {
   return connection.all(
-      [&](std::string id, std::string organisation, std::string email, std::string name,
-          const std::string& roles, bool has_password, model::Timestamp created,
-          std::string project, const std::string& member_roles, const std::string& locales) {
-        return Member{.user = {.id = std::move(id),
-                               .organisation_id = std::move(organisation),
-                               .email = std::move(email),
-                               .name = std::move(name),
-                               .roles = list_from_text(roles),
-                               .has_password = has_password,
-                               .created_at = created},
+      [](std::string id, std::string organisation, std::string email, std::string name,
+         std::vector<std::string> roles, bool has_password, model::Timestamp created,
+         std::string project, std::vector<std::string> member_roles,
+         std::vector<std::string> locales) {
+        return Member{.user = user_row(std::move(id), std::move(organisation), std::move(email),
+                                       std::move(name), std::move(roles), has_password, created),
                       .project_id = std::move(project),
-                      .roles = list_from_text(member_roles),
-                      .allowed_locales = list_from_text(locales)};
+                      .roles = std::move(member_roles),
+                      .allowed_locales = std::move(locales)};
       },
-      sql, in...);
+      std::string("SELECT u.id, u.organisation_id, u.email, u.name, u.roles,"
+                  " CASE WHEN u.password_hash IS NULL THEN 0 ELSE 1 END, u.created_at,"
+                  " m.project_id, m.roles, m.allowed_locales"
+                  " FROM members m JOIN users u ON u.id = m.user_id WHERE ")
+          .append(condition),
+      in...);
 }
 
 Result<Member> find_member(Connection& connection, const std::string& project_id,
                            const std::string& user_id) {
-  auto members = load_members(
-      connection,
-      "SELECT u.id, u.organisation_id, u.email, u.name, u.roles,"
-      " CASE WHEN u.password_hash IS NULL THEN 0 ELSE 1 END, u.created_at, m.project_id, m.roles,"
-      " m.allowed_locales FROM members m JOIN users u ON u.id = m.user_id"
-      " WHERE m.project_id = :p AND m.user_id = :u",
-      project_id, user_id);
+  auto members =
+      load_members(connection, "m.project_id = :p AND m.user_id = :u", project_id, user_id);
   if (members.empty()) return fail(Errc::not_found, "there is no such member");
   return std::move(members.front());
 }
@@ -145,7 +116,7 @@ Result<void> join_project(Connection& connection, const std::string& user_id,
   connection.run(
       "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r,"
       " '[]') ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles",
-      membership.project_id, user_id, list_to_text(membership.roles));
+      membership.project_id, user_id, membership.roles);
   return {};
 }
 
@@ -175,36 +146,27 @@ Result<User> Accounts::create_user(const std::string& organisation_id, const New
       auto joined = join_project(writer.connection(), *id, *user.membership);
       if (!joined) return fail(joined.error());
     }
-    auto made = find_user(writer.connection(), organisation_id, *id);
     grow(writer);
-    return made;
+    return find_user(writer.connection(), "id = :i", *id);
   });
 }
 
 Result<std::vector<User>> Accounts::users(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<User>> {
-    return load_users(connection,
-                      "SELECT id, organisation_id, email, name, roles,"
-                      " CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END, created_at"
-                      " FROM users WHERE organisation_id = :o ORDER BY email_folded",
-                      organisation_id);
-  });
+  return read_all(database_, user_row, users_where("organisation_id = :o ORDER BY email_folded"),
+                  organisation_id);
 }
 
 Result<User> Accounts::user_by_email(const std::string& organisation_id,
                                      std::string_view email) const {
-  return read(database_, [&](Connection& connection) -> Result<User> {
-    return one(load_users(connection,
-                          "SELECT id, organisation_id, email, name, roles,"
-                          " CASE WHEN password_hash IS NULL THEN 0 ELSE 1 END, created_at"
-                          " FROM users WHERE email_folded = :e AND organisation_id = :o",
-                          fold_ascii(email), organisation_id));
+  return read(database_, [&](Connection& connection) {
+    return find_user(connection, "email_folded = :e AND organisation_id = :o", fold_ascii(email),
+                     organisation_id);
   });
 }
 
 Result<User> Accounts::user(const std::string& organisation_id, const std::string& user_id) const {
   return read(database_, [&](Connection& connection) {
-    return find_user(connection, organisation_id, user_id);
+    return find_user(connection, "id = :i AND organisation_id = :o", user_id, organisation_id);
   });
 }
 
@@ -214,14 +176,8 @@ Result<Member> Accounts::member(const std::string& project_id, const std::string
 }
 
 Result<std::vector<Member>> Accounts::members(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<Member>> {
-    return load_members(
-        connection,
-        "SELECT u.id, u.organisation_id, u.email, u.name, u.roles,"
-        " CASE WHEN u.password_hash IS NULL THEN 0 ELSE 1 END, u.created_at, m.project_id,"
-        " m.roles, m.allowed_locales FROM members m JOIN users u ON u.id = m.user_id"
-        " WHERE m.project_id = :p ORDER BY u.email_folded",
-        project_id);
+  return read(database_, [&](Connection& connection) {
+    return load_members(connection, "m.project_id = :p ORDER BY u.email_folded", project_id);
   });
 }
 
@@ -247,7 +203,7 @@ Result<Member> Accounts::set_allowed_locales(const std::string& project_id,
       }
     }
     connection.run("UPDATE members SET allowed_locales = :l WHERE project_id = :p AND user_id = :u",
-                   list_to_text(locales), project_id, user_id);
+                   locales, project_id, user_id);
     member->allowed_locales = locales;
     return member;
   });

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/result.h"
 
 namespace conversed::store {
@@ -80,10 +81,9 @@ struct NewApiKey {
 // Organisations, users, roles and API keys. Thread-safe; blocks on the disk. `authenticate` and
 // setting a password take some 20 ms of CPU. Errors beside those named: `not_found` (also for
 // another organisation's), `unavailable`, `internal`.
-class Accounts {
+class Accounts : Rows {
  public:
-  // Both must outlive it.
-  Accounts(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // Grows with each committed change of users, roles or keys by this object. Imports change
   // members, too: a cache of principals is stale if this or `Assets::generation()` has grown.
@@ -178,9 +178,11 @@ class Accounts {
  private:
   // The generation grows once the Writer's transaction is durable.
   void grow(Writer& writer);
+  // `hash`: none, if the user is to have no password.
+  [[nodiscard]] model::Result<void> change_password(const std::string& organisation_id,
+                                                    const std::string& user_id,
+                                                    const std::optional<std::string>& hash);
 
-  Database& database_;
-  Committer& committer_;
   std::atomic<std::uint64_t> generation_{1};
 };
 

@@ -2,15 +2,12 @@
 #include "store/accounts/accounts.h"
 #include "store/accounts/passwords.h"
 #include "store/accounts/people.h"
+#include "store/commit/row_writes.h"
 #include "store/model/ids.h"
 #include "store/secrets/secrets.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
-
-using model::Errc;
-using model::fail;
-using model::Result;
 
 namespace {
 
@@ -35,19 +32,16 @@ std::optional<std::string> find_organisation(Connection& connection, const std::
 }  // namespace
 
 Result<Principal> load_principal(Connection& connection, const std::string& user_id) {
-  auto row = connection.row<std::string, std::string>(
-      "SELECT organisation_id, roles FROM users WHERE id = :i", user_id);
-  if (!row) return fail(Errc::not_found, "there is no such user");
-  Principal principal;
-  principal.user_id = user_id;
-  principal.organisation_id = std::get<0>(*row);
-  principal.organisation_roles = list_from_text(std::get<1>(*row));
+  auto principal = connection.first(
+      row_of<&Principal::user_id, &Principal::organisation_id, &Principal::organisation_roles>,
+      "SELECT id, organisation_id, roles FROM users WHERE id = :i", user_id);
+  if (!principal) return fail(Errc::not_found, "there is no such user");
   connection.rows(
-      [&](std::string project, const std::string& roles) {
-        principal.project_roles.emplace(std::move(project), list_from_text(roles));
+      [&](std::string project, std::vector<std::string> roles) {
+        principal->project_roles.emplace(std::move(project), std::move(roles));
       },
       "SELECT project_id, roles FROM members WHERE user_id = :u", user_id);
-  return principal;
+  return *std::move(principal);
 }
 
 Result<Principal> Accounts::principal_in(std::string_view organisation,
@@ -108,9 +102,8 @@ Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,
   made.secret = std::string(prefix) + made.key.id + '_' + random;
   return committer_.write_and_wait([&](Writer& writer) -> Result<NewApiKey> {
     Connection& connection = writer.connection();
-    if (!connection.value<std::string>(
-            "SELECT id FROM users WHERE id = :u AND organisation_id = :o", user_id,
-            organisation_id)) {
+    if (!connection.exists("SELECT 1 FROM users WHERE id = :u AND organisation_id = :o", user_id,
+                           organisation_id)) {
       return fail(Errc::not_found, "there is no such user");
     }
     made.key.created_at = writer.now();
@@ -123,27 +116,22 @@ Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,
 }
 
 Result<std::vector<ApiKey>> Accounts::api_keys(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [&](std::string id, std::string name, std::string user, model::Timestamp created) {
-          return ApiKey{std::move(id), std::move(name), std::move(user), created};
-        },
-        "SELECT k.id, k.name, k.user_id, k.created_at FROM api_keys k"
-        " JOIN users u ON u.id = k.user_id WHERE u.organisation_id = :o"
-        " ORDER BY k.created_at, k.id",
-        organisation_id);
-  });
+  return read_all(database_,
+                  row_of<&ApiKey::id, &ApiKey::name, &ApiKey::user_id, &ApiKey::created_at>,
+                  "SELECT k.id, k.name, k.user_id, k.created_at FROM api_keys k"
+                  " JOIN users u ON u.id = k.user_id WHERE u.organisation_id = :o"
+                  " ORDER BY k.created_at, k.id",
+                  organisation_id);
 }
 
 Result<void> Accounts::revoke_api_key(const std::string& organisation_id,
                                       const std::string& key_id) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) {
     grow(writer);
-    const auto deleted = writer.connection().run_counted(
-        "DELETE FROM api_keys WHERE id = :i AND user_id IN"
-        " (SELECT id FROM users WHERE organisation_id = :o)",
-        key_id, organisation_id);
-    return deleted == 1 ? Result<void>() : fail(Errc::not_found, "there is no such key");
+    return change_one(writer.connection(), "there is no such key",
+                      "DELETE FROM api_keys WHERE id = :i AND user_id IN"
+                      " (SELECT id FROM users WHERE organisation_id = :o)",
+                      key_id, organisation_id);
   });
 }
 

@@ -7,11 +7,10 @@
 #include <utility>
 
 #include "store/accounts/people.h"
+#include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
-
-using model::Result;
 
 namespace {
 
@@ -74,45 +73,26 @@ void Audit::end(std::string id, int status) {
 
 Result<std::vector<AuditEntry>> Audit::list(const AuditFilter& filter, std::int64_t before,
                                             std::size_t limit) const {
-  return read(database_, [&](Connection& connection) {
-    using Text = std::string;
-    return connection.all(
-        [&](std::int64_t row, Text id, model::Timestamp at, Text organisation, Text user,
-            Text actor, Text credential, Text address, Text operation, Text route, Text object,
-            Text user_of, Text session_of, std::optional<int> status, Text trace) {
-          return AuditEntry{.id = std::move(id),
-                            .row = row,
-                            .at = at,
-                            .organisation_id = std::move(organisation),
-                            .user_id = std::move(user),
-                            .actor = std::move(actor),
-                            .credential = std::move(credential),
-                            .address = std::move(address),
-                            .operation = std::move(operation),
-                            .route = std::move(route),
-                            .object = std::move(object),
-                            .subject_user = std::move(user_of),
-                            .subject_session = std::move(session_of),
-                            .status = status.value_or(0),
-                            .trace_id = std::move(trace)};
-        },
-        "SELECT n, id, made_at, organisation_id, user_id, actor, credential, address, operation,"
-        " route, object, subject_user, subject_session, status, trace_id FROM audit WHERE n < :b"
-        " AND (:o = '' OR organisation_id = :p)"
-        " AND (:a = '' OR actor = :c) AND (:q = '' OR operation = :r) ORDER BY n DESC LIMIT :l",
-        before == 0 ? std::numeric_limits<std::int64_t>::max() : before, filter.organisation_id,
-        filter.organisation_id, filter.actor, filter.actor, filter.operation, filter.operation,
-        limit);
-  });
+  using Row = AuditEntry;
+  return read_all(
+      database_,
+      row_of<&Row::row, &Row::id, &Row::at, &Row::organisation_id, &Row::user_id, &Row::actor,
+             &Row::credential, &Row::address, &Row::operation, &Row::route, &Row::object,
+             &Row::subject_user, &Row::subject_session, &Row::status, &Row::trace_id>,
+      "SELECT n, id, made_at, organisation_id, user_id, actor, credential, address, operation,"
+      " route, object, subject_user, subject_session, COALESCE(status, 0), trace_id FROM audit"
+      " WHERE n < :b AND (:o = '' OR organisation_id = :p)"
+      " AND (:a = '' OR actor = :c) AND (:q = '' OR operation = :r) ORDER BY n DESC LIMIT :l",
+      before == 0 ? std::numeric_limits<std::int64_t>::max() : before, filter.organisation_id,
+      filter.organisation_id, filter.actor, filter.actor, filter.operation, filter.operation,
+      limit);
 }
 
 Result<std::int64_t> Audit::prune(model::Timestamp before, std::size_t limit) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
-    return writer.connection().run_counted(
-        "DELETE FROM audit WHERE n IN"
-        " (SELECT n FROM audit WHERE made_at < :b ORDER BY made_at LIMIT :l)",
-        before, limit);
-  });
+  return write_counted(committer_,
+                       "DELETE FROM audit WHERE n IN"
+                       " (SELECT n FROM audit WHERE made_at < :b ORDER BY made_at LIMIT :l)",
+                       before, limit);
 }
 
 }  // namespace conversed::store

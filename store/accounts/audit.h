@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 
@@ -46,10 +47,9 @@ struct AuditFilter {
 // are removed only by age. The erasure of a user of conversations empties the subject; triggers of
 // the database refuse every other change. Kept by: AuditTrailOfRequests.EntryIsEditedByNobody,
 // AuditTrailOfRequests.ErasureTakesTheUserOutAndStaysItself.
-class Audit {
+class Audit : Rows {
  public:
-  // Both must outlive it.
-  Audit(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // Stores the entry and then calls `done` with it, on the Committer's thread or, while the store
   // fails, at once on the caller's. Sets `at`, and `actor` to the address of `user_id`. Without
@@ -68,10 +68,6 @@ class Audit {
 
   // Deletes up to `limit` entries from before then, oldest first. Returns their number. Blocks.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

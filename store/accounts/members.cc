@@ -1,15 +1,10 @@
 #include "store/accounts/members.h"
 
-#include <charconv>
 #include <utility>
 
 #include "store/sql/read.h"
 
 namespace conversed::store {
-
-using model::Errc;
-using model::fail;
-using model::Result;
 
 namespace {
 
@@ -23,41 +18,6 @@ std::string now_ms(const Connection& connection) {
              : "CAST((julianday('now') - 2440587.5) * 86400000 AS BIGINT)";
 }
 
-std::string joined(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
-std::string joined(const std::vector<std::int32_t>& numbers) {
-  std::string text;
-  for (const auto number : numbers) text += (text.empty() ? "" : " ") + std::to_string(number);
-  return text;
-}
-
-std::vector<std::string> words_of(std::string_view text) {
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const auto end = text.find(' ');
-    if (end != 0) words.emplace_back(text.substr(0, end));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-  }
-  return words;
-}
-
-std::vector<std::int32_t> numbers_of(std::string_view text) {
-  std::vector<std::int32_t> numbers;
-  for (const auto& word : words_of(text)) {
-    std::int32_t number = 0;
-    const auto read = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (read.ec != std::errc() || read.ptr != word.data() + word.size()) {
-      throw DamagedData("a daemon's partitions can't be read");
-    }
-    numbers.push_back(number);
-  }
-  return numbers;
-}
-
 void write(Connection& connection, const ClusterMember& member) {
   const auto now = now_ms(connection);
   connection.run(
@@ -67,7 +27,7 @@ void write(Connection& connection, const ClusterMember& member) {
           ") ON CONFLICT (id) DO UPDATE SET run = excluded.run, roles = excluded.roles,"
           " version = excluded.version, partitions = excluded.partitions,"
           " started_at = excluded.started_at, seen_at = excluded.seen_at",
-      member.id, member.run, joined(member.roles), member.version, joined(member.partitions));
+      member.id, member.run, member.roles, member.version, member.partitions);
 }
 
 }  // namespace
@@ -93,10 +53,10 @@ Result<void> Members::beat(const ClusterMember& member) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto now = now_ms(connection);
-    const auto found = connection.run_counted(
-        "UPDATE daemons SET roles = :o, partitions = :p, seen_at = " + now +
-            " WHERE id = :i AND run = :r",
-        joined(member.roles), joined(member.partitions), member.id, member.run);
+    const auto found =
+        connection.run_counted("UPDATE daemons SET roles = :o, partitions = :p, seen_at = " + now +
+                                   " WHERE id = :i AND run = :r",
+                               member.roles, member.partitions, member.id, member.run);
     if (found == 0) {
       if (connection.value<std::string>("SELECT run FROM daemons WHERE id = :i", member.id)) {
         return fail(Errc::conflict,
@@ -121,17 +81,10 @@ Result<Members::Present> Members::present() const {
     Present present;
     const auto now = now_ms(connection);
     present.now = model::from_unix_ms(connection.number("SELECT " + now));
-    connection.rows(
-        [&](std::string id, std::string run, const std::string& roles, std::string version,
-            const std::string& partitions, model::Timestamp started, model::Timestamp seen) {
-          present.members.push_back({.id = std::move(id),
-                                     .run = std::move(run),
-                                     .roles = words_of(roles),
-                                     .version = std::move(version),
-                                     .partitions = numbers_of(partitions),
-                                     .started_at = started,
-                                     .seen_at = seen});
-        },
+    using Row = ClusterMember;
+    present.members = connection.all(
+        row_of<&Row::id, &Row::run, &Row::roles, &Row::version, &Row::partitions, &Row::started_at,
+               &Row::seen_at>,
         "SELECT id, run, roles, version, partitions, started_at, seen_at FROM daemons"
         " WHERE seen_at > " +
             now + " - :l ORDER BY id",

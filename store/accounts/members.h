@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 
@@ -31,10 +32,9 @@ inline constexpr std::chrono::milliseconds member_lifetime{5'000};
 // `internal`.
 //
 // One run at a time has a name. Kept by: MembersTest.ANameIsOneRunsAtATime.
-class Members {
+class Members : Rows {
  public:
-  // Both must outlive it.
-  Members(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // The run that has the name.
   struct Holder {
@@ -59,10 +59,6 @@ class Members {
     std::vector<ClusterMember> members;
   };
   [[nodiscard]] model::Result<Present> present() const;
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

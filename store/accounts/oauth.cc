@@ -8,9 +8,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
 using std::chrono::milliseconds;
 
 namespace {
@@ -107,13 +104,13 @@ struct StoredCode {
 };
 
 std::optional<StoredCode> find_code(Connection& connection, const std::string& hash) {
-  auto row = connection.row<std::string, std::string, std::string, bool, std::optional<std::string>,
-                            std::optional<std::string>, model::Timestamp>(
+  using Code = StoredCode;
+  return connection.first(
+      row_of<&Code::client_id, &Code::user_id, &Code::redirect_uri, &Code::redirect_uri_sent,
+             &Code::challenge, &Code::grant_id, &Code::expires_at>,
       "SELECT client_id, user_id, redirect_uri, redirect_uri_sent, challenge, grant_id,"
       " expires_at FROM oauth_codes WHERE hash = :h",
       hash);
-  if (!row) return std::nullopt;
-  return std::apply([](auto&... column) { return StoredCode{std::move(column)...}; }, *row);
 }
 
 bool matches(const StoredCode& code, const CodeExchange& exchange, model::Timestamp now) {
@@ -132,13 +129,12 @@ struct StoredRefresh {
 
 std::optional<StoredRefresh> find_refresh(Connection& connection, const std::string& client_id,
                                           const std::string& hash) {
-  auto row = connection.row<std::string, bool, model::Timestamp>(
+  return connection.first(
+      row_of<&StoredRefresh::grant_id, &StoredRefresh::used, &StoredRefresh::expires_at>,
       "SELECT t.grant_id, t.used, t.expires_at FROM oauth_tokens t"
       " JOIN oauth_grants g ON g.id = t.grant_id"
       " WHERE t.hash = :h AND t.type = 'refresh' AND g.client_id = :c",
       hash, client_id);
-  if (!row) return std::nullopt;
-  return std::apply([](auto&... column) { return StoredRefresh{std::move(column)...}; }, *row);
 }
 
 }  // namespace

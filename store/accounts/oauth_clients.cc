@@ -8,41 +8,36 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 constexpr std::string_view secret_prefix = "cvs_";
 // Sealed texts belong to no row.
 constexpr std::string_view sealed_place = "oauth/sealed/request";
 
-template <typename... In>
-std::vector<OauthClient> load_clients(Connection& connection, std::string_view sql,
-                                      const In&... in) {
-  return connection.all(
-      [&](std::string id, std::string organisation, std::string name, bool has_secret,
-          const std::string& uris, bool password_grant, model::Timestamp created) {
-        return OauthClient{.id = std::move(id),
-                           .organisation_id = std::move(organisation),
-                           .name = std::move(name),
-                           .type = has_secret ? ClientType::confidential : ClientType::public_,
-                           .redirect_uris = list_from_text(uris),
-                           .password_grant = password_grant,
-                           .created_at = created};
-      },
-      sql, in...);
+OauthClient client_from(std::string id, std::string organisation, std::string name, bool has_secret,
+                        std::vector<std::string> uris, bool password_grant,
+                        model::Timestamp created) {
+  return {.id = std::move(id),
+          .organisation_id = std::move(organisation),
+          .name = std::move(name),
+          .type = has_secret ? ClientType::confidential : ClientType::public_,
+          .redirect_uris = std::move(uris),
+          .password_grant = password_grant,
+          .created_at = created};
+}
+
+std::string clients_where(std::string_view condition) {
+  return std::string(
+             "SELECT id, organisation_id, name,"
+             " CASE WHEN secret_hash IS NULL THEN 0 ELSE 1 END, redirect_uris, password_grant,"
+             " created_at FROM oauth_clients WHERE ")
+      .append(condition);
 }
 
 Result<OauthClient> find_client(Connection& connection, const std::string& id) {
-  auto found = load_clients(connection,
-                            "SELECT id, organisation_id, name,"
-                            " CASE WHEN secret_hash IS NULL THEN 0 ELSE 1 END, redirect_uris,"
-                            " password_grant, created_at FROM oauth_clients WHERE id = :i",
-                            id);
-  if (found.empty()) return fail(Errc::not_found, "there is no such client");
-  return std::move(found.front());
+  auto found = connection.first(client_from, clients_where("id = :i"), id);
+  if (!found) return fail(Errc::not_found, "there is no such client");
+  return *std::move(found);
 }
 
 }  // namespace
@@ -66,20 +61,14 @@ Result<NewOauthClient> Oauth::create_client(OauthClient wanted) {
         "INSERT INTO oauth_clients (id, organisation_id, name, secret_hash, redirect_uris,"
         " password_grant, created_at) VALUES (:i, :o, :n, :s, :r, :p, :c)",
         made.client.id, made.client.organisation_id, made.client.name, hash,
-        list_to_text(made.client.redirect_uris), made.client.password_grant, writer.now());
+        made.client.redirect_uris, made.client.password_grant, writer.now());
     return made;
   });
 }
 
 Result<std::vector<OauthClient>> Oauth::clients(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<OauthClient>> {
-    return load_clients(connection,
-                        "SELECT id, organisation_id, name,"
-                        " CASE WHEN secret_hash IS NULL THEN 0 ELSE 1 END, redirect_uris,"
-                        " password_grant, created_at FROM oauth_clients"
-                        " WHERE organisation_id = :o ORDER BY created_at, id",
-                        organisation_id);
-  });
+  return read_all(database_, client_from,
+                  clients_where("organisation_id = :o ORDER BY created_at, id"), organisation_id);
 }
 
 Result<void> Oauth::remove_client(const std::string& organisation_id,

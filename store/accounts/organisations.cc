@@ -8,10 +8,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 Result<Organisation> insert_organisation(Writer& writer, const std::string& name,
@@ -102,11 +98,8 @@ Result<Organisation> Accounts::create_organisation(const std::string& name, cons
 
 Result<std::vector<Organisation>> Accounts::organisations() const {
   return read(database_, [](Connection& connection) -> Result<std::vector<Organisation>> {
-    auto list = connection.all(
-        [](std::string id, std::string name) {
-          return Organisation{.id = std::move(id), .name = std::move(name)};
-        },
-        "SELECT id, name FROM organisations ORDER BY name");
+    auto list = connection.all(row_of<&Organisation::id, &Organisation::name>,
+                               "SELECT id, name FROM organisations ORDER BY name");
     connection.rows(
         [&](const std::string& organisation, std::string domain) {
           const auto owner =

@@ -16,9 +16,6 @@ namespace conversed::store {
 // ASCII letters lowered: addresses and domains are unique without regard to their case.
 [[nodiscard]] std::string fold_ascii(std::string_view email);
 
-[[nodiscard]] std::string list_to_text(const std::vector<std::string>& list);
-[[nodiscard]] std::vector<std::string> list_from_text(const std::string& text);
-
 struct UserRow {
   std::string organisation_id;
   std::string email;

@@ -7,8 +7,6 @@
 
 namespace conversed::store {
 
-using model::Result;
-
 namespace {
 
 constexpr std::chrono::hours renewed_after{24};

@@ -1,39 +1,22 @@
 // Reads of conversations. Imports are in import.cc, the rest in management.cc.
 #include "store/assets/assets.h"
 
-#include <algorithm>
-
-#include "store/assets/connection_hosts.h"
+#include "store/commit/row_writes.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
-
-using model::Errc;
-using model::fail;
-using model::Result;
 
 namespace {
 
 // `column`: the one to find it by.
 std::optional<model::Endpoint> load_endpoint(Connection& connection, const std::string& column,
                                              const std::string& value) {
+  using Row = model::Endpoint;
   return connection.first(
-      [](std::string id, std::string project, std::string organisation, std::string name,
-         std::string flow, std::string token, std::int64_t expiry, bool active_only,
-         std::string error_text, std::string url, std::string follow_up) {
-        return model::Endpoint{.id = std::move(id),
-                               .project_id = std::move(project),
-                               .organisation_id = std::move(organisation),
-                               .name = std::move(name),
-                               .flow_id = std::move(flow),
-                               .url_token = std::move(token),
-                               .session_expiry = std::chrono::milliseconds(expiry),
-                               .active_only = active_only,
-                               .error_text = std::move(error_text),
-                               .webhook_url = std::move(url),
-                               .follow_up_flow_id = std::move(follow_up)};
-      },
+      row_of<&Row::id, &Row::project_id, &Row::organisation_id, &Row::name, &Row::flow_id,
+             &Row::url_token, &Row::session_expiry, &Row::active_only, &Row::error_text,
+             &Row::webhook_url, &Row::follow_up_flow_id>,
       "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id, e.url_token,"
       " e.session_expiry_ms, e.active_only, e.error_text, e.webhook_url,"
       " COALESCE(e.follow_up_flow_id, '') FROM endpoints e JOIN projects p ON p.id = e.project_id"
@@ -53,12 +36,12 @@ std::map<std::string, std::string, std::less<>> load_map(Connection& connection,
 }
 
 std::optional<model::Journey> load_journey(Connection& connection, const std::string& project_id) {
-  const auto row = connection.row<std::string, std::int64_t>(
+  const auto row = connection.row<nlohmann::json, std::int64_t>(
       "SELECT j.definition, t.follow_ups_per_month FROM journeys j JOIN proactive_tenants t"
       " ON t.project_id = j.project_id WHERE j.project_id = :p AND j.active = 1",
       project_id);
   if (!row) return std::nullopt;
-  auto journey = stored_or_throw(model::journey_from(stored_json(std::get<0>(*row))));
+  auto journey = stored_or_throw(model::journey_from(std::get<0>(*row)));
   journey.follow_ups_per_month = std::get<1>(*row);
   return journey;
 }
@@ -79,20 +62,14 @@ Result<std::optional<model::Endpoint>> Assets::endpoint(const std::string& id) c
 
 Result<std::optional<model::FlowVersion>> Assets::flow(const std::string& flow_id,
                                                        std::int64_t version) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.first(
-        [&](std::string project, std::string name, std::int64_t found, std::string definition) {
-          return model::FlowVersion{.flow_id = flow_id,
-                                    .project_id = std::move(project),
-                                    .name = std::move(name),
-                                    .version = found,
-                                    .definition = std::move(definition)};
-        },
-        "SELECT f.project_id, f.name, v.version, v.definition FROM flows f"
-        " JOIN flow_versions v ON v.flow_id = f.id"
-        " AND v.version = CASE WHEN :z = 0 THEN f.version ELSE :v END WHERE f.id = :i",
-        version, version, flow_id);
-  });
+  using Row = model::FlowVersion;
+  return read_first(
+      database_,
+      row_of<&Row::flow_id, &Row::project_id, &Row::name, &Row::version, &Row::definition>,
+      "SELECT f.id, f.project_id, f.name, v.version, v.definition FROM flows f"
+      " JOIN flow_versions v ON v.flow_id = f.id"
+      " AND v.version = CASE WHEN :z = 0 THEN f.version ELSE :v END WHERE f.id = :i",
+      version, version, flow_id);
 }
 
 Result<model::ProjectAssets> Assets::project_assets(const std::string& project_id) const {
@@ -126,17 +103,15 @@ Result<std::optional<Lexicon>> Assets::lexicon(const std::string& project_id,
 
 Result<ConnectionSecrets> Assets::connection_secrets(const std::string& id) const {
   return read(database_, [&](Connection& connection) -> Result<ConnectionSecrets> {
-    auto row = connection.row<std::string, std::string, std::string, std::string, std::string>(
-        "SELECT project_id, name, type, hosts, fields FROM connections WHERE id = :i", id);
-    if (!row) return fail(Errc::not_found, "there is no such Connection");
-    auto fields = sealer_.open_sealed("connections/fields/" + id, std::get<4>(*row));
-    if (!fields) return fail(fields.error());
-    return ConnectionSecrets{.id = id,
-                             .project_id = std::get<0>(*row),
-                             .name = std::get<1>(*row),
-                             .type = std::get<2>(*row),
-                             .hosts = hosts_of(std::get<3>(*row)),
-                             .fields = *std::move(fields)};
+    using Row = ConnectionSecrets;
+    auto secrets = connection.first(
+        row_of<&Row::id, &Row::project_id, &Row::name, &Row::type, &Row::hosts, &Row::fields>,
+        "SELECT id, project_id, name, type, hosts, fields FROM connections WHERE id = :i", id);
+    if (!secrets) return fail(Errc::not_found, "there is no such Connection");
+    auto opened = sealer_.open_sealed("connections/fields/" + id, secrets->fields);
+    if (!opened) return fail(opened.error());
+    secrets->fields = *std::move(opened);
+    return *std::move(secrets);
   });
 }
 
@@ -167,30 +142,11 @@ Result<WebhookSecrets> Assets::webhook_secrets(const std::string& endpoint_id) c
 }
 
 Result<std::int64_t> Assets::forget_previous_secrets(model::Timestamp before) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
-    return writer.connection().run_counted(
-        "UPDATE endpoints SET previous_webhook_secret = '' WHERE previous_webhook_secret <> ''"
-        " AND webhook_secret_changed_at < :b",
-        before);
-  });
-}
-
-Result<std::vector<KnowledgeChunk>> Assets::knowledge(const std::string& project_id,
-                                                      const std::string& store_name) const {
-  auto sources = read(database_, [&](Connection& connection) {
-    return connection.values<std::string>(
-        "SELECT c.id FROM knowledge_sources c JOIN knowledge_stores s ON s.id = c.store_id"
-        " WHERE s.project_id = :p AND s.name = :n ORDER BY c.n",
-        project_id, store_name);
-  });
-  if (!sources) return fail(sources.error());
-  std::vector<KnowledgeChunk> all;
-  for (const auto& source : *sources) {
-    auto chunks_of_source = chunks(source);
-    if (!chunks_of_source) return chunks_of_source;
-    std::move(chunks_of_source->begin(), chunks_of_source->end(), std::back_inserter(all));
-  }
-  return all;
+  return write_counted(
+      committer_,
+      "UPDATE endpoints SET previous_webhook_secret = '' WHERE previous_webhook_secret <> ''"
+      " AND webhook_secret_changed_at < :b",
+      before);
 }
 
 }  // namespace conversed::store

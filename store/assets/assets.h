@@ -144,9 +144,6 @@ class Assets {
                                                               const std::string& name) const;
   [[nodiscard]] model::Result<ConnectionSecrets> connection_secrets(const std::string& id) const;
   [[nodiscard]] model::Result<WebhookSecrets> webhook_secrets(const std::string& endpoint_id) const;
-  // Chunks of a knowledge store by the store's name, in order; all sources.
-  [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> knowledge(
-      const std::string& project_id, const std::string& store_name) const;
 
   // --- Import ------------------------------------------------------------------------------------
   // Imports the whole bundle or nothing. An asset with the same name keeps its id and gets the

@@ -1,15 +1,11 @@
 // The part of Assets that gives a project back as the bundle that it could have come from.
-#include "store/accounts/people.h"
 #include "store/assets/assets.h"
-#include "store/assets/connection_hosts.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
+using nlohmann::json;
 
 namespace {
 
@@ -19,11 +15,11 @@ class Export {
       : connection_(connection), sealer_(sealer), project_(project_id) {}
 
   Result<model::Bundle> run() {
-    auto row = connection_.row<std::string, std::string>(
+    auto row = connection_.row<std::string, json>(
         "SELECT name, proactive FROM projects WHERE id = :i", project_);
     if (!row) return fail(Errc::not_found, "there is no such project");
     bundle_.project_name = std::get<0>(*row);
-    bundle_.proactive = stored_json(std::get<1>(*row));
+    bundle_.proactive = std::move(std::get<1>(*row));
     add_locales();
     add_members();
     add_tokens();
@@ -56,13 +52,13 @@ class Export {
 
   void add_members() {
     connection_.rows(
-        [&](std::string email, std::string name, const std::string& roles,
-            const std::string& allowed) {
+        [&](std::string email, std::string name, std::vector<std::string> roles,
+            const std::vector<std::string>& allowed) {
           model::BundleMember member{.email = std::move(email),
                                      .name = std::move(name),
-                                     .roles = list_from_text(roles),
+                                     .roles = std::move(roles),
                                      .allowed_locales = {}};
-          for (const auto& id : list_from_text(allowed)) {
+          for (const auto& id : allowed) {
             const auto locale = locales_.find(id);
             if (locale != locales_.end()) member.allowed_locales.push_back(locale->second);
           }
@@ -84,13 +80,13 @@ class Export {
   void add_connections() {
     connection_.rows(
         [&](const std::string& id, std::string name, std::string type, const std::string& source,
-            const std::string& hosts) {
+            std::vector<std::string> hosts) {
           bundle_.connections.push_back(
               {.name = std::move(name),
                .type = std::move(type),
                .fields = nullptr,
                .source = stored_json(opened("connections/source/" + id, source)),
-               .hosts = hosts_of(hosts)});
+               .hosts = std::move(hosts)});
         },
         "SELECT id, name, type, source, hosts FROM connections WHERE project_id = :p"
         " ORDER BY name",
@@ -112,13 +108,13 @@ class Export {
         slots.emplace(slot, std::move(slot_name));
       }
       connection_.rows(
-          [&](std::string main, const std::string& keyphrases, const std::string& slot_ids,
-              const std::string& data) {
+          [&](std::string main, std::vector<std::string> keyphrases,
+              const std::vector<std::string>& slot_ids, json data) {
             model::BundleLexiconEntry entry{.main_keyphrase = std::move(main),
-                                            .keyphrases = list_from_text(keyphrases),
+                                            .keyphrases = std::move(keyphrases),
                                             .slots = {},
-                                            .data = stored_json(data)};
-            for (const auto& slot : list_from_text(slot_ids)) {
+                                            .data = std::move(data)};
+            for (const auto& slot : slot_ids) {
               const auto known = slots.find(slot);
               if (known != slots.end()) entry.slots.push_back(known->second);
             }
@@ -140,8 +136,8 @@ class Export {
            named("SELECT id, name FROM knowledge_sources WHERE store_id = :s ORDER BY n", id)) {
         model::BundleSource source{.name = std::move(source_name), .chunks = {}};
         connection_.rows(
-            [&](std::string text, const std::string& data) {
-              source.chunks.push_back({std::move(text), stored_json(data)});
+            [&](std::string text, json data) {
+              source.chunks.push_back({std::move(text), std::move(data)});
             },
             "SELECT text, data FROM knowledge_chunks WHERE source_id = :s ORDER BY n", source_id);
         store.sources.push_back(std::move(source));
@@ -152,8 +148,8 @@ class Export {
 
   void add_flows() {
     connection_.rows(
-        [&](std::string name, const std::string& definition) {
-          bundle_.flows.push_back({std::move(name), stored_json(definition)});
+        [&](std::string name, json definition) {
+          bundle_.flows.push_back({std::move(name), std::move(definition)});
         },
         "SELECT f.name, v.definition FROM flows f JOIN flow_versions v ON v.flow_id = f.id"
         " AND v.version = f.version WHERE f.project_id = :p ORDER BY f.name",
@@ -166,12 +162,13 @@ class Export {
 
   void add_endpoints() {
     connection_.rows(
-        [&](const std::string& id, std::string name, std::string flow, std::int64_t expiry,
-            bool active_only, std::string error_text, std::string token, std::string url,
-            std::string url_source, bool has_secret, const std::string& secret_source) {
+        [&](const std::string& id, std::string name, std::string flow,
+            std::chrono::milliseconds expiry, bool active_only, std::string error_text,
+            std::string token, std::string url, std::string url_source, bool has_secret,
+            const std::string& secret_source) {
           model::BundleEndpoint endpoint{.name = std::move(name),
                                          .flow = std::move(flow),
-                                         .session_expiry = std::chrono::milliseconds(expiry),
+                                         .session_expiry = expiry,
                                          .active_only = active_only,
                                          .error_text = std::move(error_text),
                                          .url_token = std::move(token),

@@ -11,10 +11,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 // The versions that busy sessions are pinned to: the Endpoint's Flow by id, entered Flows by name.
@@ -79,9 +75,7 @@ void prune_flow_versions(Connection& connection, const std::string& project_id) 
     std::int64_t version = 0;
   };
   const auto old = connection.all(
-      [](std::string flow, std::string name, std::int64_t version) {
-        return Old{std::move(flow), std::move(name), version};
-      },
+      row_of<&Old::flow_id, &Old::name, &Old::version>,
       "SELECT f.id, f.name, v.version FROM flows f JOIN flow_versions v ON v.flow_id = f.id"
       " WHERE f.project_id = :p AND v.version <= f.version - :k",
       project_id, kept_flow_versions);
@@ -105,13 +99,9 @@ Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& p
 }
 
 Result<std::vector<FlowInfo>> Assets::flows(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [&](std::string id, std::string name, std::int64_t version) {
-          return FlowInfo{std::move(id), std::move(name), version};
-        },
-        "SELECT id, name, version FROM flows WHERE project_id = :p ORDER BY name", project_id);
-  });
+  return read_all(database_, row_of<&FlowInfo::id, &FlowInfo::name, &FlowInfo::version>,
+                  "SELECT id, name, version FROM flows WHERE project_id = :p ORDER BY name",
+                  project_id);
 }
 
 Result<std::string> Assets::project_of_flow(const std::string& id) const {
@@ -124,18 +114,13 @@ Result<std::string> Assets::project_of_flow(const std::string& id) const {
 
 Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& flow_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<FlowVersionInfo>> {
-    auto list = connection.all(
-        [](std::int64_t version, model::Timestamp created, std::string by,
-           std::optional<std::int64_t> restored_from) {
-          return FlowVersionInfo{.version = version,
-                                 .created_at = created,
-                                 .created_by = std::move(by),
-                                 .restored_from = restored_from};
-        },
-        "SELECT v.version, v.created_at, COALESCE(u.email, ''), v.restored_from"
-        " FROM flow_versions v LEFT JOIN users u ON u.id = v.created_by"
-        " WHERE v.flow_id = :f ORDER BY v.version DESC",
-        flow_id);
+    auto list =
+        connection.all(row_of<&FlowVersionInfo::version, &FlowVersionInfo::created_at,
+                              &FlowVersionInfo::created_by, &FlowVersionInfo::restored_from>,
+                       "SELECT v.version, v.created_at, COALESCE(u.email, ''), v.restored_from"
+                       " FROM flow_versions v LEFT JOIN users u ON u.id = v.created_by"
+                       " WHERE v.flow_id = :f ORDER BY v.version DESC",
+                       flow_id);
     if (list.empty()) return fail(Errc::not_found, std::string(no_flow));
     return list;
   });

@@ -4,7 +4,6 @@
 
 #include "store/accounts/people.h"
 #include "store/assets/assets.h"
-#include "store/assets/connection_hosts.h"
 #include "store/assets/flow_versions.h"
 #include "store/assets/lists.h"
 #include "store/knowledge/knowledge.h"
@@ -15,9 +14,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
 using nlohmann::json;
 
 namespace {
@@ -161,7 +157,7 @@ Result<void> Import::take_members() {
         "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r, :l)"
         " ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles,"
         " allowed_locales = excluded.allowed_locales",
-        project_, id, list_to_text(member.roles), list_to_text(allowed));
+        project_, id, member.roles, allowed);
     report.push_back({{"_id", id}, {"email", member.email}});
   }
   return {};
@@ -208,8 +204,7 @@ void Import::take_connections() {
         " fields = excluded.fields, source = excluded.source, hosts = excluded.hosts",
         id, project_, connection.name, connection.type,
         sealer_.seal("connections/fields/" + id, connection.fields.dump()),
-        sealer_.seal("connections/source/" + id, connection.source.dump()),
-        hosts_text(connection.hosts));
+        sealer_.seal("connections/source/" + id, connection.source.dump()), connection.hosts);
     report.push_back({{"_id", id}, {"name", connection.name}});
   }
 }
@@ -263,7 +258,7 @@ void Import::take_entries(const std::string& lexicon, const model::BundleLexicon
         "INSERT INTO lexicon_entries (id, lexicon_id, main_keyphrase, keyphrases, slots, data, n)"
         " VALUES (:i, :l, :m, :k, :s, :d, :n)",
         old == known.end() ? model::new_id() : old->second, lexicon, entry.main_keyphrase,
-        list_to_text(entry.keyphrases), list_to_text(slots), entry.data.dump(), n);
+        entry.keyphrases, slots, entry.data.dump(), n);
   }
 }
 

@@ -4,14 +4,9 @@
 #include <array>
 #include <map>
 
-#include "store/accounts/people.h"
-#include "store/assets/assets.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
-
-using model::fail;
-using model::Result;
 
 namespace {
 
@@ -62,56 +57,31 @@ PagedList chunk_list(const std::string& source_id) {
 namespace {
 
 // The page with the items of its ids; one that has gone since the page was read is left out.
-template <typename T, typename Find>
-Page<T> with_items(Page<std::string>&& ids, const Find& find) {
+template <typename T, typename Make>
+Page<T> with_items(Connection& connection, Page<std::string>&& ids, const Make& make,
+                   const std::string& sql) {
   Page<T> page{.items = {},
                .total = ids.total,
                .next = std::move(ids.next),
                .previous = std::move(ids.previous)};
   for (const auto& id : ids.items) {
-    if (std::optional<T> item = find(id)) page.items.push_back(*std::move(item));
+    if (auto item = connection.first(make, sql, id)) page.items.push_back(*std::move(item));
   }
   return page;
 }
 
-std::optional<LexiconEntry> find_entry(Connection& connection, const std::string& id,
-                                       const std::map<std::string, std::string>& slot_names) {
-  auto row = connection.row<std::string, std::string, std::string, std::string>(
-      "SELECT main_keyphrase, keyphrases, slots, data FROM lexicon_entries WHERE id = :i", id);
-  if (!row) return std::nullopt;
-  auto& [main, keyphrases, slots, data] = *row;
-  LexiconEntry entry{.id = id,
-                     .main_keyphrase = std::move(main),
-                     .keyphrases = list_from_text(keyphrases),
-                     .slots = {},
-                     .slot_ids = list_from_text(slots),
-                     .data = std::move(data)};
-  for (const auto& slot : entry.slot_ids) {
-    const auto name = slot_names.find(slot);
-    entry.slots.push_back(name == slot_names.end() ? std::string() : name->second);
-  }
-  return entry;
-}
-
-std::optional<KnowledgeChunk> find_chunk(Connection& connection, const std::string& id) {
-  auto row = connection.row<std::string, std::string, std::int64_t, std::string, bool, std::string,
-                            model::Timestamp>(
-      "SELECT c.store_id, k.source_id, k.n, k.text, k.disabled, k.data, k.created_at"
-      " FROM knowledge_chunks k JOIN knowledge_sources c ON c.id = k.source_id WHERE k.id = :i",
-      id);
-  if (!row) return std::nullopt;
-  auto& [store, source, n, text, disabled, data, created] = *row;
-  return KnowledgeChunk{.id = id,
-                        .store_id = std::move(store),
-                        .source_id = std::move(source),
-                        .order = n,
-                        .text = std::move(text),
-                        .disabled = disabled,
-                        .data = std::move(data),
-                        .created_at = created};
-}
-
 }  // namespace
+
+void name_slots(Connection& connection, const std::string& lexicon_id,
+                std::vector<LexiconEntry>& entries) {
+  std::map<std::string, std::string> names;
+  connection.rows(
+      [&](std::string id, std::string name) { names.emplace(std::move(id), std::move(name)); },
+      "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l", lexicon_id);
+  for (auto& entry : entries) {
+    for (const auto& slot : entry.slot_ids) entry.slots.push_back(names[slot]);
+  }
+}
 
 std::vector<std::string_view> Assets::entry_sort_fields() {
   return names_of(entry_fields);
@@ -125,14 +95,11 @@ Result<Page<LexiconEntry>> Assets::lexicon_entries(const std::string& lexicon_id
                                                    const PageRequest& request) const {
   auto ids = read_page(database_, committer_, entry_list(lexicon_id), request);
   if (!ids) return fail(ids.error());
-  return read(database_, [&](Connection& connection) -> Result<Page<LexiconEntry>> {
-    std::map<std::string, std::string> slot_names;
-    connection.rows([&](std::string id,
-                        std::string name) { slot_names.emplace(std::move(id), std::move(name)); },
-                    "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l", lexicon_id);
-    return with_items<LexiconEntry>(*std::move(ids), [&](const std::string& id) {
-      return find_entry(connection, id, slot_names);
-    });
+  return read(database_, [&](Connection& connection) {
+    auto page = with_items<LexiconEntry>(connection, *std::move(ids), entry_row,
+                                         std::string(select_entries).append("WHERE id = :i"));
+    name_slots(connection, lexicon_id, page.items);
+    return page;
   });
 }
 
@@ -140,9 +107,9 @@ Result<Page<KnowledgeChunk>> Assets::chunks(const std::string& source_id,
                                             const PageRequest& request) const {
   auto ids = read_page(database_, committer_, chunk_list(source_id), request);
   if (!ids) return fail(ids.error());
-  return read(database_, [&](Connection& connection) -> Result<Page<KnowledgeChunk>> {
-    return with_items<KnowledgeChunk>(
-        *std::move(ids), [&](const std::string& id) { return find_chunk(connection, id); });
+  return read(database_, [&](Connection& connection) {
+    return with_items<KnowledgeChunk>(connection, *std::move(ids), chunk_row,
+                                      std::string(select_chunks).append("WHERE k.id = :i"));
   });
 }
 

@@ -3,21 +3,19 @@
 
 #include "store/accounts/people.h"
 #include "store/assets/assets.h"
-#include "store/assets/connection_hosts.h"
+#include "store/assets/lists.h"
+#include "store/commit/row_writes.h"
 #include "store/model/ids.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
-Result<std::string> found_or(std::optional<std::string> id, std::string message) {
-  if (!id) return fail(Errc::not_found, std::move(message));
-  return *std::move(id);
+template <typename T>
+Result<T> found_or(std::optional<T> found, std::string message) {
+  if (!found) return fail(Errc::not_found, std::move(message));
+  return *std::move(found);
 }
 
 std::int64_t token_count(Connection& connection, const std::string& organisation_id) {
@@ -37,40 +35,31 @@ void Assets::grow(Writer& writer, Lexicons lexicons) {
 }
 
 Result<std::vector<ProjectInfo>> Assets::projects(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [&](std::string id, std::string name) {
-          return ProjectInfo{std::move(id), organisation_id, std::move(name)};
-        },
-        "SELECT id, name FROM projects WHERE organisation_id = :o ORDER BY name", organisation_id);
-  });
+  return read_all(
+      database_, row_of<&ProjectInfo::id, &ProjectInfo::organisation_id, &ProjectInfo::name>,
+      "SELECT id, organisation_id, name FROM projects WHERE organisation_id = :o ORDER BY name",
+      organisation_id);
 }
 
 Result<ProjectInfo> Assets::project(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<ProjectInfo> {
-    auto row = connection.row<std::string, std::string>(
-        "SELECT organisation_id, name FROM projects WHERE id = :i", project_id);
-    if (!row) return fail(Errc::not_found, "there is no such project");
-    return ProjectInfo{project_id, std::get<0>(*row), std::get<1>(*row)};
+  return read(database_, [&](Connection& connection) {
+    return found_or(connection.first(
+                        row_of<&ProjectInfo::id, &ProjectInfo::organisation_id, &ProjectInfo::name>,
+                        "SELECT id, organisation_id, name FROM projects WHERE id = :i", project_id),
+                    "there is no such project");
   });
 }
 
 Result<std::vector<Locale>> Assets::locales(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [&](std::string id, std::string name) {
-          return Locale{std::move(id), std::move(name)};
-        },
-        "SELECT id, name FROM locales WHERE project_id = :p ORDER BY n", project_id);
-  });
+  return read_all(database_, row_of<&Locale::id, &Locale::name>,
+                  "SELECT id, name FROM locales WHERE project_id = :p ORDER BY n", project_id);
 }
 
 Result<nlohmann::json> Assets::proactive(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<nlohmann::json> {
-    const auto text =
-        connection.value<std::string>("SELECT proactive FROM projects WHERE id = :i", project_id);
-    if (!text) return fail(Errc::not_found, "there is no such project");
-    return stored_json(*text);
+  return read(database_, [&](Connection& connection) {
+    return found_or(connection.value<nlohmann::json>("SELECT proactive FROM projects WHERE id = :i",
+                                                     project_id),
+                    "there is no such project");
   });
 }
 
@@ -124,14 +113,11 @@ Result<std::int64_t> Assets::count_tokens(const std::string& organisation_id) co
 }
 
 Result<std::vector<ConnectionInfo>> Assets::connections(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [&](std::string id, std::string name, std::string type, const std::string& hosts) {
-          return ConnectionInfo{std::move(id), std::move(name), std::move(type), hosts_of(hosts)};
-        },
-        "SELECT id, name, type, hosts FROM connections WHERE project_id = :p ORDER BY name",
-        project_id);
-  });
+  using Row = ConnectionInfo;
+  return read_all(database_, row_of<&Row::id, &Row::name, &Row::type, &Row::hosts>,
+                  "SELECT id, name, type, hosts FROM connections WHERE project_id = :p"
+                  " ORDER BY name",
+                  project_id);
 }
 
 Result<std::string> Assets::project_of_connection(const std::string& id) const {
@@ -143,11 +129,10 @@ Result<std::string> Assets::project_of_connection(const std::string& id) const {
 }
 
 Result<void> Assets::delete_connection(const std::string& project_id, const std::string& id) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+  return committer_.write_and_wait([&](Writer& writer) {
     grow(writer, Lexicons::stay);
-    const auto deleted = writer.connection().run_counted(
-        "DELETE FROM connections WHERE id = :i AND project_id = :p", id, project_id);
-    return deleted == 1 ? Result<void>() : fail(Errc::not_found, "there is no such Connection");
+    return change_one(writer.connection(), "there is no such Connection",
+                      "DELETE FROM connections WHERE id = :i AND project_id = :p", id, project_id);
   });
 }
 
@@ -161,25 +146,11 @@ Result<std::string> Assets::project_of_lexicon(const std::string& id) const {
 
 Result<std::vector<LexiconEntry>> Assets::lexicon_entries(const std::string& lexicon_id) const {
   return read(database_, [&](Connection& connection) {
-    std::map<std::string, std::string> names;
-    connection.rows(
-        [&](std::string id, std::string name) { names.emplace(std::move(id), std::move(name)); },
-        "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l", lexicon_id);
-    return connection.all(
-        [&](std::string id, std::string main, const std::string& keyphrases,
-            const std::string& slots, std::string data) {
-          LexiconEntry entry{.id = std::move(id),
-                             .main_keyphrase = std::move(main),
-                             .keyphrases = list_from_text(keyphrases),
-                             .slots = {},
-                             .slot_ids = list_from_text(slots),
-                             .data = std::move(data)};
-          for (const auto& slot : entry.slot_ids) entry.slots.push_back(names[slot]);
-          return entry;
-        },
-        "SELECT id, main_keyphrase, keyphrases, slots, data FROM lexicon_entries"
-        " WHERE lexicon_id = :l ORDER BY n",
+    auto entries = connection.all(
+        entry_row, std::string(select_entries).append("WHERE lexicon_id = :l ORDER BY n"),
         lexicon_id);
+    name_slots(connection, lexicon_id, entries);
+    return entries;
   });
 }
 
@@ -195,33 +166,17 @@ Result<std::string> Assets::project_of_source(const std::string& store_id,
 }
 
 Result<std::vector<KnowledgeChunk>> Assets::chunks(const std::string& source_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [&](std::string id, std::string store, std::int64_t n, std::string text, bool disabled,
-            std::string data, model::Timestamp created) {
-          return KnowledgeChunk{.id = std::move(id),
-                                .store_id = std::move(store),
-                                .source_id = source_id,
-                                .order = n,
-                                .text = std::move(text),
-                                .disabled = disabled,
-                                .data = std::move(data),
-                                .created_at = created};
-        },
-        "SELECT k.id, c.store_id, k.n, k.text, k.disabled, k.data, k.created_at"
-        " FROM knowledge_chunks k JOIN knowledge_sources c ON c.id = k.source_id"
-        " WHERE k.source_id = :s ORDER BY k.n",
-        source_id);
-  });
+  return read_all(database_, chunk_row,
+                  std::string(select_chunks).append("WHERE k.source_id = :s ORDER BY k.n"),
+                  source_id);
 }
 
 Result<std::int64_t> Assets::count_chunks(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.number(
-        "SELECT SUM(c.chunk_count) FROM projects p JOIN knowledge_stores s ON s.project_id = p.id"
-        " JOIN knowledge_sources c ON c.store_id = s.id WHERE p.organisation_id = :o",
-        organisation_id);
-  });
+  return read_number(
+      database_,
+      "SELECT SUM(c.chunk_count) FROM projects p JOIN knowledge_stores s ON s.project_id = p.id"
+      " JOIN knowledge_sources c ON c.store_id = s.id WHERE p.organisation_id = :o",
+      organisation_id);
 }
 
 }  // namespace conversed::store

@@ -12,14 +12,8 @@
 
 namespace conversed::store {
 
-using model::to_unix_ms;
-
 std::optional<std::int64_t> session_row(Connection& connection, const std::string& key) {
   return connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
-}
-
-std::string endpoint_of(const std::string& key) {
-  return stored_or_throw(model::SessionKey::decode(key)).endpoint_id;
 }
 
 void wake_outbox(Connection& connection, std::int64_t session, const std::string& endpoint_id) {

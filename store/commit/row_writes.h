@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/commit/committer.h"
@@ -13,12 +16,39 @@
 // letters, the end of an execution. Inside a Writer's transaction; throw SqlError.
 namespace conversed::store {
 
+// Writes one statement; returns how many rows it changed.
+template <typename... In>
+[[nodiscard]] model::Result<std::int64_t> write_counted(Committer& committer, std::string_view sql,
+                                                        const In&... in) {
+  return committer.write_and_wait(
+      [&](Writer& writer) { return writer.connection().run_counted(sql, in...); });
+}
+
+// Changes one row. `not_found`, with this message, if there is none.
+template <typename... In>
+[[nodiscard]] model::Result<void> change_one(Connection& connection, const char* missing,
+                                             std::string_view sql, const In&... in) {
+  if (connection.run_counted(sql, in...) == 1) return {};
+  return model::fail(model::Errc::not_found, missing);
+}
+
+// Writes without waiting. `marked` is called once the write is durable, on the Committer's thread,
+// and never if the Committer stops before.
+template <typename Work>
+void mark(Committer& committer, Work work, std::function<void()> marked) {
+  committer.write(
+      [work = std::move(work)](Writer& writer) -> model::Result<void> {
+        work(writer.connection());
+        return {};
+      },
+      [marked = std::move(marked)](const model::Result<void>& done) {
+        if (done) marked();
+      });
+}
+
 // The row of the session with this key, if there is one.
 [[nodiscard]] std::optional<std::int64_t> session_row(Connection& connection,
                                                       const std::string& key);
-
-// The Endpoint of a session's key.
-[[nodiscard]] std::string endpoint_of(const std::string& key);
 
 // Makes the session's pending outputs, if there are any, due at once, unless they wait for a retry.
 // `endpoint_id`: the session's.

@@ -8,8 +8,6 @@
 
 namespace conversed::store {
 
-using model::Result;
-
 std::string month_of(model::Timestamp time) {
   const std::chrono::year_month_day day(std::chrono::floor<std::chrono::days>(time));
   std::array<char, 16> text{};
@@ -20,11 +18,10 @@ std::string month_of(model::Timestamp time) {
 
 Result<std::int64_t> Usage::used(const std::string& organisation_id, const std::string& counter,
                                  const std::string& month) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.number(
-        "SELECT amount FROM usage WHERE organisation_id = :o AND counter = :c AND month = :m",
-        organisation_id, counter, month);
-  });
+  return read_number(
+      database_,
+      "SELECT amount FROM usage WHERE organisation_id = :o AND counter = :c AND month = :m",
+      organisation_id, counter, month);
 }
 
 Result<void> Usage::add(Writer& writer, const QuotaUse& use) {

@@ -11,9 +11,6 @@
 
 namespace conversed::store {
 
-using model::fail;
-using model::Result;
-
 namespace {
 
 using Stage = InputState::Stage;
@@ -102,15 +99,11 @@ void Answers::cut(const AwaitedInput& input, std::function<void(Result<InputStat
 }
 
 Result<bool> Answers::is_cut(const std::string& input_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.row<int>("SELECT 1 FROM cuts WHERE input_id = :i", input_id).has_value();
-  });
+  return read_exists(database_, "SELECT 1 FROM cuts WHERE input_id = :i", input_id);
 }
 
 Result<bool> Answers::claimed(const std::string& event_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.row<int>("SELECT 1 FROM claims WHERE id = :i", event_id).has_value();
-  });
+  return read_exists(database_, "SELECT 1 FROM claims WHERE id = :i", event_id);
 }
 
 Result<std::int64_t> Answers::prune(model::Timestamp now, model::Timestamp claims_before,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/effects.h"
 #include "store/model/result.h"
 
@@ -51,10 +52,9 @@ struct InputState {
 // An input is at rest when its session's position is past its record's, and neither the execution
 // nor the inbox holds it.
 // Kept by: AnswersTest.AnInputIsAtRestOncePositionExecutionAndInboxArePastIt.
-class Answers {
+class Answers : Rows {
  public:
-  // Both must outlive it.
-  Answers(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   [[nodiscard]] model::Result<InputState> look(const AwaitedInput& input,
                                                model::Timestamp now) const;
@@ -74,10 +74,6 @@ class Answers {
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp now,
                                                   model::Timestamp claims_before,
                                                   std::size_t limit);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

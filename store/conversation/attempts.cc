@@ -6,17 +6,12 @@
 
 namespace conversed::store {
 
-using model::fail;
-using model::Result;
-
 namespace {
 
 std::vector<Attempts::Counted> read_counted(Connection& connection) {
-  return connection.all(
-      [&](const std::string& event_id, std::int32_t partition, int count) {
-        return Attempts::Counted{event_id, partition, count};
-      },
-      "SELECT event_id, log_partition, count FROM attempts ORDER BY event_id");
+  using Row = Attempts::Counted;
+  return connection.all(row_of<&Row::event_id, &Row::partition, &Row::count>,
+                        "SELECT event_id, log_partition, count FROM attempts ORDER BY event_id");
 }
 
 // Of events that were committed, although the daemon went down before it could say so.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
@@ -31,10 +32,9 @@ struct InHand {
 // The run of a partition is read and changed in one transaction. A run whose partition another run
 // has taken up can't give it up.
 // Kept by: AttemptsTest.WhatAnotherRunHasNotGivenUpIsLeftBehind.
-class Attempts {
+class Attempts : Rows {
  public:
-  // Both must outlive it.
-  Attempts(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   struct Counted {
     std::string event_id;
@@ -83,10 +83,6 @@ class Attempts {
   [[nodiscard]] model::Result<void> give_up(const std::string& run,
                                             std::span<const std::int32_t> partitions);
   [[nodiscard]] model::Result<void> give_up_all(const std::string& run);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/effects.h"
 #include "store/model/result.h"
 
@@ -23,10 +24,9 @@ namespace conversed::store {
 //
 // A read of due rows is a range of an index: the mark `appended` takes a row out of it.
 // Kept by: CallsTest.DueCallsAndLanesAreRangesOfAnIndex.
-class Calls {
+class Calls : Rows {
  public:
-  // Both must outlive it.
-  Calls(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   struct Found {
     model::PendingCall call;
@@ -78,10 +78,6 @@ class Calls {
 
   // The number of calls and timers that executions wait for; for metrics.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

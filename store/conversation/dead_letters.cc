@@ -1,6 +1,9 @@
 #include "store/conversation/dead_letters.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <utility>
 
 #include "store/cluster/session_notifications.h"
 #include "store/commit/row_writes.h"
@@ -8,61 +11,44 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
-std::string_view to_string(DeadLetterState state) {
-  switch (state) {
-    case DeadLetterState::fresh:
-      return "new";
-    case DeadLetterState::replayed:
-      return "replayed";
-    case DeadLetterState::discarded:
-      return "discarded";
-  }
-  return "unknown";
-}
-
 namespace {
 
+constexpr std::array<std::pair<DeadLetterState, std::string_view>, 3> states{{
+    {DeadLetterState::fresh, "new"},
+    {DeadLetterState::replayed, "replayed"},
+    {DeadLetterState::discarded, "discarded"},
+}};
+
 DeadLetterState state_from(std::string_view text) {
-  for (const auto state :
-       {DeadLetterState::fresh, DeadLetterState::replayed, DeadLetterState::discarded}) {
-    if (to_string(state) == text) return state;
+  for (const auto& [state, name] : states) {
+    if (name == text) return state;
   }
   throw DamagedData("a dead letter has an unknown state");
 }
 
-template <typename... In>
-std::vector<DeadLetter> load_letters(Connection& connection, std::string_view sql,
-                                     const In&... in) {
-  return connection.all(
-      [&](std::string id, std::int64_t row, const std::string& key, std::string event,
-          std::string type, std::string trace, std::string value, std::optional<std::int64_t> seq,
-          std::string reason, const std::string& state, model::Timestamp created) {
-        return DeadLetter{
-            .id = std::move(id),
-            .row = row,
-            .key = stored_or_throw(model::SessionKey::decode(key)),
-            .event = {std::move(event), std::move(type), std::move(trace), std::move(value)},
-            .output_seq = seq,
-            .reason = std::move(reason),
-            .state = state_from(state),
-            .created_at = created};
-      },
-      sql, in...);
+DeadLetter letter_from(std::string id, std::int64_t row, model::SessionKey key, std::string event,
+                       std::string type, std::string trace, std::string value,
+                       std::optional<std::int64_t> seq, std::string reason,
+                       const std::string& state, model::Timestamp created) {
+  return {.id = std::move(id),
+          .row = row,
+          .key = std::move(key),
+          .event = {std::move(event), std::move(type), std::move(trace), std::move(value)},
+          .output_seq = seq,
+          .reason = std::move(reason),
+          .state = state_from(state),
+          .created_at = created};
 }
 
 Result<DeadLetter> find(Connection& connection, const std::string& project_id,
                         const std::string& id) {
-  auto letters = load_letters(connection,
-                              "SELECT id, n, key, event_id, type, trace_id, value, output_seq,"
-                              " reason, state, created_at FROM dead_letters"
-                              " WHERE id = :i AND project_id = :p",
-                              id, project_id);
-  if (letters.empty()) return fail(Errc::not_found, "there is no such dead letter");
-  return std::move(letters.front());
+  auto letter = connection.first(
+      letter_from,
+      "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state, created_at"
+      " FROM dead_letters WHERE id = :i AND project_id = :p",
+      id, project_id);
+  if (!letter) return fail(Errc::not_found, "there is no such dead letter");
+  return *std::move(letter);
 }
 
 // Of a new letter alone: the state changes once.
@@ -80,17 +66,19 @@ Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
 
 }  // namespace
 
+std::string_view to_string(DeadLetterState state) {
+  return std::ranges::find(states, state, [](const auto& each) { return each.first; })->second;
+}
+
 Result<std::vector<DeadLetter>> DeadLetters::list(const std::string& project_id,
                                                   std::optional<DeadLetterState> state,
                                                   std::int64_t after_row, std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<DeadLetter>> {
-    const std::string wanted(state ? to_string(*state) : "");
-    return load_letters(connection,
-                        "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason,"
-                        " state, created_at FROM dead_letters WHERE project_id = :p AND n > :a"
-                        " AND (:w = '' OR state = :x) ORDER BY n LIMIT :l",
-                        project_id, after_row, wanted, wanted, limit);
-  });
+  const std::string wanted(state ? to_string(*state) : "");
+  return read_all(database_, letter_from,
+                  "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state,"
+                  " created_at FROM dead_letters WHERE project_id = :p AND n > :a"
+                  " AND (:w = '' OR state = :x) ORDER BY n LIMIT :l",
+                  project_id, after_row, wanted, wanted, limit);
 }
 
 Result<DeadLetter> DeadLetters::get(const std::string& project_id, const std::string& id) const {
@@ -115,11 +103,10 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
       return fail(Errc::invalid_argument, "an event is replayed through the log");
     }
     const auto session = session_row(connection, letter->key.encode());
-    const auto output = session ? connection.value<std::int64_t>(
-                                      "SELECT id FROM outputs WHERE session = :s AND seq = :q",
-                                      *session, *letter->output_seq)
-                                : std::nullopt;
-    if (!output) return fail(Errc::not_found, "the output is not kept any more");
+    if (!session || !connection.exists("SELECT 1 FROM outputs WHERE session = :s AND seq = :q",
+                                       *session, *letter->output_seq)) {
+      return fail(Errc::not_found, "the output is not kept any more");
+    }
     connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", *session,
                    *letter->output_seq);
     wake_outbox(connection, *session, letter->key.endpoint_id);
@@ -131,9 +118,7 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
 }
 
 Result<std::int64_t> DeadLetters::count_new() const {
-  return read(database_, [](Connection& connection) {
-    return connection.number("SELECT COUNT(*) FROM dead_letters WHERE state = 'new'");
-  });
+  return read_number(database_, "SELECT COUNT(*) FROM dead_letters WHERE state = 'new'");
 }
 
 // Numbers ascend with time: the first dead letter that is young enough ends the range.

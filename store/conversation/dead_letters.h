@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/result.h"
 
 namespace conversed::store {
@@ -30,11 +31,9 @@ struct DeadLetter {
 // by appending it again with the claim {dead_letter, id}: the Turn that takes it sets the state.
 // Thread-safe; blocks on the disk. Errors: `not_found` (also for another project's), `unavailable`,
 // `internal`.
-class DeadLetters {
+class DeadLetters : Rows {
  public:
-  // Both must outlive it.
-  DeadLetters(Database& database, Committer& committer)
-      : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // Lists dead letters behind `after_row`, oldest first.
   [[nodiscard]] model::Result<std::vector<DeadLetter>> list(const std::string& project_id,
@@ -59,10 +58,6 @@ class DeadLetters {
   // Deletes up to `limit` dead letters from before then, oldest first, in any state. Returns their
   // number.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/effects.h"
 #include "store/model/result.h"
 
@@ -15,11 +16,9 @@ namespace conversed::store {
 // Follow-ups that wait for their time. A row is the claim of the follow-up's event. The Turn that
 // runs the follow-up deletes the row. So does the Turn of an earlier message of the user.
 // Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
-class FollowUps {
+class FollowUps : Rows {
  public:
-  // Both must outlive it.
-  FollowUps(Database& database, Committer& committer)
-      : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   [[nodiscard]] model::Result<bool> waits(const std::string& id) const;
 
@@ -31,10 +30,6 @@ class FollowUps {
   // Marks the output as being delivered: a message of the user no longer withdraws it. Does not
   // block. `done` is called on the Committer's thread, with `not_found` if it was withdrawn before.
   void begin_delivery(const model::SessionKey& key, std::int64_t seq, Committer::WriteDone done);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

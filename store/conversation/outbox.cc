@@ -6,71 +6,47 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
 using model::Output;
-using model::Result;
 
 namespace {
 
 constexpr std::string_view output_columns_of_session =
-    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, 0"
+    "SELECT output_id, seq, input_id, text, COALESCE(data, 'null'), trace_id, source, created_at, 0"
     " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND seq > :a"
     " ORDER BY seq LIMIT :l";
 constexpr std::string_view output_columns_of_input =
-    "SELECT output_id, seq, input_id, text, data, trace_id, source, created_at, 0"
+    "SELECT output_id, seq, input_id, text, COALESCE(data, 'null'), trace_id, source, created_at, 0"
     " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND input_id = :i"
     " ORDER BY seq";
 constexpr std::string_view output_columns_of_deliveries =
-    "SELECT o.output_id, o.seq, o.input_id, o.text, o.data, o.trace_id, o.source,"
+    "SELECT o.output_id, o.seq, o.input_id, o.text, COALESCE(o.data, 'null'), o.trace_id, o.source,"
     " o.created_at + o.timers_ahead, d.withdrawable FROM deliveries d"
     " JOIN outputs o ON o.session = d.session AND o.seq = d.seq"
     " WHERE d.session = :s ORDER BY d.seq LIMIT :l";
 
-template <typename... In>
-std::vector<Output> load_outputs(Connection& connection, std::string_view sql, const In&... in) {
-  return connection.all(
-      [&](std::string id, std::int64_t seq, std::string input, std::string text,
-          const std::optional<std::string>& data, std::string trace, std::string source,
-          model::Timestamp created, bool withdrawable) {
-        return Output{.id = std::move(id),
-                      .seq = seq,
-                      .input_id = std::move(input),
-                      .text = std::move(text),
-                      .data = data ? stored_json(*data) : nlohmann::json(nullptr),
-                      .trace_id = std::move(trace),
-                      .source = std::move(source),
-                      .created_at = created,
-                      .withdrawable = withdrawable};
-      },
-      sql, in...);
-}
+constexpr auto output_row =
+    row_of<&Output::id, &Output::seq, &Output::input_id, &Output::text, &Output::data,
+           &Output::trace_id, &Output::source, &Output::created_at, &Output::withdrawable>;
 
 }  // namespace
 
 std::vector<Output> outputs_of_input(Connection& connection, const model::SessionKey& key,
                                      const std::string& input_id) {
-  return load_outputs(connection, output_columns_of_input, key.encode(), input_id);
+  return connection.all(output_row, output_columns_of_input, key, input_id);
 }
 
 Result<std::vector<Output>> Outbox::outputs(const model::SessionKey& key, std::int64_t after_seq,
                                             std::size_t limit) const {
-  return read(database_, [&](Connection& connection) {
-    return load_outputs(connection, output_columns_of_session, key.encode(), after_seq, limit);
-  });
+  return read_all(database_, output_row, output_columns_of_session, key, after_seq, limit);
 }
 
 Result<std::int64_t> Outbox::last_seq(const model::SessionKey& key) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.number("SELECT last_output_seq FROM sessions WHERE key = :k", key.encode());
-  });
+  return read_number(database_, "SELECT last_output_seq FROM sessions WHERE key = :k", key);
 }
 
 Result<std::vector<Output>> Outbox::outputs_of_input(const model::SessionKey& key,
                                                      const std::string& input_id) const {
-  return read(database_, [&](Connection& connection) {
-    return store::outputs_of_input(connection, key, input_id);
-  });
+  return read_all(database_, output_row, output_columns_of_input, key, input_id);
 }
 
 Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestamp now,
@@ -79,13 +55,13 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
   return read(database_, [&](Connection& connection) -> Result<Page> {
     Page page;
     connection.rows(
-        [&](std::int64_t row, const std::string& key, model::Timestamp due_at, int attempts) {
+        [&](std::int64_t row, model::SessionKey key, model::Timestamp due_at, int attempts) {
           if (page.next) return;
           if (due_at > now) {
             page.next = due_at;
             return;
           }
-          page.sessions.push_back({.key = stored_or_throw(model::SessionKey::decode(key)),
+          page.sessions.push_back({.key = std::move(key),
                                    .due_at = due_at,
                                    .attempts = attempts,
                                    .outputs = {},
@@ -101,7 +77,7 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
       if (wanted && !wanted(each.key)) continue;
       try {
         each.outputs =
-            load_outputs(connection, output_columns_of_deliveries, each.session, outputs_each);
+            connection.all(output_row, output_columns_of_deliveries, each.session, outputs_each);
       } catch (const DamagedData&) {
         each.damaged = true;
       }
@@ -116,14 +92,14 @@ Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
   return read(database_, [&](Connection& connection) -> Result<std::vector<DueEndpoint>> {
     std::vector<DueEndpoint> found;
     while (found.size() < limit) {
-      auto row = connection.row<std::string, model::Timestamp, std::string>(
+      auto row = connection.row<std::string, model::Timestamp, model::SessionKey>(
           "SELECT b.endpoint_id, b.due_at, s.key FROM outbox b JOIN sessions s ON s.id = b.session"
           " WHERE b.endpoint_id > :e ORDER BY b.endpoint_id, b.due_at, b.session LIMIT 1",
           found.empty() ? after : found.back().endpoint_id);
       if (!row) break;
       auto& [endpoint, due_at, key] = *row;
       found.push_back({.endpoint_id = std::move(endpoint),
-                       .project_id = stored_or_throw(model::SessionKey::decode(key)).project_id,
+                       .project_id = std::move(key.project_id),
                        .due_at = due_at});
     }
     return found;
@@ -137,9 +113,7 @@ Result<void> Outbox::bring_forward(model::Timestamp latest, model::Timestamp now
 }
 
 Result<std::int64_t> Outbox::pending() const {
-  return read(database_, [](Connection& connection) {
-    return connection.number("SELECT COUNT(*) FROM deliveries");
-  });
+  return read_number(database_, "SELECT COUNT(*) FROM deliveries");
 }
 
 void Outbox::give_up(const model::SessionKey& key, const Output& output, const std::string& reason,

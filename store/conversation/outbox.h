@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/effects.h"
 #include "store/model/result.h"
 
@@ -43,10 +44,9 @@ struct DueEndpoint {
 // attempts belong to its oldest pending output, so a retry holds back the outputs that follow.
 // Kept by: OutboxTest.SessionsOldestOutputComesFirstAndLeavesWhenDelivered,
 // OutboxTest.RescheduledSessionWaitsWithAllThatFollows.
-class Outbox {
+class Outbox : Rows {
  public:
-  // Both must outlive it.
-  Outbox(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // Outputs past `after_seq`, in order, at most `limit`. Empty for an unknown session.
   [[nodiscard]] model::Result<std::vector<model::Output>> outputs(const model::SessionKey& key,
@@ -101,10 +101,6 @@ class Outbox {
   };
   [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, std::int64_t after_row,
                                             std::size_t limit);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

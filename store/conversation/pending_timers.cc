@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -11,9 +12,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
 using std::chrono::milliseconds;
 using Kind = PendingTimers::Kind;
 using Place = PendingTimers::Place;
@@ -31,20 +29,58 @@ constexpr std::array<std::pair<Kind, std::string_view>, 5> kinds{{{Kind::journey
 constexpr std::size_t rows_a_step = 1'000;
 constexpr int steps_a_page = 5;
 
-Kind kind_of_call(bool time_out) {
-  return time_out ? Kind::question : Kind::sleep;
-}
-Kind kind_of_follow_up(bool of_journey) {
-  return of_journey ? Kind::journey : Kind::follow_up;
-}
+// The kinds of timers that a table keeps. Its query gives due time, claim, id, key, and whether the
+// row is of the second kind.
+struct Source {
+  Kind first;
+  Kind second;
+  bool by_wall_clock;  // of the due time; else by the clock of timers
+  std::string_view select;
+  std::string_view due_and_claim;  // an index has this order
+  std::string_view id;
+  std::string_view of_session;
+  std::string_view waits;  // false once the event is in the log
+};
+constexpr std::array sources{
+    Source{.first = Kind::sleep,
+           .second = Kind::question,
+           .by_wall_clock = false,
+           .select = "SELECT c.due_at, c.id, c.id, s.key, c.time_out FROM pending_calls c"
+                     " JOIN sessions s ON s.id = c.session WHERE c.due_at IS NOT NULL",
+           .due_and_claim = "c.due_at, c.id",
+           .id = "c.id",
+           .of_session = "c.session = (SELECT id FROM sessions WHERE key = :k)",
+           .waits = "c.appended = 0"},
+    Source{.first = Kind::follow_up,
+           .second = Kind::journey,
+           .by_wall_clock = false,
+           .select = "SELECT f.due_at, f.id, f.id, s.key, f.of_journey FROM follow_ups f"
+                     " JOIN sessions s ON s.id = f.session WHERE f.due_at IS NOT NULL",
+           .due_and_claim = "f.due_at, f.id",
+           .id = "f.id",
+           .of_session = "f.session = (SELECT id FROM sessions WHERE key = :k)",
+           .waits = "f.appended = 0"},
+    Source{.first = Kind::schedule,
+           .second = Kind::schedule,
+           .by_wall_clock = true,
+           .select = "SELECT due_at, claim, id, key, 0 FROM schedules WHERE due_at IS NOT NULL",
+           .due_and_claim = "due_at, claim",
+           .id = "id",
+           .of_session = "key = :k",
+           .waits = "appended = 0"},
+};
 
-Row row_of(Kind kind, std::string id, const std::string& key, model::Timestamp due,
-           milliseconds offset) {
-  return {.kind = kind,
-          .id = id,
-          .session = stored_or_throw(model::SessionKey::decode(key)),
-          .due_at = due - offset,
-          .place = {due, std::move(id)}};
+// Makes rows of the source's query. `offset`: of the clock of timers.
+auto rows_of(const Source& source, milliseconds offset) {
+  return [&source, offset](model::Timestamp due, std::string claim, std::string id,
+                           model::SessionKey key, bool is_second) {
+    const auto place = source.by_wall_clock ? due + offset : due;
+    return Row{.kind = is_second ? source.second : source.first,
+               .id = std::move(id),
+               .session = std::move(key),
+               .due_at = place - offset,
+               .place = {place, std::move(claim)}};
+  };
 }
 
 bool comes_before(const Place& a, const Place& b) {
@@ -60,40 +96,8 @@ class Step {
   void look(const Place& after) {
     rows_.clear();
     end_.reset();
-    if (wants(Kind::sleep) || wants(Kind::question)) {
-      const auto take = [&](model::Timestamp due, std::string id, bool time_out,
-                            const std::string& key) {
-        rows_.push_back(row_of(kind_of_call(time_out), std::move(id), key, due, offset_));
-      };
-      query(
-          "SELECT c.due_at, c.id, c.time_out, s.key FROM pending_calls c JOIN sessions s"
-          " ON s.id = c.session WHERE c.due_at IS NOT NULL AND c.appended = 0"
-          " AND (c.due_at, c.id) > (:d, :i)",
-          " AND c.session = (SELECT id FROM sessions WHERE key = :k)",
-          " ORDER BY c.due_at, c.id LIMIT :l", after, after.due, take);
-    }
-    if (wants(Kind::journey) || wants(Kind::follow_up)) {
-      const auto take = [&](model::Timestamp due, std::string id, bool of_journey,
-                            const std::string& key) {
-        rows_.push_back(row_of(kind_of_follow_up(of_journey), std::move(id), key, due, offset_));
-      };
-      query(
-          "SELECT f.due_at, f.id, f.of_journey, s.key FROM follow_ups f JOIN sessions s"
-          " ON s.id = f.session WHERE f.appended = 0 AND (f.due_at, f.id) > (:d, :i)",
-          " AND f.session = (SELECT id FROM sessions WHERE key = :k)",
-          " ORDER BY f.due_at, f.id LIMIT :l", after, after.due, take);
-    }
-    if (wants(Kind::schedule)) {
-      const auto take = [&](model::Timestamp due, std::string claim, std::string id,
-                            const std::string& key) {
-        auto row = row_of(Kind::schedule, std::move(claim), key, due + offset_, offset_);
-        row.id = std::move(id);
-        rows_.push_back(std::move(row));
-      };
-      query(
-          "SELECT due_at, claim, id, key FROM schedules WHERE appended = 0"
-          " AND (due_at, claim) > (:d, :i)",
-          " AND key = :k", " ORDER BY due_at, claim LIMIT :l", after, after.due - offset_, take);
+    for (const Source& source : sources) {
+      if (wants(source.first) || wants(source.second)) look(source, after);
     }
     std::ranges::sort(rows_, comes_before, &Row::place);
     // Behind the end of one table's part, rows of it may be missing.
@@ -112,21 +116,21 @@ class Step {
  private:
   [[nodiscard]] bool wants(Kind kind) const { return !filter_.kind || *filter_.kind == kind; }
 
-  template <typename Take>
-  void query(std::string_view from, std::string_view of_session, std::string_view order,
-             const Place& after, model::Timestamp due, const Take& take) {
-    const std::size_t before = rows_.size();
-    std::string sql(from);
-    if (filter_.session) sql += of_session;
-    sql += order;
-    if (filter_.session) {
-      connection_.rows(take, sql, due, after.claim, filter_.session->encode(), rows_a_step);
-    } else {
-      connection_.rows(take, sql, due, after.claim, rows_a_step);
+  void look(const Source& source, const Place& after) {
+    std::string sql(source.select);
+    sql.append(" AND ").append(source.waits);
+    sql.append(" AND (").append(source.due_and_claim).append(") > (:d, :i)");
+    if (filter_.session) sql.append(" AND ").append(source.of_session);
+    sql.append(" ORDER BY ").append(source.due_and_claim).append(" LIMIT :l");
+    const auto make = rows_of(source, offset_);
+    const auto due = source.by_wall_clock ? after.due - offset_ : after.due;
+    auto found = filter_.session
+                     ? connection_.all(make, sql, due, after.claim, *filter_.session, rows_a_step)
+                     : connection_.all(make, sql, due, after.claim, rows_a_step);
+    if (found.size() == rows_a_step && (!end_ || comes_before(found.back().place, *end_))) {
+      end_ = found.back().place;
     }
-    if (rows_.size() - before < rows_a_step) return;
-    const Place& last = rows_.back().place;
-    if (!end_ || comes_before(last, *end_)) end_ = last;
+    std::ranges::move(found, std::back_inserter(rows_));
   }
 
   Connection& connection_;
@@ -136,43 +140,22 @@ class Step {
   std::optional<Place> end_;
 };
 
-std::optional<Row> find(Connection& connection, const std::string& id) {
-  const auto offset = timer_offset(connection);
-  if (const auto call = connection.row<model::Timestamp, bool, std::string>(
-          "SELECT c.due_at, c.time_out, s.key FROM pending_calls c JOIN sessions s"
-          " ON s.id = c.session WHERE c.id = :i AND c.due_at IS NOT NULL",
-          id)) {
-    const auto& [due, time_out, key] = *call;
-    return row_of(kind_of_call(time_out), id, key, due, offset);
-  }
-  if (const auto follow_up = connection.row<model::Timestamp, bool, std::string>(
-          "SELECT f.due_at, f.of_journey, s.key FROM follow_ups f JOIN sessions s"
-          " ON s.id = f.session WHERE f.id = :i",
-          id)) {
-    const auto& [due, of_journey, key] = *follow_up;
-    return row_of(kind_of_follow_up(of_journey), id, key, due, offset);
-  }
-  if (const auto schedule = connection.row<model::Timestamp, std::string, std::string>(
-          "SELECT due_at, claim, key FROM schedules WHERE id = :i", id)) {
-    const auto& [due, claim, key] = *schedule;
-    auto row = row_of(Kind::schedule, claim, key, due + offset, offset);
-    row.id = id;
-    return row;
-  }
-  return std::nullopt;
-}
-
 Result<Row> found(Connection& connection, const std::string& id) {
-  auto row = find(connection, id);
-  if (!row) return fail(Errc::not_found, "there is no such timer; it may have fallen due");
-  return *std::move(row);
+  const auto offset = timer_offset(connection);
+  for (const Source& source : sources) {
+    std::string sql(source.select);
+    sql.append(" AND ").append(source.id).append(" = :i");
+    if (auto row = connection.first(rows_of(source, offset), sql, id)) return *std::move(row);
+  }
+  return fail(Errc::not_found, "there is no such timer; it may have fallen due");
 }
 
 // Whether a follow-up comes in time when it is due then, by the clock of timers.
 Result<void> check_expiry(Connection& connection, const std::string& id, model::Timestamp due) {
-  const auto text = connection.value<std::string>("SELECT value FROM follow_ups WHERE id = :i", id);
-  if (!text) return {};
-  const auto plan = stored_or_throw(model::follow_up_plan_from(stored_json(*text).at("plan")));
+  const auto value =
+      connection.value<nlohmann::json>("SELECT value FROM follow_ups WHERE id = :i", id);
+  if (!value) return {};
+  const auto plan = stored_or_throw(model::follow_up_plan_from(value->at("plan")));
   if (!plan.expires_at || due < *plan.expires_at) return {};
   return fail(Errc::invalid_argument,
               "the follow-up expires before that time, and would be dropped; name an earlier one");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
@@ -21,11 +22,9 @@ namespace conversed::store {
 // A row is the claim of its event, so a cancelled timer has no effect even if its event is in the
 // log already.
 // Kept by: PendingTimersTest.AreTakenBackWithTheirClaims.
-class PendingTimers {
+class PendingTimers : Rows {
  public:
-  // Both must outlive it.
-  PendingTimers(Database& database, Committer& committer)
-      : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   enum class Kind : std::uint8_t {
     journey,    // a follow-up of the project's journey
@@ -75,10 +74,6 @@ class PendingTimers {
   // already comes in any case. `conflict` for a schedule: use Schedules. `invalid_argument` for a
   // follow-up that expires before that time.
   [[nodiscard]] model::Result<Row> reschedule(const std::string& id, model::Timestamp due_at);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 [[nodiscard]] std::string_view to_string(PendingTimers::Kind kind);

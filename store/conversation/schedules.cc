@@ -2,63 +2,57 @@
 
 #include <utility>
 
+#include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
 using model::Schedule;
 
 namespace {
 
 constexpr std::string_view columns =
-    "SELECT id, n, key, message, cron, timezone, run, due_at, fired, created_at, created_by"
-    " FROM schedules ";
+    "SELECT id, n, key, message, COALESCE(cron, ''), timezone, run, due_at, fired, created_at,"
+    " created_by FROM schedules ";
 
-template <typename... In>
-std::vector<Schedules::Row> load_schedules(Connection& connection, std::string_view where,
-                                           const In&... in) {
-  return connection.all(
-      [](std::string id, std::int64_t n, const std::string& key, const std::string& message,
-         std::optional<std::string> cron, std::string zone, std::int64_t run,
-         model::Timestamp due_at, std::int64_t fired, model::Timestamp created_at,
-         std::string created_by) {
-        auto value = stored_json(message);
-        Schedule schedule;
-        schedule.id = std::move(id);
-        schedule.session = stored_or_throw(model::SessionKey::decode(key));
-        if (!value.at("text").is_null()) schedule.text = value.at("text").get<std::string>();
-        schedule.data = std::move(value.at("data"));
-        schedule.cron = std::move(cron).value_or("");
-        schedule.timezone = std::move(zone);
-        schedule.run = run;
-        schedule.due_at = due_at;
-        schedule.fired = fired;
-        schedule.created_at = created_at;
-        schedule.created_by = std::move(created_by);
-        return Schedules::Row{n, std::move(schedule)};
-      },
-      std::string(columns) + std::string(where), in...);
+Schedules::Row row_from(std::string id, std::int64_t n, model::SessionKey key,
+                        nlohmann::json message, std::string cron, std::string zone,
+                        std::int64_t run, model::Timestamp due_at, std::int64_t fired,
+                        model::Timestamp created_at, std::string created_by) {
+  const auto& text = message.at("text");
+  return {
+      .n = n,
+      .schedule = {.id = std::move(id),
+                   .session = std::move(key),
+                   .text = text.is_null() ? std::nullopt : std::optional(text.get<std::string>()),
+                   .data = std::move(message.at("data")),
+                   .cron = std::move(cron),
+                   .timezone = std::move(zone),
+                   .due_at = due_at,
+                   .run = run,
+                   .fired = fired,
+                   .created_at = created_at,
+                   .created_by = std::move(created_by)}};
+}
+
+std::string sql_where(std::string_view condition) {
+  return std::string(columns).append("WHERE ").append(condition);
 }
 
 Result<Schedule> find(Connection& connection, const std::string& project_id,
                       const std::string& id) {
-  auto rows = load_schedules(connection, "WHERE id = :i AND project_id = :p", id, project_id);
-  if (rows.empty()) return fail(Errc::not_found, "there is no such schedule");
-  return std::move(rows.front().schedule);
+  auto row = connection.first(row_from, sql_where("id = :i AND project_id = :p"), id, project_id);
+  if (!row) return fail(Errc::not_found, "there is no such schedule");
+  return std::move(row->schedule);
 }
 
 std::optional<std::string> cron_of(const std::string& cron) {
   return cron.empty() ? std::nullopt : std::optional(cron);
 }
 
-std::string message_of(const Schedule& schedule) {
-  const nlohmann::json message{
-      {"text", schedule.text ? nlohmann::json(*schedule.text) : nlohmann::json(nullptr)},
-      {"data", schedule.data}};
-  return message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+nlohmann::json message_of(const Schedule& schedule) {
+  return {{"text", schedule.text ? nlohmann::json(*schedule.text) : nlohmann::json(nullptr)},
+          {"data", schedule.data}};
 }
 
 }  // namespace
@@ -78,7 +72,7 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
         " due_at, fired, created_at, created_by) VALUES (:i,"
         " (SELECT COALESCE(MAX(n), 0) + 1 FROM schedules), :p, :k, :m, :c, :z, :l, :r, :d, :f, :t,"
         " :b)",
-        schedule.id, schedule.session.project_id, schedule.session.encode(), message_of(schedule),
+        schedule.id, schedule.session.project_id, schedule.session, message_of(schedule),
         cron_of(schedule.cron), schedule.timezone, schedule.claim(), schedule.run, schedule.due_at,
         schedule.fired, schedule.created_at, schedule.created_by);
     if (keyed) keep_keyed_answer(writer, *keyed);
@@ -88,10 +82,8 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
 
 Result<std::vector<Schedules::Row>> Schedules::list(const std::string& project_id,
                                                     std::int64_t after, std::size_t limit) const {
-  return read(database_, [&](Connection& connection) {
-    return load_schedules(connection, "WHERE project_id = :p AND n > :a ORDER BY n LIMIT :l",
-                          project_id, after, limit);
-  });
+  return read_all(database_, row_from, sql_where("project_id = :p AND n > :a ORDER BY n LIMIT :l"),
+                  project_id, after, limit);
 }
 
 Result<Schedule> Schedules::get(const std::string& project_id, const std::string& id) const {
@@ -99,31 +91,29 @@ Result<Schedule> Schedules::get(const std::string& project_id, const std::string
 }
 
 Result<std::optional<Schedule>> Schedules::by_claim(const std::string& claim) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<Schedule>> {
-    auto rows = load_schedules(connection, "WHERE claim = :c", claim);
-    if (rows.empty()) return std::nullopt;
-    return std::move(rows.front().schedule);
+  return read(database_, [&](Connection& connection) {
+    auto row = connection.first(row_from, sql_where("claim = :c"), claim);
+    return row ? std::optional(std::move(row->schedule)) : std::nullopt;
   });
 }
 
+// Reads no session and no message: damage there hides no schedule.
 Result<std::vector<Schedules::Row>> Schedules::recurring(std::int64_t after,
                                                          std::size_t limit) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [](std::string id, std::int64_t n, std::string cron, std::string zone, std::int64_t run,
-           model::Timestamp due_at) {
-          Row row{.n = n, .schedule = {}};
-          row.schedule.id = std::move(id);
-          row.schedule.cron = std::move(cron);
-          row.schedule.timezone = std::move(zone);
-          row.schedule.run = run;
-          row.schedule.due_at = due_at;
-          return row;
-        },
-        "SELECT id, n, cron, timezone, run, due_at FROM schedules"
-        " WHERE cron IS NOT NULL AND n > :a ORDER BY n LIMIT :l",
-        after, limit);
-  });
+  return read_all(
+      database_,
+      [](std::string id, std::int64_t n, std::string cron, std::string zone, std::int64_t run,
+         model::Timestamp due_at) {
+        return Row{.n = n,
+                   .schedule = {.id = std::move(id),
+                                .cron = std::move(cron),
+                                .timezone = std::move(zone),
+                                .due_at = due_at,
+                                .run = run}};
+      },
+      "SELECT id, n, cron, timezone, run, due_at FROM schedules"
+      " WHERE cron IS NOT NULL AND n > :a ORDER BY n LIMIT :l",
+      after, limit);
 }
 
 Result<void> Schedules::bring_forward(const std::vector<Sooner>& schedules) {
@@ -138,10 +128,9 @@ Result<void> Schedules::bring_forward(const std::vector<Sooner>& schedules) {
 }
 
 Result<void> Schedules::cancel(const std::string& project_id, const std::string& id) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto gone = writer.connection().run_counted(
-        "DELETE FROM schedules WHERE id = :i AND project_id = :p", id, project_id);
-    return gone == 1 ? Result<void>() : fail(Errc::not_found, "there is no such schedule");
+  return committer_.write_and_wait([&](Writer& writer) {
+    return change_one(writer.connection(), "there is no such schedule",
+                      "DELETE FROM schedules WHERE id = :i AND project_id = :p", id, project_id);
   });
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/idempotency/keyed_answers.h"
 #include "store/model/result.h"
 #include "store/model/schedule.h"
@@ -18,11 +19,9 @@ namespace conversed::store {
 // time under another claim. So each time fires once, however often its event is appended.
 // Thread-safe; blocks on the disk. Errors: `not_found` (also for another project's), `unavailable`,
 // `internal`.
-class Schedules {
+class Schedules : Rows {
  public:
-  // Both must outlive it.
-  Schedules(Database& database, Committer& committer)
-      : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // If the key has a kept answer, returns it and does nothing. `conflict` if the key was used with
   // another body.
@@ -67,10 +66,6 @@ class Schedules {
   };
   [[nodiscard]] model::Result<model::Schedule> reschedule(const std::string& project_id,
                                                           const std::string& id, const When& when);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

@@ -8,10 +8,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 // Reads a part that may be damaged: with somewhere to note the damage, the part stays as it was.
@@ -98,39 +94,26 @@ Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& ke
 
 Result<std::vector<InboxEvent>> Sessions::inbox(const model::SessionKey& key,
                                                 std::size_t limit) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [&](std::string id, std::string type, std::string trace, std::string value) {
-          return InboxEvent{std::move(id), std::move(type), std::move(trace), std::move(value)};
-        },
-        "SELECT event_id, type, trace_id, value FROM inbox"
-        " WHERE session = (SELECT id FROM sessions WHERE key = :k) ORDER BY n LIMIT :l",
-        key.encode(), limit);
-  });
+  return read_all(
+      database_,
+      row_of<&InboxEvent::event_id, &InboxEvent::type, &InboxEvent::trace_id, &InboxEvent::value>,
+      "SELECT event_id, type, trace_id, value FROM inbox"
+      " WHERE session = (SELECT id FROM sessions WHERE key = :k) ORDER BY n LIMIT :l",
+      key, limit);
 }
 
 Result<std::vector<SessionSummary>> Sessions::list(const std::string& project_id,
                                                    std::int64_t before_row,
                                                    std::size_t limit) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.all(
-        [&](std::int64_t row, const std::string& key, std::int64_t version,
-            model::Timestamp started, model::Timestamp active, bool busy, std::int64_t inbox_size,
-            std::int64_t seq) {
-          return SessionSummary{.key = stored_or_throw(model::SessionKey::decode(key)),
-                                .version = version,
-                                .started_at = started,
-                                .last_activity_at = active,
-                                .busy = busy,
-                                .inbox_size = inbox_size,
-                                .last_output_seq = seq,
-                                .row = row};
-        },
-        "SELECT id, key, version, started_at, last_activity_at,"
-        " CASE WHEN execution IS NULL THEN 0 ELSE 1 END, inbox_size, last_output_seq"
-        " FROM sessions WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
-        project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row, limit);
-  });
+  using Row = SessionSummary;
+  return read_all(
+      database_,
+      row_of<&Row::row, &Row::key, &Row::version, &Row::started_at, &Row::last_activity_at,
+             &Row::busy, &Row::inbox_size, &Row::last_output_seq>,
+      "SELECT id, key, version, started_at, last_activity_at,"
+      " CASE WHEN execution IS NULL THEN 0 ELSE 1 END, inbox_size, last_output_seq"
+      " FROM sessions WHERE project_id = :p AND id < :b ORDER BY id DESC LIMIT :l",
+      project_id, before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row, limit);
 }
 
 Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project_id,
@@ -160,36 +143,20 @@ Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project
   });
 }
 
-namespace {
-
-// `sql` asks for key, inbox size and row.
-Result<std::vector<Sessions::Inbox>> read_inboxes(Database& database, std::string_view sql,
-                                                  std::int64_t after_row, std::size_t limit) {
-  return read(database, [&](Connection& connection) {
-    return connection.all(
-        [&](const std::string& key, std::int64_t size, std::int64_t row) {
-          return Sessions::Inbox{stored_or_throw(model::SessionKey::decode(key)), size, row};
-        },
-        sql, after_row, limit);
-  });
-}
-
-}  // namespace
-
 Result<std::vector<Sessions::Inbox>> Sessions::inboxes(std::int64_t after_row,
                                                        std::size_t limit) const {
-  return read_inboxes(database_,
-                      "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0 AND id > :a"
-                      " ORDER BY id LIMIT :l",
-                      after_row, limit);
+  return read_all(database_, row_of<&Inbox::key, &Inbox::size, &Inbox::row>,
+                  "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0 AND id > :a"
+                  " ORDER BY id LIMIT :l",
+                  after_row, limit);
 }
 
 Result<std::vector<Sessions::Inbox>> Sessions::to_drain(std::int64_t after_row,
                                                         std::size_t limit) const {
-  return read_inboxes(database_,
-                      "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0"
-                      " AND execution IS NULL AND id > :a ORDER BY id LIMIT :l",
-                      after_row, limit);
+  return read_all(database_, row_of<&Inbox::key, &Inbox::size, &Inbox::row>,
+                  "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0"
+                  " AND execution IS NULL AND id > :a ORDER BY id LIMIT :l",
+                  after_row, limit);
 }
 
 Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& committed) {
@@ -255,20 +222,14 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, std::int64_t a
 }
 
 Result<std::int64_t> Sessions::in_inboxes() const {
-  return read(database_, [](Connection& connection) {
-    return connection.number("SELECT COUNT(*) FROM inbox");
-  });
+  return read_number(database_, "SELECT COUNT(*) FROM inbox");
 }
 
 Result<std::vector<model::Position>> Sessions::highest_positions() const {
-  return read(database_, [](Connection& connection) {
-    return connection.all(
-        [&](std::int64_t epoch, std::int32_t partition, std::int64_t offset) {
-          return model::Position{.epoch = epoch, .partition = partition, .offset = offset};
-        },
-        "SELECT epoch, log_partition, log_offset FROM log_positions"
-        " ORDER BY epoch, log_partition");
-  });
+  using model::Position;
+  return read_all(database_, row_of<&Position::epoch, &Position::partition, &Position::offset>,
+                  "SELECT epoch, log_partition, log_offset FROM log_positions"
+                  " ORDER BY epoch, log_partition");
 }
 
 }  // namespace conversed::store

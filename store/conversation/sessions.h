@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/result.h"
 #include "store/model/session.h"
 
@@ -26,10 +27,9 @@ struct SessionSummary {
 
 // Sessions, their inboxes and the users' profiles, as committed. Thread-safe; blocks on the disk.
 // Errors: `unavailable` if the database can't be read, `internal` if stored data is damaged.
-class Sessions {
+class Sessions : Rows {
  public:
-  // Both must outlive it.
-  Sessions(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   [[nodiscard]] model::Result<std::optional<model::Session>> load(
       const model::SessionKey& key) const;
@@ -110,10 +110,6 @@ class Sessions {
 
   // The highest offset of each epoch and partition whose effects are in the store.
   [[nodiscard]] model::Result<std::vector<model::Position>> highest_positions() const;
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

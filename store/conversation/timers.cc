@@ -1,17 +1,16 @@
 #include "store/conversation/timers.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 #include <utility>
 
+#include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
 
 using model::Claim;
-using model::Result;
 
 // Each part is the range of an index, and the first rows of all parts are among the first of each.
 Result<Timers::Page> Timers::due(model::Timestamp now, std::chrono::milliseconds offset,
@@ -42,25 +41,20 @@ Result<Timers::Page> Timers::due(model::Timestamp now, std::chrono::milliseconds
 }
 
 void Timers::appended(std::vector<Due> timers, std::function<void()> marked) {
-  committer_.write(
-      [timers = std::move(timers)](Writer& writer) -> Result<void> {
-        Connection& connection = writer.connection();
-        for (const auto& [at, claim] : timers) {
-          if (claim.kind == Claim::Kind::schedule) {  // put off it has another claim
-            connection.run("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
-          } else if (claim.kind == Claim::Kind::follow_up) {
-            connection.run("UPDATE follow_ups SET appended = 1 WHERE id = :i AND due_at = :d",
-                           claim.id, at);
-          } else {
-            connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i AND due_at = :d",
-                           claim.id, at);
-          }
-        }
-        return {};
-      },
-      [marked = std::move(marked)](const Result<void>& done) {
-        if (done) marked();
-      });
+  auto work = [timers = std::move(timers)](Connection& connection) {
+    for (const auto& [at, claim] : timers) {
+      if (claim.kind == Claim::Kind::schedule) {  // put off it has another claim
+        connection.run("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
+      } else if (claim.kind == Claim::Kind::follow_up) {
+        connection.run("UPDATE follow_ups SET appended = 1 WHERE id = :i AND due_at = :d", claim.id,
+                       at);
+      } else {
+        connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i AND due_at = :d",
+                       claim.id, at);
+      }
+    }
+  };
+  mark(committer_, std::move(work), std::move(marked));
 }
 
 Result<void> Timers::log_lost() {

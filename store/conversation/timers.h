@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
@@ -17,10 +18,9 @@ namespace conversed::store {
 // Due times of executions' timers, follow-ups and schedules: three tables, read in one order. Only
 // due time and claim are read, so no damage to the rest of a row hides it. Calls, FollowUps and
 // Schedules have the rest. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
-class Timers {
+class Timers : Rows {
  public:
-  // Both must outlive it.
-  Timers(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   struct Due {
     model::Timestamp at{};
@@ -47,10 +47,6 @@ class Timers {
   // How far the clock of timers is ahead of the wall clock, as kept last; at first 0.
   [[nodiscard]] model::Result<std::chrono::milliseconds> offset() const;
   [[nodiscard]] model::Result<void> keep_offset(std::chrono::milliseconds offset);
-
- private:
-  Database& database_;
-  Committer& committer_;
 };
 
 // As Timers::offset, by the caller's connection; throws SqlError.

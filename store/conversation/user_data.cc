@@ -12,9 +12,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
 using nlohmann::json;
 
 struct UserData::SessionRow {

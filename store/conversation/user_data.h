@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
 
@@ -37,10 +38,9 @@ struct KeyRange {
 // write-ahead log.
 // Kept by: UserDataTest.ErasedUserLeavesNoTraceInTheFiles,
 // UserDataTest.ExportHasEverythingOnceWhateverThePages.
-class UserData {
+class UserData : Rows {
  public:
-  // Both must outlive it.
-  UserData(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // Where the next page of an export begins: a kind of items, and the last item read.
   struct Place {
@@ -105,8 +105,6 @@ class UserData {
                                                Erased& erased);
   [[nodiscard]] model::Result<void> empty_write_ahead_log();
 
-  Database& database_;
-  Committer& committer_;
   std::mutex erasing_;
 };
 

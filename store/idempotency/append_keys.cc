@@ -7,10 +7,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 std::optional<AppendKeyRow> find_row(Connection& connection, const std::string& scope,

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
 
@@ -32,11 +33,9 @@ inline constexpr std::chrono::hours append_key_lifetime{24};
 // The keys of appends, for a log that keeps no keys. A row lives for `append_key_lifetime`; then
 // its key is free. Thread-safe. Callbacks run on the Committer's thread, or inside the call while
 // the store fails (`unavailable`).
-class AppendKeys {
+class AppendKeys : Rows {
  public:
-  // Both must outlive it.
-  AppendKeys(Database& database, Committer& committer)
-      : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // The row of the key: this use's, durably, if the key was free; otherwise the row that was there.
   struct Reserved {
@@ -62,9 +61,6 @@ class AppendKeys {
 
  private:
   void write_at_once(Committer::Work work, std::function<void()> told);
-
-  Database& database_;
-  Committer& committer_;
 };
 
 }  // namespace conversed::store

@@ -4,10 +4,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 Result<std::optional<KeptAnswer>> find_keyed_answer(Writer& writer, const AnswerKey& key) {
   auto row = writer.connection().row<std::string, int, std::string, std::string>(
       "SELECT body_hash, status, content_type, body FROM keyed_answers"

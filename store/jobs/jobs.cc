@@ -4,43 +4,33 @@
 #include <array>
 
 #include "store/cluster/notifications.h"
+#include "store/commit/row_writes.h"
 #include "store/commit/usage.h"
 #include "store/paging/paging.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
 using model::Job;
 using model::JobState;
-using model::Result;
+
+template <>
+struct detail::Stored<JobState> {
+  static std::string text(JobState state) { return std::string(model::to_string(state)); }
+  static JobState value(const std::string& text) {
+    const auto known = model::job_state_from(text);
+    if (!known) throw DamagedData("a job has an unknown state");
+    return *known;
+  }
+};
 
 namespace {
 
 Result<Job> find(Connection& connection, const std::string& id) {
   auto job = connection.first(
-      [](std::string job_id, std::string project, std::string type, std::string name,
-         const std::string& state, int progress, int step, int total, std::string reason,
-         const std::string& data, model::Timestamp created, model::Timestamp changed,
-         std::int64_t token, model::Timestamp lease) {
-        const auto known = model::job_state_from(state);
-        if (!known) throw DamagedData("a job has an unknown state");
-        return Job{.id = std::move(job_id),
-                   .project_id = std::move(project),
-                   .type = std::move(type),
-                   .name = std::move(name),
-                   .state = *known,
-                   .progress = progress,
-                   .current_step = step,
-                   .total_steps = total,
-                   .fail_reason = std::move(reason),
-                   .data = stored_json(data),
-                   .created_at = created,
-                   .changed_at = changed,
-                   .fencing_token = token,
-                   .lease_until = lease};
-      },
+      row_of<&Job::id, &Job::project_id, &Job::type, &Job::name, &Job::state, &Job::progress,
+             &Job::current_step, &Job::total_steps, &Job::fail_reason, &Job::data, &Job::created_at,
+             &Job::changed_at, &Job::fencing_token, &Job::lease_until>,
       "SELECT id, project_id, type, name, state, progress, current_step, total_steps, fail_reason,"
       " data, created_at, changed_at, fencing_token, lease_until FROM jobs WHERE id = :i",
       id);
@@ -55,8 +45,8 @@ Result<void> change_state(Connection& connection, const Job& job, JobState to,
     return fail(Errc::conflict, "the job is " + std::string(model::to_string(job.state)));
   }
   const auto changed = connection.run_counted(
-      "UPDATE jobs SET state = :n, changed_at = :t WHERE id = :i AND state = :o",
-      model::to_string(to), now, job.id, model::to_string(job.state));
+      "UPDATE jobs SET state = :n, changed_at = :t WHERE id = :i AND state = :o", to, now, job.id,
+      job.state);
   if (changed != 1) return fail(Errc::conflict, "the job changed meanwhile");
   return {};
 }
@@ -132,8 +122,8 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
         " total_steps, fail_reason, data, created_at, changed_at, fencing_token, lease_until)"
         " VALUES (:i, (SELECT COALESCE(MAX(n), 0) + 1 FROM jobs), :p, :t, :n, 'queued', 0, 0, :o,"
         " '', :d, :c, :h, 0, 0)",
-        job.id, job.project_id, job.type, job.name, job.total_steps, job.data.dump(),
-        job.created_at, job.created_at);
+        job.id, job.project_id, job.type, job.name, job.total_steps, job.data, job.created_at,
+        job.created_at);
     if (creation.keyed) keep_keyed_answer(writer, *creation.keyed);
     tell(writer, job.id, Change::created);
     return kept;
@@ -227,12 +217,11 @@ Result<void> Jobs::end_leases() {
 }
 
 Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
-    return writer.connection().run_counted(
-        "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
-        " AND changed_at < :b ORDER BY changed_at LIMIT :l)",
-        before, limit);
-  });
+  return write_counted(
+      committer_,
+      "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
+      " AND changed_at < :b ORDER BY changed_at LIMIT :l)",
+      before, limit);
 }
 
 Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t token,
@@ -244,7 +233,7 @@ Result<void> Jobs::step(Writer& writer, const std::string& id, std::int64_t toke
       std::clamp(progress.progress, job->progress, 100),
       std::clamp(progress.current_step, job->current_step,
                  std::max(job->current_step, job->total_steps)),
-      progress.data ? progress.data->dump() : job->data.dump(), writer.now(), id);
+      progress.data ? *progress.data : job->data, writer.now(), id);
   tell(writer, id);
   return {};
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/rows.h"
 #include "store/idempotency/keyed_answers.h"
 #include "store/model/job.h"
 #include "store/model/result.h"
@@ -22,10 +23,9 @@ namespace conversed::store {
 // lease its writes are a `conflict`. Kept by: JobsTest.WorkerWithAnOldLeaseCanNotWrite.
 // Each change of state is one conditional write along model::job_transitions.
 // Kept by: JobsTest.StoredStatesAreThoseOfTheTable, JobsTest.CancellingJobEndsAndStaysEnded.
-class Jobs {
+class Jobs : Rows {
  public:
-  // Both must outlive it.
-  Jobs(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+  using Rows::Rows;
 
   // A worker's write. Progress and step never fall: lower values are ignored.
   struct Progress {
@@ -113,8 +113,6 @@ class Jobs {
   void tell(Writer& writer, const std::string& id, Change change = Change::changed) const;
   static void wake_workers(Writer& writer, const std::string& id);
 
-  Database& database_;
-  Committer& committer_;
   Listener listener_;
 };
 

@@ -8,10 +8,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 constexpr std::size_t secret_bytes = 32;
@@ -31,28 +27,21 @@ FollowUpSwitch switch_of(Connection& connection, const std::string& project_id) 
 }
 
 bool is_being_set_up(Connection& connection, const std::string& project_id) {
-  return connection
-      .value<std::int64_t>(
-          "SELECT 1 FROM jobs WHERE project_id = :p AND type = :t"
-          " AND state IN ('queued', 'active', 'cancelling')",
-          project_id, model::proactive_setup)
-      .has_value();
+  return connection.exists(
+      "SELECT 1 FROM jobs WHERE project_id = :p AND type = :t"
+      " AND state IN ('queued', 'active', 'cancelling')",
+      project_id, model::proactive_setup);
 }
 
 }  // namespace
 
 Result<std::optional<Tenant>> Proactive::tenant(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::optional<Tenant>> {
-    auto row = connection.row<std::string, std::int64_t, std::string>(
-        "SELECT id, follow_ups_per_month, external_id FROM proactive_tenants"
-        " WHERE project_id = :p",
-        project_id);
-    if (!row) return std::nullopt;
-    return Tenant{.id = std::move(std::get<0>(*row)),
-                  .project_id = project_id,
-                  .follow_ups_per_month = std::get<1>(*row),
-                  .external_id = std::move(std::get<2>(*row))};
-  });
+  return read_first(
+      database_,
+      row_of<&Tenant::id, &Tenant::project_id, &Tenant::follow_ups_per_month, &Tenant::external_id>,
+      "SELECT id, project_id, follow_ups_per_month, external_id FROM proactive_tenants"
+      " WHERE project_id = :p",
+      project_id);
 }
 
 Result<std::string> Proactive::tenant_secret(const std::string& tenant_id) const {
@@ -65,10 +54,10 @@ Result<std::string> Proactive::tenant_secret(const std::string& tenant_id) const
 }
 
 Result<nlohmann::json> Proactive::journey(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<nlohmann::json> {
-    const auto text = connection.value<std::string>(
-        "SELECT definition FROM journeys WHERE project_id = :p", project_id);
-    return text ? stored_json(*text) : nlohmann::json(nullptr);
+  return read(database_, [&](Connection& connection) {
+    return connection
+        .value<nlohmann::json>("SELECT definition FROM journeys WHERE project_id = :p", project_id)
+        .value_or(nullptr);
   });
 }
 
@@ -111,9 +100,7 @@ void Proactive::activate(Writer& writer, const std::string& journey_id) {
 }
 
 Result<FollowUpSwitch> Proactive::follow_up_switch(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) -> Result<FollowUpSwitch> {
-    return switch_of(connection, project_id);
-  });
+  return read(database_, [&](Connection& connection) { return switch_of(connection, project_id); });
 }
 
 Result<std::int64_t> Proactive::switch_off(Writer& writer, const std::string& project_id) {
@@ -180,10 +167,8 @@ Result<std::string> Proactive::flow_named(Writer& writer, const std::string& pro
 void Proactive::remove_generated_flow(Writer& writer, const std::string& flow_id) {
   Connection& connection = writer.connection();
   const bool taken_over =
-      connection.value<std::int64_t>("SELECT 1 FROM flows WHERE id = :i AND version > 1", flow_id)
-          .has_value() ||
-      connection.value<std::int64_t>("SELECT 1 FROM endpoints WHERE flow_id = :i", flow_id)
-          .has_value();
+      connection.exists("SELECT 1 FROM flows WHERE id = :i AND version > 1", flow_id) ||
+      connection.exists("SELECT 1 FROM endpoints WHERE flow_id = :i", flow_id);
   if (taken_over) return;
   connection.run("DELETE FROM flow_versions WHERE flow_id = :i", flow_id);
   connection.run("DELETE FROM flows WHERE id = :i", flow_id);

@@ -3,49 +3,60 @@
 #include <utility>
 
 #include "store/knowledge/knowledge_index.h"
-#include "store/sql/database.h"
-#include "store/sql/sql.h"
+#include "store/sql/read.h"
 
 namespace conversed::store {
+namespace {
 
+// Some chunks that the index lacks; empty: it lacks none. Numbers the stores that have no
+// vocabulary yet.
 std::vector<UnindexedChunk> unindexed_chunks(Connection& connection) {
   constexpr std::int64_t chunks_a_page = 500;
+  connection.run(
+      "INSERT INTO knowledge_vocabularies (store_id) SELECT DISTINCT c.store_id"
+      " FROM knowledge_unindexed u JOIN knowledge_chunks k ON k.id = u.chunk_id"
+      " JOIN knowledge_sources c ON c.id = k.source_id WHERE TRUE"
+      " ON CONFLICT (store_id) DO NOTHING");
   return connection.all(
-      [&](std::string id, std::string store, std::string text) {
-        return UnindexedChunk{std::move(id), std::move(store), std::move(text)};
-      },
-      "SELECT k.id, c.store_id, k.text FROM knowledge_unindexed u"
+      row_of<&UnindexedChunk::id, &UnindexedChunk::text, &UnindexedChunk::vocabulary>,
+      "SELECT k.id, k.text, v.n FROM knowledge_unindexed u"
       " JOIN knowledge_chunks k ON k.id = u.chunk_id"
-      " JOIN knowledge_sources c ON c.id = k.source_id LIMIT :l",
+      " JOIN knowledge_sources c ON c.id = k.source_id"
+      " JOIN knowledge_vocabularies v ON v.store_id = c.store_id LIMIT :l",
       chunks_a_page);
 }
 
-std::int64_t vocabulary_of(Connection& connection, const std::string& store) {
-  connection.run(
-      "INSERT INTO knowledge_vocabularies (store_id) VALUES (:s) ON CONFLICT (store_id) DO NOTHING",
-      store);
-  return *connection.value<std::int64_t>("SELECT n FROM knowledge_vocabularies WHERE store_id = :s",
-                                         store);
-}
+}  // namespace
 
-std::unique_ptr<KnowledgeSearch> make_knowledge_search(Database& database) {
-  switch (database.dialect()) {
-    case Dialect::sqlite:
-      return make_sqlite_knowledge_search(database);
-    case Dialect::postgres:
-      break;
-  }
-  return make_postgres_knowledge_search(database);
+Result<std::vector<KnowledgeHit>> KnowledgeSearch::search(const std::string& project_id,
+                                                          const model::KnowledgeQuery& query,
+                                                          std::chrono::milliseconds most) const {
+  using Hits = std::vector<KnowledgeHit>;
+  return read_within(database_, most, [&](Connection& connection) -> Result<Hits> {
+    const auto vocabulary = connection.first(
+        row_of<&Vocabulary::number, &Vocabulary::chunks, &Vocabulary::terms>,
+        "SELECT COALESCE(v.n, 0), COALESCE(v.chunk_count, 0), COALESCE(v.term_count, 0)"
+        " FROM knowledge_stores s LEFT JOIN knowledge_vocabularies v ON v.store_id = s.id"
+        " WHERE s.project_id = :p AND s.name = :n",
+        project_id, query.store);
+    if (!vocabulary) return fail(Errc::not_found, "there is no such knowledge store");
+    const auto question = question_parts(query.text);
+    if (question.empty() || vocabulary->number == 0) return Hits{};
+    return connection.dialect() == Dialect::sqlite
+               ? ranked_in_sqlite(connection, *vocabulary, question, query)
+               : ranked_in_postgres(connection, *vocabulary, question, query);
+  });
 }
 
 void index_knowledge(Connection& connection) {
-  switch (connection.dialect()) {
-    case Dialect::sqlite:
-      return index_knowledge_in_sqlite(connection);
-    case Dialect::postgres:
-      break;
+  for (auto page = unindexed_chunks(connection); !page.empty();
+       page = unindexed_chunks(connection)) {
+    connection.dialect() == Dialect::sqlite ? index_in_sqlite(connection, page)
+                                            : index_in_postgres(connection, page);
+    for (const auto& chunk : page) {
+      connection.run("DELETE FROM knowledge_unindexed WHERE chunk_id = :c", chunk.id);
+    }
   }
-  index_knowledge_in_postgres(connection);
 }
 
 }  // namespace conversed::store

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,8 +23,8 @@ struct KnowledgeHit {
       0;  // above 0, below a million: how much of what was asked is found in it
 };
 
-// Search in the chunks of knowledge stores. Each database has its own. Thread-safe; blocks on the
-// disk.
+// Search in the chunks of knowledge stores, by SQLite's FTS5 or PostgreSQL's tsvector. Thread-safe;
+// blocks on the disk.
 //
 // Any text is a question, in any language. Its words are searched without regard to case and
 // accents; nothing in it is an operator. Disabled chunks are not found.
@@ -34,21 +33,19 @@ struct KnowledgeHit {
 // Kept by: KnowledgeTest.NothingOfOthersIsFoundOrChangesRanks.
 class KnowledgeSearch {
  public:
-  KnowledgeSearch() = default;
-  KnowledgeSearch(const KnowledgeSearch&) = delete;
-  KnowledgeSearch& operator=(const KnowledgeSearch&) = delete;
-  virtual ~KnowledgeSearch() = default;
+  // Must outlive it.
+  explicit KnowledgeSearch(Database& database) : database_(database) {}
 
   // The best `query.limit` chunks, best first; equally good ones in the store's order. All
   // committed chunks are found. `not_found`: the project has no store of that name; `timed_out`: it
   // takes longer than `most`; `unavailable`.
-  [[nodiscard]] virtual model::Result<std::vector<KnowledgeHit>> search(
+  [[nodiscard]] model::Result<std::vector<KnowledgeHit>> search(
       const std::string& project_id, const model::KnowledgeQuery& query,
-      std::chrono::milliseconds most) const = 0;
-};
+      std::chrono::milliseconds most) const;
 
-// By SQLite's FTS5, or PostgreSQL's tsvector. `database` must outlive it.
-[[nodiscard]] std::unique_ptr<KnowledgeSearch> make_knowledge_search(Database& database);
+ private:
+  Database& database_;
+};
 
 // Adds the words of new and changed chunks to the index, in the open transaction. Triggers note
 // each such chunk in `knowledge_unindexed`, so no writer can forget it. Throws SqlError.

@@ -1,30 +1,39 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "store/knowledge/knowledge.h"
+#include "store/text/knowledge_words.h"
 
-// What each database has behind store/knowledge/knowledge.h. For knowledge*.cc alone.
+// The parts of store/knowledge/knowledge.h that differ between the databases. For knowledge*.cc
+// alone. All throw SqlError.
 namespace conversed::store {
 
-// By SQLite's FTS5. `database` must outlive it.
-[[nodiscard]] std::unique_ptr<KnowledgeSearch> make_sqlite_knowledge_search(Database& database);
-// By PostgreSQL's tsvector.
-[[nodiscard]] std::unique_ptr<KnowledgeSearch> make_postgres_knowledge_search(Database& database);
+// The index of one knowledge store. Its terms begin with the number, so that stores don't mix.
+struct Vocabulary {
+  std::int64_t number = 0;
+  std::int64_t chunks = 0;
+  std::int64_t terms = 0;
+};
+
+// The best chunks for a question with at least one part.
+[[nodiscard]] std::vector<KnowledgeHit> ranked_in_sqlite(Connection& connection,
+                                                         const Vocabulary& vocabulary,
+                                                         const std::vector<QuestionPart>& question,
+                                                         const model::KnowledgeQuery& query);
+[[nodiscard]] std::vector<KnowledgeHit> ranked_in_postgres(
+    Connection& connection, const Vocabulary& vocabulary, const std::vector<QuestionPart>& question,
+    const model::KnowledgeQuery& query);
 
 struct UnindexedChunk {
-  std::string id, store, text;
+  std::string id;
+  std::string text;
+  std::int64_t vocabulary = 0;
 };
-// Some chunks that the index lacks; empty: it lacks none.
-[[nodiscard]] std::vector<UnindexedChunk> unindexed_chunks(Connection& connection);
-// The number of the store's vocabulary. Makes one if there is none.
-[[nodiscard]] std::int64_t vocabulary_of(Connection& connection, const std::string& store);
-
-// As `index_knowledge`.
-void index_knowledge_in_sqlite(Connection& connection);
-void index_knowledge_in_postgres(Connection& connection);
+void index_in_sqlite(Connection& connection, std::span<const UnindexedChunk> chunks);
+void index_in_postgres(Connection& connection, std::span<const UnindexedChunk> chunks);
 
 }  // namespace conversed::store

@@ -64,8 +64,8 @@ struct PendingCall {
   SessionKey session;
   std::string trace_id;
   // Exactly one of these is set.
-  std::optional<HttpCall> http;
-  std::optional<KnowledgeQuery> search;
+  std::optional<HttpCall> http{};
+  std::optional<KnowledgeQuery> search{};
   std::optional<Timestamp> due_at;
   // With `due_at`: a question's time-out. Its session is not busy. The first of answer and time-out
   // ends the question; the other finds it gone.

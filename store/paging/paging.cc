@@ -10,10 +10,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 // How often a page is read at most, should imports take away its ends each time.

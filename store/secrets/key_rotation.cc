@@ -13,10 +13,6 @@
 
 namespace conversed::store {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-
 namespace {
 
 constexpr std::int64_t values_a_batch = 64;

@@ -12,22 +12,9 @@
 // For .cc files of store/ only.
 namespace conversed::store {
 
-// Stored data can't be read back; becomes `internal` in `read`.
-struct DamagedData : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-[[nodiscard]] inline nlohmann::json stored_json(const std::string& text) {
-  auto value = nlohmann::json::parse(text, nullptr, false);
-  if (value.is_discarded()) throw DamagedData("stored JSON can't be read");
-  return value;
-}
-
-template <typename T>
-[[nodiscard]] T stored_or_throw(model::Result<T> value) {
-  if (!value) throw DamagedData(value.error().message);
-  return *std::move(value);
-}
+using model::Errc;
+using model::fail;
+using model::Result;
 
 // Runs `work(Connection&)`, which returns a Result, a value or nothing, and turns exceptions into
 // errors.
@@ -37,11 +24,11 @@ template <typename F>
   try {
     return returned(std::forward<F>(work), connection);
   } catch (const SqlError& error) {
-    return model::fail(to_error(error));
+    return fail(to_error(error));
   } catch (const DamagedData& error) {
-    return model::fail(model::Errc::internal, error.what());
+    return fail(Errc::internal, error.what());
   } catch (const nlohmann::json::exception&) {
-    return model::fail(model::Errc::internal, "stored data has another shape than expected");
+    return fail(Errc::internal, "stored data has another shape than expected");
   }
 }
 
@@ -52,7 +39,28 @@ template <typename F>
   return with_errors(*lease, std::forward<F>(work));
 }
 
-// The same; `timed_out` if it takes longer than `most`.
+// Reads by one statement.
+template <typename Make, typename... In>
+[[nodiscard]] auto read_all(Database& database, const Make& make, std::string_view sql,
+                            const In&... in) {
+  return read(database, [&](Connection& connection) { return connection.all(make, sql, in...); });
+}
+template <typename Make, typename... In>
+[[nodiscard]] auto read_first(Database& database, const Make& make, std::string_view sql,
+                              const In&... in) {
+  return read(database, [&](Connection& connection) { return connection.first(make, sql, in...); });
+}
+template <typename... In>
+[[nodiscard]] Result<std::int64_t> read_number(Database& database, std::string_view sql,
+                                               const In&... in) {
+  return read(database, [&](Connection& connection) { return connection.number(sql, in...); });
+}
+template <typename... In>
+[[nodiscard]] Result<bool> read_exists(Database& database, std::string_view sql, const In&... in) {
+  return read(database, [&](Connection& connection) { return connection.exists(sql, in...); });
+}
+
+// As `read`; `timed_out` if it takes longer than `most`.
 template <typename F>
 [[nodiscard]] auto read_within(Database& database, std::chrono::milliseconds most, F&& work) {
   const auto until = std::chrono::steady_clock::now() + most;
@@ -60,9 +68,9 @@ template <typename F>
     const Connection::TimeLimit limit(connection, until);
     return std::forward<F>(work)(connection);
   });
-  if (!done && done.error().code == model::Errc::unavailable &&
+  if (!done && done.error().code == Errc::unavailable &&
       std::chrono::steady_clock::now() >= until) {
-    done = model::fail(model::Errc::timed_out, "the store takes too long");
+    done = fail(Errc::timed_out, "the store takes too long");
   }
   return done;
 }

@@ -12,6 +12,17 @@ std::vector<SqlSlot> slots_of(std::span<const SqlType> types) {
 
 }  // namespace
 
+nlohmann::json stored_json(const std::string& text) {
+  auto value = nlohmann::json::parse(text, nullptr, false);
+  if (value.is_discarded()) throw DamagedData("stored JSON can't be read");
+  return value;
+}
+
+// Invalid UTF-8 can only come from a defect upstream; it must not stop a batch.
+std::string detail::Stored<nlohmann::json>::text(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 Statement::Statement(std::span<const SqlType> parameters, std::span<const SqlType> columns)
     : parameters_(slots_of(parameters)), columns_(slots_of(columns)) {}
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "store/model/clock.h"
+#include "store/model/event.h"
 #include "store/model/result.h"
 
 // SQL for both databases: prepared statements, kept by their text. For .cc files of store/ only.
@@ -51,6 +53,19 @@ class SqlError : public std::runtime_error {
   Kind kind_;
   Effect effect_;
 };
+
+// Stored data can't be read back. `with_errors` makes it `internal`.
+struct DamagedData : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+[[nodiscard]] nlohmann::json stored_json(const std::string& text);
+
+template <typename T>
+[[nodiscard]] T stored_or_throw(model::Result<T> value) {
+  if (!value) throw DamagedData(value.error().message);
+  if constexpr (!std::is_void_v<T>) return *std::move(value);
+}
 
 enum class SqlType : std::uint8_t { integer, text };
 
@@ -151,12 +166,42 @@ struct IsOptional : std::false_type {};
 template <typename T>
 struct IsOptional<std::optional<T>> : std::true_type {};
 
+// A value that is stored as a text: `Stored<T>` has `static std::string text(const T&)` and
+// `static T value(std::string&&)`, which throws DamagedData.
+template <typename T>
+struct Stored;
+template <typename T>
+concept StoredAsText = requires {
+  &Stored<T>::text;
+};
+
+template <>
+struct Stored<nlohmann::json> {
+  static std::string text(const nlohmann::json& value);
+  static nlohmann::json value(const std::string& text) { return stored_json(text); }
+};
+template <>
+struct Stored<model::SessionKey> {
+  static std::string text(const model::SessionKey& key) { return key.encode(); }
+  static model::SessionKey value(const std::string& text) {
+    return stored_or_throw(model::SessionKey::decode(text));
+  }
+};
+template <typename T>
+struct Stored<std::vector<T>> {
+  static std::string text(const std::vector<T>& list) { return nlohmann::json(list).dump(); }
+  static std::vector<T> value(const std::string& text) {
+    return stored_json(text).get<std::vector<T>>();
+  }
+};
+
 template <typename T>
 constexpr SqlType type_of() {
   using Plain = std::remove_cvref_t<T>;
   if constexpr (IsOptional<Plain>::value) {
     return type_of<typename Plain::value_type>();
-  } else if constexpr (std::is_integral_v<Plain> || std::is_same_v<Plain, model::Timestamp>) {
+  } else if constexpr (std::is_integral_v<Plain> || std::is_same_v<Plain, model::Timestamp> ||
+                       std::is_same_v<Plain, std::chrono::milliseconds>) {
     return SqlType::integer;
   } else {
     return SqlType::text;
@@ -173,6 +218,10 @@ void put(Statement::Slot& slot, const T& value) {
     slot.integer = static_cast<long long>(value);
   } else if constexpr (std::is_same_v<T, model::Timestamp>) {
     put(slot, model::to_unix_ms(value));
+  } else if constexpr (std::is_same_v<T, std::chrono::milliseconds>) {
+    put(slot, value.count());
+  } else if constexpr (StoredAsText<T>) {
+    put(slot, Stored<T>::text(value));
   } else {
     slot.null = false;
     slot.text.assign(std::string_view(value));
@@ -190,22 +239,36 @@ T take(Statement::Slot& slot) {
     return static_cast<T>(slot.integer);
   } else if constexpr (std::is_same_v<T, model::Timestamp>) {
     return model::from_unix_ms(slot.integer);
+  } else if constexpr (std::is_same_v<T, std::chrono::milliseconds>) {
+    return std::chrono::milliseconds(slot.integer);
+  } else if constexpr (StoredAsText<T>) {
+    return Stored<T>::value(std::move(slot.text));
   } else {
     return std::move(slot.text);
   }
 }
 
-// The parameters of a lambda, which tell the types of a row's columns.
+// The parameters of a lambda or function, which tell the types of a row's columns.
 template <typename... T>
 struct Columns {};
 template <typename F>
 struct ColumnsOf : ColumnsOf<decltype(&F::operator())> {};
-template <typename F, typename R, typename... T>
-struct ColumnsOf<R (F::*)(T...)> {
+template <typename R, typename... T>
+struct ColumnsOf<R(T...)> {
   using Type = Columns<std::remove_cvref_t<T>...>;
 };
 template <typename F, typename R, typename... T>
-struct ColumnsOf<R (F::*)(T...) const> : ColumnsOf<R (F::*)(T...)> {};
+struct ColumnsOf<R (F::*)(T...)> : ColumnsOf<R(T...)> {};
+template <typename F, typename R, typename... T>
+struct ColumnsOf<R (F::*)(T...) const> : ColumnsOf<R(T...)> {};
+
+template <typename T>
+struct MemberOf;
+template <typename Class, typename T>
+struct MemberOf<T Class::*> {
+  using Object = Class;
+  using Type = T;
+};
 
 struct ResetAtEnd {
   Statement& statement;
@@ -214,13 +277,30 @@ struct ResetAtEnd {
 
 }  // namespace detail
 
+// For Connection::all and the like: makes an object of a row whose columns are these members.
+template <auto First, auto... Rest>
+struct RowOf {
+  template <auto Member>
+  using Column = typename detail::MemberOf<decltype(Member)>::Type;
+
+  auto operator()(Column<First> first, Column<Rest>... rest) const {
+    typename detail::MemberOf<decltype(First)>::Object object;
+    object.*First = std::move(first);
+    ((object.*Rest = std::move(rest)), ...);
+    return object;
+  }
+};
+template <auto... Members>
+inline constexpr RowOf<Members...> row_of{};
+
 // A row that was asked for ahead: see Connection::ask.
 template <typename... Out>
 class Asked;
 
 // One connection with its prepared statements. Parameters are written `:name`, each name once, and
-// bound by position. Integers, bools, times, strings and optionals of them go in and come out. One
-// thread at a time. Throws SqlError.
+// bound by position. Integers, bools, times, strings, JSON, lists, session keys and optionals of
+// them go in and come out. One thread at a time. Throws SqlError, and DamagedData for a column that
+// can't be read.
 class Connection {
  public:
   enum class Role : std::uint8_t { writer, reader };
@@ -276,6 +356,14 @@ class Connection {
   template <typename... In>
   [[nodiscard]] std::int64_t number(std::string_view sql, const In&... in) {
     return value<std::int64_t>(sql, in...).value_or(0);
+  }
+
+  // Whether `SELECT 1 FROM ...` has a row.
+  template <typename... In>
+  [[nodiscard]] bool exists(std::string_view sql, const In&... in) {
+    Statement& statement = bound<std::int64_t>(sql, in...);
+    const detail::ResetAtEnd reset{statement};
+    return statement.execute();
   }
 
   // Calls the lambda `each` for every row; its parameters are the columns. It must not run the same

@@ -51,7 +51,7 @@ CREATE TABLE connections (
   type TEXT NOT NULL,
   fields TEXT NOT NULL,
   source TEXT NOT NULL,  -- the bundle's fields, with `${NAME}` where secrets stand
-  hosts TEXT NOT NULL,   -- with blanks between them; empty: any host
+  hosts TEXT NOT NULL,   -- a JSON list; empty: any host
   UNIQUE (project_id, name)
 ) WITHOUT ROWID;
 
