@@ -362,7 +362,12 @@ void Router::handle(Request&& request, Reply reply) const {
 
   const Operation& operation = *route->operation;
   reply.set_route(operation.path);
-  if (operation.is_inject) reply.observe(services.on_inject_answered);
+  if (operation.is_inject && services.on_inject_answered) {
+    reply.on_answer([&observer = services.on_inject_answered,
+                     since = std::chrono::steady_clock::now()](int status) {
+      observer(status, std::chrono::steady_clock::now() - since);
+    });
+  }
   if (request.body.size() > body_limit(operation)) {
     return send_error(reply, operation,
                       {Errc::too_large, "the body is larger than this operation takes"});

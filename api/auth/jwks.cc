@@ -116,71 +116,70 @@ bool is_for_verifying(const json& key) {
          std::find(operations->begin(), operations->end(), json("verify")) != operations->end();
 }
 
+// RSA of 2048 bits or more, for RS256; the parts are big-endian numbers.
+std::shared_ptr<EVP_PKEY> rsa_key(std::string_view modulus, std::string_view exponent) {
+  const Owned<OSSL_PARAM_BLD> builder(OSSL_PARAM_BLD_new());
+  const auto n = number_of(modulus);
+  const auto e = number_of(exponent);
+  if (!builder || !n || !e || BN_num_bits(n.get()) < min_rsa_bits ||
+      OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) != 1 ||
+      OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_E, e.get()) != 1) {
+    return nullptr;
+  }
+  return public_key("RSA", builder.get());
+}
+
+// A point of P-256, for ES256; 32 bytes each.
+std::shared_ptr<EVP_PKEY> p256_key(std::string_view x, std::string_view y) {
+  const Owned<OSSL_PARAM_BLD> builder(OSSL_PARAM_BLD_new());
+  const std::string point = "\x04" + std::string(x) + std::string(y);  // uncompressed (SEC 1)
+  if (!builder || x.size() != coordinate_bytes || y.size() != coordinate_bytes ||
+      OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) !=
+          1 ||
+      OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
+                                       point.size()) != 1) {
+    return nullptr;
+  }
+  return public_key("EC", builder.get());
+}
+
+// Nothing for a key that can check none of our algorithms.
 std::optional<JwtKey> key_of(const json& key) {
   if (!key.is_object() || !is_for_verifying(key)) return std::nullopt;
   const auto part = [&](const char* name) {
     return decode_base64(text_of(key, name), Base64::url).value_or("");
   };
+  JwtKey made{.id = text_of(key, "kid")};
   const auto type = text_of(key, "kty");
   if (type == "RSA" && is_or_lacks(key, "alg", "RS256")) {
-    if (auto made = JwtKey::rsa(text_of(key, "kid"), part("n"), part("e"))) return *made;
+    made.algorithm = JwtAlgorithm::rs256;
+    made.public_key = rsa_key(part("n"), part("e"));
+  } else if (type == "EC" && text_of(key, "crv") == "P-256" && is_or_lacks(key, "alg", "ES256")) {
+    made.algorithm = JwtAlgorithm::es256;
+    made.public_key = p256_key(part("x"), part("y"));
   }
-  if (type == "EC" && text_of(key, "crv") == "P-256" && is_or_lacks(key, "alg", "ES256")) {
-    if (auto made = JwtKey::p256(text_of(key, "kid"), part("x"), part("y"))) return *made;
-  }
-  return std::nullopt;
+  return made.public_key ? std::optional(std::move(made)) : std::nullopt;
 }
 
 }  // namespace
 
-Result<JwtKey> JwtKey::rsa(std::string id, std::string_view modulus, std::string_view exponent) {
-  JwtKey key(std::move(id), JwtAlgorithm::rs256);
-  const Owned<OSSL_PARAM_BLD> builder(OSSL_PARAM_BLD_new());
-  const auto n = number_of(modulus);
-  const auto e = number_of(exponent);
-  if (builder && n && e && BN_num_bits(n.get()) >= min_rsa_bits &&
-      OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_N, n.get()) == 1 &&
-      OSSL_PARAM_BLD_push_BN(builder.get(), OSSL_PKEY_PARAM_RSA_E, e.get()) == 1) {
-    key.public_key_ = public_key("RSA", builder.get());
-  }
-  if (!key.public_key_) return model::fail(Errc::invalid_argument, "this is no RSA key of use");
-  return key;
-}
-
-Result<JwtKey> JwtKey::p256(std::string id, std::string_view x, std::string_view y) {
-  JwtKey key(std::move(id), JwtAlgorithm::es256);
-  const Owned<OSSL_PARAM_BLD> builder(OSSL_PARAM_BLD_new());
-  const std::string point = "\x04" + std::string(x) + std::string(y);  // uncompressed (SEC 1)
-  if (builder && x.size() == coordinate_bytes && y.size() == coordinate_bytes &&
-      OSSL_PARAM_BLD_push_utf8_string(builder.get(), OSSL_PKEY_PARAM_GROUP_NAME, "prime256v1", 0) ==
-          1 &&
-      OSSL_PARAM_BLD_push_octet_string(builder.get(), OSSL_PKEY_PARAM_PUB_KEY, point.data(),
-                                       point.size()) == 1) {
-    key.public_key_ = public_key("EC", builder.get());
-  }
-  if (!key.public_key_) return model::fail(Errc::invalid_argument, "this is no point of P-256");
-  return key;
-}
-
-Result<JwtKey> JwtKey::shared(std::string secret) {
+Result<JwtKey> shared_key(std::string secret) {
   if (secret.size() < min_secret_bytes) {
     return model::fail(Errc::invalid_argument, "a shared secret has 32 bytes or more");
   }
-  JwtKey key("", JwtAlgorithm::hs256);
-  key.secret_ = std::move(secret);
-  return key;
+  return JwtKey{.id = "", .algorithm = JwtAlgorithm::hs256, .secret = std::move(secret)};
 }
 
 bool JwtKey::verifies(std::string_view text, std::string_view signature) const {
-  switch (algorithm_) {
+  switch (algorithm) {
     case JwtAlgorithm::rs256:
-      return verify_with(public_key_.get(), text, signature);
+      return verify_with(public_key.get(), text, signature);
     case JwtAlgorithm::es256: {
       const auto der = der_of(signature);
-      return !der.empty() && verify_with(public_key_.get(), text, der);
+      return !der.empty() && verify_with(public_key.get(), text, der);
     }
     case JwtAlgorithm::hs256:
-      return verify_hmac(secret_, text, signature);
+      return verify_hmac(secret, text, signature);
   }
   return false;
 }

@@ -80,7 +80,7 @@ Result<JwtVerifier> JwtVerifier::open(const config::ContactCenterSettings& setti
     if (secret.ends_with('\r')) secret.pop_back();
   }
   if (!secret.empty() || !settings.secret_file.empty()) {
-    auto key = JwtKey::shared(std::move(secret));
+    auto key = shared_key(std::move(secret));
     if (!key) {
       return model::fail(Errc::invalid_argument, "contact_center.secret: " + key.error().message);
     }
@@ -131,9 +131,9 @@ bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,
   if (!algorithm) return false;
   const auto key_id = header->find("kid");
   const auto checks = [&](const JwtKey& key) {
-    if (key.algorithm() != *algorithm) return false;
+    if (key.algorithm != *algorithm) return false;
     // A key without an id, such as the shared secret, may be named in any way.
-    if (key_id != header->end() && !key.id().empty() && *key_id != key.id()) return false;
+    if (key_id != header->end() && !key.id.empty() && *key_id != key.id) return false;
     return key.verifies(text, signature);
   };
   if (std::any_of(secret_.begin(), secret_.end(), checks)) return true;
@@ -141,7 +141,7 @@ bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,
   const auto keys = file_->keys(now, JwksFile::usual_interval);
   if (std::any_of(keys->begin(), keys->end(), checks)) return true;
   // A key that is not known may have come since.
-  const auto is_named = [&](const JwtKey& key) { return *key_id == key.id(); };
+  const auto is_named = [&](const JwtKey& key) { return *key_id == key.id; };
   if (key_id == header->end() || std::any_of(keys->begin(), keys->end(), is_named)) return false;
   const auto newer = file_->keys(now, JwksFile::soon_interval);
   return newer != keys && std::any_of(newer->begin(), newer->end(), checks);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "api/http/http_syntax.h"
 
@@ -35,18 +36,6 @@ std::string text_of(const config::Address& address) {
   return text.data();
 }
 
-// Calls `each` for the parts between commas, the last one first, until it returns false.
-template <typename Each>
-bool each_hop_backwards(std::string_view list, Each&& each) {
-  for (;;) {
-    const auto comma = list.rfind(',');
-    const bool last = comma == std::string_view::npos;
-    if (!each(trim(last ? list : list.substr(comma + 1)))) return false;
-    if (last) return true;
-    list = list.substr(0, comma);
-  }
-}
-
 }  // namespace
 
 bool is_trusted(std::string_view peer, std::span<const config::AddressRange> trusted) {
@@ -57,16 +46,22 @@ bool is_trusted(std::string_view peer, std::span<const config::AddressRange> tru
 
 std::string forwarded_client(const std::string& peer, const HeaderList& headers,
                              std::span<const config::AddressRange> trusted) {
+  std::vector<std::string_view> hops;
+  for (const auto& [name, value] : headers) {
+    if (name != "x-forwarded-for") continue;
+    for (std::string_view rest = value;;) {
+      const auto comma = rest.find(',');
+      hops.push_back(trim(rest.substr(0, comma)));
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+  }
   std::string client = peer;
-  const auto take = [&](std::string_view hop) {
-    const auto address = config::parse_address(without_port(hop));
-    if (!address) return false;
+  for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
+    const auto address = config::parse_address(without_port(*hop));
+    if (!address) break;
     client = text_of(*address);
-    return config::in_any(trusted, *address);
-  };
-  for (auto header = headers.rbegin(); header != headers.rend(); ++header) {
-    if (header->first != "x-forwarded-for") continue;
-    if (!each_hop_backwards(header->second, take)) break;
+    if (!config::in_any(trusted, *address)) break;
   }
   return client;
 }

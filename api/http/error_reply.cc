@@ -70,7 +70,8 @@ const StatusRow* find_status(int status) {
 }
 
 nlohmann::ordered_json problem_body(int status, std::string_view detail,
-                                    const ExchangeContext& context, const nlohmann::json& details) {
+                                    const ExchangeContext& context,
+                                    const nlohmann::json* details = nullptr) {
   const std::string type(reason_phrase(status));
   nlohmann::ordered_json body{{"type", type},
                               {"title", type.ends_with(" Error") ? type : type + " Error"},
@@ -79,7 +80,7 @@ nlohmann::ordered_json problem_body(int status, std::string_view detail,
                               {"instance", context.instance},
                               {"code", error_code(status)},
                               {"traceId", context.trace_id},
-                              {"details", details}};
+                              {"details", details ? *details : nlohmann::json::object()}};
   if (status == 404) body["logLevel"] = "error";
   return body;
 }
@@ -142,12 +143,7 @@ std::string http_date(model::Timestamp time) {
 }
 
 Response error_response(int status, std::string_view detail, const ExchangeContext& context,
-                        model::Timestamp now, ErrorShape shape) {
-  return error_response(status, detail, context, now, shape, nlohmann::json::object());
-}
-
-Response error_response(int status, std::string_view detail, const ExchangeContext& context,
-                        model::Timestamp now, ErrorShape shape, const nlohmann::json& details) {
+                        model::Timestamp now, ErrorShape shape, const nlohmann::json* details) {
   if (shape == ErrorShape::oauth) {
     return oauth_error_response(status, oauth_code(status), detail, context, now);
   }
@@ -168,7 +164,7 @@ Response error_response(int status, std::string_view detail, const ExchangeConte
 
 Response oauth_error_response(int status, std::string_view error, std::string_view description,
                               const ExchangeContext& context, model::Timestamp now) {
-  auto body = problem_body(status, description, context, nlohmann::json::object());
+  auto body = problem_body(status, description, context);
   body["error"] = error;
   body["error_description"] = description;
   Response response = error_response(status, description, context, now);

@@ -33,15 +33,12 @@ inline constexpr std::chrono::seconds default_retry_after{2};
 
 // An error body with its status (400 to 599) and the headers that go with it: `WWW-Authenticate`
 // for 401, `Retry-After` as an HTTP-date for 429 and 503. `detail` is shown to the client as it is
-// (bytes that are not UTF-8 are replaced). Thread-safe.
+// (bytes that are not UTF-8 are replaced). `details`, a JSON object for programs, is in problems
+// only. Thread-safe.
 [[nodiscard]] Response error_response(int status, std::string_view detail,
                                       const ExchangeContext& context, model::Timestamp now,
-                                      ErrorShape shape = ErrorShape::problem);
-
-// The same with `details`, a JSON object for programs; a problem has room for it, other shapes not.
-[[nodiscard]] Response error_response(int status, std::string_view detail,
-                                      const ExchangeContext& context, model::Timestamp now,
-                                      ErrorShape shape, const nlohmann::json& details);
+                                      ErrorShape shape = ErrorShape::problem,
+                                      const nlohmann::json* details = nullptr);
 
 // An error of the OAuth routes: a problem that carries RFC 6749's `error` and `error_description`,
 // too, in the media type that its section 5.2 asks for. Never to be cached.

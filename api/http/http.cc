@@ -33,25 +33,25 @@ std::optional<std::string_view> Request::parameter(std::string_view name) const 
 
 Reply::~Reply() {
   if (!sink_) return;
-  tell_observer(500);
+  if (told_) told_(500);
   sink_->abandoned(sequence_);
 }
 
-void Reply::observe(const AnswerObserver& observer) {
-  if (!observer) return;
-  observer_ = &observer;
-  since_ = std::chrono::steady_clock::now();
-}
-
-void Reply::tell_observer(int status) const {
-  if (observer_ != nullptr) (*observer_)(status, std::chrono::steady_clock::now() - since_);
-  if (told_) told_(status);
+void Reply::on_answer(std::function<void(int status)> told) {
+  if (!told_) {
+    told_ = std::move(told);
+    return;
+  }
+  told_ = [first = std::move(told_), second = std::move(told)](int status) {
+    first(status);
+    second(status);
+  };
 }
 
 void Reply::send(Response response) {
   if (!sink_) return;
   const auto sink = std::move(sink_);
-  tell_observer(response.status);
+  if (told_) told_(response.status);
   response.route = route_;
   sink->answer(sequence_, std::move(response));
 }

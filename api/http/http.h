@@ -122,13 +122,9 @@ class Reply {
   // for strangers. Errc::internal never shows its message.
   void fail(const model::Error& error, ErrorShape shape = ErrorShape::problem);
 
-  // Has the observer told of the answer, whoever gives it, and its time counted from now. It must
-  // outlive the Reply; an empty one is none.
-  void observe(const AnswerObserver& observer);
-
-  // Has `told` called with the status of the answer, whoever gives it, before it is sent. From any
-  // thread; it must neither block nor throw.
-  void on_answer(std::function<void(int status)> told) { told_ = std::move(told); }
+  // Has `told` called with the status of the answer, whoever gives it, before it is sent. Each
+  // function that was given is called. From any thread; it must neither block nor throw.
+  void on_answer(std::function<void(int status)> told);
 
   // Names the path pattern of the operation, a constant, for the log.
   void set_route(std::string_view route) { route_ = route; }
@@ -139,12 +135,8 @@ class Reply {
   [[nodiscard]] const ExchangeContext& context() const { return sink_->context(); }
 
  private:
-  void tell_observer(int status) const;
-
   std::shared_ptr<ReplySink> sink_;
   std::uint64_t sequence_;
-  const AnswerObserver* observer_ = nullptr;
-  std::chrono::steady_clock::time_point since_{};
   std::function<void(int status)> told_;
   std::string_view route_;
 };

@@ -1,15 +1,13 @@
 #include "api/http/trace.h"
 
-#include <algorithm>
-
+#include "api/http/http_syntax.h"
 #include "store/model/ids.h"
 
 namespace conversed::api {
 namespace {
 
 bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 bool all_zero(std::string_view text) {
@@ -35,10 +33,7 @@ std::optional<Trace> parse_traceparent(std::string_view header) {
       (version == "00" || header[length_of_version_00] != '-')) {
     return std::nullopt;
   }
-  const int low = flags[1] <= '9' ? flags[1] - '0' : flags[1] - 'a' + 10;
-  return Trace{.trace_id = std::string(trace_id),
-               .parent_id = std::string(parent_id),
-               .sampled = (low & 1) != 0};
+  return Trace{.trace_id = std::string(trace_id), .sampled = (hex_value(flags[1]) & 1) != 0};
 }
 
 std::string make_traceparent(std::string_view trace_id, bool sampled) {

@@ -8,8 +8,7 @@
 namespace conversed::api {
 
 struct Trace {
-  std::string trace_id;   // 32 lower-case hex digits, not all zero
-  std::string parent_id;  // 16 lower-case hex digits, not all zero: the caller's span
+  std::string trace_id;  // 32 lower-case hex digits, not all zero
   bool sampled = false;
 };
 

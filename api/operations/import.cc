@@ -140,9 +140,9 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
   auto bundle = load(*source);
   source = {};
   if (!bundle) {
+    const json details{{"problems", to_json(bundle.error())}};
     return error_response(400, "the bundle has problems; nothing was imported", exchange,
-                          services.clock.now(), ErrorShape::problem,
-                          json{{"problems", to_json(bundle.error())}});
+                          services.clock.now(), ErrorShape::problem, &details);
   }
   auto project = check_role(services, *call.principal, bundle->project_name);
   if (!project) return model::fail(project.error());

@@ -58,8 +58,9 @@ Result<WantedSetUp> read_wanted_set_up(const Call& call, ProjectServices& servic
 }
 
 Response in_conflict_with(const std::string& job_id, const Call& call, model::Timestamp now) {
+  const nlohmann::json details{{"taskId", job_id}};
   return error_response(409, "the project is being set up, or is set up already", call.exchange,
-                        now, ErrorShape::problem, {{"taskId", job_id}});
+                        now, ErrorShape::problem, &details);
 }
 
 Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {

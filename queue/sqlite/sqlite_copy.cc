@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "queue/sqlite/sqlite_handles.h"
+#include "store/model/hex.h"
 
 namespace conversed::queue {
 namespace {
@@ -66,19 +67,9 @@ Result<void> copy(const std::filesystem::path& from, const std::filesystem::path
 std::string uri_of(const std::filesystem::path& file) {
   std::string uri = "file:";
   for (const char c : std::filesystem::absolute(file).string()) {
-    switch (c) {
-      case '%':
-        uri += "%25";
-        break;
-      case '?':
-        uri += "%3f";
-        break;
-      case '#':
-        uri += "%23";
-        break;
-      default:
-        uri += c;
-    }
+    const bool is_special = c == '%' || c == '?' || c == '#';
+    const auto byte = static_cast<std::uint8_t>(c);
+    uri += is_special ? '%' + model::hex({&byte, 1}) : std::string(1, c);
   }
   return uri;
 }

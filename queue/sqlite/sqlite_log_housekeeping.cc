@@ -21,10 +21,6 @@ constexpr std::int64_t prune_keys = 128;     // a round of housekeeping
 constexpr auto empty_interval = 20ms;        // readers are inside for one statement
 constexpr auto empty_within = 5s;
 
-Error held() {
-  return {Errc::conflict, "A backup is being made; try again when it is done."};
-}
-
 }  // namespace
 
 std::optional<std::chrono::milliseconds> SqliteLogWriter::next_housekeeping() const {
@@ -97,7 +93,9 @@ void SqliteLogWriter::purge_step() {
       return;
     case Purge::pruning: {
       auto pruned = prune_alone(prune_keys);
-      if (pruned && held_back_) pruned = model::fail(held());
+      if (pruned && held_back_) {
+        pruned = model::fail(Errc::conflict, "A backup is being made; try again when it is done.");
+      }
       if (!pruned) return end_purge(pruned);
       if (!more_to_prune_) purge_ = Purge::overwriting;
       return;

@@ -76,8 +76,9 @@ TEST(ErrorReply, ReducedShapeHasItsFourFieldsOnly) {
 }
 
 TEST(ErrorReply, DetailsAreCarried) {
-  const auto response = error_response(409, "it runs", context, some_time, ErrorShape::problem,
-                                       nlohmann::json{{"taskId", "t"}});
+  const nlohmann::json details{{"taskId", "t"}};
+  const auto response =
+      error_response(409, "it runs", context, some_time, ErrorShape::problem, &details);
   EXPECT_EQ(nlohmann::json::parse(response.body)["details"]["taskId"], "t");
 }
 
