@@ -24,15 +24,15 @@ struct LockoutLimits {
 // Whether an address has signed in to the account before.
 enum class Visitor : std::uint8_t { known, stranger };
 
-// Counts wrong passwords and says whom not to listen to any more. Strangers are counted by account,
-// all together, and by address. An address that has signed in to the account before is counted for
+// Counts wrong passwords and refuses further guesses. Strangers are counted by account, all
+// together, and by address. An address that has signed in to the account before is counted for
 // this account by itself, so that nobody else's guesses keep its user out. Accounts are counted
 // whether or not they exist, so that nothing tells which do. Thread-safe.
 //
-// Who has reached the limit is refused until `window` has passed since the first failure that
-// counts; what is tried meanwhile is not looked at and does not count. A right password clears
-// nothing: a guesser may have an account, too. Beyond `max_names` the name that failed longest ago
-// is forgotten. Nothing is kept over a restart.
+// A name that has reached its limit is refused until `window` has passed since the first failure
+// that counts. Passwords that are tried meanwhile are not verified and do not count. A right
+// password clears nothing: a guesser may have an account, too. Beyond `max_names` the name that
+// failed longest ago is forgotten. Nothing is kept over a restart.
 class Lockout {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

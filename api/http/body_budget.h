@@ -14,9 +14,9 @@ namespace conversed::api {
 // told, because passwords take longer to verify than a reactor thread may wait.
 enum class Sender : std::uint8_t { stranger, known };
 
-// What all large bodies of a server take together, from their first byte beyond `max_body` until
-// their requests are handled. Strangers get half of it at most, so that they can't keep out those
-// who have shown who they are. Thread-safe.
+// Bounds the memory of all large bodies of a server together, from their first byte beyond
+// `max_body` until their requests are handled. Strangers get half of it at most, so that they can't
+// keep out known senders. Thread-safe.
 class BodyBudget {
  public:
   explicit BodyBudget(std::size_t bytes) : bytes_(bytes) {}

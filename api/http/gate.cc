@@ -19,8 +19,9 @@
 namespace conversed::api {
 namespace {
 
-// What a client may go on sending, unread, after its last answer: it may not look at the answer
-// before it is through, and closing with bytes unread would reset the connection under it.
+// Bytes that a client may go on sending, unread, after its last answer. Some clients read the
+// answer only after they have sent everything, and closing with unread bytes would reset the
+// connection.
 constexpr std::size_t max_lingered = 16 * 1024 * 1024;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";

@@ -16,12 +16,11 @@
 
 namespace conversed::api {
 
-// Threads for what takes too long for a thread of the HTTP server: password hashes and the
+// Threads for work that takes too long for a thread of the HTTP server: password hashes and the
 // management operations. Thread-safe. The queue is bounded: its memory is requests with their
 // bodies.
 //
-// Work is taken in turn from those who post, by the names that they post under, and nobody holds
-// more than a few places: whoever posts much waits for himself.
+// Work is posted under a name. The names take turns, and one name holds a few places only.
 class BlockingPool {
  public:
   struct Limits {
@@ -29,8 +28,8 @@ class BlockingPool {
     std::size_t waiting = 64;                                              // in each line
     std::size_t waiting_of_one = std::numeric_limits<std::size_t>::max();  // of one name in a line
   };
-  // Two lines with places of their own, served by turns: those in the first do not wait behind
-  // those in the other, however many these are.
+  // Two lines with places of their own, which take turns: work in one line does not wait behind all
+  // work in the other.
   enum class Line : std::uint8_t { known, others };
 
   explicit BlockingPool(const Limits& limits);

@@ -65,11 +65,10 @@ class BusySessions {
   [[nodiscard]] bool is_full(const std::string& encoded_key, std::int64_t bound,
                              TimePoint now) const;
 
-  // What is to be told of: marks of the sessions in whose inboxes `bound` events wait, of `at_most`
-  // of them.
+  // For other daemons: marks of up to `at_most` sessions in whose inboxes `bound` events wait.
   [[nodiscard]] std::vector<std::string> full(std::int64_t bound, std::size_t at_most) const;
-  // What another daemon has told: these are full, and none else of its sessions. Holds for
-  // `believed_for`, lest nobody takes it back.
+  // From another daemon: these of its sessions are full, and no others. Holds for `believed_for`,
+  // in case the daemon dies.
   void full_elsewhere(const std::string& daemon, std::vector<std::string> marks, TimePoint now);
   static constexpr std::chrono::seconds believed_for{5};
 

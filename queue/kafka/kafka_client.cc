@@ -10,7 +10,7 @@ namespace {
 
 using Property = std::pair<std::string, std::string>;
 
-// What the promises rest on, and what has a setting of its own.
+// Properties that the promises rest on, or that have a setting of their own.
 constexpr std::array<std::string_view, 19> reserved{
     "acks",
     "allow.auto.create.topics",
@@ -64,7 +64,7 @@ std::vector<Property> defaults(KafkaRole role) {
 }
 
 std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role) {
-  // A topic that is gone is missed, and not made again by who asks for it.
+  // No request may make a deleted topic again.
   std::vector<Property> all{{"bootstrap.servers", joined(settings.bootstrap_servers)},
                             {"allow.auto.create.topics", "false"}};
   if (is_producer(role)) {

@@ -11,8 +11,7 @@
 
 namespace conversed::queue {
 
-// The names of what a log has in Kafka. That of events has the group and the key of its epochs from
-// before there were others.
+// The names of a log's topics and group. The group of events is the prefix itself.
 struct KafkaNames {
   explicit KafkaNames(const KafkaLogSettings& settings)
       : records(settings.topic_prefix + "." + settings.stream),

@@ -113,7 +113,7 @@ Result<void> KafkaLog::open() {
   return {};
 }
 
-// Looks after the brokers: often while something is wrong, and now and then while nothing is.
+// Looks at the brokers once each `probe_interval`, and at once after trouble.
 void KafkaLog::run() {
   model::name_this_thread("log observer");
   for (;;) {
@@ -176,7 +176,7 @@ Result<void> KafkaLog::look() {
   return {};
 }
 
-// With the observer locked. Brokers that start may not know the topic for a moment, too.
+// With the observer locked. Brokers that have just started may not know the topic for a moment.
 Result<void> KafkaLog::check_still_the_same(const KafkaEpochs& epochs) {
   const auto ranges = read_ranges(static_cast<std::int32_t>(epochs.partitions()), epochs);
   if (!ranges) return model::fail(ranges.error());
@@ -238,8 +238,8 @@ Result<void> KafkaLog::store_epochs(const KafkaEpochs& epochs) {
   return {};
 }
 
-// Waits for the first look at the brokers, and not again. Once the topics have been checked, what
-// ails the brokers since is for those who ask them something.
+// Waits for the first look at the brokers only. Once the topics have been checked, later trouble is
+// no error here.
 Result<KafkaLog::Epochs> KafkaLog::checked_epochs() {
   std::unique_lock lock(state_mutex_);
   changed_.wait(lock, [this] { return looked_ || stopped_; });
@@ -367,7 +367,7 @@ Result<void> KafkaLog::health() {
   return {};
 }
 
-// Told by the producer; whether it is over, the next look tells, which comes at once.
+// From the producer. The next look follows at once and tells whether the trouble has ended.
 void KafkaLog::in_trouble(const Error& error) {
   const std::lock_guard state(state_mutex_);
   trouble_ = error;

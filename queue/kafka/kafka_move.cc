@@ -48,7 +48,7 @@ class Mover final : public KafkaHandler {
   KafkaOffsets left_;  // partitions that are read, and their ends
 };
 
-// What a move that was cut short has left behind is undone here, before anything is looked at.
+// `rd_kafka_init_transactions` undoes an earlier move that was interrupted.
 Result<void> Mover::open() {
   auto producer = make_kafka_client(move_.settings, KafkaRole::mover, *this);
   if (!producer) return model::fail(producer.error());
@@ -78,7 +78,7 @@ Result<KafkaMoved> Mover::run() {
   auto done = copy_all();
   if (done) done = commit();
   if (done) return moved;
-  // Else the next call, or the brokers after a while, give it up.
+  // If this fails, the next call aborts it, or the brokers do after the transaction's time-out.
   (void)done_or_failed(rd_kafka_abort_transaction(producer_.get(), 6 * wait_ms_));
   return model::fail(done.error());
 }
@@ -120,7 +120,7 @@ Result<void> Mover::take(const rd_kafka_message_t& message) {
     left_.erase(end);
     return {};
   }
-  // What can't be read, or is not where it belongs, stays in its partition to be judged there.
+  // An unreadable or misplaced record stays in its partition. The consumer makes it a dead letter.
   auto partition = message.partition;
   const auto& epoch = move_.epochs.at(message.partition, message.offset);
   if (auto record = read_kafka_record(message)) {

@@ -24,11 +24,11 @@ struct KafkaMoved {
   std::vector<std::int64_t> first;
 };
 
-// Appends every record that is not finished once more, to the partition where its key belongs now,
-// in order, and commits the positions in front of the copies: all of it in one transaction, so that
-// a crash leaves either nothing of it or all. What an earlier call has brought so far, and nobody
-// has noted as an epoch, is returned as it is. For a time when nobody consumes or appends. Errors:
-// `unavailable`, `bad_upstream`, and those of `settings.is_finished`.
+// Appends every unfinished record once more, in order, to the partition where its key belongs now,
+// and commits the positions in front of the copies. All of it is one transaction: a crash leaves
+// nothing of it or all. If an earlier call has committed, and its epoch is not stored yet, this
+// returns the result of that call. Nobody may consume or append meanwhile. Errors: `unavailable`,
+// `bad_upstream`, and those of `settings.is_finished`.
 [[nodiscard]] Result<KafkaMoved> move_kafka_records(const KafkaMove& move, const KafkaAsker& asker);
 
 }  // namespace conversed::queue

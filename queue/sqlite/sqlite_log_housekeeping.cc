@@ -42,7 +42,8 @@ Result<void> SqliteLogWriter::prune(Prune which, std::int64_t keys, std::int64_t
   held_back_ = held && std::ranges::any_of(marks_.partitions, [](const PartitionRange& range) {
                  return range.committed != range.first;
                });
-  // What became free while a purge overwrites would be behind what it has to come to.
+  // Pruning pauses while a purge overwrites free pages: pages that become free meanwhile would add
+  // to its work.
   const bool purging = purge_ != Purge::none && purge_ != Purge::pruning;
   for (std::size_t at = 0; at < marks_.partitions.size() && !held && !purging; ++at) {
     PartitionRange& range = marks_.partitions[at];

@@ -13,8 +13,8 @@
 namespace conversed::queue {
 namespace {
 
-// The same for a record. A file that won't have it, or is no log of ours any more, is not one that
-// can't be written to at present.
+// The error of an append. A file that refuses the record, or is damaged, is `bad_upstream`: it does
+// not help to wait.
 Result<void> not_appended(int code, std::string_view doing) {
   const int primary = code & 0xff;
   const bool refused = primary == SQLITE_CONSTRAINT || primary == SQLITE_MISMATCH ||
@@ -24,7 +24,7 @@ Result<void> not_appended(int code, std::string_view doing) {
   return model::fail(Errc::bad_upstream, sqlite_error(code, doing).message);
 }
 
-// What became of a transaction for those who had no record in it: no record was refused.
+// The outcome of a transaction for its controls. They have no record that the file could refuse.
 Result<void> for_controls(Result<void> done) {
   if (done || done.error().code != Errc::bad_upstream) return done;
   return model::fail(Errc::unavailable, done.error().message);
