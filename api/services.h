@@ -168,7 +168,7 @@ struct EntryServices {
   RateLimiter& public_limiter;  // of addresses
   BlockingPool& pool;           // 2 threads and a queue of 64 do
   // Checks passwords and nothing else, so that it bounds the cost of guesses. One thread does. Its
-  // names are addresses (api/auth/sign_in_queue.h).
+  // names are addresses (api/auth/authenticator.h).
   BlockingPool& sign_ins;
   // For metrics: told of the answer of each inject that had a route, refused ones included.
   AnswerObserver on_inject_answered = {};

@@ -67,7 +67,7 @@ class Form {
                                                                   const Form& form,
                                                                   const AccountServices& services);
 
-// Runs `work`, which owns a Reply, in its turn among the sign-ins (api/auth/sign_in_queue.h);
+// Runs `work`, which owns a Reply, in its turn among the sign-ins (api/auth/authenticator.h);
 // answers 503 by that Reply if there is no place.
 void sign_in_or_refuse(AccountServices& services, const std::shared_ptr<Reply>& reply,
                        std::string_view email, std::string_view peer, std::function<void()> work);
