@@ -121,7 +121,7 @@ void App::give_up_start() {
   const std::lock_guard lock(starting_);
   if (started_) return;
   given_up_.request_stop();
-  // Whoever waits until the store works does so no longer.
+  // Ends the waits for a store that fails.
   if (parts_) parts_->ground.store->committer().stop_retrying();
 }
 
@@ -148,7 +148,7 @@ void App::stop() {
   }
   log::info("stopping");
   parts_->stop(settings_.shutdown_timeout);
-  watched_ = nullptr;  // by nobody: the Supervisor has stopped
+  watched_ = nullptr;  // the Supervisor has stopped
   failed_ = parts_->ground.failed.load();
   parts_.reset();
   door_.reset();

@@ -15,11 +15,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// They mostly wait for the disk; what waits for them holds a request with its body.
-// The places of one are those of an organisation.
+// The threads mostly wait for the disk. A waiting call holds a request with its body. `one` is an
+// organisation.
 constexpr api::BlockingPool::Limits management_limits{
     .threads = 4, .waiting = 256, .waiting_of_one = 64};
-// One core's worth at most for whoever guesses passwords, a few places for each address.
+// Guessing passwords takes one core at most, and a few places for each address.
 constexpr api::BlockingPool::Limits sign_in_limits{
     .threads = 1, .waiting = 512, .waiting_of_one = 4};
 // A waiting import holds its body in memory. `waiting_of_one` is the limit of an organisation.

@@ -123,15 +123,11 @@ Result<void> App::Parts::begin(std::span<const queue::PartitionRange> ranges) {
     log::info("ready", {{"dataDir", folder}});
   }
   ground.supervisor.consuming();
-  warn_without_organisation();
-  return {};
-}
-
-void App::Parts::warn_without_organisation() {
-  auto organisations = ground.store->accounts().organisations();
+  const auto organisations = ground.store->accounts().organisations();
   if (organisations && organisations->empty()) {
     log::warn("there is no organisation yet: stop the daemon and run `conversed init`");
   }
+  return {};
 }
 
 std::string_view App::Parts::not_ready() const {

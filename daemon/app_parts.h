@@ -37,7 +37,6 @@ struct App::Parts {
   // The log is there, and is the store's.
   [[nodiscard]] model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
   void on_store_health(bool healthy);
-  void warn_without_organisation();
   void update_metrics();
   [[nodiscard]] std::string_view not_ready() const;
 

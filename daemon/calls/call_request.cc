@@ -63,15 +63,9 @@ bool address_model(const nlohmann::json& fields, HttpRequest& request) {
   return true;
 }
 
-// Names of header fields are compared without case (RFC 9110 §5.1).
-bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char left, char right) { return lower(left) == lower(right); });
-}
-
 void put_header(std::vector<Header>& headers, Header header) {
-  std::erase_if(headers, [&](const Header& other) { return same_name(other.first, header.first); });
+  std::erase_if(headers,
+                [&](const Header& other) { return same_field(other.first, header.first); });
   headers.push_back(std::move(header));
 }
 

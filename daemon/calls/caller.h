@@ -47,8 +47,7 @@ struct CallerSettings {
   std::chrono::milliseconds look_interval{3'000};
   // What retries wait by (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
-  // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
-  model::Heartbeats* heartbeats = nullptr;
+  model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
 // Makes the calls that executions wait for: HTTP requests and searches in knowledge. Appends each

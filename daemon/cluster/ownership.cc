@@ -24,13 +24,6 @@ void Ownership::set(std::span<const std::int32_t> partitions, bool ours) {
   });
 }
 
-void Ownership::take(std::span<const std::int32_t> partitions) {
-  set(partitions, true);
-}
-void Ownership::give_up(std::span<const std::int32_t> partitions) {
-  set(partitions, false);
-}
-
 std::uint64_t Ownership::generation_of(const model::SessionKey& key) const {
   if (of_ == Of::everything) return 1;
   const auto count = count_.load();

@@ -17,14 +17,12 @@ namespace conversed::daemon {
 // decides what has effects. Thread-safe.
 //
 // - At a revocation the Turns in hand end; Caller and Deliverer begin nothing more of the
-// partition.
-//   Work under way ends, and its result or mark counts.
+//   partition. Work under way ends, and its result or mark counts.
 //   Kept by: CallerOfSome.WhatHasGoneIsNotTriedAgain, DelivererOfSome.WhatHasGoneIsNotSent.
 // - A daemon that was stopped for longer than its session time-out works on until it learns that
-// its
-//   partitions are gone. Its commits are right, since versions, claims and positions decide, but
-//   nobody tells the new owner. So an owner looks every few seconds for calls, inboxes and outputs.
-//   Kept by: CallerOfSome.WhatAnotherLeftIsFound, test_two_daemons.py Zombies.
+//   its partitions are gone. Its commits are right, since versions, claims and positions decide,
+//   but no commit wakes the new owner. So an owner looks every few seconds for calls, inboxes and
+//   outputs. Kept by: CallerOfSome.WhatAnotherLeftIsFound, test_two_daemons.py Zombies.
 class Ownership {
  public:
   enum class Of : std::uint8_t {
@@ -40,8 +38,8 @@ class Ownership {
 
   // How many partitions the log has, above 0. Once, before any is taken.
   void begin(std::int32_t partitions);
-  void take(std::span<const std::int32_t> partitions);
-  void give_up(std::span<const std::int32_t> partitions);
+  void take(std::span<const std::int32_t> partitions) { set(partitions, true); }
+  void give_up(std::span<const std::int32_t> partitions) { set(partitions, false); }
 
   // Grows each time that the session becomes ours; 0: it is not ours.
   [[nodiscard]] std::uint64_t generation_of(const model::SessionKey& key) const;

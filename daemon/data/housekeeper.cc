@@ -1,6 +1,7 @@
 #include "daemon/data/housekeeper.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "daemon/ops/logging.h"
@@ -19,40 +20,31 @@ constexpr milliseconds claim_lifetime = std::chrono::days(7);
 // A session's position drops repeated records; none comes that late.
 constexpr milliseconds min_session_age = std::chrono::hours(1);
 
-// Repeats `once` until it removes less than a whole batch.
-Result<void> in_batches(std::size_t batch, const std::function<bool()>& stopped,
-                        std::int64_t& removed, const std::function<Result<std::int64_t>()>& once) {
-  for (;;) {
-    if (stopped()) return {};
-    auto count = once();
-    if (!count) return fail(count.error());
-    removed += *count;
-    if (*count < static_cast<std::int64_t>(batch)) return {};
-  }
-}
-
-// Walks a table page by page; `prune` returns how far it has looked.
-template <typename Prune>
-Result<void> walk(const std::function<bool()>& stopped, std::int64_t& removed, Prune&& prune) {
-  std::int64_t after = 0;
-  while (!stopped()) {
-    auto page = prune(after);
-    if (!page) return fail(page.error());
-    removed += page->removed;
-    if (!page->last_row) return {};
-    after = *page->last_row;
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
                         const std::function<bool()>& stopped) {
   TidyReport report;
   const std::size_t batch = std::max<std::size_t>(1, settings.batch);
-  const auto all = [&](std::int64_t& removed, const std::function<Result<std::int64_t>()>& once) {
-    return in_batches(batch, stopped, removed, once);
+  // Repeats `prune` until it removes less than a whole batch.
+  const auto all = [&](std::int64_t& removed, const auto& prune) -> Result<void> {
+    while (!stopped()) {
+      const Result<std::int64_t> count = prune();
+      if (!count) return fail(count.error());
+      removed += *count;
+      if (*count < static_cast<std::int64_t>(batch)) break;
+    }
+    return {};
+  };
+  // Walks a table page by page; `prune` returns how far it has looked.
+  const auto walk = [&](std::int64_t& removed, const auto& prune) -> Result<void> {
+    for (std::optional<std::int64_t> after = 0; after && !stopped();) {
+      const auto page = prune(*after);
+      if (!page) return fail(page.error());
+      removed += page->removed;
+      after = page->last_row;
+    }
+    return {};
   };
   auto done = all(report.answers, [&] {
     const auto at = store.timer_now();
@@ -64,13 +56,13 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
     report.secrets = secrets.value_or(0);
   }
   if (done && settings.transcripts.count() > 0) {
-    done = walk(stopped, report.outputs, [&](std::int64_t after) {
+    done = walk(report.outputs, [&](std::int64_t after) {
       return store.outbox().prune(now - settings.transcripts, after, batch);
     });
     // Reads all sessions: an index by activity would cost every Turn.
     const auto session_age = std::max(settings.transcripts, min_session_age);
     if (done) {
-      done = walk(stopped, report.sessions, [&](std::int64_t after) {
+      done = walk(report.sessions, [&](std::int64_t after) {
         return store.sessions().prune(now - session_age, after, batch);
       });
     }

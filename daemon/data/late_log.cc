@@ -1,12 +1,15 @@
 #include "daemon/data/late_log.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <span>
 #include <stop_token>
+#include <string>
 #include <utility>
 
-#include "daemon/data/log_epoch.h"
+#include "store/model/event.h"
 
 namespace conversed::daemon {
 
@@ -17,6 +20,28 @@ using model::Result;
 namespace {
 
 constexpr std::chrono::milliseconds retry_interval{1'000};
+
+// `conflict`, with what to do, if the log ends below a position of the store or is in an older
+// epoch. Such a log was restored from an earlier state: its next records would look like
+// redeliveries and be dropped.
+Result<void> check_log_against_store(std::span<const queue::PartitionRange> log,
+                                     std::span<const model::Position> store) {
+  for (const auto& seen : store) {
+    const auto range = std::find_if(log.begin(), log.end(), [&](const auto& candidate) {
+      return candidate.partition == seen.partition;
+    });
+    const bool behind = range == log.end() || range->epoch < seen.epoch ||
+                        (range->epoch == seen.epoch && range->end <= seen.offset);
+    if (behind) {
+      return fail(Errc::conflict,
+                  "the log is older than the store: partition " + std::to_string(seen.partition) +
+                      " has to reach offset " + std::to_string(seen.offset) + " of epoch " +
+                      std::to_string(seen.epoch) +
+                      ". Restore the newer log, or, if it is lost, run `conversed new-epoch`");
+    }
+  }
+  return {};
+}
 
 }  // namespace
 

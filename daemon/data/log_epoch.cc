@@ -1,8 +1,6 @@
 #include "daemon/data/log_epoch.h"
 
 #include <algorithm>
-#include <string>
-#include <utility>
 
 #include "daemon/data/data_folder.h"
 #include "daemon/data/storage.h"
@@ -10,27 +8,7 @@
 
 namespace conversed::daemon {
 
-using model::Errc;
 using model::fail;
-
-model::Result<void> check_log_against_store(std::span<const queue::PartitionRange> log,
-                                            std::span<const model::Position> store) {
-  for (const auto& seen : store) {
-    const auto range = std::find_if(log.begin(), log.end(), [&](const auto& candidate) {
-      return candidate.partition == seen.partition;
-    });
-    const bool behind = range == log.end() || range->epoch < seen.epoch ||
-                        (range->epoch == seen.epoch && range->end <= seen.offset);
-    if (behind) {
-      return fail(Errc::conflict,
-                  "the log is older than the store: partition " + std::to_string(seen.partition) +
-                      " has to reach offset " + std::to_string(seen.offset) + " of epoch " +
-                      std::to_string(seen.epoch) +
-                      ". Restore the newer log, or, if it is lost, run `conversed new-epoch`");
-    }
-  }
-  return {};
-}
 
 model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
                                            const model::Clock& clock) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "daemon/data/data_folder.h"
-#include "daemon/data/log_epoch.h"
+#include "daemon/data/late_log.h"
 #include "daemon/data/storage.h"
 #include "daemon/service/owner.h"
 #include "daemon/turns/flight_recorder.h"
@@ -124,11 +124,7 @@ Result<void> settle(const config::Settings& settings, const BackupManifest& mani
   if (manifest.files.contains("log.db")) {
     auto log = open_log(settings, **store, clock);
     if (!log) return fail(log.error());
-    auto ranges = log->log->ranges();
-    if (!ranges) return fail(ranges.error());
-    auto seen = (*store)->sessions().highest_positions();
-    if (!seen) return fail(seen.error());
-    if (auto whole = check_log_against_store(*ranges, *seen); !whole) return whole;
+    if (auto whole = checked_ranges(*log->log, **store); !whole) return fail(whole.error());
     if (!manifest.committed.empty()) {
       if (auto rewound = log->embedded->rewind(manifest.committed); !rewound) return rewound;
     }

@@ -34,8 +34,7 @@ struct DelivererSettings {
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
   // In a cluster, outputs that another daemon left are found within this time.
   std::chrono::milliseconds look_interval{3'000};
-  // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
-  model::Heartbeats* heartbeats = nullptr;
+  model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
 // Sends pending outputs to their Endpoints' webhooks: one session in order and one at a time, many

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -62,13 +63,15 @@ struct HttpOutcome {
 // not answer in time".
 [[nodiscard]] std::string describe(const HttpOutcome& outcome);
 
+// Whether the two name one header field: without case (RFC 9110 §5.1).
+[[nodiscard]] bool same_field(std::string_view a, std::string_view b);
+
 struct HttpClientSettings {
   std::string name = "http";         // of the Service
   std::size_t max_in_flight = 32;    // exchanges at once; the rest waits, in order
   std::size_t max_waiting = 65'536;  // beyond it requests are `overloaded`
   std::string user_agent = "conversed";
-  // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
-  model::Heartbeats* heartbeats = nullptr;
+  model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
 // The current policy, and its beginning if it replaced another one.
@@ -77,15 +80,15 @@ struct EgressInForce {
   std::optional<std::chrono::steady_clock::time_point> since;
 };
 
-// Sends HTTP/1.1 requests, any number at once, from one thread: a request in flight costs memory
-// only. Connections are reused. Certificates are checked; proxies of the environment are not used.
+// Sends HTTP/1.1 requests, many at once, from one thread. A request in flight costs memory, and a
+// look at its socket each time the thread wakes. Connections are reused. Certificates are checked; proxies of the environment are not used.
 //
 // Invariants:
 // - Each connection asks Egress about its resolved address. Redirects are not followed.
 //   Kept by: HttpClientTest.ClosedAddressIsNeverConnectedTo,
 //   HttpClientTest.RedirectIsAnAnswerAndNotFollowed.
-// - No URL, header or body is logged. Kept by:
-// CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
+// - No URL, header or body is logged.
+//   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 //
 // `send` is thread-safe. Callbacks run on the client's thread, one after the other, exactly once
 // for every request, also for those that are refused or aborted; they must not block. They may

@@ -35,19 +35,12 @@ bool is_field_value(std::string_view text) {
   });
 }
 
-// Names of header fields are compared without case (RFC 9110 §5.1).
-bool same_name(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char left, char right) { return lower(left) == lower(right); });
-}
-
 // Headers of the message's end and of the connection, which the client sets itself.
 bool frames_message(std::string_view name) {
   for (const std::string_view own :
        {"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
         "Trailer", "Upgrade", "Expect"}) {
-    if (same_name(name, own)) return true;
+    if (same_field(name, own)) return true;
   }
   return false;
 }
@@ -71,6 +64,11 @@ std::string host_of(const std::string& url) {
 }
 
 }  // namespace
+
+bool same_field(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::ranges::equal(a, b, {}, lower, lower);
+}
 
 HttpTransfer::HttpTransfer(const std::string& user_agent) : easy_(curl_easy_init()) {
   if (easy_ == nullptr) throw std::bad_alloc();
@@ -143,7 +141,7 @@ bool HttpTransfer::set_headers() {
   };
   for (const auto& [name, value] : exchange_.request.headers) {
     if (!is_token(name) || !is_field_value(value) || frames_message(name)) return false;
-    has_type = has_type || same_name(name, "Content-Type");
+    has_type = has_type || same_field(name, "Content-Type");
     line = name;
     // For libcurl "Name:" removes a header and "Name;" sends an empty one.
     line += value.empty() ? ";" : ": ";

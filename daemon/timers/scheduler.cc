@@ -245,26 +245,33 @@ void Scheduler::fire_due() {
   if (!is_due()) return;
   auto left = may_fire();
   for (int pages = 0; left > 0 && pages < pages_at_once; ++pages) {
-    // The page also has the timers in hand and those of other daemons.
-    const auto limit =
-        std::min(timers_a_page, left + in_hand_.size() + (settings_.mine ? others_a_page : 0));
-    auto page = store_.timers().due(looked_at_, ahead_of_schedules(), limit,
-                                    read_up_to_ ? &*read_up_to_ : nullptr);
-    if (!page) return failed("timers can't be read", page.error());
-    for (auto& timer : page->timers) {
-      if (left == 0) return;
-      const bool is_mine = !settings_.mine || settings_.mine(timer.claim.id);
-      if (is_mine && !in_hand_.contains(timer.claim.id)) {
-        if (!fire(timer)) return;
-        --left;
-      }
-      read_up_to_ = std::move(timer);
-    }
-    if (page->timers.size() == limit) continue;
-    read_up_to_.reset();
-    due_ = page->next;
-    return;
+    if (!fire_page(left)) return;
   }
+}
+
+bool Scheduler::fire_page(std::size_t& left) {
+  // The page also has the timers in hand and those of other daemons.
+  const auto limit =
+      std::min(timers_a_page, left + in_hand_.size() + (settings_.mine ? others_a_page : 0));
+  auto page = store_.timers().due(looked_at_, ahead_of_schedules(), limit,
+                                  read_up_to_ ? &*read_up_to_ : nullptr);
+  if (!page) {
+    failed("timers can't be read", page.error());
+    return false;
+  }
+  for (auto& timer : page->timers) {
+    if (left == 0) return false;
+    const bool is_mine = !settings_.mine || settings_.mine(timer.claim.id);
+    if (is_mine && !in_hand_.contains(timer.claim.id)) {
+      if (!fire(timer)) return false;
+      --left;
+    }
+    read_up_to_ = std::move(timer);
+  }
+  if (page->timers.size() == limit) return true;
+  read_up_to_.reset();
+  due_ = page->next;
+  return false;
 }
 
 bool Scheduler::fire(const Due& timer) {

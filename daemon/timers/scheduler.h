@@ -49,8 +49,7 @@ struct SchedulerSettings {
   // server's, and its offset is not kept. Empty: all timers are its own. Called on the scheduler's
   // thread.
   std::function<bool(std::string_view id)> mine{};
-  // Where its thread has a heartbeat; must outlive it. Null: it is not watched.
-  model::Heartbeats* heartbeats = nullptr;
+  model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
 // Appends an Event for each timer that falls due: `timer` for an execution, `time_out` for a
@@ -142,6 +141,8 @@ class Scheduler final : public Service {
   void read_again();
   [[nodiscard]] std::size_t may_fire();
   void fire_due();
+  // Fires up to `left` timers of the next page, and counts them. False: no other page is read now.
+  [[nodiscard]] bool fire_page(std::size_t& left);
   // False: the store fails.
   [[nodiscard]] bool fire(const Due& timer);
   void mark();

@@ -81,26 +81,18 @@ class TimerClock final : public model::Clock {
   bool follows_ = false;
 };
 
-// `schedule_now` as a Clock.
-class ScheduleClock final : public model::Clock {
+// Another clock of TimerClock as a Clock.
+template <model::Timestamp (TimerClock::*other_now)() const>
+class ClockOf final : public model::Clock {
  public:
   // `clock` must outlive it.
-  explicit ScheduleClock(const TimerClock& clock) : clock_(clock) {}
-  [[nodiscard]] model::Timestamp now() const override { return clock_.schedule_now(); }
+  explicit ClockOf(const TimerClock& clock) : clock_(clock) {}
+  [[nodiscard]] model::Timestamp now() const override { return (clock_.*other_now)(); }
 
  private:
   const TimerClock& clock_;
 };
-
-// `retention_now` as a Clock.
-class RetentionClock final : public model::Clock {
- public:
-  // `clock` must outlive it.
-  explicit RetentionClock(const TimerClock& clock) : clock_(clock) {}
-  [[nodiscard]] model::Timestamp now() const override { return clock_.retention_now(); }
-
- private:
-  const TimerClock& clock_;
-};
+using ScheduleClock = ClockOf<&TimerClock::schedule_now>;
+using RetentionClock = ClockOf<&TimerClock::retention_now>;
 
 }  // namespace conversed::daemon

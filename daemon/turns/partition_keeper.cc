@@ -71,8 +71,8 @@ Result<void> PartitionKeeper::start() {
   return thread_.start("partitions", settings_.heartbeats, [this] { run(); });
 }
 
-// What the sessions have left is read once this run is known to have taken them up: whoever had
-// them before can't begin anything more that may bring a daemon down.
+// Reads the inboxes once the store knows that this run has taken the partitions up: their former
+// owner can't begin an event any more that may bring a daemon down.
 Result<std::vector<std::string>> PartitionKeeper::take_up(
     std::span<const queue::PartitionRange> partitions) {
   if (partitions.empty()) return std::vector<std::string>();

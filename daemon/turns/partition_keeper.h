@@ -23,8 +23,7 @@ namespace conversed::daemon {
 struct PartitionKeeperSettings {
   std::size_t in_flight = 4'096;  // records that a daemon may have taken and not finished
   std::chrono::milliseconds look_interval{3'000};
-  // Where its thread has a heartbeat; must outlive it. Null: nobody watches.
-  model::Heartbeats* heartbeats = nullptr;
+  model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
 // The keeper calls these. None may block.

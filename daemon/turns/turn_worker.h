@@ -62,7 +62,7 @@ struct TurnPorts {
 class TurnWorker {
  public:
   // Everything must outlive it; `context` and `ports` are kept. `recorder`: which notes what is in
-  // hand; null: nothing is noted. `heartbeats`: where its own thread has one; null: nobody watches.
+  // hand; null: nothing is noted. `heartbeats`: of its own thread; null: none.
   TurnWorker(TurnBatchContext context, store::Committer& committer, api::KeyWatch& watch,
              api::BusySessions& busy, Metrics& metrics, TurnPorts ports,
              FlightRecorder* recorder = nullptr, model::Heartbeats* heartbeats = nullptr);
