@@ -81,7 +81,8 @@ struct EgressInForce {
 };
 
 // Sends HTTP/1.1 requests, many at once, from one thread. A request in flight costs memory, and a
-// look at its socket each time the thread wakes. Connections are reused. Certificates are checked; proxies of the environment are not used.
+// look at its socket each time the thread wakes. Connections are reused. Certificates are checked;
+// proxies of the environment are not used.
 //
 // Invariants:
 // - Each connection asks Egress about its resolved address. Redirects are not followed.
