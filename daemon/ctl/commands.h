@@ -2,9 +2,9 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "daemon/ctl/client.h"
-#include "daemon/ctl/output.h"
+#include "daemon/ctl/command.h"
 
 namespace CLI {
 class App;
@@ -12,40 +12,28 @@ class App;
 
 namespace conversed::ctl {
 
-// The command of a parsed command line. The chosen subcommand sets it; main runs it once. Returns
-// the exit code: 0 done, 1 failed.
+// The rows of each file.
+[[nodiscard]] std::vector<Group> project_commands();       // import, export, apikey
+[[nodiscard]] std::vector<Group> account_commands();       // user, oauth-client, organisation
+[[nodiscard]] std::vector<Group> conversation_commands();  // inject, chat, sessions
+[[nodiscard]] std::vector<Group> dead_letter_commands();   // deadletters
+[[nodiscard]] std::vector<Group> data_commands();          // backup, restore, keys, users' data
+[[nodiscard]] std::vector<Group> flow_commands();          // flow
+[[nodiscard]] std::vector<Command> version_commands();     // flow versions, diff, rollback
+[[nodiscard]] std::vector<Group> connection_commands();    // connections
+[[nodiscard]] std::vector<Group> job_commands();           // jobs
+[[nodiscard]] std::vector<Group> schedule_commands();      // schedules
+[[nodiscard]] std::vector<Group> timer_commands();         // timers, proactive
+[[nodiscard]] std::vector<Group> audit_commands();         // audit, status
+
+// The command of a parsed command line. Returns the exit code: 0 done, 1 failed.
 using Action = std::function<int(Client&)>;
 
-// Each adds its subcommands to `app`; a chosen one sets `action`. `action` must outlive the parse.
-void add_project_commands(CLI::App& app, Action& action);       // import, export, apikey
-void add_account_commands(CLI::App& app, Action& action);       // user, oauth-client, organisation
-void add_conversation_commands(CLI::App& app, Action& action);  // inject, chat, sessions
-void add_dead_letter_commands(CLI::App& app, Action& action);   // deadletters
-void add_data_commands(CLI::App& app, Action& action);          // backup, restore, keys, users
-void add_flow_commands(CLI::App& app, Action& action);          // flow check, graph, test
-void add_version_commands(CLI::App& flow, Action& action);      // flow versions, diff, rollback
-void add_connection_commands(CLI::App& app, Action& action);    // connections
-void add_job_commands(CLI::App& app, Action& action);           // jobs
-void add_schedule_commands(CLI::App& app, Action& action);      // schedules
-void add_timer_commands(CLI::App& app, Action& action);         // timers, proactive
-void add_audit_command(CLI::App& app, Action& action);          // audit
-void add_status_command(CLI::App& app, Action& action);         // status
+// Adds all commands. The chosen one sets `action`, which must outlive the parse.
+void add_commands(CLI::App& app, Action& action);
 
-// When to inject a message, if not at once.
-struct Times {
-  std::string at;  // at most one of the first three
-  std::string in;
-  std::string cron;
-  std::string timezone;
-  bool preview = false;
-  [[nodiscard]] bool later() const { return !at.empty() || !in.empty() || !cron.empty(); }
-};
-// `times` must outlive the parse. The first adds no `--preview`.
-void add_when_options(CLI::App& command, Times& times);
-void add_time_options(CLI::App& command, Times& times);
-// As a body for the management routes.
-[[nodiscard]] nlohmann::json times_body(const Times& times);
-int inject_later(Client& client, const nlohmann::json& message, const Times& times);
+// Prints the times of a schedule that was made or moved, or, with `--preview`, would be.
+void show_times(const Fields& schedule, const Values& values);
 
 // `conversectl chat`: a conversation in the terminal. Shows all outputs as they come, also those of
 // injects and follow-ups. Ends with the input.

@@ -1,35 +1,13 @@
-// conversectl connections: list them, and show what uses one.
-#include <nlohmann/json.hpp>
-
+// conversectl connections.
+#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
-#include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
 namespace {
 
-struct Asked {
-  std::string connection;
-  std::string project;
-  std::size_t limit = 25;
-  std::int64_t after = 0;
-};
-
 std::string hosts_text(const Fields& connection) {
   const auto text = joined(connection.texts("hosts"), ", ");
   return text.empty() ? "any host" : text;
-}
-
-int list(Client& client, const Asked& asked) {
-  auto query = project_query(client, asked.project);
-  if (!query) return failed(query.error());
-  return print(
-      client, client.manage("GET", "/management/connections" + *query), [](const Fields& page) {
-        Table table({"ID", "TYPE", "NAME", "FOR"});
-        for (const Fields& item : page.items()) {
-          table.add({item.text("_id"), item.text("type"), item.text("name"), hosts_text(item)});
-        }
-        table.print("No Connections.");
-      });
 }
 
 void show_sessions(const Fields& sessions) {
@@ -38,16 +16,14 @@ void show_sessions(const Fields& sessions) {
         std::to_string(sessions.number("count")) + " sessions may reach these Nodes");
   }
   if (!sessions.has("items")) return say("(to list them, sign in with the role conversationAdmin)");
-  Table table({"MEETS IT", "USER", "SESSION", "LAST ACTIVITY"});
-  for (const Fields& session : sessions.items()) {
-    table.add({session.text("meets"), session.text("userId"), session.text("sessionId"),
-               session.time("lastActivityAt")});
-  }
-  table.print("No sessions.");
+  table_of({text_column("MEETS IT", "meets"), text_column("USER", "userId"),
+            text_column("SESSION", "sessionId"), time_column("LAST ACTIVITY", "lastActivityAt")},
+           sessions.items())
+      .print("No sessions.");
   if (sessions.has("next")) say("more with --after " + std::to_string(sessions.number("next")));
 }
 
-void show_usages(const Fields& usages) {
+void show_usages(const Fields& usages, const Values&) {
   say(usages.text("name") + " (" + usages.text("type") + "), for " + hosts_text(usages));
   Table table({"FLOW", "VERSION", "NODE", "TYPE"});
   for (const Fields& flow : usages.objects("flows")) {
@@ -59,38 +35,45 @@ void show_usages(const Fields& usages) {
   show_sessions(usages.object("sessions"));
 }
 
-int usages(Client& client, const Asked& asked) {
-  // An id needs no project to be found in.
-  std::string id = asked.connection;
-  auto named = find_in_project(client, "/management/connections", "Connection", asked.connection,
-                               asked.project);
-  if (named) id = *named;
+// An id needs no project to be found in.
+model::Result<std::string> find_connection(Client& client, const Values& values,
+                                           const std::string& id_or_name) {
   constexpr std::size_t id_length = 24;
-  if (!named && asked.connection.size() != id_length) return failed(named.error());
-  return print(client,
-               client.manage("GET", "/management/connections/" + encode(id) +
-                                        "/usages?limit=" + std::to_string(asked.limit) +
-                                        "&after=" + std::to_string(asked.after)),
-               show_usages);
+  auto found = find_in_project(client, values, "/management/connections", "Connection", id_or_name);
+  return found || id_or_name.size() != id_length ? found : id_or_name;
 }
 
 }  // namespace
 
-void add_connection_commands(CLI::App& app, Action& action) {
-  const Subcommands<Asked> connections(add_group(app, "connections", "Connections of a project"),
-                                       action);
-  auto& asked = connections.arguments();
-  auto& listing = connections.add("list",
-                                  {"List Connections, without their fields", "--project Shop",
-                                   "`connections usages` shows what uses one."},
-                                  list);
-  auto& using_it = connections.add(
-      "usages", {"List the Flows, Nodes and sessions that use a Connection", "crm"}, usages);
-  for (auto* command : {&listing, &using_it}) add_project_option(*command, asked.project);
-  using_it.add_option("ID", asked.connection, "The Connection's id or name")->required();
-  using_it.add_option("--limit", asked.limit, "Number of sessions to list")->capture_default_str();
-  using_it.add_option("--after", asked.after,
-                      "Begin behind this one, the `next` of the page before");
+std::vector<Group> connection_commands() {
+  return {
+      {"connections",
+       "Connections of a project",
+       {Command{"connections list",
+                {"List Connections, without their fields", "--project Shop",
+                 "`connections usages` shows what uses one."},
+                {project_option()},
+                "GET /management/connections",
+                rows({text_column("ID", "_id"),
+                      text_column("TYPE", "type"),
+                      text_column("NAME", "name"),
+                      {"FOR", "hosts",
+                       [](const Fields& connection, const char*) {
+                         return Cell(hosts_text(connection));
+                       }}},
+                     "No Connections.")},
+        Command{"connections usages",
+                {"List the Flows, Nodes and sessions that use a Connection", "crm"},
+                {scope_option(),
+                 Option{"ID", "The Connection's id or name"}.require().found_by(find_connection),
+                 Option{"--limit", "Number of sessions to list", Option::Kind::number}
+                     .in_query("limit")
+                     .with_preset("25"),
+                 Option{"--after", "Begin behind this one, the `next` of the page before",
+                        Option::Kind::number}
+                     .in_query("after")},
+                "GET /management/connections/{ID}/usages",
+                show_usages}}}};
 }
 
 }  // namespace conversed::ctl

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "config/load.h"
+#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
-#include "daemon/ctl/subcommand.h"
 #include "daemon/data/restore.h"
 #include "daemon/delivery/webhook.h"
 #include "store/model/clock.h"
@@ -22,38 +22,18 @@ using nlohmann::json;
 // For requests that wait for the disk.
 constexpr std::chrono::seconds long_wait = std::chrono::hours(6);
 
-struct Arguments {
-  std::string name;
-  std::string backup;
-  std::string config;
-  std::string key;
-  std::string user_id;
-  std::string project;
-  bool store_alone = false;
-};
-
-int back_up(Client& client, const Arguments& args) {
-  json body = json::object();
-  if (!args.name.empty()) body["name"] = args.name;
-  return print(client, client.manage("POST", "/management/backups", body, long_wait),
-               [](const Fields& made) {
-                 say("Made " + made.text("path") + " (" + std::to_string(made.number("bytes")) +
-                     " bytes), on the daemon's machine.");
-                 say("The master key is not in it: keep a copy of the key elsewhere.");
-               });
-}
-
-int restore(Client& client, const Arguments& args) {
+int restore(Client& client, const Values& values) {
   std::optional<std::filesystem::path> file;
-  if (!args.config.empty()) file = args.config;
+  if (const auto& given = values.text("--config"); !given.empty()) file = given;
   const auto settings = config::load(config::inputs_of_process(file, {.kafka = true}));
   if (!settings) {
     return failed({model::Errc::invalid_argument, config::format_problems(settings.error())});
   }
   using Log = daemon::RestoreOrder::Log;
-  const daemon::RestoreOrder order{.backup = args.backup,
-                                   .key = args.key,
-                                   .log = args.store_alone ? Log::may_be_missing : Log::needed};
+  const daemon::RestoreOrder order{
+      .backup = values.text("BACKUP"),
+      .key = values.text("--key"),
+      .log = values.flag("--store-alone") ? Log::may_be_missing : Log::needed};
   auto restored = daemon::restore(*settings, order, model::SystemClock());
   if (!restored) return failed(restored.error());
   const auto made_at = model::to_unix_ms(restored->created_at) / 1000;
@@ -62,22 +42,12 @@ int restore(Client& client, const Arguments& args) {
                                         {"createdAt", made_at},
                                         {"program", restored->program}}),
                [&](const Fields& done) {
-                 say("Restored " + args.backup + " into " + done.text("dataDir") +
+                 say("Restored " + values.text("BACKUP") + " into " + done.text("dataDir") +
                      ". The daemon can be started.");
                });
 }
 
-int rotate_key(Client& client, const Arguments&) {
-  return print(
-      client, client.manage("POST", "/management/key/rotate", json::object(), long_wait),
-      [](const Fields& done) {
-        say("The master key is number " + std::to_string(done.number("key")) + " now; " +
-            std::to_string(done.number("resealed")) + " secrets were sealed with it.");
-        say("Older backups need the old key: keep it with them. Copy the new key to a safe place.");
-      });
-}
-
-int make_webhook_secret(Client& client, const Arguments&) {
+int make_webhook_secret(Client& client, const Values&) {
   const json made{{"secret", daemon::new_webhook_secret()}};
   return print(client, made, [](const Fields& fields) { say(fields.text("secret")); });
 }
@@ -87,17 +57,21 @@ std::string text_of(const json& value) {
 }
 
 // One JSON document, written as its pages come.
-int export_data(Client& client, const Arguments& args) {
-  auto query = project_query(client, args.project, "limit=100&userId=" + encode(args.user_id));
-  if (!query) return failed(query.error());
-  const std::string path = "/management/usersdata" + *query;
+int export_data(Client& client, const Values& values) {
+  const std::string& user_id = values.text("USERID");
+  std::string path = "/management/usersdata?limit=100&userId=" + encode(user_id);
+  if (const auto& named = values.text("--project"); !named.empty()) {
+    auto project = find_project(client, values, named);
+    if (!project) return failed(project.error());
+    path += "&projectId=" + encode(*project);
+  }
   std::string after;
   bool first = true;
   do {
     auto page = client.manage("GET", after.empty() ? path : path + "&after=" + encode(after));
     if (!page) return failed(page.error());
     const Fields fields(*page);
-    if (first) std::cout << "{\"userId\":" << text_of(args.user_id) << ",\"items\":[";
+    if (first) std::cout << "{\"userId\":" << text_of(user_id) << ",\"items\":[";
     for (const auto& item : fields.any("items")) {
       std::cout << (std::exchange(first, false) ? "\n" : ",\n") << text_of(item);
     }
@@ -110,77 +84,81 @@ int export_data(Client& client, const Arguments& args) {
   return failed({model::Errc::unavailable, "the export could not be written: is the disk full?"});
 }
 
-int erase_data(Client& client, const Arguments& args) {
-  auto query = project_query(client, args.project);
-  if (!query) return failed(query.error());
-  return print(
-      client,
-      client.manage("POST", "/management/usersdata/erase" + *query, {{"userId", args.user_id}},
-                    long_wait),
-      [](const Fields& erased) {
-        const auto count = [&](const char* what) { return std::to_string(erased.number(what)); };
-        say("Erased " + count("sessions") + " sessions with " + count("outputs") + " outputs, " +
-            count("pending") + " pending events, calls and timers, " + count("deadLetters") +
-            " dead letters, " + count("answers") + " kept answers and " + count("profiles") +
-            " profile.");
-        if (erased.text("queue") == "kept") {
-          say("Kafka keeps the user's events until it deletes their segments.");
-        }
-        say("Older backups and logs still hold the user's data: delete them when you may.");
-      });
+void show_erased(const Fields& erased, const Values& values) {
+  say(
+      filled("Erased {sessions} sessions with {outputs} outputs, {pending} pending events, calls "
+             "and timers, {deadLetters} dead letters, {answers} kept answers and {profiles} "
+             "profile.",
+             erased, values));
+  if (erased.text("queue") == "kept") {
+    say("Kafka keeps the user's events until it deletes their segments.");
+  }
+  say("Older backups and logs still hold the user's data: delete them when you may.");
 }
 
-void add_backup_commands(const Subcommands<Arguments>& top) {
-  auto& args = top.arguments();
-  top.add("backup",
-          {"Back up store and log of the running daemon", "--name before-the-update",
-           "copy the backup and the master key to other machines."},
-          back_up)
-      .add_option("--name", args.name, "The backup's name; default: the time");
-  auto& restoring = top.add(
+Command restore_command() {
+  return Command{
       "restore",
       {"Put a backup into the data folder of these settings; the daemon has to be stopped",
        "/var/lib/conversed/backups/before-the-update --config /etc/conversed/conversed.yaml",
        "start the daemon."},
-      restore);
-  restoring.add_option("BACKUP", args.backup, "The backup's folder")->required();
-  restoring.add_option("--config", args.config,
-                       "The daemon's settings file; default: built-in settings");
-  restoring.add_option("--key", args.key,
-                       "The master key of the backup; default: the key in the data folder");
-  restoring.add_flag("--store-alone", args.store_alone,
-                     "Restore a backup without a log, too: events since the backup are lost");
+      {Option{"BACKUP", "The backup's folder"}.require(),
+       Option{"--config", "The daemon's settings file; default: built-in settings"},
+       Option{"--key", "The master key of the backup; default: the key in the data folder"},
+       Option{"--store-alone",
+              "Restore a backup without a log, too: events since the backup are lost",
+              Option::Kind::flag}}}
+      .runs(restore);
 }
 
-void add_user_data_commands(CLI::App& app, Action& action) {
-  const Subcommands<Arguments> data(
-      add_group(app, "users-data", "All stored data about a user of conversations"), action);
-  const auto add = [&](const char* name, const Help& help, int (*run)(Client&, const Arguments&)) {
-    auto& command = data.add(name, help, run);
-    command.add_option("USERID", data.arguments().user_id, "The user's id in messages")->required();
-    add_project_option(command, data.arguments().project);
-  };
-  add("export", {"Print a user's data as JSON", "ann"}, export_data);
-  add("erase",
-      {"Erase a user's data for good", "ann",
-       "delete older backups and logs, which still hold the data."},
-      erase_data);
+Group user_data_commands() {
+  constexpr const char* help = "The user's id in messages";
+  return {"users-data",
+          "All stored data about a user of conversations",
+          {Command{"users-data export",
+                   {"Print a user's data as JSON", "ann"},
+                   {Option{"USERID", help}.require(), project_option()}}
+               .runs(export_data),
+           Command{"users-data erase",
+                   {"Erase a user's data for good", "ann",
+                    "delete older backups and logs, which still hold the data."},
+                   {Option{"USERID", help}.in_field("userId").require(), project_option()},
+                   "POST /management/usersdata/erase",
+                   show_erased}
+               .waits(long_wait)}};
 }
 
 }  // namespace
 
-void add_data_commands(CLI::App& app, Action& action) {
-  const Subcommands<Arguments> top(app, action);
-  add_backup_commands(top);
-  top.add("rotate-key",
-          {"Make a new master key and seal all secrets with it, while the daemon runs", "",
-           "copy the new key to a safe place, and keep the old one with older backups."},
-          rotate_key);
-  top.add("webhook-secret",
-          {"Make a secret for an Endpoint's webhook; needs no daemon", "",
-           "put it into the bundle and into the receiver of the webhook."},
-          make_webhook_secret);
-  add_user_data_commands(app, action);
+std::vector<Group> data_commands() {
+  return {
+      {"",
+       "",
+       {Command{"backup",
+                {"Back up store and log of the running daemon", "--name before-the-update",
+                 "copy the backup and the master key to other machines."},
+                {Option{"--name", "The backup's name; default: the time"}.in_field("name")},
+                "POST /management/backups",
+                says({"Made {path} ({bytes} bytes), on the daemon's machine.",
+                      "The master key is not in it: keep a copy of the key elsewhere."})}
+            .waits(long_wait),
+        restore_command(),
+        Command{"rotate-key",
+                {"Make a new master key and seal all secrets with it, while the daemon runs", "",
+                 "copy the new key to a safe place, and keep the old one with older backups."},
+                {},
+                "POST /management/key/rotate",
+                says({"The master key is number {key} now; {resealed} secrets were sealed with it.",
+                      "Older backups need the old key: keep it with them. Copy the new key to "
+                      "a safe place."})}
+            .sends(json::object())
+            .waits(long_wait),
+        Command{"webhook-secret",
+                {"Make a secret for an Endpoint's webhook; needs no daemon", "",
+                 "put it into the bundle and into the receiver of the webhook."},
+                {}}
+            .runs(make_webhook_secret)}},
+      user_data_commands()};
 }
 
 }  // namespace conversed::ctl

@@ -30,6 +30,15 @@ std::string utc(std::int64_t unix_seconds) {
 
 }  // namespace
 
+std::string joined(const std::vector<std::string>& texts, std::string_view between) {
+  std::string all;
+  for (const std::string& text : texts) {
+    if (!all.empty()) all += between;
+    all += text;
+  }
+  return all;
+}
+
 Fields::Fields(const json& object) : object_(&object) {
   if (!object.is_object()) {
     throw BadAnswer("the daemon's answer is not the JSON that was expected: is --url right?");
@@ -70,6 +79,10 @@ std::vector<std::string> Fields::texts(const char* name) const {
     all.push_back(value.get<std::string>());
   }
   return all;
+}
+
+std::string Fields::list(const char* name) const {
+  return joined(texts(name));
 }
 
 std::int64_t Fields::number(const char* name) const {

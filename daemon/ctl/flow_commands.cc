@@ -1,5 +1,4 @@
-// conversectl flow: tools for designers. They work on files, without a daemon. `graph` also draws
-// Flows of a daemon.
+// conversectl flow check, graph, test.
 #include <array>
 #include <cstdio>
 #include <filesystem>
@@ -10,8 +9,8 @@
 #include <sstream>
 #include <utility>
 
+#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
-#include "daemon/ctl/subcommand.h"
 #include "flows/bundle/loader.h"
 #include "flows/flow.h"
 #include "flows/tools/check.h"
@@ -23,31 +22,17 @@ namespace {
 
 using flows::tools::Severity;
 
-struct Drawing {
-  std::string source;
-  std::string flow;
-  std::string project;
-  std::string format = "mermaid";
-};
-
-struct Arguments {
-  std::vector<std::string> paths;
-  Drawing drawing;
-  std::string junit;
-  bool strict = false;
-};
-
-int check(Client& client, const Arguments& args) {
+int check(Client& client, const Values& values) {
   const bool json = client.options().json;
   bool good = true;
   auto report = nlohmann::json::array();
-  for (const auto& path : args.paths) {
+  for (const auto& path : values.lists.at("FILE")) {
     const auto text = read_file(path);
     if (!text) return failed(text.error());
     const auto findings = flows::tools::check_bundle(*text, path);
     for (const auto& finding : findings) {
       const bool is_error = finding.severity == Severity::error;
-      good = good && !is_error && !args.strict;
+      good = good && !is_error && !values.flag("--strict");
       if (json) {
         const auto& problem = finding.problem;
         report.push_back({{"file", problem.file},
@@ -99,27 +84,28 @@ struct NamedFlow {
   std::shared_ptr<const flows::Flow> flow;
 };
 
-model::Result<NamedFlow> flow_of_file(const Drawing& wanted) {
-  const auto text = read_file(wanted.source);
+model::Result<NamedFlow> flow_of_file(const Values& values) {
+  const auto& source = values.text("FILE_OR_FLOW");
+  const auto& name = values.text("FLOW");
+  const auto text = read_file(source);
   if (!text) return model::fail(text.error());
   const auto bundle =
-      flows::load_bundle(*text, wanted.source, {}, {.variables = flows::Variables::may_be_missing});
+      flows::load_bundle(*text, source, {}, {.variables = flows::Variables::may_be_missing});
   if (!bundle) {
     return model::fail(model::Errc::invalid_argument, flows::to_string(bundle.error()));
   }
   for (const auto& flow : bundle->flows) {
-    if (!wanted.flow.empty() && flow.name != wanted.flow) continue;
+    if (!name.empty() && flow.name != name) continue;
     const auto compiled = flows::Flow::compile(flow.definition);
     if (compiled) return NamedFlow{flow.name, *compiled};
   }
-  return model::fail(model::Errc::not_found,
-                     wanted.source + ": there is no Flow '" + wanted.flow + "'");
+  return model::fail(model::Errc::not_found, source + ": there is no Flow '" + name + "'");
 }
 
-model::Result<NamedFlow> flow_of_daemon(Client& client, const Drawing& wanted) {
-  const auto route = flow_route(client, wanted.source, wanted.project);
-  if (!route) return model::fail(route.error());
-  const auto answer = client.manage("GET", *route + "/definition");
+model::Result<NamedFlow> flow_of_daemon(Client& client, const Values& values) {
+  const auto id = find_flow(client, values, values.text("FILE_OR_FLOW"));
+  if (!id) return model::fail(id.error());
+  const auto answer = client.manage("GET", "/management/flows/" + encode(*id) + "/definition");
   if (!answer) return model::fail(answer.error());
   const Fields found(*answer);
   auto compiled = flows::Flow::compile(found.any("definition"));
@@ -136,15 +122,16 @@ bool is_file(const std::string& source) {
          std::filesystem::exists(source, unknown);
 }
 
-int graph(Client& client, const Arguments& args) {
-  const Drawing& wanted = args.drawing;
-  const bool from_file = !wanted.flow.empty() || (wanted.project.empty() && is_file(wanted.source));
-  const auto found = from_file ? flow_of_file(wanted) : flow_of_daemon(client, wanted);
+int graph(Client& client, const Values& values) {
+  const auto& format = values.text("--format");
+  const bool from_file = !values.text("FLOW").empty() ||
+                         (values.text("--project").empty() && is_file(values.text("FILE_OR_FLOW")));
+  const auto found = from_file ? flow_of_file(values) : flow_of_daemon(client, values);
   if (!found) return failed(found.error());
-  auto picture = drawn(*found->flow, wanted.format);
+  auto picture = drawn(*found->flow, format);
   if (!picture) return failed(picture.error());
   if (client.options().json) {
-    return say_json({{"name", found->name}, {"format", wanted.format}, {"text", *picture}});
+    return say_json({{"name", found->name}, {"format", format}, {"text", *picture}});
   }
   if (picture->ends_with('\n')) picture->pop_back();
   say_lines(*picture);
@@ -199,60 +186,65 @@ flows::tools::SuiteResult run_file(const std::string& path) {
 }
 
 // A file that can't be read counts as failed. The other files run, and all results are written.
-int test(Client& client, const Arguments& args) {
+int test(Client& client, const Values& values) {
   std::vector<flows::tools::SuiteResult> suites;
   auto report = nlohmann::json::array();
   bool passed = true;
-  for (const auto& path : args.paths) {
+  for (const auto& path : values.lists.at("FILE")) {
     suites.push_back(run_file(path));
     passed = passed && suites.back().passed();
     report.push_back(to_json(suites.back()));
     if (!client.options().json) show(suites.back());
   }
   if (client.options().json) say_json(report);
-  if (!args.junit.empty()) {
-    std::ofstream file(args.junit, std::ios::binary);
+  if (!values.text("--junit").empty()) {
+    std::ofstream file(values.text("--junit"), std::ios::binary);
     file << flows::tools::junit_of(suites);
-    if (!file.flush()) return failed({model::Errc::unavailable, args.junit + ": can't be written"});
+    if (!file.flush())
+      return failed({model::Errc::unavailable, values.text("--junit") + ": can't be written"});
   }
   return passed ? 0 : 1;
 }
 
+Command graph_command() {
+  return Command{
+      "flow graph",
+      {"Draw a Flow of the daemon, or of a bundle's file", "shop.yaml Orders --format dot"},
+      {Option{"FILE_OR_FLOW",
+              "A Flow's name or id; or a YAML or JSON bundle, which needs no daemon"}
+           .require(),
+       Option{"FLOW", "The Flow's name in the bundle; default: the first"}, scope_option(),
+       Option{"--format", "mermaid, dot, or svg (by Graphviz)"}.with_preset("mermaid").one_of(
+           {"mermaid", "dot", "svg"})}}
+      .runs(graph);
+}
+
+Option files(const char* help) {
+  return Option{"FILE", help, Option::Kind::several}.require();
+}
+
 }  // namespace
 
-void add_flow_commands(CLI::App& app, Action& action) {
-  auto& flow = add_group(app, "flow", "Check, draw and test Flows; list and restore versions");
-  const Subcommands<Arguments> commands(flow, action);
-  auto& args = commands.arguments();
-  auto& checking = commands.add("check",
-                                {"Check bundles and list their problems, with lines",
-                                 "--strict shop.yaml", "`flow test` runs conversations."},
-                                check);
-  checking.add_option("FILE", args.paths, "YAML or JSON bundles")->required();
-  checking.add_flag("--strict", args.strict, "Exit 1 for warnings, too");
-
-  auto& drawing = commands.add(
-      "graph",
-      {"Draw a Flow of the daemon, or of a bundle's file", "shop.yaml Orders --format dot"}, graph);
-  auto& wanted = args.drawing;
-  drawing
-      .add_option("FILE_OR_FLOW", wanted.source,
-                  "A Flow's name or id; or a YAML or JSON bundle, which needs no daemon")
-      ->required();
-  drawing.add_option("FLOW", wanted.flow, "The Flow's name in the bundle; default: the first");
-  add_project_option(drawing, wanted.project);
-  drawing.add_option("--format", wanted.format, "mermaid, dot, or svg (by Graphviz)")
-      ->check(CLI::IsMember({"mermaid", "dot", "svg"}))
-      ->capture_default_str();
-
-  auto& testing = commands.add("test",
-                               {"Run the conversations of test files", "shop.tests.yaml",
-                                "mend the Flow where a test fails, then use `import`."},
-                               test);
-  testing.add_option("FILE", args.paths, "Test files; docs/flows/testing.md has the format")
-      ->required();
-  testing.add_option("--junit", args.junit, "Write the results to this file as JUnit's XML");
-  add_version_commands(flow, action);
+// `check`, `graph` and `test` work on files, without a daemon. `graph` also draws Flows of a
+// daemon.
+std::vector<Group> flow_commands() {
+  Group group{"flow",
+              "Check, draw and test Flows; list and restore versions",
+              {Command{"flow check",
+                       {"Check bundles and list their problems, with lines", "--strict shop.yaml",
+                        "`flow test` runs conversations."},
+                       {files("YAML or JSON bundles"),
+                        Option{"--strict", "Exit 1 for warnings, too", Option::Kind::flag}}}
+                   .runs(check),
+               graph_command(),
+               Command{"flow test",
+                       {"Run the conversations of test files", "shop.tests.yaml",
+                        "mend the Flow where a test fails, then use `import`."},
+                       {files("Test files; docs/flows/testing.md has the format"),
+                        Option{"--junit", "Write the results to this file as JUnit's XML"}}}
+                   .runs(test)}};
+  for (auto& command : version_commands()) group.commands.push_back(std::move(command));
+  return {std::move(group)};
 }
 
 }  // namespace conversed::ctl

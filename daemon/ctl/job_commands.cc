@@ -10,8 +10,7 @@
 #include <optional>
 #include <sstream>
 
-#include "daemon/ctl/lookup.h"
-#include "daemon/ctl/subcommand.h"
+#include "daemon/ctl/commands.h"
 #include "store/text/terminal.h"
 #include "store/text/utf8.h"
 
@@ -21,15 +20,7 @@ namespace {
 using nlohmann::json;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr const char* jobs_path = "/management/tasks";
 constexpr int wait_seconds = 20;  // of one poll; the client gives up after a minute
-
-struct Arguments {
-  std::string id;
-  std::string status;
-  std::string project;
-  int limit = 25;
-};
 
 bool is_over(const Fields& job) {
   const auto status = job.text("status");
@@ -104,36 +95,14 @@ class ProgressView {
   std::string last_;
 };
 
-int list(Client& client, const Arguments& args) {
-  auto query =
-      project_query(client, args.project,
-                    parameters({{"limit", std::to_string(args.limit)}, {"status", args.status}}));
-  if (!query) return failed(query.error());
-  return print(client, client.manage("GET", jobs_path + *query), [](const Fields& page) {
-    Table table({"ID", "STATUS", "PERCENT", "NAME", "STEP OR REASON"});
-    for (const Fields& job : page.items()) {
-      table.add({job.text("_id"), job.text("status"), job.number("progress"), job.text("name"),
-                 job.text_if_any(job.has("failReason") ? "failReason" : "stepName")});
-    }
-    table.print("No jobs.");
-  });
-}
-
-std::string path_of(const Arguments& args) {
-  return jobs_path + ("/" + encode(args.id));
-}
-
-int show(Client& client, const Arguments& args) {
-  return print_document(client, client.manage("GET", path_of(args)));
-}
-
 // 0: the job came to its aim.
-int watch(Client& client, const Arguments& args) {
+int watch(Client& client, const Values& values) {
+  const std::string path = "/management/tasks/" + encode(values.text("ID"));
   ProgressView view;
-  auto job = client.manage("GET", path_of(args));
+  auto job = client.manage("GET", path);
   while (job && !is_over(Fields(*job))) {
     view.show(Fields(*job));
-    job = client.manage("GET", path_of(args) + "?wait=" + std::to_string(wait_seconds));
+    job = client.manage("GET", path + "?wait=" + std::to_string(wait_seconds));
   }
   if (!job) return failed(job.error());
   const Fields ended(*job);
@@ -142,38 +111,51 @@ int watch(Client& client, const Arguments& args) {
   return ended.text("status") == "done" ? 0 : 1;
 }
 
-int cancel(Client& client, const Arguments& args) {
-  return print(client, client.manage("POST", path_of(args) + "/cancel"), [&](const Fields& job) {
-    say(is_over(job)
-            ? "Cancelled."
-            : "Its changes are being undone. Follow it by: conversectl jobs watch " + args.id);
-  });
+Command list_jobs() {
+  Option project = project_option();
+  project.help = "Name or id; default: all that you may see";
+  return Command{"jobs list",
+                 {"List jobs, newest first", "--status active",
+                  "`jobs show` tells all about one, `jobs cancel` undoes it."},
+                 {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
+                      {"queued", "active", "done", "cancelling", "cancelled", "error"}),
+                  std::move(project), limit_option(25)},
+                 "GET /management/tasks",
+                 rows({text_column("ID", "_id"),
+                       text_column("STATUS", "status"),
+                       number_column("PERCENT", "progress"),
+                       text_column("NAME", "name"),
+                       {"STEP OR REASON", "stepName",
+                        [](const Fields& job, const char* step) {
+                          return Cell(job.text_if_any(job.has("failReason") ? "failReason" : step));
+                        }}},
+                      "No jobs.")};
 }
 
 }  // namespace
 
-void add_job_commands(CLI::App& app, Action& action) {
-  const Subcommands<Arguments> jobs(
-      add_group(app, "jobs", "Long work, such as the set-up of proactive follow-up"), action);
-  auto& args = jobs.arguments();
-  auto& listing = jobs.add("list",
-                           {"List jobs, newest first", "--status active",
-                            "`jobs show` tells all about one, `jobs cancel` undoes it."},
-                           list);
-  listing.add_option("--status", args.status, "Only jobs of this status")
-      ->check(CLI::IsMember({"queued", "active", "done", "cancelling", "cancelled", "error"}));
-  listing.add_option("--project", args.project, "Name or id; default: all that you may see");
-  add_limit_option(listing, args.limit, 100);
-
-  const auto add = [&](const char* name, const char* summary,
-                       int (*run)(Client&, const Arguments&)) {
-    jobs.add(name, {summary, "6f9619ff8b86d011b42d00c0"}, run)
-        .add_option("ID", args.id, "The job's id, as `jobs list` shows it")
-        ->required();
-  };
-  add("show", "Show all about a job", show);
-  add("watch", "Follow a job until it has ended; the exit code is 0 only if it is done", watch);
-  add("cancel", "Cancel the job and undo its changes", cancel);
+std::vector<Group> job_commands() {
+  constexpr const char* example = "6f9619ff8b86d011b42d00c0";
+  const Option id = Option{"ID", "The job's id, as `jobs list` shows it"}.require();
+  return {
+      {"jobs",
+       "Long work, such as the set-up of proactive follow-up",
+       {list_jobs(),
+        Command{"jobs show", {"Show all about a job", example}, {id}, "GET /management/tasks/{ID}"},
+        Command{"jobs watch",
+                {"Follow a job until it has ended; the exit code is 0 only if it is done", example},
+                {id}}
+            .runs(watch),
+        Command{"jobs cancel",
+                {"Cancel the job and undo its changes", example},
+                {id},
+                "POST /management/tasks/{ID}/cancel",
+                [](const Fields& job, const Values& values) {
+                  say(is_over(job) ? "Cancelled."
+                                   : "Its changes are being undone. Follow it by: conversectl jobs "
+                                     "watch " +
+                                         values.text("ID"));
+                }}}}};
 }
 
 }  // namespace conversed::ctl

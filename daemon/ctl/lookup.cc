@@ -36,26 +36,22 @@ std::string parameters(const std::vector<std::pair<const char*, std::string>>& n
   return all;
 }
 
-Result<std::string> project_query(Client& client, const std::string& id_or_name,
-                                  const std::string& more) {
-  if (id_or_name.empty()) return more.empty() ? more : "?" + more;
-  auto project = find_id(client, "/management/projects", "project", id_or_name);
-  if (!project) return fail(project.error());
-  return "?projectId=" + encode(*project) + (more.empty() ? more : "&" + more);
+Result<std::string> find_project(Client& client, const Values&, const std::string& id_or_name) {
+  return find_id(client, "/management/projects", "project", id_or_name);
 }
 
-Result<std::string> find_in_project(Client& client, const std::string& path, std::string_view what,
-                                    const std::string& id_or_name, const std::string& project) {
-  auto query = project_query(client, project);
-  if (!query) return fail(query.error());
-  return find_id(client, path + *query, what, id_or_name);
+Result<std::string> find_in_project(Client& client, const Values& values, std::string path,
+                                    std::string_view what, const std::string& id_or_name) {
+  if (const auto& named = values.text("--project"); !named.empty()) {
+    auto project = find_project(client, values, named);
+    if (!project) return project;
+    path += "?projectId=" + encode(*project);
+  }
+  return find_id(client, path, what, id_or_name);
 }
 
-Result<std::string> flow_route(Client& client, const std::string& id_or_name,
-                               const std::string& project) {
-  auto id = find_in_project(client, "/management/flows", "Flow", id_or_name, project);
-  if (!id) return fail(id.error());
-  return "/management/flows/" + encode(*id);
+Result<std::string> find_flow(Client& client, const Values& values, const std::string& id_or_name) {
+  return find_in_project(client, values, "/management/flows", "Flow", id_or_name);
 }
 
 Result<nlohmann::json> fetch_pages(Client& client, const std::string& path, std::size_t limit,

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/ctl/client.h"
+#include "daemon/ctl/command.h"
 
 // From names on the command line to ids, and from pages to lists.
 namespace conversed::ctl {
@@ -20,21 +20,17 @@ namespace conversed::ctl {
 [[nodiscard]] std::string parameters(
     const std::vector<std::pair<const char*, std::string>>& names_and_values);
 
-// A query: `?projectId=ID` for the project of this id or name, and `more` (`name=value`, and so
-// on). Without a project the daemon takes the only one that there is.
-[[nodiscard]] model::Result<std::string> project_query(Client& client,
-                                                       const std::string& id_or_name,
-                                                       const std::string& more = {});
+// The id of the project of this id or name.
+[[nodiscard]] model::Result<std::string> find_project(Client& client, const Values& values,
+                                                      const std::string& id_or_name);
 
-// The id of an item in a project's list, such as `/management/flows`.
-[[nodiscard]] model::Result<std::string> find_in_project(Client& client, const std::string& path,
-                                                         std::string_view what,
-                                                         const std::string& id_or_name,
-                                                         const std::string& project);
-
-// The management route of the Flow with this id or name.
-[[nodiscard]] model::Result<std::string> flow_route(Client& client, const std::string& id_or_name,
-                                                    const std::string& project);
+// The id of an item in the list of the project of `--project`, such as `/management/flows`. Without
+// a project the daemon takes the only one that there is.
+[[nodiscard]] model::Result<std::string> find_in_project(Client& client, const Values& values,
+                                                         std::string path, std::string_view what,
+                                                         const std::string& id_or_name);
+[[nodiscard]] model::Result<std::string> find_flow(Client& client, const Values& values,
+                                                   const std::string& id_or_name);
 
 // Up to `limit` items of the list at `path`, from behind `after` on (empty: from the beginning), as
 // `{"items", "next"}`. Reads as many pages as that takes: a page may be short.

@@ -33,8 +33,7 @@ int main(int argc, char** argv) {
   ::prctl(PR_SET_DUMPABLE, 0);  // its memory has passwords
   CLI::App app{
       "Operates a conversed daemon: imports projects, makes API keys, talks to Flows, shows "
-      "sessions "
-      "and\n"
+      "sessions and\n"
       "dead letters. Each command explains itself: add --help to it.\n\n"
       "The password of --as comes from CONVERSECTL_PASSWORD, or is asked for in a terminal.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage."};
@@ -52,18 +51,7 @@ int main(int argc, char** argv) {
   app.add_flag("--json", options.json, "Print JSON, for programs");
 
   Action action;
-  add_project_commands(app, action);
-  add_account_commands(app, action);
-  add_conversation_commands(app, action);
-  add_dead_letter_commands(app, action);
-  add_data_commands(app, action);
-  add_flow_commands(app, action);
-  add_connection_commands(app, action);
-  add_job_commands(app, action);
-  add_schedule_commands(app, action);
-  add_timer_commands(app, action);
-  add_audit_command(app, action);
-  add_status_command(app, action);
+  add_commands(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -42,19 +42,6 @@ int say_json(const json& value) {
   return 0;
 }
 
-void say_document(const json& value) {
-  say_lines(dumped(value, 2));
-}
-
-std::string joined(const std::vector<std::string>& texts, std::string_view between) {
-  std::string all;
-  for (const std::string& text : texts) {
-    if (!all.empty()) all += between;
-    all += text;
-  }
-  return all;
-}
-
 Table::Table(std::vector<std::string> headers) {
   std::vector<Cell> row;
   for (std::string& header : headers) row.emplace_back(std::move(header));
@@ -101,16 +88,12 @@ int print(const Client& client, const model::Result<json>& answer, const ForPeop
   if (!answer) return failed(answer.error());
   const json& body = answer->is_null() ? json::object() : *answer;
   if (client.options().json) return say_json(body);
-  for_people(Fields(body));
-  return 0;
-}
-
-int print_document(const Client& client, const model::Result<json>& answer) {
-  if (answer && !client.options().json) {
-    say_document(*answer);
-    return 0;
+  if (for_people) {
+    for_people(Fields(body));
+  } else {
+    say_lines(dumped(body, 2));
   }
-  return print(client, answer, {});
+  return 0;
 }
 
 }  // namespace conversed::ctl

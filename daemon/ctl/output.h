@@ -25,8 +25,6 @@ int failed(const model::Error& error);
 
 // Prints JSON on one line, for programs. Returns the exit code of a command that is done.
 int say_json(const nlohmann::json& value);
-// Prints JSON on many lines, for people.
-void say_document(const nlohmann::json& value);
 
 // A cell of a table: a text, or a number, which is aligned at the right.
 struct Cell {
@@ -38,10 +36,6 @@ struct Cell {
   std::string text;
   bool is_number = false;
 };
-
-// The texts as one.
-[[nodiscard]] std::string joined(const std::vector<std::string>& texts,
-                                 std::string_view between = ",");
 
 // Rows under headers. Columns are as wide as their widest cell; the last one, which may have long
 // texts, ends where its text does.
@@ -63,11 +57,8 @@ class Table {
 using ForPeople = std::function<void(const Fields&)>;
 
 // Prints an answer or the error, and returns the exit code. With --json it prints the answer as it
-// is (without a body: `{}`), else by `for_people`.
+// is (without a body: `{}`), else by `for_people`. Without that people get JSON on many lines.
 int print(const Client& client, const model::Result<nlohmann::json>& answer,
           const ForPeople& for_people);
-
-// As `print`, with the whole answer as JSON on many lines for people.
-int print_document(const Client& client, const model::Result<nlohmann::json>& answer);
 
 }  // namespace conversed::ctl

@@ -6,21 +6,11 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "daemon/ctl/commands.h"
 #include "daemon/ctl/lookup.h"
-#include "daemon/ctl/subcommand.h"
 
 namespace conversed::ctl {
 namespace {
-
-struct Arguments {
-  std::string bundle;
-  std::string project;
-  std::string output;
-  std::string name;
-  std::string user;
-  std::string id;
-  bool check_only = false;
-};
 
 // The environment's values of the bundle's `${NAME}`s. No other variable leaves this machine.
 nlohmann::json referenced_environment(const std::string& text) {
@@ -34,7 +24,8 @@ nlohmann::json referenced_environment(const std::string& text) {
   return values;
 }
 
-void show_import(const Fields& report) {
+void show_import(const Fields& report, const Values& values) {
+  if (values.flag("--check")) return say(values.text("BUNDLE") + ": no problems");
   const Fields project = report.object("project");
   say("Imported " + project.text("name") + " (" + project.text("_id") + ")");
   Table table({"PART", "NAME", "VERSION OR URLTOKEN"});
@@ -47,23 +38,18 @@ void show_import(const Fields& report) {
   table.print("It has no Flow and no Endpoint.");
 }
 
-int import_bundle(Client& client, const Arguments& args) {
-  const std::string& path = args.bundle;
-  const auto text = read_file(path);
-  if (!text) return failed(text.error());
-  const nlohmann::json body{
-      {"file", path}, {"text", *text}, {"environment", referenced_environment(*text)}};
-  const char* route = args.check_only ? "/management/import?dryRun=true" : "/management/import";
-  return print(client, client.manage("POST", route, body), [&](const Fields& report) {
-    if (args.check_only) return say(path + ": no problems");
-    show_import(report);
-  });
+model::Result<void> add_bundle(const Values& values, Request& request) {
+  const std::string& path = values.text("BUNDLE");
+  auto text = read_file(path);
+  if (!text) return model::fail(text.error());
+  request.body = {{"file", path}, {"text", *text}, {"environment", referenced_environment(*text)}};
+  return {};
 }
 
 // Prints the bundle to standard output or a file, and notes about it to stderr.
-int export_project(Client& client, const Arguments& args) {
-  const std::string& path = args.output;
-  auto project = find_id(client, "/management/projects", "project", args.project);
+int export_project(Client& client, const Values& values) {
+  const std::string& path = values.text("-o,--output");
+  auto project = find_project(client, values, values.text("PROJECT"));
   if (!project) return failed(project.error());
   auto bundle = client.manage("GET", "/management/projects/" + encode(*project) + "/export");
   if (!bundle) return failed(bundle.error());
@@ -86,65 +72,59 @@ int export_project(Client& client, const Arguments& args) {
   });
 }
 
-int create_key(Client& client, const Arguments& args) {
-  nlohmann::json body{{"name", args.name}};
-  if (!args.user.empty()) body["user"] = args.user;
-  return print(client, client.manage("POST", "/management/apikeys", body), [](const Fields& key) {
-    note("API key " + key.text("name") + " of " + key.text("user") +
-         ". Keep it: it is not shown again.");
-    say(key.text("key"));
-  });
-}
-
-int list_keys(Client& client, const Arguments&) {
-  return print(client, client.manage("GET", "/management/apikeys"), [](const Fields& page) {
-    Table table({"ID", "USER", "CREATED", "NAME"});
-    for (const Fields& key : page.items()) {
-      table.add({key.text("_id"), key.text("user"), key.time("createdAt"), key.text("name")});
-    }
-    table.print("No API keys.");
-  });
-}
-
-int revoke_key(Client& client, const Arguments& args) {
-  return print(client, client.manage("DELETE", "/management/apikeys/" + encode(args.id)),
-               [&](const Fields&) { say("Revoked " + args.id); });
+Group key_commands() {
+  return {
+      "apikey",
+      "API keys of the organisation",
+      {Command{"apikey create",
+               {"Make a key and print it, once", "--name \"order system\"",
+                "send it as X-API-Key; `apikey revoke` ends it."},
+               {Option{"--name", "Name of the key, such as the program that uses it"}
+                    .in_field("name")
+                    .require(),
+                Option{"--user", "E-mail address of the user it acts as; default: you"}.in_field(
+                    "user")},
+               "POST /management/apikeys",
+               [](const Fields& key, const Values&) {
+                 note("API key " + key.text("name") + " of " + key.text("user") +
+                      ". Keep it: it is not shown again.");
+                 say(key.text("key"));
+               }},
+       Command{"apikey list",
+               {"List keys, without their secrets"},
+               {},
+               "GET /management/apikeys",
+               rows({text_column("ID", "_id"), text_column("USER", "user"),
+                     time_column("CREATED", "createdAt"), text_column("NAME", "name")},
+                    "No API keys.")},
+       Command{"apikey revoke",
+               {"End a key at once", "6f9619ff8b86d011b42d00c0"},
+               {Option{"ID", "The key's id, as `apikey list` shows it"}.require()},
+               "DELETE /management/apikeys/{ID}",
+               says({"Revoked {ID}"})}}};
 }
 
 }  // namespace
 
-void add_project_commands(CLI::App& app, Action& action) {
-  const Subcommands<Arguments> top(app, action);
-  auto& importing = top.add("import",
-                            {"Import a project bundle (YAML or JSON), or nothing if it has a "
-                             "problem",
-                             "shop.yaml", "`chat` talks to an Endpoint of the project."},
-                            import_bundle);
-  importing.add_option("BUNDLE", top.arguments().bundle, "The bundle's file")->required();
-  importing.add_flag("--check", top.arguments().check_only, "Only check the bundle");
-
-  auto& exporting =
-      top.add("export",
-              {"Print a project as a bundle, with secrets as ${NAME}", "Shop --output shop.yaml",
-               "`import` makes the same project of the bundle."},
-              export_project);
-  exporting.add_option("PROJECT", top.arguments().project, "The project's name or id")->required();
-  exporting.add_option("-o,--output", top.arguments().output, "Write to this file instead");
-
-  const Subcommands<Arguments> apikey(add_group(app, "apikey", "API keys of the organisation"),
-                                      action);
-  auto& args = apikey.arguments();
-  auto& create = apikey.add("create",
-                            {"Make a key and print it, once", "--name \"order system\"",
-                             "send it as X-API-Key; `apikey revoke` ends it."},
-                            create_key);
-  create.add_option("--name", args.name, "Name of the key, such as the program that uses it")
-      ->required();
-  create.add_option("--user", args.user, "E-mail address of the user it acts as; default: you");
-  apikey.add("list", {"List keys, without their secrets", ""}, list_keys);
-  apikey.add("revoke", {"End a key at once", "6f9619ff8b86d011b42d00c0"}, revoke_key)
-      .add_option("ID", args.id, "The key's id, as `apikey list` shows it")
-      ->required();
+std::vector<Group> project_commands() {
+  return {
+      {"",
+       "",
+       {Command{"import",
+                {"Import a project bundle (YAML or JSON), or nothing if it has a problem",
+                 "shop.yaml", "`chat` talks to an Endpoint of the project."},
+                {Option{"BUNDLE", "The bundle's file"}.require(),
+                 Option{"--check", "Only check the bundle", Option::Kind::flag}.in_query("dryRun")},
+                "POST /management/import",
+                show_import}
+            .prepared_by(add_bundle),
+        Command{"export",
+                {"Print a project as a bundle, with secrets as ${NAME}", "Shop --output shop.yaml",
+                 "`import` makes the same project of the bundle."},
+                {Option{"PROJECT", "The project's name or id"}.require(),
+                 Option{"-o,--output", "Write to this file instead"}}}
+            .runs(export_project)}},
+      key_commands()};
 }
 
 model::Result<std::string> read_file(const std::string& path) {

@@ -1,0 +1,175 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/ctl/client.h"
+#include "daemon/ctl/output.h"
+
+// A command as a row of a table: its help, its options, the request that it makes of them, and how
+// it prints the answer.
+namespace conversed::ctl {
+
+// The options of a command line, by their names.
+struct Values {
+  // Empty if the option was not given and has no preset.
+  [[nodiscard]] const std::string& text(const std::string& name) const;
+  [[nodiscard]] bool flag(const std::string& name) const { return flags.at(name); }
+
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::vector<std::string>> lists;
+  std::map<std::string, bool> flags;
+};
+
+// A copy of a row with another value in one member.
+template <typename Row, typename Member, typename Value>
+[[nodiscard]] Row with(Row row, Member Row::*member, Value value) {
+  row.*member = std::move(value);
+  return row;
+}
+
+// The id of the item that a value names.
+using Find = model::Result<std::string> (*)(Client& client, const Values& values,
+                                            const std::string& value);
+
+struct Option {
+  enum class Kind : std::uint8_t {
+    text,
+    number,    // from 1 on
+    flag,      // `true` or left out in a query, true or false in a body
+    commas,    // a list with commas between its texts
+    repeated,  // a list: the option is given for each text
+    several,   // a list: all arguments that are left
+  };
+  // Among the options of a command that say the same.
+  enum class Among : std::uint8_t { any, at_most_one, all_or_none };
+  static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
+  std::string name;  // such as `--state`; without dashes it is an argument by its place
+  std::string help;
+  Kind kind = Kind::text;
+  std::string query{};
+  std::string field{};
+  bool required = false;
+  std::string preset{};
+  std::vector<std::string> choices{};
+  std::int64_t most = no_limit;
+  Find find = nullptr;  // for a text that stands for an id
+  Among among = Among::any;
+
+  // Sends the option as a parameter of the request, or in its body. An empty text is left out.
+  Option in_query(const char* parameter) const { return with(*this, &Option::query, parameter); }
+  Option in_field(const char* member) const { return with(*this, &Option::field, member); }
+  Option require() const { return with(*this, &Option::required, true); }
+  Option with_preset(std::string text) const {
+    return with(*this, &Option::preset, std::move(text));
+  }
+  Option one_of(std::vector<std::string> texts) const {
+    return with(*this, &Option::choices, std::move(texts));
+  }
+  Option at_most(std::int64_t number) const { return with(*this, &Option::most, number); }
+  Option found_by(Find by) const { return with(*this, &Option::find, by); }
+  Option grouped(Among by) const { return with(*this, &Option::among, by); }
+};
+
+struct Request {
+  std::string method;
+  std::string path;   // without its query
+  std::string query;  // without its question mark
+  nlohmann::json body;
+};
+
+// Completes a request that takes more than its options.
+using Prepare = std::function<model::Result<void>(const Values& values, Request& request)>;
+using Show = std::function<void(const Fields& answer, const Values& values)>;
+using Run = std::function<int(Client& client, const Values& values)>;
+
+// The texts of a command's --help.
+struct Help {
+  std::string summary;    // one sentence without its period
+  std::string example{};  // arguments
+  std::string next{};     // one sentence: what to do afterwards
+};
+
+// Sends a request and prints the answer, or calls `run`.
+struct Command {
+  std::string name;  // with the group's name before it
+  Help help;
+  std::vector<Option> options{};
+  // `POST /management/timers/{ID}`: with the encoded values of options, or the ids found for them.
+  std::string request{};
+  Show show{};  // without it the answer is printed as JSON, for people on many lines
+  Run run{};    // returns the exit code
+  nlohmann::json body{};
+  bool pages = false;
+  std::chrono::seconds wait = Client::usual_wait;
+  Prepare prepare{};
+
+  // The body, to which the options add their fields.
+  Command sends(nlohmann::json first) const {
+    return with(*this, &Command::body, std::move(first));
+  }
+  // Reads as many pages as `--limit` takes, behind `--after`.
+  Command in_pages() const { return with(*this, &Command::pages, true); }
+  Command waits(std::chrono::seconds most) const { return with(*this, &Command::wait, most); }
+  Command prepared_by(Prepare by) const { return with(*this, &Command::prepare, std::move(by)); }
+  Command runs(Run by) const { return with(*this, &Command::run, std::move(by)); }
+};
+
+// The commands of one word, or without a name commands of the program itself.
+struct Group {
+  std::string name;
+  std::string summary;
+  std::vector<Command> commands;
+};
+
+// Runs a command. Returns its exit code.
+int run(Client& client, const Command& command, const Values& values);
+
+// `--project`: where names are looked up, or also sent as `projectId`.
+[[nodiscard]] Option scope_option();
+[[nodiscard]] Option project_option();
+[[nodiscard]] Option limit_option(int preset, std::int64_t most = 100);
+[[nodiscard]] Option after_option();  // for `pages`
+// `--preview`, sent as `dryRun=true`.
+[[nodiscard]] Option preview_option();
+
+// Adds `--at`, `--in`, `--cron` and `--timezone`, for the body.
+[[nodiscard]] std::vector<Option> with_times(std::vector<Option> options);
+
+// A column of a table of the answer's `items`: a field, or a text made of several.
+struct Column {
+  const char* header;
+  const char* field;
+  Cell (*cell)(const Fields& item, const char* field);
+};
+template <auto read>
+Column column(const char* header, const char* field) {
+  return {header, field,
+          [](const Fields& item, const char* name) { return Cell((item.*read)(name)); }};
+}
+inline constexpr auto text_column = column<&Fields::text>;
+inline constexpr auto optional_column = column<&Fields::text_if_any>;
+inline constexpr auto number_column = column<&Fields::number>;
+inline constexpr auto time_column = column<&Fields::time>;
+inline constexpr auto list_column = column<&Fields::list>;
+inline constexpr auto flag_column = column<&Fields::yes_or_no>;
+
+[[nodiscard]] Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items);
+// Prints the answer's `items`, or without any this line.
+[[nodiscard]] Show rows(std::vector<Column> columns, std::string if_empty);
+
+// The text with the values of options, `{ID}`, and texts and numbers of the answer, `{name}`.
+[[nodiscard]] std::string filled(std::string_view text, const Fields& answer, const Values& values);
+// Prints the lines, filled.
+[[nodiscard]] Show says(std::vector<std::string> lines);
+
+}  // namespace conversed::ctl

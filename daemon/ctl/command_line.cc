@@ -1,0 +1,82 @@
+// The table of commands as a command line.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "daemon/ctl/commands.h"
+
+namespace conversed::ctl {
+namespace {
+
+using Kind = Option::Kind;
+
+CLI::Option& add_option(CLI::App& command, const Option& option, Values& values) {
+  const std::string& name = option.name;
+  if (option.kind == Kind::flag) return *command.add_flag(name, values.flags[name], option.help);
+  if (option.kind >= Kind::commas) {
+    auto& list = *command.add_option(name, values.lists[name], option.help);
+    if (option.kind == Kind::commas) list.delimiter(',');
+    if (option.kind == Kind::repeated) {
+      list.expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    }
+    return list;
+  }
+  std::string& text = values.texts[name];
+  text = option.preset;
+  auto& added = *command.add_option(name, text, option.help);
+  if (option.kind == Kind::number) {
+    const char* const shown = option.most == Option::no_limit ? "POSITIVE" : "";
+    added.type_name("INT")->check(CLI::Range(std::int64_t{1}, option.most, shown));
+  }
+  if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
+  if (!option.preset.empty()) added.capture_default_str();
+  return added;
+}
+
+void add_options(CLI::App& command, const Command& row, Values& values) {
+  CLI::App* when = nullptr;
+  std::vector<CLI::Option*> together;
+  for (const Option& option : row.options) {
+    const bool alone = option.among == Option::Among::at_most_one;
+    if (alone && when == nullptr) {
+      when = command.add_option_group("when")->require_option(0, 1);
+    }
+    auto& added = add_option(alone ? *when : command, option, values);
+    added.required(option.required);
+    if (option.among == Option::Among::all_or_none) together.push_back(&added);
+  }
+  for (auto* one : together) {
+    for (auto* other : together) {
+      if (one != other) one->needs(other);
+    }
+  }
+}
+
+void add_command(CLI::App& parent, const Command& row, Action& action) {
+  auto* command = parent.add_subcommand(row.name.substr(row.name.find(' ') + 1), row.help.summary);
+  command->footer("Example: conversectl " + row.name +
+                  (row.help.example.empty() ? "" : " " + row.help.example) +
+                  (row.help.next.empty() ? "" : "\nNext: " + row.help.next));
+  const auto values = std::make_shared<Values>();
+  add_options(*command, row, *values);
+  command->callback([row, values, &action] {
+    action = [row, values](Client& client) { return run(client, row, *values); };
+  });
+}
+
+}  // namespace
+
+void add_commands(CLI::App& app, Action& action) {
+  for (const auto& groups :
+       {project_commands(), account_commands(), conversation_commands(), dead_letter_commands(),
+        data_commands(), flow_commands(), connection_commands(), job_commands(),
+        schedule_commands(), timer_commands(), audit_commands()}) {
+    for (const Group& group : groups) {
+      auto& parent = group.name.empty()
+                         ? app
+                         : *app.add_subcommand(group.name, group.summary)->require_subcommand(1);
+      for (const Command& row : group.commands) add_command(parent, row, action);
+    }
+  }
+}
+
+}  // namespace conversed::ctl
