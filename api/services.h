@@ -43,7 +43,7 @@ struct ApiOptions {
   config::OauthSettings oauth;
   std::string version;                // of the program, as `status` shows it
   std::string member_name;            // this daemon's
-  std::vector<std::string> warnings;  // about its settings (config/warnings.h)
+  std::vector<std::string> warnings;  // about its settings (config/load.h)
   model::Timestamp started_at{};
   // The tests' seam for time that only moves forward; limits and time-outs count by it.
   std::function<std::chrono::steady_clock::time_point()> steady_now = [] {

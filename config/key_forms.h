@@ -153,34 +153,22 @@ constexpr Key row(std::string_view path, std::string_view doc) {
   return key;
 }
 
-template <typename Field>
-constexpr Key setting(std::string_view path, Field, Range range, std::string_view doc) {
+// `rule` is a Range, Bytes, a TextRule, or the words of an enumeration.
+template <typename Field, typename Rule>
+constexpr Key setting(std::string_view path, Field, const Rule& rule, std::string_view doc) {
   Key key = row<Field>(path, doc);
-  key.range = range;
-  return key;
-}
-
-template <typename Field>
-constexpr Key setting(std::string_view path, Field, Bytes bytes, std::string_view doc) {
-  constexpr std::string_view unit = "_bytes";  // of the member; the setting's value has its unit
-  Key key = row<Field>(path.substr(0, path.size() - unit.size()), doc);
-  key.form = Form::size;
-  key.range = {bytes.min, bytes.max};
-  return key;
-}
-
-template <typename Field>
-constexpr Key setting(std::string_view path, Field, std::span<const std::string_view> words,
-                      std::string_view doc) {
-  Key key = row<Field>(path, doc);
-  key.words = words;
-  return key;
-}
-
-template <typename Field>
-constexpr Key setting(std::string_view path, Field, const TextRule& rule, std::string_view doc) {
-  Key key = row<Field>(path, doc);
-  key.text = &rule;
+  if constexpr (std::is_same_v<Rule, Range>) {
+    key.range = rule;
+  } else if constexpr (std::is_same_v<Rule, Bytes>) {
+    // The member's name ends in its unit; the setting's value has its own.
+    key.path.remove_suffix(std::string_view("_bytes").size());
+    key.form = Form::size;
+    key.range = {rule.min, rule.max};
+  } else if constexpr (std::is_same_v<Rule, TextRule>) {
+    key.text = &rule;
+  } else {
+    key.words = rule;
+  }
   return key;
 }
 

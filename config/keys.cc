@@ -298,14 +298,6 @@ std::span<const std::string_view> reserved_variables() {
   return reserved;
 }
 
-std::vector<std::string_view> changed_keys(const Settings& before, const Settings& after) {
-  std::vector<std::string_view> paths;
-  for (const Key& key : table) {
-    if (key.show(before, key) != key.show(after, key)) paths.push_back(key.path);
-  }
-  return paths;
-}
-
 Reloaded reload(Settings& running, const Settings& wanted) {
   Reloaded result;
   for (const Key& key : table) {

@@ -75,10 +75,6 @@ struct Key {
 // prefixes of variables for tests, which a daemon ignores otherwise.
 [[nodiscard]] std::span<const std::string_view> reserved_variables();
 
-// The paths of the keys that differ, in the table's order.
-[[nodiscard]] std::vector<std::string_view> changed_keys(const Settings& before,
-                                                         const Settings& after);
-
 // The changed keys of a reload, as paths in the table's order.
 struct Reloaded {
   std::vector<std::string_view> applied;

@@ -2,15 +2,16 @@
 
 // Settings from a YAML file and the environment. All problems are reported at once.
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <utility>
 #include <vector>
 
-#include "config/problem.h"
 #include "config/settings.h"
 
 namespace conversed::config {
@@ -20,6 +21,25 @@ inline constexpr std::size_t max_file_bytes = 1024 * 1024;
 
 // Names and values of environment variables.
 using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// One problem of the settings, for people. Never holds the value of a secret. Kept by:
+// Load.SecretsAreNeverShown.
+struct Problem {
+  std::string file;          // as the operator named it, or `environment_source`
+  std::uint32_t line = 0;    // from 1; 0: no line applies
+  std::uint32_t column = 0;  // from 1; 0: no column applies
+  std::string path{};        // the key (`listen.port`) or the variable; may be empty
+  std::string message{};
+};
+
+// The `file` of a Problem whose value came from an environment variable.
+inline constexpr std::string_view environment_source = "environment";
+
+// One line a problem, each ended by '\n', in the order given:
+//   conversed.yaml:12: listen.port: expected a whole number from 0 to 65535, got "eighty"
+//   conversed.yaml:3:7: illegal map value              (the syntax: no key to name, so the column)
+//   environment: CONVERSED_WORKERS: expected ...
+[[nodiscard]] std::string format_problems(const std::vector<Problem>& problems);
 
 // The drivers of this build besides the embedded ones.
 struct Drivers {
@@ -48,5 +68,8 @@ struct Inputs {
 // the environment, then of combinations. Reads only the file and the credentials (max_file_bytes
 // each). Throws only std::bad_alloc. Thread-safe.
 [[nodiscard]] tl::expected<Settings, std::vector<Problem>> load(const Inputs& inputs);
+
+// Settings that are allowed but seldom meant, each with advice: for the log and the status.
+[[nodiscard]] std::vector<std::string> warnings_of(const Settings& settings);
 
 }  // namespace conversed::config

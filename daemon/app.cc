@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "config/keys.h"
-#include "config/warnings.h"
+#include "config/load.h"
 #include "daemon/app_parts.h"
 #include "daemon/data/storage.h"
 #include "daemon/ops/joined.h"

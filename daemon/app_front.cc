@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "config/warnings.h"
+#include "config/load.h"
 #include "daemon/data/storage.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"

@@ -12,6 +12,7 @@ namespace conversed::flows {
 namespace {
 
 constexpr std::size_t max_id_bytes = 64;
+constexpr std::size_t max_nodes = 10'000;  // in one Flow
 
 // An id begins with a letter and has no brackets and dots, so it can't be confused with a path.
 bool is_node_id(std::string_view id) {
@@ -32,27 +33,24 @@ void expect_known(const View& view, std::string_view missing,
   view.problem(std::string(missing) + " '" + name + "'" + did_you_mean(name, known));
 }
 
-Checked<std::shared_ptr<const Flow>> Flow::compile(const nlohmann::json& definition,
-                                                   const FlowLimits& limits) {
+Checked<std::shared_ptr<const Flow>> Flow::compile(const nlohmann::json& definition) {
   Report report("");
   const Located located = Located::from_json(definition);
-  auto flow = compile(View(located, report), nullptr, limits);
+  auto flow = compile(View(located, report), nullptr);
   if (flow == nullptr) return tl::unexpected<Problems>(report.take());
   return flow;
 }
 
-Checked<std::shared_ptr<const Flow>> Flow::compile_text(std::string_view definition,
-                                                        const FlowLimits& limits) {
+Checked<std::shared_ptr<const Flow>> Flow::compile_text(std::string_view definition) {
   auto parsed = model::parse_json(definition);
   if (!parsed) {
     return tl::unexpected<Problems>({{"", {}, "", "the definition: " + parsed.error().message}});
   }
-  return compile(*parsed, limits);
+  return compile(*parsed);
 }
 
-std::shared_ptr<const Flow> Flow::compile(const View& definition, const KnownNames* known,
-                                          const FlowLimits& limits) {
-  return FlowCompiler(definition.report(), known, limits).compile(definition);
+std::shared_ptr<const Flow> Flow::compile(const View& definition, const KnownNames* known) {
+  return FlowCompiler(definition.report(), known).compile(definition);
 }
 
 NodeIndex Flow::find(const std::string& address) const {
@@ -81,9 +79,9 @@ NodeIndex FlowCompiler::sequence(const View& list, const std::string& path, Node
   if (!list.expect_list("a list of Nodes")) return next;
   const std::size_t count = list.value().items().size();
   const std::size_t first = flow_->slots_.size();
-  if (count > limits_.max_nodes - std::min(first, limits_.max_nodes)) {
+  if (count > max_nodes - std::min(first, max_nodes)) {
     if (!std::exchange(too_many_, true)) {
-      list.problem("the Flow has more than " + std::to_string(limits_.max_nodes) +
+      list.problem("the Flow has more than " + std::to_string(max_nodes) +
                    " Nodes; move some to a Flow that executeFlow enters");
     }
     return next;

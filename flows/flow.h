@@ -29,10 +29,6 @@ struct KnownNames {
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> knowledge;
 };
 
-struct FlowLimits {
-  std::size_t max_nodes = 10'000;  // in one Flow
-};
-
 // One version of a Flow, compiled: an array of Nodes, each with its address and what follows it.
 // Immutable; threads share it without locks.
 class Flow {
@@ -40,16 +36,15 @@ class Flow {
   // From the definition that a Bundle and the store carry: `{"name","lexicons":[..],"nodes":[..]}`.
   // The problems have paths, and places if the definition comes from a file.
   [[nodiscard]] static Checked<std::shared_ptr<const Flow>> compile(
-      const nlohmann::json& definition, const FlowLimits& limits = {});
+      const nlohmann::json& definition);
 
   // The same from JSON text, as in `FlowVersion::definition`. Other text is a Problem.
   [[nodiscard]] static Checked<std::shared_ptr<const Flow>> compile_text(
-      std::string_view definition, const FlowLimits& limits = {});
+      std::string_view definition);
 
   // For the loader: problems go to the view's report. Null if there were any.
   [[nodiscard]] static std::shared_ptr<const Flow> compile(const View& definition,
-                                                           const KnownNames* known,
-                                                           const FlowLimits& limits = {});
+                                                           const KnownNames* known);
 
   // A way that a Node may take besides the one to the Node that follows it.
   struct Way {

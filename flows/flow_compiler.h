@@ -14,8 +14,8 @@ namespace conversed::flows {
 // the recursion. One thread, one use.
 class FlowCompiler {
  public:
-  FlowCompiler(Report& report, const KnownNames* known, const FlowLimits& limits)
-      : report_(report), known_(known), limits_(limits), flow_(new Flow) {}
+  FlowCompiler(Report& report, const KnownNames* known)
+      : report_(report), known_(known), flow_(new Flow) {}
 
   // Null if there were problems; they are in the report.
   [[nodiscard]] std::shared_ptr<const Flow> compile(const View& definition);
@@ -47,7 +47,6 @@ class FlowCompiler {
 
   Report& report_;
   const KnownNames* known_;
-  const FlowLimits limits_;
   std::shared_ptr<Flow> flow_;
   std::vector<Reference> references_;
   bool too_many_ = false;

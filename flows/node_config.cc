@@ -17,61 +17,11 @@ using expression::Path;
 using expression::Template;
 using Kind = Flow::Use::Kind;
 
-void note_reads(Flow::Outline& outline, const View& view, const expression::MembersRead& reads) {
-  for (const auto& [root, name] : reads) {
-    outline.reads.push_back({root, name, view.value().place()});
-  }
-}
-
-Expression expression_from(Flow::Outline& outline, const View& view, std::string_view source) {
-  auto compiled = Expression::compile(source);
-  if (compiled) {
-    note_reads(outline, view, compiled->members_read());
-    return std::move(*compiled);
-  }
-  view.problem(compiled.error().message);
-  return std::move(*Expression::compile("null"));
-}
-
 // Braces may hold the label of a Token. The labels are known while a bundle is checked. For a Flow
 // of the store any label is possible.
 expression::IsLabel labels(const KnownNames* known) {
   return
       [known](std::string_view label) { return known == nullptr || known->tokens.contains(label); };
-}
-
-Template template_from(Flow::Outline& outline, const View& view, const KnownNames* known) {
-  auto compiled = Template::compile(view.text().value_or(""), {}, labels(known));
-  if (compiled) {
-    note_reads(outline, view, compiled->members_read());
-    return std::move(*compiled);
-  }
-  view.problem(compiled.error().message);
-  return std::move(*Template::compile(""));
-}
-
-// Each text of the value is checked on its own, so that a problem has the place of its text.
-void check_templates(Flow::Outline& outline, const View& view, const KnownNames* known) {
-  const Located& value = view.value();
-  if (value.is_text()) {
-    (void)template_from(outline, view, known);
-    return;
-  }
-  for (const View& item : view.items()) check_templates(outline, item, known);
-  for (const auto& member : value.members()) {
-    check_templates(outline, view.member(member), known);
-  }
-}
-
-JsonTemplate json_template_from(Flow::Outline& outline, const View& view, const KnownNames* known) {
-  const std::size_t before = view.report().size();
-  check_templates(outline, view, known);
-  if (view.report().size() == before) {
-    auto compiled = JsonTemplate::compile(view.value().to_json(), {}, labels(known));
-    if (compiled) return std::move(*compiled);
-    view.problem(compiled.error().message);
-  }
-  return std::move(*JsonTemplate::compile(nullptr));
 }
 
 std::optional<Path> path_from(const View& view, const std::string& text) {
@@ -182,18 +132,59 @@ void NodeConfig::warn(std::string_view field, std::string message) {
 
 Template NodeConfig::text_template(std::string_view field) {
   const auto found = require(field);
-  return found ? template_from(outline_, *found, compiler_.known())
-               : std::move(*Template::compile(""));
+  return found ? template_at(*found) : std::move(*Template::compile(""));
 }
 
 std::optional<Template> NodeConfig::optional_template(std::string_view field) {
   const auto found = find(field);
   if (!found) return std::nullopt;
-  return template_from(outline_, *found, compiler_.known());
+  return template_at(*found);
+}
+
+Expression NodeConfig::expression_at(const View& view, std::string_view source) {
+  auto compiled = Expression::compile(source);
+  if (compiled) {
+    note_reads(view, compiled->members_read());
+    return std::move(*compiled);
+  }
+  view.problem(compiled.error().message);
+  return std::move(*Expression::compile("null"));
+}
+
+Template NodeConfig::template_at(const View& view) {
+  auto compiled = Template::compile(view.text().value_or(""), {}, labels(compiler_.known()));
+  if (compiled) {
+    note_reads(view, compiled->members_read());
+    return std::move(*compiled);
+  }
+  view.problem(compiled.error().message);
+  return std::move(*Template::compile(""));
+}
+
+void NodeConfig::check_templates(const View& view) {
+  if (view.value().is_text()) {
+    (void)template_at(view);
+    return;
+  }
+  for (const View& item : view.items()) check_templates(item);
+  for (const auto& member : view.value().members()) check_templates(view.member(member));
 }
 
 JsonTemplate NodeConfig::json_template_at(const View& view) {
-  return json_template_from(outline_, view, compiler_.known());
+  const std::size_t before = view.report().size();
+  check_templates(view);
+  if (view.report().size() == before) {
+    auto compiled = JsonTemplate::compile(view.value().to_json(), {}, labels(compiler_.known()));
+    if (compiled) return std::move(*compiled);
+    view.problem(compiled.error().message);
+  }
+  return std::move(*JsonTemplate::compile(nullptr));
+}
+
+void NodeConfig::note_reads(const View& view, const expression::MembersRead& reads) {
+  for (const auto& [root, name] : reads) {
+    outline_.reads.push_back({root, name, view.value().place()});
+  }
 }
 
 std::vector<Template> NodeConfig::alternatives(std::string_view field) {
@@ -201,12 +192,12 @@ std::vector<Template> NodeConfig::alternatives(std::string_view field) {
   const auto found = require(field);
   if (!found) return list;
   if (!found->value().is_array()) {
-    list.push_back(template_from(outline_, *found, compiler_.known()));
+    list.push_back(template_at(*found));
     return list;
   }
   if (found->value().items().empty()) found->problem("the list is empty; write a text");
   for (const View& item : found->items()) {
-    list.push_back(template_from(outline_, item, compiler_.known()));
+    list.push_back(template_at(item));
   }
   return list;
 }
@@ -217,16 +208,16 @@ Expression NodeConfig::condition(std::string_view field) {
   // `if: true` is accepted, for trying things out.
   const auto& scalar = found->value().scalar();
   if (scalar.is_boolean() || scalar.is_number()) {
-    return expression_from(outline_, *found, scalar.dump());
+    return expression_at(*found, scalar.dump());
   }
   const auto text = found->text();
-  return text ? expression_from(outline_, *found, *text) : std::move(*Expression::compile("null"));
+  return text ? expression_at(*found, *text) : std::move(*Expression::compile("null"));
 }
 
 std::optional<JsonTemplate> NodeConfig::json_template(std::string_view field) {
   const auto found = find(field);
   if (!found) return std::nullopt;
-  return json_template_from(outline_, *found, compiler_.known());
+  return json_template_at(*found);
 }
 
 std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_view field) {
@@ -240,7 +231,7 @@ std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_vi
     } else if (is_reserved_header(member.name)) {
       view.problem("the daemon sets the header '" + member.name + "'; remove it");
     }
-    list.emplace_back(member.name, template_from(outline_, view, compiler_.known()));
+    list.emplace_back(member.name, template_at(view));
   }
   return list;
 }
@@ -364,7 +355,7 @@ std::vector<std::pair<Path, JsonTemplate>> NodeConfig::assignments(std::string_v
   for (const auto& member : config_.value().members()) {
     const View view = config_.member(member);
     auto path = place_below(view, root, member.name);
-    auto value = json_template_from(outline_, view, compiler_.known());
+    auto value = json_template_at(view);
     if (!path) continue;
     outline_.writes.push_back(path->text());
     list.emplace_back(std::move(*path), std::move(value));

@@ -122,6 +122,11 @@ class NodeConfig {
 
  private:
   void check_keys();
+  [[nodiscard]] expression::Template template_at(const View& view);
+  [[nodiscard]] expression::Expression expression_at(const View& view, std::string_view source);
+  // Checks each text of the value on its own, so that a problem has the place of its text.
+  void check_templates(const View& view);
+  void note_reads(const View& view, const expression::MembersRead& reads);
   // The name in the field. A problem if it is not among the `known` names.
   using Names = std::set<std::string, std::less<>>;
   [[nodiscard]] std::string named(const std::optional<View>& found, Flow::Use::Kind kind,

@@ -1,11 +1,14 @@
-#include "flows/bundle/bundle_reader.h"
-
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
+#include "flows/bundle/loader.h"
+#include "flows/fields.h"
 #include "flows/flow_compiler.h"
+#include "store/model/ids.h"
 #include "store/model/url.h"
+#include "store/model/webhook_secret.h"
 
 namespace conversed::flows {
 namespace {
@@ -59,230 +62,484 @@ bool is_variable_name(std::string_view name) {
                      [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
 }
 
-}  // namespace
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 
-model::Bundle BundleReader::read() {
-  const Fields top(root_, parts);
-  if (!root_.value().is_object()) return {};
-  if (const auto format = top.require("conversed")) {
-    if (format->value().scalar() != 1) {
-      format->problem("write 1: this version reads no other format");
+constexpr milliseconds longest = hours(24 * 366);
+constexpr std::size_t max_text_characters = 4000;
+
+// `HH:MM`, 00:00 to 23:59.
+bool is_time_of_day(std::string_view text) {
+  const auto digit = [&](std::size_t i) { return text[i] >= '0' && text[i] <= '9'; };
+  if (text.size() != 5 || text[2] != ':') return false;
+  if (!digit(0) || !digit(1) || !digit(3) || !digit(4)) return false;
+  return text.substr(0, 2) <= "23" && text[3] <= '5';
+}
+
+void read_quiet_hours(const View& view) {
+  const Fields fields(view, {"from", "to", "timezone"});
+  for (const std::string_view field : {"from", "to"}) {
+    const auto at = fields.require(field);
+    const auto time = at ? at->text() : std::nullopt;
+    if (time && !is_time_of_day(*time)) at->problem("expected a time of day such as \"22:00\"");
+  }
+  if (const auto at = fields.require("timezone")) {
+    const auto zone = at->text();
+    if (zone && !is_time_zone(*zone))
+      at->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
+  }
+  const auto from = fields.find("from");
+  const auto to = fields.find("to");
+  if (from && to && from->value().is_text() && to->value().is_text() &&
+      from->value().text() == to->value().text()) {
+    to->problem("is the same as `from`; choose another hour, or leave `quietHours` out");
+  }
+}
+
+// A text of the bundle that users read.
+void expect_short(const Fields& fields, std::string_view field) {
+  const auto at = fields.find(field);
+  if (!at || !at->value().is_text()) return;
+  if (count_characters(at->value().text()) > max_text_characters) {
+    at->problem("the text has more than " + std::to_string(max_text_characters) +
+                " characters; shorten it");
+  }
+}
+
+// Reads the parts of a bundle. It collects all names first, so that each reference is checked at
+// its place. One use, one thread.
+class BundleReader {
+ public:
+  BundleReader(const View& root, const Environment& environment, Variables variables)
+      : root_(root), environment_(environment), variables_(variables) {}
+
+  model::Bundle read() {
+    const Fields top(root_, parts);
+    if (!root_.value().is_object()) return {};
+    if (const auto format = top.require("conversed")) {
+      if (format->value().scalar() != 1) {
+        format->problem("write 1: this version reads no other format");
+      }
+    }
+    collect_names();
+    read_project(top);
+    top.each("members", [this](const View& view) { read_member(view); });
+    top.each("tokens", [this](const View& view) { read_token(view); });
+    top.each("connections", [this](const View& view) { read_connection(view); });
+    top.each("lexicons", [this](const View& view) { read_lexicon(view); });
+    top.each("knowledgeStores", [this](const View& view) { read_knowledge_store(view); });
+    top.each("flows", [this](const View& view) { read_flow(view); });
+    top.each("endpoints", [this](const View& view) { read_endpoint(view); });
+    read_proactive(top);
+    return std::move(bundle_);
+  }
+
+ private:
+  using Names = std::set<std::string, std::less<>>;
+
+  static Names names_in(const Located& from, std::string_view list, std::string_view field) {
+    Names names;
+    const Located* found = from.find(list);
+    if (found == nullptr) return names;
+    for (const auto& item : found->items()) {
+      if (const auto name = text_in(item, field); !name.empty()) names.emplace(name);
+    }
+    return names;
+  }
+
+  // The names that Flows may refer to. Reports no problems: reading the elements does.
+  void collect_names() {
+    const Located& top = root_.value();
+    known_.connections = names_in(top, "connections", "name");
+    known_.lexicons = names_in(top, "lexicons", "name");
+    known_.tokens = names_in(top, "tokens", "label");
+    known_.flows = names_in(top, "flows", "name");
+    if (const Located* list = top.find("connections")) {
+      for (const auto& item : list->items()) {
+        if (text_in(item, "type") == "llm") known_.models.emplace(text_in(item, "name"));
+      }
+    }
+    if (const Located* list = top.find("knowledgeStores")) {
+      for (const auto& item : list->items()) {
+        const auto name = text_in(item, "name");
+        if (!name.empty()) known_.knowledge[std::string(name)] = names_in(item, "sources", "name");
+      }
     }
   }
-  collect_names();
-  read_project(top);
-  top.each("members", [this](const View& view) { read_member(view); });
-  top.each("tokens", [this](const View& view) { read_token(view); });
-  top.each("connections", [this](const View& view) { read_connection(view); });
-  top.each("lexicons", [this](const View& view) { read_lexicon(view); });
-  top.each("knowledgeStores", [this](const View& view) { read_knowledge_store(view); });
-  top.each("flows", [this](const View& view) { read_flow(view); });
-  top.each("endpoints", [this](const View& view) { read_endpoint(view); });
-  read_proactive(top);
-  return std::move(bundle_);
-}
 
-BundleReader::Names BundleReader::names_in(const Located& from, std::string_view list,
-                                           std::string_view field) {
-  Names names;
-  const Located* found = from.find(list);
-  if (found == nullptr) return names;
-  for (const auto& item : found->items()) {
-    if (const auto name = text_in(item, field); !name.empty()) names.emplace(name);
+  // Adds `name` to `seen`; a problem if it is there already.
+  static void expect_unique(const Fields& fields, std::string_view field, const std::string& name,
+                            Names& seen) {
+    if (name.empty() || seen.insert(name).second) return;
+    if (const auto at = fields.find(field)) at->problem("'" + name + "' is used twice; rename one");
   }
-  return names;
-}
 
-void BundleReader::collect_names() {
-  const Located& top = root_.value();
-  known_.connections = names_in(top, "connections", "name");
-  known_.lexicons = names_in(top, "lexicons", "name");
-  known_.tokens = names_in(top, "tokens", "label");
-  known_.flows = names_in(top, "flows", "name");
-  if (const Located* list = top.find("connections")) {
-    for (const auto& item : list->items()) {
-      if (text_in(item, "type") == "llm") known_.models.emplace(text_in(item, "name"));
+  void read_project(const Fields& top) {
+    const auto view = top.require("project");
+    if (!view) return;
+    const Fields fields(*view, {"name", "locales"});
+    bundle_.project_name = fields.name("name");
+    bundle_.locales = fields.names("locales");
+    const auto locales = fields.find("locales");
+    if (!locales) bundle_.locales = {"en"};
+    if (locales && locales->value().is_array() && locales->value().items().empty()) {
+      locales->problem("a project has at least one locale; write one, or leave `locales` out");
+    }
+    locales_ = Names(bundle_.locales.begin(), bundle_.locales.end());
+  }
+
+  void read_member(const View& view) {
+    const Fields fields(view, {"email", "name", "roles", "allowedLocales"});
+    model::BundleMember member;
+    member.email = fields.text("email");
+    if (!member.email.empty() && !is_email(member.email)) {
+      if (const auto at = fields.find("email"))
+        at->problem("expected an e-mail address such as ann@example.com");
+    }
+    expect_unique(fields, "email", member.email, seen_members_);
+    member.name = fields.find("name") ? fields.name("name") : member.email;
+    fields.each("roles", [&](const View& item) {
+      auto role = item.one_of(project_roles);
+      if (!role) return;
+      if (std::find(member.roles.begin(), member.roles.end(), *role) != member.roles.end()) {
+        return item.problem("'" + *role + "' is in the list twice; remove one");
+      }
+      member.roles.push_back(std::move(*role));
+    });
+    member.allowed_locales = fields.names("allowedLocales");
+    fields.each("allowedLocales", [&](const View& item) {
+      expect_known(item, "the project has no locale", locales_);
+    });
+    bundle_.members.push_back(std::move(member));
+  }
+
+  void read_token(const View& view) {
+    const Fields fields(view, {"label", "type", "script"});
+    model::BundleToken token;
+    token.label = fields.name("label");
+    expect_unique(fields, "label", token.label, seen_tokens_);
+    token.type = fields.find("type") ? fields.one_of("type", token_types) : "custom";
+    token.script = fields.optional_text("script");
+    bundle_.tokens.push_back(std::move(token));
+  }
+
+  void read_connection(const View& view) {
+    const Fields fields(view, {"name", "type", "hosts", "fields"});
+    model::BundleConnection connection;
+    connection.name = fields.name("name");
+    expect_unique(fields, "name", connection.name, seen_connections_);
+    connection.type = fields.one_of("type", connection_types);
+    connection.fields = nlohmann::json::object();
+    connection.source = nlohmann::json::object();
+    if (const auto values = fields.find("fields")) {
+      (void)values->expect_mapping();
+      for (const auto& member : values->value().members()) {
+        const View at = values->member(member);
+        // Only texts are sent. A secret of another type would be written into exports.
+        if (!member.value.is_text()) {
+          at.problem("expected a text, not " + std::string(member.value.kind_name()) +
+                     "; write a number in quotes");
+          continue;
+        }
+        connection.source[member.name] = member.value.text();
+        connection.fields[member.name] = expand(at, member.value.text());
+      }
+    }
+    connection.hosts = read_hosts(fields, connection.type);
+    check_connection(fields, connection);
+    // A secret that the file holds in clear has no source.
+    for (auto& [name, value] : connection.source.items()) {
+      if (model::is_secret_field(connection.type, name) &&
+          !has_variable(value.get_ref<const std::string&>())) {
+        value = nullptr;
+      }
+    }
+    bundle_.connections.push_back(std::move(connection));
+  }
+
+  static std::vector<std::string> read_hosts(const Fields& fields, std::string_view type) {
+    std::vector<std::string> hosts;
+    const auto at = fields.find("hosts");
+    if (!at) return hosts;
+    if (type == "llm")
+      at->problem("a Connection of type llm goes to its baseUrl only; remove `hosts`");
+    if (at->value().is_array() && at->value().items().empty()) {
+      at->problem("the list is empty; leave `hosts` out if the Connection is for any host");
+    }
+    fields.each("hosts", [&](const View& item) {
+      const auto text = item.text();
+      if (!text) return;
+      auto host = model::authority_of(*text);
+      if (!model::is_host(host) || host.size() != text->size()) {
+        return item.problem("expected a host, and maybe its port, such as crm.example.com:8443");
+      }
+      if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
+        return item.problem("'" + host + "' is in the list twice; remove one");
+      }
+      hosts.push_back(std::move(host));
+    });
+    return hosts;
+  }
+
+  void check_connection(const Fields& fields, const model::BundleConnection& connection) {
+    const auto at = fields.find("fields");
+    const View& place = at ? *at : fields.view();
+    if (at && !at->value().is_object()) return;
+    for (const auto required : required_fields(connection.type)) {
+      const std::string name(required);
+      if (!at || at->value().find(required) == nullptr) {
+        place.problem("a Connection of type " + connection.type + " needs the field '" + name +
+                      "'");
+      } else if (!connection.source.contains(name)) {
+        continue;  // it is no text, which is reported already
+      } else if (connection.source[name].get_ref<const std::string&>().empty()) {
+        place.problem("the field '" + name + "' is empty; write a text");
+      } else if (const auto& url = connection.fields[name].get_ref<const std::string&>();
+                 name == "baseUrl" && !url.empty() &&
+                 is_known(connection.source[name].get_ref<const std::string&>()) &&
+                 !is_base_url(url)) {
+        place.problem(
+            "the field 'baseUrl' must be an absolute http or https URL without query and '..', "
+            "such "
+            "as https://llm.example.com/v1");
+      }
     }
   }
-  if (const Located* list = top.find("knowledgeStores")) {
-    for (const auto& item : list->items()) {
-      const auto name = text_in(item, "name");
-      if (!name.empty()) known_.knowledge[std::string(name)] = names_in(item, "sources", "name");
+
+  // Whether the text has a `${NAME}`; `$${` is none.
+  static bool has_variable(std::string_view text) {
+    for (auto at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) {
+      if (at == 0 || text[at - 1] != '$') return true;
     }
+    return false;
   }
-}
 
-void BundleReader::expect_unique(const Fields& fields, std::string_view field,
-                                 const std::string& name, Names& seen) {
-  if (name.empty() || seen.insert(name).second) return;
-  if (const auto at = fields.find(field)) at->problem("'" + name + "' is used twice; rename one");
-}
-
-void BundleReader::read_project(const Fields& top) {
-  const auto view = top.require("project");
-  if (!view) return;
-  const Fields fields(*view, {"name", "locales"});
-  bundle_.project_name = fields.name("name");
-  bundle_.locales = fields.names("locales");
-  const auto locales = fields.find("locales");
-  if (!locales) bundle_.locales = {"en"};
-  if (locales && locales->value().is_array() && locales->value().items().empty()) {
-    locales->problem("a project has at least one locale; write one, or leave `locales` out");
+  // Whether all variables of the text have values here, so that it can be checked.
+  [[nodiscard]] bool is_known(std::string_view text) const {
+    return variables_ == Variables::needed || !has_variable(text);
   }
-  locales_ = Names(bundle_.locales.begin(), bundle_.locales.end());
-}
 
-void BundleReader::read_member(const View& view) {
-  const Fields fields(view, {"email", "name", "roles", "allowedLocales"});
-  model::BundleMember member;
-  member.email = fields.text("email");
-  if (!member.email.empty() && !is_email(member.email)) {
-    if (const auto at = fields.find("email"))
-      at->problem("expected an e-mail address such as ann@example.com");
-  }
-  expect_unique(fields, "email", member.email, seen_members_);
-  member.name = fields.find("name") ? fields.name("name") : member.email;
-  fields.each("roles", [&](const View& item) {
-    auto role = item.one_of(project_roles);
-    if (!role) return;
-    if (std::find(member.roles.begin(), member.roles.end(), *role) != member.roles.end()) {
-      return item.problem("'" + *role + "' is in the list twice; remove one");
-    }
-    member.roles.push_back(std::move(*role));
-  });
-  member.allowed_locales = fields.names("allowedLocales");
-  fields.each("allowedLocales",
-              [&](const View& item) { expect_known(item, "the project has no locale", locales_); });
-  bundle_.members.push_back(std::move(member));
-}
-
-void BundleReader::read_token(const View& view) {
-  const Fields fields(view, {"label", "type", "script"});
-  model::BundleToken token;
-  token.label = fields.name("label");
-  expect_unique(fields, "label", token.label, seen_tokens_);
-  token.type = fields.find("type") ? fields.one_of("type", token_types) : "custom";
-  token.script = fields.optional_text("script");
-  bundle_.tokens.push_back(std::move(token));
-}
-
-void BundleReader::read_connection(const View& view) {
-  const Fields fields(view, {"name", "type", "hosts", "fields"});
-  model::BundleConnection connection;
-  connection.name = fields.name("name");
-  expect_unique(fields, "name", connection.name, seen_connections_);
-  connection.type = fields.one_of("type", connection_types);
-  connection.fields = nlohmann::json::object();
-  connection.source = nlohmann::json::object();
-  if (const auto values = fields.find("fields")) {
-    (void)values->expect_mapping();
-    for (const auto& member : values->value().members()) {
-      const View at = values->member(member);
-      // Only texts are sent. A secret of another type would be written into exports.
-      if (!member.value.is_text()) {
-        at.problem("expected a text, not " + std::string(member.value.kind_name()) +
-                   "; write a number in quotes");
+  // The text with each `${NAME}` replaced; `$${` stands for `${`.
+  std::string expand(const View& view, const std::string& text) {
+    std::string expanded;
+    std::size_t at = 0;
+    while (true) {
+      const auto dollar = text.find("${", at);
+      if (dollar == std::string::npos) return expanded.append(text, at, std::string::npos);
+      if (dollar > at && text[dollar - 1] == '$') {  // `$${` stands for a plain `${`
+        expanded.append(text, at, dollar - 1 - at).append("${");
+        at = dollar + 2;
         continue;
       }
-      connection.source[member.name] = member.value.text();
-      connection.fields[member.name] = expand(at, member.value.text());
+      expanded.append(text, at, dollar - at);
+      const auto end = text.find('}', dollar);
+      const std::string name =
+          end == std::string::npos ? "" : text.substr(dollar + 2, end - dollar - 2);
+      if (!is_variable_name(name)) {
+        view.problem("write a variable's name and `}` after `${`, or `$${` for a plain `${`");
+        return expanded;
+      }
+      if (auto value = environment_ ? environment_(name) : std::nullopt) {
+        expanded += *value;
+      } else if (variables_ == Variables::may_be_missing) {
+        expanded += name;
+      } else {
+        view.problem("the environment variable " + name + " is not set; set it for the import");
+      }
+      at = end + 1;
     }
   }
-  connection.hosts = read_hosts(fields, connection.type);
-  check_connection(fields, connection);
-  // A secret that the file holds in clear has no source.
-  for (auto& [name, value] : connection.source.items()) {
-    if (model::is_secret_field(connection.type, name) &&
-        !has_variable(value.get_ref<const std::string&>())) {
-      value = nullptr;
-    }
-  }
-  bundle_.connections.push_back(std::move(connection));
-}
 
-std::vector<std::string> BundleReader::read_hosts(const Fields& fields, std::string_view type) {
-  std::vector<std::string> hosts;
-  const auto at = fields.find("hosts");
-  if (!at) return hosts;
-  if (type == "llm")
-    at->problem("a Connection of type llm goes to its baseUrl only; remove `hosts`");
-  if (at->value().is_array() && at->value().items().empty()) {
-    at->problem("the list is empty; leave `hosts` out if the Connection is for any host");
+  void read_lexicon(const View& view) {
+    const Fields fields(view, {"name", "slots", "entries"});
+    model::BundleLexicon lexicon;
+    lexicon.name = fields.name("name");
+    expect_unique(fields, "name", lexicon.name, seen_lexicons_);
+    lexicon.slots = fields.names("slots");
+    Names phrases;
+    fields.each("entries", [&](const View& item) {
+      auto entry = read_entry(item, lexicon, phrases);
+      lexicon.entries.push_back(std::move(entry));
+    });
+    bundle_.lexicons.push_back(std::move(lexicon));
   }
-  fields.each("hosts", [&](const View& item) {
-    const auto text = item.text();
-    if (!text) return;
-    auto host = model::authority_of(*text);
-    if (!model::is_host(host) || host.size() != text->size()) {
-      return item.problem("expected a host, and maybe its port, such as crm.example.com:8443");
-    }
-    if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
-      return item.problem("'" + host + "' is in the list twice; remove one");
-    }
-    hosts.push_back(std::move(host));
-  });
-  return hosts;
-}
 
-void BundleReader::check_connection(const Fields& fields,
-                                    const model::BundleConnection& connection) {
-  const auto at = fields.find("fields");
-  const View& place = at ? *at : fields.view();
-  if (at && !at->value().is_object()) return;
-  for (const auto required : required_fields(connection.type)) {
-    const std::string name(required);
-    if (!at || at->value().find(required) == nullptr) {
-      place.problem("a Connection of type " + connection.type + " needs the field '" + name + "'");
-    } else if (!connection.source.contains(name)) {
-      continue;  // it is no text, which is reported already
-    } else if (connection.source[name].get_ref<const std::string&>().empty()) {
-      place.problem("the field '" + name + "' is empty; write a text");
-    } else if (const auto& url = connection.fields[name].get_ref<const std::string&>();
-               name == "baseUrl" && !url.empty() &&
-               is_known(connection.source[name].get_ref<const std::string&>()) &&
-               !is_base_url(url)) {
-      place.problem(
-          "the field 'baseUrl' must be an absolute http or https URL without query and '..', such "
-          "as https://llm.example.com/v1");
-    }
+  model::BundleLexiconEntry read_entry(const View& view, const model::BundleLexicon& lexicon,
+                                       Names& phrases) {
+    const Fields fields(view, {"mainKeyphrase", "keyphrases", "slots", "data"});
+    model::BundleLexiconEntry entry;
+    entry.main_keyphrase = fields.name("mainKeyphrase");
+    expect_unique(fields, "mainKeyphrase", entry.main_keyphrase, phrases);
+    entry.keyphrases = fields.names("keyphrases");
+    entry.slots = fields.names("slots");
+    const Names slots(lexicon.slots.begin(), lexicon.slots.end());
+    fields.each("slots",
+                [&](const View& item) { expect_known(item, "the lexicon has no slot", slots); });
+    if (const auto data = fields.find("data")) entry.data = data->value().to_json();
+    return entry;
   }
-}
 
-bool BundleReader::has_variable(std::string_view text) {
-  for (auto at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) {
-    if (at == 0 || text[at - 1] != '$') return true;
+  void read_knowledge_store(const View& view) {
+    const Fields fields(view, {"name", "sources"});
+    model::BundleKnowledgeStore store;
+    store.name = fields.name("name");
+    expect_unique(fields, "name", store.name, seen_stores_);
+    Names names;
+    fields.each("sources", [&](const View& item) {
+      auto source = read_source(item);
+      if (!source.name.empty() && !names.insert(source.name).second) {
+        item.problem("the source '" + source.name +
+                     "' is in this knowledge store twice; rename one");
+      }
+      store.sources.push_back(std::move(source));
+    });
+    bundle_.knowledge_stores.push_back(std::move(store));
   }
-  return false;
-}
 
-std::string BundleReader::expand(const View& view, const std::string& text) {
-  std::string expanded;
-  std::size_t at = 0;
-  while (true) {
-    const auto dollar = text.find("${", at);
-    if (dollar == std::string::npos) return expanded.append(text, at, std::string::npos);
-    if (dollar > at && text[dollar - 1] == '$') {  // `$${` stands for a plain `${`
-      expanded.append(text, at, dollar - 1 - at).append("${");
-      at = dollar + 2;
-      continue;
+  static model::BundleSource read_source(const View& view) {
+    const Fields fields(view, {"name", "chunks"});
+    model::BundleSource source;
+    source.name = fields.name("name");
+    fields.each("chunks", [&](const View& item) {
+      const Fields chunk_fields(item, {"text", "data"});
+      model::BundleChunk chunk;
+      chunk.text = chunk_fields.text("text");
+      if (const auto data = chunk_fields.find("data")) chunk.data = data->value().to_json();
+      source.chunks.push_back(std::move(chunk));
+    });
+    return source;
+  }
+
+  void read_flow(const View& view) {
+    model::BundleFlow flow;
+    const auto compiled = Flow::compile(view, &known_);
+    // The compiler has checked the fields; the name must be unique as well.
+    for (const auto& member : view.value().members()) {
+      if (member.name != "name" || !member.value.is_text()) continue;
+      flow.name = member.value.text();
+      if (!seen_flows_.insert(flow.name).second) {
+        view.member(member).problem("'" + flow.name + "' is used twice; rename one");
+      }
     }
-    expanded.append(text, at, dollar - at);
-    const auto end = text.find('}', dollar);
-    const std::string name =
-        end == std::string::npos ? "" : text.substr(dollar + 2, end - dollar - 2);
-    if (!is_variable_name(name)) {
-      view.problem("write a variable's name and `}` after `${`, or `$${` for a plain `${`");
-      return expanded;
+    if (compiled != nullptr) flow.definition = view.value().to_json();
+    bundle_.flows.push_back(std::move(flow));
+  }
+
+  void read_endpoint(const View& view) {
+    const Fields fields(
+        view, {"name", "flow", "sessionExpiry", "activeOnly", "errorText", "urlToken", "output"});
+    model::BundleEndpoint endpoint;
+    endpoint.name = fields.name("name");
+    expect_unique(fields, "name", endpoint.name, seen_endpoints_);
+    endpoint.flow = fields.name("flow");
+    if (const auto at = fields.find("flow"); at && !endpoint.flow.empty()) {
+      expect_known(*at, "there is no Flow", known_.flows);
     }
-    if (auto value = environment_ ? environment_(name) : std::nullopt) {
-      expanded += *value;
-    } else if (variables_ == Variables::may_be_missing) {
-      expanded += name;
+    if (const auto at = fields.find("sessionExpiry")) {
+      endpoint.session_expiry = at->duration(seconds(1), longest).value_or(endpoint.session_expiry);
+    }
+    endpoint.active_only = fields.flag("activeOnly", false);
+    endpoint.error_text = fields.optional_text("errorText");
+    expect_short(fields, "errorText");
+    if (const auto at = fields.find("urlToken")) {
+      endpoint.url_token = at->text().value_or("");
+      if (at->value().is_text() && !model::is_url_token(endpoint.url_token)) {
+        at->problem("a URL token is 64 characters of 0-9 and a-f");
+      }
+      expect_unique(fields, "urlToken", endpoint.url_token, seen_url_tokens_);
+    }
+    if (const auto at = fields.find("output")) read_output(*at, endpoint);
+    bundle_.endpoints.push_back(std::move(endpoint));
+  }
+
+  void read_output(const View& view, model::BundleEndpoint& endpoint) {
+    const Fields fields(view, {"webhook"});
+    const auto at = fields.find("webhook");
+    if (!at) return;
+    const Fields webhook_fields(*at, {"url", "secret"});
+    model::BundleWebhook webhook;
+    if (const auto url = webhook_fields.require("url")) {
+      const auto text = url->text();
+      if (text) webhook.url = expand(*url, *text);
+      if (text && has_variable(*text)) webhook.url_source = *text;
+      if (const auto problem = model::url_problem(webhook.url);
+          text && is_known(*text) && !problem.empty()) {
+        url->problem(std::string(problem));
+      }
+    }
+    if (const auto secret = webhook_fields.find("secret")) {
+      webhook.secret_source = secret->text().value_or("");
+      webhook.secret = expand(*secret, webhook.secret_source);
+      if (secret->value().is_text() && webhook.secret_source.empty()) {
+        secret->problem("the text is empty; write one, or leave `secret` out");
+      }
+      if (!webhook.secret.empty() && is_known(webhook.secret_source)) {
+        const auto key = model::webhook_key(webhook.secret);
+        if (!key) secret->problem(key.error().message);
+      }
+      if (!has_variable(webhook.secret_source)) webhook.secret_source.clear();
+      webhook.has_secret = !webhook.secret.empty();
+    }
+    endpoint.webhook.push_back(std::move(webhook));
+  }
+
+  void read_proactive(const Fields& top) {
+    const auto view = top.find("proactive");
+    if (!view) return;
+    const Fields fields(*view, {"journey"});
+    if (const auto journey = fields.require("journey")) read_journey(*journey);
+    bundle_.proactive = view->value().to_json();
+  }
+
+  void read_journey(const View& view) {
+    const Fields fields(view, {"after", "text", "flow", "endpoint", "quietHours", "expiresAfter",
+                               "maxPerSession", "maxPerDay"});
+    std::optional<milliseconds> after;
+    if (const auto at = fields.require("after")) after = at->duration(seconds(1), longest);
+    if (const auto flow = fields.find("flow")) {
+      if (const auto at = fields.find("text"))
+        at->problem("a journey has `text` or `flow`; remove one");
+      if (flow->name()) expect_known(*flow, "there is no Flow", known_.flows);
     } else {
-      view.problem("the environment variable " + name + " is not set; set it for the import");
+      (void)fields.text("text");
+      expect_short(fields, "text");
     }
-    at = end + 1;
+    if (const auto at = fields.find("endpoint"); at && at->name()) {
+      expect_known(*at, "there is no Endpoint", seen_endpoints_);
+    }
+    if (const auto at = fields.find("expiresAfter")) {
+      const auto expires = at->duration(seconds(1), longest);
+      if (after && expires && *expires < *after) {
+        at->problem(
+            "is shorter than `after`: the follow-up would expire before it is due; make it longer");
+      }
+    }
+    if (const auto at = fields.find("maxPerSession")) (void)at->integer(1, 1000);
+    if (const auto at = fields.find("maxPerDay")) (void)at->integer(1, 1000);
+    if (const auto quiet = fields.find("quietHours")) read_quiet_hours(*quiet);
   }
+
+  const View root_;
+  const Environment& environment_;
+  const Variables variables_;
+  model::Bundle bundle_;
+  KnownNames known_;
+  Names locales_;
+  Names seen_members_;
+  Names seen_tokens_;
+  Names seen_connections_;
+  Names seen_lexicons_;
+  Names seen_stores_;
+  Names seen_flows_;
+  Names seen_endpoints_;
+  Names seen_url_tokens_;
+};
+
+}  // namespace
+
+model::Bundle read_bundle(const View& root, const Environment& environment, Variables variables) {
+  return BundleReader(root, environment, variables).read();
 }
 
 }  // namespace conversed::flows

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <utility>
 
-#include "flows/bundle/bundle_reader.h"
+#include "flows/fields.h"
 #include "store/yaml/reader.h"
 
 namespace conversed::flows {
@@ -69,8 +69,7 @@ Checked<model::Bundle> load_bundle(std::string_view text, std::string_view file_
   auto located = read_source(text, file_name, limits);
   if (!located) return tl::unexpected<Problems>(std::move(located.error()));
   Report report{std::string(file_name), limits.max_problems};
-  BundleReader reader(View(*located, report), environment, limits.variables);
-  model::Bundle bundle = reader.read();
+  model::Bundle bundle = read_bundle(View(*located, report), environment, limits.variables);
   if (report.size() > 0) return tl::unexpected<Problems>(report.take());
   return bundle;
 }

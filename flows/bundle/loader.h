@@ -12,6 +12,8 @@
 
 namespace conversed::flows {
 
+class View;
+
 // Looks up NAME of a `${NAME}`; nothing if it is not set. Called on the caller's thread only.
 using Environment = std::function<std::optional<std::string>(std::string_view name)>;
 
@@ -50,5 +52,11 @@ struct LoadLimits {
 // Requires valid UTF-8.
 [[nodiscard]] Checked<Located> read_json(std::string_view text, std::string_view file_name,
                                          const LoadLimits& limits);
+
+// The bundle of a Located value, for load_bundle. The result may be used only if the view's report
+// has no problems. They never hold the value of a `${NAME}`. Kept by:
+// LoaderProblems.NeverHoldASecret.
+[[nodiscard]] model::Bundle read_bundle(const View& root, const Environment& environment,
+                                        Variables variables);
 
 }  // namespace conversed::flows

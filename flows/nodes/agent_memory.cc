@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "flows/json_members.h"
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
@@ -12,35 +13,16 @@ using nlohmann::json;
 
 constexpr const char* interrupted = "The tool was interrupted; there is no result.";
 
-bool is_message(const json& value) {
-  if (!value.is_object()) return false;
-  const auto role = value.find("role");
-  return role != value.end() && role->is_string();
-}
-
 bool is_from_user(const json& message) {
   return message["role"] == "user";
 }
 
-std::optional<std::int64_t> count_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_number_integer() || *found < 0) return std::nullopt;
-  return found->get<std::int64_t>();
-}
-
-std::optional<std::string> text_of(const json& object, const char* name) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_string()) return std::nullopt;
-  return found->get<std::string>();
-}
-
 std::optional<ToolCall> call_from(const json& value) {
-  if (!value.is_object()) return std::nullopt;
-  auto id = text_of(value, "id");
-  auto name = text_of(value, "name");
-  auto arguments = text_of(value, "arguments");
-  if (!id || !name || !arguments) return std::nullopt;
-  return ToolCall{std::move(*id), std::move(*name), std::move(*arguments)};
+  const std::string* id = find_text(value, "id");
+  const std::string* name = find_text(value, "name");
+  const std::string* arguments = find_text(value, "arguments");
+  if (id == nullptr || name == nullptr || arguments == nullptr) return std::nullopt;
+  return ToolCall{*id, *name, *arguments};
 }
 
 std::size_t size_of(const json& message) {
@@ -52,15 +34,14 @@ std::size_t size_of(const json& message) {
 std::optional<AgentMemory> AgentMemory::load(const json& stored) {
   AgentMemory memory;
   if (stored.is_null()) return memory;
-  if (!stored.is_object()) return std::nullopt;
-  const auto messages = stored.find("messages");
-  const auto open = stored.find("open");
-  const auto begin = count_of(stored, "begin");
-  const auto turns = count_of(stored, "turns");
-  const auto tokens = count_of(stored, "tokens");
-  if (messages == stored.end() || !messages->is_array() || open == stored.end() ||
-      !open->is_array() || !begin || !turns || !tokens ||
-      !std::all_of(messages->begin(), messages->end(), is_message)) {
+  const json* messages = find_member(stored, "messages");
+  const json* open = find_member(stored, "open");
+  const auto begin = find_count(stored, "begin");
+  const auto turns = find_count(stored, "turns");
+  const auto tokens = find_count(stored, "tokens");
+  const auto is_message = [](const json& item) { return find_text(item, "role") != nullptr; };
+  if (messages == nullptr || !messages->is_array() || open == nullptr || !open->is_array() ||
+      !begin || !turns || !tokens || !std::ranges::all_of(*messages, is_message)) {
     return std::nullopt;
   }
   memory.messages_.assign(messages->begin(), messages->end());

@@ -29,10 +29,10 @@ constexpr std::size_t compared_a_step = 32;  // names or choices of a schema
 struct Tool {
   std::string name;
   std::string description;
-  json parameters;                           // a JSON Schema of an object
-  std::optional<expression::Path> store_in;  // where the arguments go
-  std::optional<NodeIndex> first;            // of its Nodes, if it has any
-  std::optional<expression::JsonTemplate> result;
+  json parameters;                             // a JSON Schema of an object
+  std::optional<expression::Path> store_in{};  // where the arguments go
+  std::optional<NodeIndex> first{};            // of its Nodes, if it has any
+  std::optional<expression::JsonTemplate> result{};
   std::size_t width = 0;  // of the schema
 };
 
@@ -319,10 +319,7 @@ Tool read_tool(NodeConfig& config, const View& view, std::size_t index,
   const Fields fields(view, {"name", "description", "parameters", "storeIn", "do", "result"});
   Tool tool{.name = fields.text("name"),
             .description = fields.text("description"),
-            .parameters = read_parameters(fields),
-            .store_in = {},
-            .first = {},
-            .result = {}};
+            .parameters = read_parameters(fields)};
   tool.width = schema_width(tool.parameters);
   if (const auto name = fields.find("name"); name && !tool.name.empty()) {
     if (!is_tool_name(tool.name) || tool.name == knowledge_tool) {

@@ -141,7 +141,7 @@ std::optional<year_month_day> numeric_date(std::string_view text, DateOrder orde
   if (parts[0].size() == 4) {
     return parts.size() == 3 ? calendar(number(0), number(1), number(2)) : std::nullopt;
   }
-  // With dots it is the day that comes first, wherever that is written.
+  // With dots the day comes first in every country.
   const bool day_first = text[separator] == '.' || order == DateOrder::day_first;
   const int day = number(day_first ? 0 : 1);
   const int month = number(day_first ? 1 : 0);
@@ -222,7 +222,7 @@ std::optional<std::string> read_email(std::string_view text) {
     auto word = bare(part);
     if (word.starts_with("mailto:")) word.remove_prefix(7);
     const auto at = word.find('@');
-    // A host without a dot is a local name, which nobody can write to from elsewhere.
+    // A host without a dot is a local name, which can't be reached from elsewhere.
     if (is_email(word) && word.find('.', at) != std::string_view::npos && word.back() != '.') {
       return std::string(word);
     }

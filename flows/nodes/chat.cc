@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "flows/json_members.h"
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
@@ -20,8 +21,7 @@ constexpr std::size_t max_name_bytes = 128;
 
 json read_options(NodeConfig& config) {
   const auto found = config.find("options");
-  if (!found) return json::object();
-  if (!found->expect_mapping()) return json::object();
+  if (!found || !found->expect_mapping()) return json::object();
   for (const auto& member : found->value().members()) {
     static constexpr std::array<std::string_view, 4> reserved{"messages", "n", "stream", "tools"};
     if (std::ranges::find(reserved, member.name) != reserved.end()) {
@@ -37,38 +37,32 @@ std::string text_of_content(const json& content) {
   std::string text;
   if (!content.is_array()) return text;
   for (const auto& part : content) {
-    if (!part.is_object()) continue;
-    const auto found = part.find("text");
-    if (found != part.end() && found->is_string()) text += found->get_ref<const std::string&>();
+    if (const std::string* found = find_text(part, "text")) text += *found;
   }
   return text;
 }
 
 std::string member_text(const json& object, const char* name, std::size_t most) {
-  const auto found = object.find(name);
-  if (found == object.end() || !found->is_string()) return {};
-  return std::string(text::cut(found->get_ref<const std::string&>(), most));
+  const std::string* found = find_text(object, name);
+  return found == nullptr ? std::string() : std::string(text::cut(*found, most));
 }
 
 std::vector<ToolCall> tool_calls_of(const json& message) {
   std::vector<ToolCall> calls;
-  const auto list = message.find("tool_calls");
-  if (list == message.end() || !list->is_array()) return calls;
+  const json* list = find_member(message, "tool_calls");
+  if (list == nullptr || !list->is_array()) return calls;
   for (const auto& item : *list) {
     if (calls.size() >= max_tool_calls) break;
-    if (!item.is_object()) continue;
-    const auto function = item.find("function");
-    if (function == item.end() || !function->is_object()) continue;
+    const json* function = find_member(item, "function");
+    if (function == nullptr || !function->is_object()) continue;
     ToolCall call{.id = member_text(item, "id", max_name_bytes),
                   .name = member_text(*function, "name", max_name_bytes),
-                  .arguments = {}};
+                  .arguments = member_text(*function, "arguments", max_answer_bytes)};
     if (call.id.empty()) call.id = "call_" + std::to_string(calls.size() + 1);
     // Some servers give the arguments themselves instead of their text. What is cut is no JSON any
     // more, and the model is told so.
-    const auto arguments = function->find("arguments");
-    if (arguments != function->end() && arguments->is_string()) {
-      call.arguments = member_text(*function, "arguments", max_answer_bytes);
-    } else if (arguments != function->end() && arguments->is_object()) {
+    const json* arguments = find_member(*function, "arguments");
+    if (arguments != nullptr && arguments->is_object()) {
       call.arguments = std::string(text::cut(arguments->dump(), max_answer_bytes));
     }
     calls.push_back(std::move(call));
@@ -124,15 +118,12 @@ Result<void> Sink::take(Turn& turn, const std::string& text, json value) const {
 }
 
 std::optional<ChatAnswer> read_answer(const json& body) {
-  if (!body.is_object()) return std::nullopt;
-  const auto choices = body.find("choices");
-  if (choices == body.end() || !choices->is_array() || choices->empty()) return std::nullopt;
-  const json& first = choices->front();
-  if (!first.is_object()) return std::nullopt;
-  const auto message = first.find("message");
-  if (message == first.end() || !message->is_object()) return std::nullopt;
+  const json* choices = find_member(body, "choices");
+  if (choices == nullptr || !choices->is_array() || choices->empty()) return std::nullopt;
+  const json* message = find_member(choices->front(), "message");
+  if (message == nullptr || !message->is_object()) return std::nullopt;
   ChatAnswer answer;
-  if (const auto content = message->find("content"); content != message->end()) {
+  if (const json* content = find_member(*message, "content")) {
     answer.text = std::string(text::cut(text_of_content(*content), max_answer_bytes));
   }
   answer.tool_calls = tool_calls_of(*message);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "flows/fields.h"
+#include "flows/json_members.h"
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
@@ -31,11 +32,6 @@ constexpr std::array<std::pair<const char*, Shape>, 11> shapes{
      {"maxItems", Shape::count},
      {"additionalProperties", Shape::flag},
      {"required", Shape::texts}}};
-
-const json* find(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
 
 bool has_shape(const json& value, Shape shape) {
   const auto is_text = [](const json& item) { return item.is_string(); };
@@ -81,7 +77,7 @@ std::optional<std::string> check(const json& value, const json& schema, const st
 
 std::optional<std::string> check_type(const json& value, const json& schema,
                                       const std::string& path) {
-  const json* type = find(schema, "type");
+  const json* type = find_member(schema, "type");
   if (type == nullptr) return std::nullopt;
   if (type->is_string()) {
     const auto& name = type->get_ref<const std::string&>();
@@ -95,11 +91,11 @@ std::optional<std::string> check_type(const json& value, const json& schema,
 std::optional<std::string> check_bounds(const json& schema, const std::string& path, double amount,
                                         const char* least, const char* most,
                                         const std::string& what) {
-  const json* low = find(schema, least);
+  const json* low = find_member(schema, least);
   if (low != nullptr && amount < low->get<double>()) {
     return at(path, "expected " + what + low->dump() + " or more");
   }
-  const json* high = find(schema, most);
+  const json* high = find_member(schema, most);
   if (high != nullptr && amount > high->get<double>()) {
     return at(path, "expected " + what + high->dump() + " or less");
   }
@@ -109,14 +105,14 @@ std::optional<std::string> check_bounds(const json& schema, const std::string& p
 std::optional<std::string> check_object(const json& value, const json& schema,
                                         const std::string& path) {
   const std::string below = path.empty() ? "" : path + '.';
-  if (const json* required = find(schema, "required")) {
+  if (const json* required = find_member(schema, "required")) {
     for (const auto& name : *required) {
       const auto& member = name.get_ref<const std::string&>();
       if (!value.contains(member)) return at(path, "'" + member + "' is missing");
     }
   }
-  const json* properties = find(schema, "properties");
-  const json* others = find(schema, "additionalProperties");
+  const json* properties = find_member(schema, "properties");
+  const json* others = find_member(schema, "additionalProperties");
   for (const auto& [name, member] : value.items()) {
     const bool known = properties != nullptr && properties->contains(name);
     if (!known && others != nullptr && *others == false) {
@@ -134,7 +130,7 @@ std::optional<std::string> check_list(const json& value, const json& schema,
   if (auto wrong = check_bounds(schema, path, size, "minItems", "maxItems", "a length of ")) {
     return wrong;
   }
-  const json* items = find(schema, "items");
+  const json* items = find_member(schema, "items");
   if (items == nullptr) return std::nullopt;
   for (std::size_t i = 0; i < value.size(); ++i) {
     const std::string place = path + '[' + std::to_string(i) + ']';
@@ -145,12 +141,12 @@ std::optional<std::string> check_list(const json& value, const json& schema,
 
 std::optional<std::string> check(const json& value, const json& schema, const std::string& path) {
   if (auto wrong = check_type(value, schema, path)) return wrong;
-  if (const json* choices = find(schema, "enum")) {
+  if (const json* choices = find_member(schema, "enum")) {
     if (std::ranges::find(*choices, value) == choices->end()) {
       return at(path, "expected one of " + choices->dump());
     }
   }
-  if (const json* only = find(schema, "const"); only != nullptr && value != *only) {
+  if (const json* only = find_member(schema, "const"); only != nullptr && value != *only) {
     return at(path, "expected " + only->dump());
   }
   if (value.is_number()) {
@@ -166,25 +162,25 @@ std::optional<std::string> check(const json& value, const json& schema, const st
 
 std::optional<std::string> problem(const json& schema, const std::string& path) {
   if (!schema.is_object()) return at(path, "a schema is a mapping");
-  if (const json* type = find(schema, "type")) {
+  if (const json* type = find_member(schema, "type")) {
     const bool list = type->is_array() && !type->empty() && std::ranges::all_of(*type, is_type);
     if (!list && !is_type(*type)) {
       return at(path, "'type' is one of array, boolean, integer, null, number, object and string");
     }
   }
   for (const auto& [name, shape] : shapes) {
-    const json* found = find(schema, name);
+    const json* found = find_member(schema, name);
     if (found != nullptr && !has_shape(*found, shape)) {
       return at(path, "'" + std::string(name) + "' has not the shape that JSON Schema wants");
     }
   }
   const std::string below = path.empty() ? "" : path + '.';
-  if (const json* properties = find(schema, "properties")) {
+  if (const json* properties = find_member(schema, "properties")) {
     for (const auto& [name, member] : properties->items()) {
       if (auto wrong = problem(member, below + name)) return wrong;
     }
   }
-  const json* items = find(schema, "items");
+  const json* items = find_member(schema, "items");
   return items == nullptr ? std::nullopt : problem(*items, path + "[]");
 }
 

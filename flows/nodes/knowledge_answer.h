@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "flows/json_members.h"
 #include "flows/node_types.h"
 #include "store/text/utf8.h"
 
@@ -22,9 +23,8 @@ inline constexpr std::size_t max_query_bytes = 4096;  // the rest of a question 
 
 // The list of hits; empty if the answer has none.
 [[nodiscard]] inline nlohmann::json hits_of(const nlohmann::json& answer) {
-  if (!answer.is_object()) return nlohmann::json::array();
-  const auto hits = answer.find("hits");
-  return hits != answer.end() && hits->is_array() ? *hits : nlohmann::json::array();
+  const nlohmann::json* hits = find_member(answer, "hits");
+  return hits != nullptr && hits->is_array() ? *hits : nlohmann::json::array();
 }
 
 // The hits as JSON text of at most `most` bytes, the best first. Hits that have no room are left
@@ -38,13 +38,11 @@ inline constexpr std::size_t max_query_bytes = 4096;  // the rest of a question 
     const std::size_t room = most - list.size() - 2;  // but for a comma and the end
     std::string one = hit.dump(-1, ' ', false, replace);
     if (one.size() > room) {
-      const auto words = hit.find("text");
+      const std::string* words = find_text(hit, "text");
       const std::size_t over = one.size() - room;
-      if (list.size() > 1 || words == hit.end() || !words->is_string()) continue;
-      const auto& whole = words->get_ref<const std::string&>();
-      if (whole.size() <= over) continue;
+      if (list.size() > 1 || words == nullptr || words->size() <= over) continue;
       auto shorter = hit;
-      shorter["text"] = std::string(text::cut(whole, whole.size() - over));
+      shorter["text"] = std::string(text::cut(*words, words->size() - over));
       one = shorter.dump(-1, ' ', false, replace);
     }
     if (list.size() > 1) list += ',';

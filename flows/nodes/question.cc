@@ -2,6 +2,7 @@
 #include <array>
 
 #include "flows/expression/text.h"
+#include "flows/json_members.h"
 #include "flows/node_types.h"
 #include "flows/nodes/answers.h"
 #include "flows/regex.h"
@@ -27,24 +28,24 @@ constexpr std::array<std::string_view, 2> date_orders{"dayFirst", "monthFirst"};
 
 struct Asking {
   expression::Template text;
-  std::vector<expression::Template> reprompts;  // the last one is repeated
+  std::vector<expression::Template> reprompts{};  // the last one is repeated
   std::string type;
   std::vector<std::string> yes;
   std::vector<std::string> no;
   std::string slot;
   std::optional<Regex> pattern;
   DateOrder date_order = DateOrder::day_first;
-  std::optional<TimeZone> zone;  // nothing: UTC
-  std::optional<expression::Expression> valid;
+  std::optional<TimeZone> zone{};  // nothing: UTC
+  std::optional<expression::Expression> valid{};
   std::optional<expression::Path> store_in;
   std::optional<expression::JsonTemplate> data;
   int max_attempts = default_attempts;
   NodeIndex on_no_answer = end_of_flow;
-  std::vector<std::string> escape;
-  std::optional<expression::Expression> escape_if;
+  std::vector<std::string> escape{};
+  std::optional<expression::Expression> escape_if{};
   NodeIndex on_escape = end_of_flow;
-  std::optional<std::chrono::milliseconds> time_out;  // nothing: no limit
-  std::optional<NodeIndex> on_time_out;
+  std::optional<std::chrono::milliseconds> time_out{};  // nothing: no limit
+  std::optional<NodeIndex> on_time_out{};
 };
 
 bool is_among(const std::vector<std::string>& phrases, std::string_view text) {
@@ -80,13 +81,9 @@ class QuestionNode final : public Node {
  private:
   // There was no answer: asks again, or gives up.
   Result<Step> count_attempt(Turn& turn) const {
-    const auto& state = turn.node_state();
-    const auto attempts = state.is_object() ? state.find("attempts") : state.end();
-    if (!state.is_object() || attempts == state.end() || !attempts->is_number_integer() ||
-        attempts->get<std::int64_t>() < 0) {
-      return turn.failure(model::Errc::internal, "its stored state can't be read");
-    }
-    const auto made = attempts->get<std::int64_t>() + 1;
+    const auto attempts = find_count(turn.node_state(), "attempts");
+    if (!attempts) return turn.failure(model::Errc::internal, "its stored state can't be read");
+    const auto made = *attempts + 1;
     if (made >= asking_.max_attempts) {
       return step_after(store(turn, nullptr), Jump{asking_.on_no_answer});
     }
@@ -237,22 +234,15 @@ void read_time_out(NodeConfig& config, Asking& asking) {
 
 NodePtr create_question(NodeConfig& config) {
   Asking asking{.text = config.text_template("text"),
-                .reprompts = {},
                 .type = config.choice("type", answer_types, "text"),
                 .yes = phrases(config, "yes", yes_words),
                 .no = phrases(config, "no", no_words),
                 .slot = config.slot("slot"),
                 .pattern = config.regex("pattern", Regex::Case::kept),
-                .zone = std::nullopt,
-                .valid = std::nullopt,
                 .store_in = config.path("storeIn"),
                 .data = config.json_template("data"),
                 .max_attempts = config.integer("maxAttempts", default_attempts, 1, 100),
-                .on_no_answer = config.branch("onNoAnswer"),
-                .escape = {},
-                .escape_if = std::nullopt,
-                .time_out = std::nullopt,
-                .on_time_out = std::nullopt};
+                .on_no_answer = config.branch("onNoAnswer")};
   if (config.has("reprompt")) asking.reprompts = config.alternatives("reprompt");
   if (config.has("validIf")) asking.valid = config.condition("validIf");
   if (config.choice("dateOrder", date_orders, "dayFirst") == "monthFirst") {

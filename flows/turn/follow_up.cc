@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "flows/json_members.h"
 #include "flows/time/time_zone.h"
 
 namespace conversed::flows {
@@ -85,22 +86,22 @@ model::FollowUp postponed(const model::Event& follow_up, const QuietHours& quiet
 std::string follow_up_flow_of(const model::Session& session) {
   const json& state = session.flow_state;
   // With neither, its execution has failed.
-  if (!state.is_object() || (!state.contains("waiting") && !session.execution)) return {};
-  const auto name = state.find("followUpFlow");
-  return name != state.end() && name->is_string() ? name->get<std::string>() : std::string();
+  if (find_member(state, "waiting") == nullptr && !session.execution) return {};
+  const std::string* name = find_text(state, "followUpFlow");
+  return name == nullptr ? std::string() : *name;
 }
 
 std::optional<FollowUpCounts> counts_from(const json& flow_state) {
   FollowUpCounts counts;
-  if (!flow_state.is_object() || !flow_state.contains("followUps")) return counts;
-  const json& stored = flow_state.at("followUps");
-  if (!stored.is_array() || stored.size() != 3) return std::nullopt;
-  for (const auto& number : stored) {
-    if (!number.is_number_integer()) return std::nullopt;
+  const json* stored = find_member(flow_state, "followUps");
+  if (stored == nullptr) return counts;
+  const auto is_number = [](const json& number) { return number.is_number_integer(); };
+  if (!stored->is_array() || stored->size() != 3 || !std::ranges::all_of(*stored, is_number)) {
+    return std::nullopt;
   }
-  counts.session = stored[0].get<std::int64_t>();
-  counts.day = stored[1].get<std::int64_t>();
-  counts.today = stored[2].get<std::int64_t>();
+  stored->at(0).get_to(counts.session);
+  stored->at(1).get_to(counts.day);
+  stored->at(2).get_to(counts.today);
   return counts;
 }
 

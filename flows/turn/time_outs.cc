@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "flows/json_members.h"
 #include "flows/turn/turn_runner.h"
 
 namespace conversed::flows {
@@ -18,12 +19,11 @@ using nlohmann::json;
 constexpr std::array<const char*, 2> places{"waiting", "behind"};
 constexpr std::string_view mark = "-w";
 
+// The timer of the question that waits at the place; empty if there is none.
 std::string timer_at(const json& flow_state, const char* place) {
-  if (!flow_state.is_object()) return {};
-  const auto waiting = flow_state.find(place);
-  if (waiting == flow_state.end() || !waiting->is_object()) return {};
-  const auto timer = waiting->find("timer");
-  return timer != waiting->end() && timer->is_string() ? timer->get<std::string>() : std::string();
+  const json* waiting = find_member(flow_state, place);
+  const std::string* timer = waiting == nullptr ? nullptr : find_text(*waiting, "timer");
+  return timer == nullptr ? std::string() : *timer;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "flows/json_members.h"
 #include "flows/lexicon/lexicon.h"
 #include "flows/node_types.h"
 #include "store/text/utf8.h"
@@ -73,9 +74,8 @@ Turn::Turn(TurnInput input)
 
 const std::string& Turn::input_text() const {
   static const std::string none;
-  const auto text = input_object_.find("text");
-  return text != input_object_.end() && text->is_string() ? text->get_ref<const std::string&>()
-                                                          : none;
+  const std::string* text = find_text(input_object_, "text");
+  return text == nullptr ? none : *text;
 }
 
 std::size_t Turn::measure(const nlohmann::json& value, std::size_t enough) {
@@ -145,8 +145,8 @@ Turn::Root& Turn::root(expression::Path::Root which) {
 
 Result<void> Turn::check_size(Root& root, std::string_view name, std::size_t added) {
   root.grown += added;
-  // What was written may have replaced something: only when the sum says "too large" is it certain
-  // enough to walk through the whole again.
+  // A write may have replaced a value, so the sum errs on the large side. The root is measured
+  // again only if the sum is above the limit.
   if (root.is_measured && root.measured + root.grown <= root.limit) return {};
   root.measured = measure(*root.value, root.limit);
   root.is_measured = true;
@@ -229,15 +229,17 @@ std::vector<lexicon::Entry> added_entries(const nlohmann::json& list) {
   std::vector<lexicon::Entry> entries;
   const auto texts = [](const nlohmann::json& value, const char* name) {
     std::vector<std::string> found;
-    if (!value.contains(name) || !value[name].is_array()) return found;
-    for (const auto& item : value[name]) {
+    const nlohmann::json* items = find_member(value, name);
+    if (items == nullptr || !items->is_array()) return found;
+    for (const auto& item : *items) {
       if (item.is_string()) found.push_back(item.get<std::string>());
     }
     return found;
   };
   for (const auto& item : list) {
-    if (!item.is_object() || !item.contains("main") || !item["main"].is_string()) continue;
-    entries.push_back({.main_keyphrase = item["main"].get<std::string>(),
+    const std::string* main = find_text(item, "main");
+    if (main == nullptr) continue;
+    entries.push_back({.main_keyphrase = *main,
                        .keyphrases = texts(item, "keyphrases"),
                        .slots = texts(item, "slots"),
                        .data = item.value("data", nlohmann::json())});
@@ -250,9 +252,7 @@ std::set<std::string, std::less<>> lexicons_of_hits(const nlohmann::json& slots)
   std::set<std::string, std::less<>> ids;
   for (const auto& hits : slots) {
     for (const auto& hit : hits) {
-      if (!hit.is_object()) continue;
-      const auto id = hit.find("lexiconId");
-      if (id != hit.end() && id->is_string()) ids.insert(id->get<std::string>());
+      if (const std::string* id = find_text(hit, "lexiconId")) ids.insert(*id);
     }
   }
   return ids;

@@ -281,15 +281,15 @@ Result<void> TurnRunner::suspend(model::PendingCall call) {
   return {};
 }
 
-// One of the journey's that begins: it counts, whatever comes of it.
+// A follow-up of the journey counts when it begins, also if it fails.
 void TurnRunner::count_follow_up() {
   const auto& journey = turn_.input_.assets.journey;
   if (!event().follow_up || !event().follow_up->of_journey || !journey) return;
   turn_.follow_up_counts_.count(*journey, turn_.input_.now);
 }
 
-// The user has had his answer: from now on his silence counts. Not from the time at which his
-// message was accepted: after a call that took long, or a downtime, he may have just got it.
+// The user's silence counts from the end of the execution, not from the time at which the message
+// was accepted: after a long call or a downtime the user may just have got the answer.
 void TurnRunner::arm_journey() {
   const auto& input = turn_.input_;
   const auto& journey = input.assets.journey;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdio>
 #include <utility>
 
+#include "flows/json_members.h"
 #include "flows/turn/turn_runner.h"
 
 namespace conversed::flows {
@@ -23,54 +25,19 @@ std::string_view source_name(EventType type) {
   return type == EventType::follow_up ? "followUp" : "inject";
 }
 
-void append_digits(std::string& text, unsigned value, int width) {
-  std::array<char, 10> digits{};
-  for (int i = width - 1; i >= 0; --i) {
-    digits[static_cast<std::size_t>(i)] = static_cast<char>('0' + value % 10);
-    value /= 10;
-  }
-  text.append(digits.data(), static_cast<std::size_t>(width));
-}
-
 // `2026-11-21T04:12:46.123Z`, what JavaScript's toISOString gives. Years are 0 to 9999.
 std::string iso_time(model::Timestamp time) {
   const auto day = std::chrono::floor<std::chrono::days>(time);
   const std::chrono::year_month_day date(day);
   const std::chrono::hh_mm_ss clock(time - day);
-  std::string text;
-  text.reserve(24);
-  append_digits(text, static_cast<unsigned>(std::max(0, static_cast<int>(date.year()))), 4);
-  text += '-';
-  append_digits(text, static_cast<unsigned>(date.month()), 2);
-  text += '-';
-  append_digits(text, static_cast<unsigned>(date.day()), 2);
-  text += 'T';
-  append_digits(text, static_cast<unsigned>(clock.hours().count()), 2);
-  text += ':';
-  append_digits(text, static_cast<unsigned>(clock.minutes().count()), 2);
-  text += ':';
-  append_digits(text, static_cast<unsigned>(clock.seconds().count()), 2);
-  text += '.';
-  append_digits(text, static_cast<unsigned>(clock.subseconds().count()), 3);
-  return text + 'Z';
-}
-
-// Members of stored states.
-const json* member(const json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-std::optional<std::int64_t> count_of(const json& object, const char* name) {
-  const json* found = member(object, name);
-  if (found == nullptr || !found->is_number_integer()) return std::nullopt;
-  const auto count = found->get<std::int64_t>();
-  if (count < 0 || count > std::int64_t{1} << 53) return std::nullopt;
-  return count;
-}
-const std::string* text_of(const json& object, const char* name) {
-  const json* found = member(object, name);
-  return found != nullptr && found->is_string() ? found->get_ptr<const std::string*>() : nullptr;
+  std::array<char, 40> text{};
+  const int size = std::snprintf(
+      text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
+      std::max(0, static_cast<int>(date.year())), static_cast<unsigned>(date.month()),
+      static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
+      static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
+      static_cast<int>(clock.subseconds().count()));
+  return {text.data(), static_cast<std::size_t>(size)};
 }
 
 tl::unexpected<model::Error> unreadable(const char* what) {
@@ -80,7 +47,7 @@ tl::unexpected<model::Error> unreadable(const char* what) {
 // Entries that a session added to a lexicon, as `Turn::add_keyphrase` took them.
 bool are_entries(const json& list) {
   return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
-           return text_of(item, "main") != nullptr;
+           return find_text(item, "main") != nullptr;
          });
 }
 
@@ -99,8 +66,8 @@ Result<void> TurnRunner::restore_flow_state() {
   }
   json& state = session().flow_state;
   if (state.is_null()) return {};
-  const auto executions = count_of(state, "executions");
-  if (count_of(state, "v") != state_format || !executions) return unreadable("session");
+  const auto executions = find_count(state, "executions");
+  if (find_count(state, "v") != state_format || !executions) return unreadable("session");
   turn_.executions_ = *executions;
   if (auto done = restore_memories(state); !done) return done;
   return restore_waiting(state);
@@ -110,14 +77,14 @@ Result<void> TurnRunner::restore_flow_state() {
 // is `behind` it, and comes back when it ends.
 Result<void> TurnRunner::restore_waiting(json& state) {
   for (const char* place : {"waiting", "behind"}) {
-    const json* stored = member(state, place);
+    const json* stored = find_member(state, place);
     if (stored == nullptr) continue;
-    if (text_of(*stored, "at") == nullptr || text_of(*stored, "flow") == nullptr) {
+    if (find_text(*stored, "at") == nullptr || find_text(*stored, "flow") == nullptr) {
       return unreadable("session");
     }
     (place == std::string_view("waiting") ? waiting_ : turn_.behind_) = *stored;
   }
-  const std::string* follow_up_flow = text_of(state, "followUpFlow");
+  const std::string* follow_up_flow = find_text(state, "followUpFlow");
   if (!turn_.input_.is_follow_up_flow) {
     // The follow-up Flow that waited is gone, or its execution has failed.
     if (follow_up_flow != nullptr) waiting_ = std::exchange(turn_.behind_, nullptr);
@@ -132,17 +99,17 @@ Result<void> TurnRunner::restore_waiting(json& state) {
 }
 
 Result<void> TurnRunner::restore_memories(json& state) {
-  if (const json* once = member(state, "once")) {
+  if (const json* once = find_member(state, "once")) {
     if (!once->is_object()) return unreadable("session");
     turn_.memory_ = std::move(state["once"]);
   }
-  if (const json* added = member(state, "keyphrases")) {
+  if (const json* added = find_member(state, "keyphrases")) {
     if (!added->is_object() || !std::all_of(added->begin(), added->end(), are_entries)) {
       return unreadable("session");
     }
     turn_.keyphrases_ = std::move(state["keyphrases"]);
   }
-  if (const std::string* name = text_of(state, "state")) turn_.state_ = *name;
+  if (const std::string* name = find_text(state, "state")) turn_.state_ = *name;
   const auto counts = counts_from(state);
   if (!counts) return unreadable("session");
   turn_.follow_up_counts_ = *counts;
@@ -150,28 +117,21 @@ Result<void> TurnRunner::restore_memories(json& state) {
 }
 
 Result<std::optional<Turn::Frame>> TurnRunner::restore_frame(const json& stored, bool pinned) {
-  const std::string* name = text_of(stored, "flow");
-  const std::string* at = text_of(stored, "at");
-  const auto version = count_of(stored, "version");
+  const std::string* name = find_text(stored, "flow");
+  const std::string* at = find_text(stored, "at");
+  const auto version = find_count(stored, "version");
   if (name == nullptr || at == nullptr) return unreadable("session");
-  Turn::Frame frame;
-  if (*name == turn_.input_.flow.name()) {
-    frame.flow = &turn_.input_.flow;
-    frame.version = turn_.input_.flow_version;
-  } else {
-    auto found = look_up(*name, pinned ? version.value_or(0) : 0);
-    if (!found && found.error().code == Errc::not_found) return std::nullopt;
-    if (!found) return model::fail(found.error());
-    frame = *found;
-  }
-  frame.at = frame.flow->find(*at);
-  if (frame.at == end_of_flow) return std::nullopt;
-  return frame;
+  auto frame = look_up(*name, pinned ? version.value_or(0) : 0);
+  if (!frame && frame.error().code == Errc::not_found) return std::nullopt;
+  if (!frame) return model::fail(frame.error());
+  frame->at = frame->flow->find(*at);
+  if (frame->at == end_of_flow) return std::nullopt;
+  return *frame;
 }
 
 Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
   turn_.callers_.clear();
-  if (const json* callers = member(state, "callers")) {
+  if (const json* callers = find_member(state, "callers")) {
     if (!callers->is_array()) return unreadable("session");
     for (const auto& stored : *callers) {
       auto frame = restore_frame(stored, pinned);
@@ -185,7 +145,8 @@ Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
   if (!*frame) return false;
   // A session that began in another Flow than its Endpoint has now starts in that one.
   const Turn::Frame& outermost = turn_.callers_.empty() ? **frame : turn_.callers_.front();
-  const bool left = member(state, "left") != nullptr;  // the Endpoint's Flow was left for another
+  const bool left =
+      find_member(state, "left") != nullptr;  // the Endpoint's Flow was left for another
   if (outermost.flow != &turn_.input_.flow && !left) return false;
   turn_.frame_ = **frame;
   return true;
@@ -196,13 +157,13 @@ Result<void> TurnRunner::restore_execution() {
   session().execution.reset();
   waiting_ = nullptr;
   json state = std::move(turn_.execution_.state);
-  const auto outputs = count_of(state, "outputs");
-  const auto calls = count_of(state, "calls");
-  const auto turns = count_of(state, "turns");
-  const std::string* flow = text_of(state, "flow");
-  const std::string* at = text_of(state, "at");
-  const json* input = member(state, "input");
-  if (count_of(state, "v") != state_format || !outputs || !calls || !turns || flow == nullptr ||
+  const auto outputs = find_count(state, "outputs");
+  const auto calls = find_count(state, "calls");
+  const auto turns = find_count(state, "turns");
+  const std::string* flow = find_text(state, "flow");
+  const std::string* at = find_text(state, "at");
+  const json* input = find_member(state, "input");
+  if (find_count(state, "v") != state_format || !outputs || !calls || !turns || flow == nullptr ||
       at == nullptr || input == nullptr || !input->is_object()) {
     return unreadable("execution");
   }
@@ -216,9 +177,9 @@ Result<void> TurnRunner::restore_execution() {
   turn_.outputs_made_ = *outputs;
   turn_.calls_made_ = *calls;
   turn_.turns_ = *turns;
-  turn_.follow_ups_made_ = count_of(state, "followUps").value_or(0);
-  turn_.follow_ups_settled_ = member(state, "followUpsSettled") != nullptr;
-  if (const json* node_state = member(state, "nodeState")) turn_.node_state_ = *node_state;
+  turn_.follow_ups_made_ = find_count(state, "followUps").value_or(0);
+  turn_.follow_ups_settled_ = find_member(state, "followUpsSettled") != nullptr;
+  if (const json* node_state = find_member(state, "nodeState")) turn_.node_state_ = *node_state;
   turn_.input_object_ = std::move(state["input"]);
   if (!turn_.input_object_["slots"].is_object()) turn_.input_object_["slots"] = json::object();
   return {};

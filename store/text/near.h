@@ -15,11 +15,15 @@ namespace conversed::text {
 // letters may be wrong: `txt` is near `text`, `foo` is near nothing.
 template <typename Words>
 [[nodiscard]] std::string_view nearest(std::string_view word, const Words& known) {
-  constexpr std::size_t longest = 100;  // a longer text is no slip, and would cost time
+  constexpr std::size_t longest = 64;  // a longer text is no slip, and would cost time
   std::string_view best;
   std::size_t fewest = std::min<std::size_t>((word.size() + 1) / 3, 3) + 1;
   for (const std::string_view candidate : known) {
     if (word.size() > longest || candidate.size() > longest) continue;
+    // Texts are at least as many edits apart as their lengths differ.
+    if (word.size() + fewest <= candidate.size() || candidate.size() + fewest <= word.size()) {
+      continue;
+    }
     const std::size_t edits = edits_between(word, candidate);
     if (edits >= fewest) continue;
     best = candidate;

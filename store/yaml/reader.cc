@@ -70,30 +70,25 @@ bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?
-bool is_float(std::string_view text) {
-  const auto take_digits = [&] {
-    const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
-    const auto count = static_cast<std::size_t>(end - text.begin());
-    text.remove_prefix(count);
-    return count;
-  };
-  const auto take_sign = [&] {
-    if (!text.empty() && (text.front() == '-' || text.front() == '+')) text.remove_prefix(1);
-  };
-  take_sign();
-  std::size_t digits = take_digits();
-  if (!text.empty() && text.front() == '.') {
-    text.remove_prefix(1);
-    digits += take_digits();
+// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?: the form that from_chars
+// reads, without words such as `inf`. Nothing for any other text.
+std::optional<double> decimal(const std::string& text, Place place) {
+  constexpr std::string_view marks = "+-.eE";
+  const auto* first = text.data() + (text.front() == '+' ? 1 : 0);
+  const auto* last = text.data() + text.size();
+  if (text.starts_with("+-") || !std::all_of(first, last, [&](char c) {
+        return is_digit(c) || marks.find(c) != std::string_view::npos;
+      })) {
+    return std::nullopt;
   }
-  if (digits == 0) return false;
-  if (!text.empty() && (text.front() == 'e' || text.front() == 'E')) {
-    text.remove_prefix(1);
-    take_sign();
-    if (take_digits() == 0) return false;
-  }
-  return text.empty();
+  double value = 0;
+  const auto [end, error] = std::from_chars(first, last, value);
+  if (end != last || error == std::errc::invalid_argument) return std::nullopt;
+  if (error == std::errc()) return value;
+  // Out of range. Too small becomes 0, as in JSON; too large is nothing that JSON could hold.
+  value = std::strtod(text.c_str(), nullptr);
+  if (!std::isfinite(value)) throw Fault{place, "the number is out of range"};
+  return value;
 }
 
 template <typename Integer>
@@ -130,18 +125,7 @@ json resolve(const std::string& text, Place place) {
     if (!based) throw Fault{place, "the number is out of range"};
     return *based;
   }
-  if (is_float(text)) {
-    const char* first = text.data() + (text.front() == '+' ? 1 : 0);
-    double value = 0;
-    const auto [end, error] = std::from_chars(first, text.data() + text.size(), value);
-    if (error == std::errc::result_out_of_range) {
-      // Too small becomes 0, as in JSON; too large is nothing that JSON could hold.
-      const double read = std::strtod(text.c_str(), nullptr);
-      if (!std::isfinite(read)) throw Fault{place, "the number is out of range"};
-      return read;
-    }
-    return value;
-  }
+  if (const auto number = decimal(text, place)) return *number;
   std::string lower = text;
   if (lower.front() == '+' || lower.front() == '-') lower.erase(0, 1);
   static const std::set<std::string_view> no_numbers{".inf", ".Inf", ".INF",

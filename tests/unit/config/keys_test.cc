@@ -101,16 +101,6 @@ TEST(Keys, BoundsAreInclusiveAndEnforced) {
   }
 }
 
-TEST(Keys, WhatChangedIsToldByName) {
-  Settings after;
-  after.limits.burst = 7;
-  after.workers = 9;
-  after.store.postgres.url = Secret("postgresql://x");
-  EXPECT_EQ(changed_keys({}, after),
-            (std::vector<std::string_view>{"workers", "store.postgres.url", "limits.burst"}));
-  EXPECT_TRUE(changed_keys(after, after).empty());
-}
-
 TEST(Keys, AReloadTakesWhatItCanAndNamesTheRest) {
   using Paths = std::vector<std::string_view>;
   Settings wanted;

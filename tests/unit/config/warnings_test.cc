@@ -1,4 +1,4 @@
-#include "config/warnings.h"
+#include "config/load.h"
 
 #include <gtest/gtest.h>
 

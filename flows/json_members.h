@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+// Members of JSON that may have any shape: stored state, and answers from elsewhere.
+namespace conversed::flows {
+
+// Null if there is no such member, or the value is no object.
+[[nodiscard]] inline const nlohmann::json* find_member(const nlohmann::json& value,
+                                                       const char* name) {
+  if (!value.is_object()) return nullptr;
+  const auto found = value.find(name);
+  return found == value.end() ? nullptr : &*found;
+}
+
+// Null if there is no such text.
+[[nodiscard]] inline const std::string* find_text(const nlohmann::json& value, const char* name) {
+  const nlohmann::json* found = find_member(value, name);
+  return found != nullptr && found->is_string() ? found->get_ptr<const std::string*>() : nullptr;
+}
+
+// A whole number from 0 to 2^53.
+[[nodiscard]] inline std::optional<std::int64_t> find_count(const nlohmann::json& value,
+                                                            const char* name) {
+  const nlohmann::json* found = find_member(value, name);
+  if (found == nullptr || !found->is_number_integer()) return std::nullopt;
+  const auto count = found->get<std::int64_t>();
+  if (count < 0 || count > std::int64_t{1} << 53) return std::nullopt;
+  return count;
+}
+
+}  // namespace conversed::flows
