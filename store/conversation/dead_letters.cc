@@ -1,29 +1,27 @@
 #include "store/conversation/dead_letters.h"
 
-#include <algorithm>
-#include <array>
 #include <limits>
 #include <utility>
 
 #include "store/cluster/session_notifications.h"
 #include "store/commit/row_writes.h"
+#include "store/model/names.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
 
 namespace {
 
-constexpr std::array<std::pair<DeadLetterState, std::string_view>, 3> states{{
+constexpr model::Names<DeadLetterState, 3> states{{{
     {DeadLetterState::fresh, "new"},
     {DeadLetterState::replayed, "replayed"},
     {DeadLetterState::discarded, "discarded"},
-}};
+}}};
 
 DeadLetterState state_from(std::string_view text) {
-  for (const auto& [state, name] : states) {
-    if (name == text) return state;
-  }
-  throw DamagedData("a dead letter has an unknown state");
+  const auto state = states.value_of(text);
+  if (!state) throw DamagedData("a dead letter has an unknown state");
+  return *state;
 }
 
 DeadLetter letter_from(std::string id, std::int64_t row, model::SessionKey key, std::string event,
@@ -67,7 +65,7 @@ Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
 }  // namespace
 
 std::string_view to_string(DeadLetterState state) {
-  return std::ranges::find(states, state, [](const auto& each) { return each.first; })->second;
+  return states.name_of(state);
 }
 
 Result<std::vector<DeadLetter>> DeadLetters::list(const std::string& project_id,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "store/conversation/timers.h"
+#include "store/model/names.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -19,11 +20,11 @@ using Row = PendingTimers::Row;
 
 namespace {
 
-constexpr std::array<std::pair<Kind, std::string_view>, 5> kinds{{{Kind::journey, "journey"},
-                                                                  {Kind::follow_up, "followUp"},
-                                                                  {Kind::sleep, "sleep"},
-                                                                  {Kind::question, "question"},
-                                                                  {Kind::schedule, "schedule"}}};
+constexpr model::Names<Kind, 5> kinds{{{{Kind::journey, "journey"},
+                                        {Kind::follow_up, "followUp"},
+                                        {Kind::sleep, "sleep"},
+                                        {Kind::question, "question"},
+                                        {Kind::schedule, "schedule"}}}};
 
 // Rows of one table that a step looks at, and steps of one page.
 constexpr std::size_t rows_a_step = 1'000;
@@ -164,22 +165,16 @@ Result<void> check_expiry(Connection& connection, const std::string& id, model::
 }  // namespace
 
 std::string_view to_string(Kind kind) {
-  for (const auto& [known, name] : kinds) {
-    if (known == kind) return name;
-  }
-  return "unknown";
+  return kinds.name_of(kind);
 }
 
 std::optional<Kind> timer_kind_from(std::string_view text) {
-  for (const auto& [kind, name] : kinds) {
-    if (name == text) return kind;
-  }
-  return std::nullopt;
+  return kinds.value_of(text);
 }
 
 std::vector<std::string_view> timer_kinds() {
   std::vector<std::string_view> names;
-  for (const auto& [kind, name] : kinds) names.push_back(name);
+  for (const auto& [kind, name] : kinds.all) names.push_back(name);
   return names;
 }
 

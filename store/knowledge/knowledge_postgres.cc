@@ -1,6 +1,6 @@
 // Search in knowledge by PostgreSQL's tsvector. Of text search it uses the index alone: words are
-// parted and folded here, and the rank is that of SQLite. Migration 008 says how all is kept in
-// step.
+// parted and folded here, and the rank is that of SQLite. Triggers keep the index in step
+// (migrations/001_schema/postgres).
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>

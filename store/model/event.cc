@@ -7,6 +7,7 @@
 #include "store/model/event_origin.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
+#include "store/model/names.h"
 #include "store/model/trace.h"
 
 namespace conversed::model {
@@ -16,7 +17,7 @@ constexpr char separator = '\x1f';
 constexpr int value_version = 1;
 constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
-constexpr std::array<std::pair<EventType, std::string_view>, 8> event_types{{
+constexpr Names<EventType, 8> event_types{{{
     {EventType::user_message, "userMessage"},
     {EventType::inject, "inject"},
     {EventType::follow_up, "followUp"},
@@ -25,31 +26,21 @@ constexpr std::array<std::pair<EventType, std::string_view>, 8> event_types{{
     {EventType::notify, "notify"},
     {EventType::job, "job"},
     {EventType::time_out, "timeOut"},
-}};
+}}};
 
-constexpr std::array<std::pair<Claim::Kind, std::string_view>, 6> claim_kinds{{
+constexpr Names<Claim::Kind, 6> claim_kinds{{{
     {Claim::Kind::keyed_event, "keyedEvent"},
     {Claim::Kind::pending_call, "pendingCall"},
     {Claim::Kind::timer, "timer"},
     {Claim::Kind::dead_letter, "deadLetter"},
     {Claim::Kind::follow_up, "followUp"},
     {Claim::Kind::schedule, "schedule"},
-}};
-
-nlohmann::json encode_claim(const Claim& claim) {
-  for (const auto& [kind, name] : claim_kinds) {
-    if (kind == claim.kind) return {{"kind", name}, {"id", claim.id}};
-  }
-  return nullptr;
-}
+}}};
 
 std::optional<Claim> decode_claim(const nlohmann::json& value) {
   if (!value.is_object()) return std::nullopt;
-  const auto name = value.value("kind", "");
-  for (const auto& [kind, known] : claim_kinds) {
-    if (known == name) return Claim{kind, value.value("id", "")};
-  }
-  return std::nullopt;
+  const auto kind = claim_kinds.value_of(value.value("kind", ""));
+  return kind ? std::optional(Claim{*kind, value.value("id", "")}) : std::nullopt;
 }
 
 nlohmann::json encode_result(const CallResult& result) {
@@ -143,24 +134,20 @@ Result<SessionKey> SessionKey::decode(std::string_view text) {
 }
 
 std::string_view to_string(EventType type) {
-  for (const auto& [known, name] : event_types) {
-    if (known == type) return name;
-  }
-  return "unknown";
+  return event_types.name_of(type);
 }
 
 std::optional<EventType> event_type_from(std::string_view text) {
-  for (const auto& [type, name] : event_types) {
-    if (name == text) return type;
-  }
-  return std::nullopt;
+  return event_types.value_of(text);
 }
 
 std::string encode_value(const Event& event) {
   nlohmann::json value{{"v", value_version}, {"at", to_unix_ms(event.accepted_at)}, {"own", true}};
   if (event.text) value["text"] = *event.text;
   if (!event.data.is_null()) value["data"] = event.data;
-  if (event.claim) value["claim"] = encode_claim(*event.claim);
+  if (event.claim) {
+    value["claim"] = {{"kind", claim_kinds.name_of(event.claim->kind)}, {"id", event.claim->id}};
+  }
   if (event.result) value["result"] = encode_result(*event.result);
   if (event.follow_up) value["followUp"] = to_json(*event.follow_up);
   if (event.answer_until) value["answerUntil"] = to_unix_ms(*event.answer_until);

@@ -1,33 +1,27 @@
 #include "store/model/job.h"
 
-#include <utility>
+#include "store/model/names.h"
 
 namespace conversed::model {
 namespace {
 
-constexpr std::array<std::pair<JobState, std::string_view>, 6> names{{
+constexpr Names<JobState, 6> states{{{
     {JobState::queued, "queued"},
     {JobState::active, "active"},
     {JobState::cancelling, "cancelling"},
     {JobState::done, "done"},
     {JobState::cancelled, "cancelled"},
     {JobState::error, "error"},
-}};
+}}};
 
 }  // namespace
 
 std::string_view to_string(JobState state) {
-  for (const auto& [known, name] : names) {
-    if (known == state) return name;
-  }
-  return "unknown";
+  return states.name_of(state);
 }
 
 std::optional<JobState> job_state_from(std::string_view text) {
-  for (const auto& [state, name] : names) {
-    if (name == text) return state;
-  }
-  return std::nullopt;
+  return states.value_of(text);
 }
 
 std::string_view step_name(const Job& job) {

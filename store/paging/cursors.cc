@@ -1,9 +1,9 @@
 #include "store/paging/cursors.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
+#include "store/model/names.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -12,18 +12,12 @@ using nlohmann::json;
 
 namespace {
 
-constexpr std::array<std::pair<Side, std::string_view>, 4> side_names{{
+constexpr model::Names<Side, 4> sides{{{
     {Side::after, "after"},
     {Side::from, "from"},
     {Side::before, "before"},
     {Side::upto, "upto"},
-}};
-
-std::string_view to_string(Side side) {
-  return std::find_if(side_names.begin(), side_names.end(),
-                      [side](const auto& each) { return each.first == side; })
-      ->second;
-}
+}}};
 
 json to_json(const std::vector<SqlValue>& values) {
   json list = json::array();
@@ -70,11 +64,10 @@ Cursor cursor_from(std::string id, const std::string& query_text, std::string_vi
                    const std::string& position_text) {
   const json query = stored_json(query_text);
   const json position = stored_json(position_text);
-  const auto known = std::find_if(side_names.begin(), side_names.end(),
-                                  [side](const auto& each) { return each.second == side; });
-  if (known == side_names.end()) throw DamagedData("a cursor has no side");
+  const auto known = sides.value_of(side);
+  if (!known) throw DamagedData("a cursor has no side");
   return {.id = std::move(id),
-          .side = known->first,
+          .side = *known,
           .sort = sort_from(query),
           .filter = query.at("filter").get<std::string>(),
           .item = position.at("id").get<std::string>(),
@@ -110,8 +103,8 @@ bool write_cursors(Writer& writer, const PagedList& list, const std::vector<Curs
     connection.run(
         "INSERT INTO cursors (id, scope, query, side, position, item, expires_at)"
         " VALUES (:i, :s, :q, :d, :p, :t, :e)",
-        cursor.id, list.scope, query_of(cursor.sort, cursor.filter).dump(), to_string(cursor.side),
-        position_of(cursor).dump(), item, expires);
+        cursor.id, list.scope, query_of(cursor.sort, cursor.filter).dump(),
+        sides.name_of(cursor.side), position_of(cursor).dump(), item, expires);
   }
   // Removes a few expired cursors at a time, but more than are added.
   connection.run(
@@ -179,7 +172,7 @@ void CursorMover::settle() {
     std::optional<std::string> item;
     if (!cursor.item.empty()) item = cursor.item;
     connection_.run("UPDATE cursors SET side = :d, position = :p, item = :t WHERE id = :i",
-                    to_string(cursor.side), position_of(cursor).dump(), item, cursor.id);
+                    sides.name_of(cursor.side), position_of(cursor).dump(), item, cursor.id);
   }
   stranded_.clear();
 }

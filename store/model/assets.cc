@@ -1,6 +1,6 @@
-#include <nlohmann/json.hpp>
-
 #include "store/model/assets.h"
+
+#include <nlohmann/json.hpp>
 
 namespace conversed::model {
 
