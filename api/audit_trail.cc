@@ -48,9 +48,9 @@ json named_body(const Request& request) {
   return body && body->is_object() ? *std::move(body) : json::object();
 }
 
-void name_object(store::AuditEntry& entry, const Operation& operation, const Call& call) {
+void name_object(store::AuditEntry& entry, const Call& call) {
   // The path's own names first: they are the object.
-  std::string_view path = operation.path;
+  std::string_view path = call.operation.path;
   for (auto open = path.find('{'); open != std::string_view::npos; open = path.find('{')) {
     const auto close = path.find('}', open);
     const auto name = path.substr(open + 1, close - open - 1);
@@ -63,7 +63,8 @@ void name_object(store::AuditEntry& entry, const Operation& operation, const Cal
     return text.empty() ? std::string(call.request.parameter(name).value_or("")) : text;
   };
   for (const std::string_view name : names) add(entry.object, name, find(name));
-  if (operation.id == "deprecatePassword_2_0") {  // the one body whose userId is a user of ours
+  if (call.operation.id ==
+      "deprecatePassword_2_0") {  // the one body whose userId is a user of ours
     add(entry.object, "userId", find("userId"));
   } else if (call.parameters["userId"].empty()) {
     entry.subject_user = cut(find("userId"));
@@ -89,8 +90,8 @@ bool is_audited(const Operation& operation) {
   return operation.credential != Credential::open && operation.method != Method::get;
 }
 
-void AuditTrail::begin(const Operation& operation, const Call& call, const std::string& trace_id,
-                       Begun begun) {
+void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begun) {
+  const Operation& operation = call.operation;
   store::AuditEntry entry;
   entry.id = model::new_id();
   entry.organisation_id = call.principal->organisation_id;
@@ -105,7 +106,7 @@ void AuditTrail::begin(const Operation& operation, const Call& call, const std::
     const std::string& key = call.principal->key_id;
     entry.credential = key.empty() ? "token" : "key " + key;
   }
-  name_object(entry, operation, call);
+  name_object(entry, call);
   audit_.begin(std::move(entry), [begun = std::move(begun)](Result<store::AuditEntry> stored) {
     if (stored) return begun(*std::move(stored));
     begun(model::fail(model::Errc::unavailable,

@@ -26,8 +26,7 @@ class AuditTrail {
   // Stores the entry of the request and then calls `begun` on a thread that must not block. An
   // error is `unavailable`: the request must be refused.
   using Begun = std::function<void(model::Result<store::AuditEntry>)>;
-  void begin(const Operation& operation, const Call& call, const std::string& trace_id,
-             Begun begun);
+  void begin(const Call& call, const std::string& trace_id, Begun begun);
   // The request was answered with that status.
   void end(store::AuditEntry entry, int status);
 

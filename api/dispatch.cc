@@ -19,7 +19,6 @@ using model::Result;
 
 // A call on its way through the audit trail and the pool: std::function copies what it holds.
 struct Pending {
-  const Operation& operation;
   Call call;
   Services& services;
   Reply reply;
@@ -44,22 +43,23 @@ DaemonServices& family(Services& all, std::type_identity<DaemonServices>) {
 
 template <typename Family>
 void handle(Respond<Family> respond, Pending& pending) {
-  auto& [operation, call, services, reply] = pending;
+  auto& [call, services, reply] = pending;
   call.exchange = reply.context();
   auto response = respond(call, family(services, std::type_identity<Family>()));
-  if (!response) return send_error(reply, operation, response.error());
+  if (!response) return reply.fail(response.error());
   reply.send(std::move(*response));
 }
 
 template <typename Family>
 void handle(Run<Family> run, Pending& pending) {
-  auto& [operation, call, services, reply] = pending;
+  auto& [call, services, reply] = pending;
   run(std::move(call), family(services, std::type_identity<Family>()), std::move(reply));
 }
 
 // Said before anything is looked up: without the role of the organisation nothing is to be found
 // out. Roles in a project are for the handler to check.
-Result<void> check_role(const Operation& operation, const Call& call) {
+Result<void> check_role(const Call& call) {
+  const Operation& operation = call.operation;
   const bool checked_here =
       operation.credential == Credential::basic && is_of_organisation(operation.role);
   if (!checked_here || call.principal->has(operation.role)) return {};
@@ -68,14 +68,12 @@ Result<void> check_role(const Operation& operation, const Call& call) {
 }
 
 void handle(Pending& pending) {
-  if (auto may = check_role(pending.operation, pending.call); !may) {
-    return send_error(pending.reply, pending.operation, may.error());
-  }
-  std::visit([&](auto handler) { handle(handler, pending); }, pending.operation.run);
+  if (auto may = check_role(pending.call); !may) return pending.reply.fail(may.error());
+  std::visit([&](auto handler) { handle(handler, pending); }, pending.call.operation.run);
 }
 
 void handle_on_pool(const PendingPtr& pending) {
-  const Credential credential = pending->operation.credential;
+  const Credential credential = pending->call.operation.credential;
   // A client's request needs no thread of the pool to find out that the store fails. Operators'
   // requests do: some of them say how the daemon is.
   if (credential == Credential::client && !pending->services.entry.store.committer().healthy()) {
@@ -90,14 +88,15 @@ void handle_on_pool(const PendingPtr& pending) {
 
 }  // namespace
 
-void dispatch(const Operation& operation, Call&& call, Services& services, Reply&& reply) {
-  Pending pending{operation, std::move(call), services, std::move(reply)};
+void dispatch(Call&& call, Services& services, Reply&& reply) {
+  const Operation& operation = call.operation;
+  Pending pending{std::move(call), services, std::move(reply)};
   const bool is_kept = operation.credential != Credential::open && is_audited(operation);
   if (!is_kept && !operation.runs_on_pool()) return handle(pending);
   auto kept = std::make_shared<Pending>(std::move(pending));
   if (!is_kept) return handle_on_pool(kept);
   AuditTrail& audit = services.entry.audit;
-  audit.begin(operation, kept->call, kept->reply.context().trace_id,
+  audit.begin(kept->call, kept->reply.context().trace_id,
               [kept, &audit](Result<store::AuditEntry> entry) {
                 if (!entry) return kept->reply.fail(entry.error());
                 kept->reply.on_answer(

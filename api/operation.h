@@ -57,12 +57,15 @@ class PathParameters {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
+struct Operation;
+
 // A request on its way through its operation, with what the router found out about it.
 struct Call {
+  const Operation& operation;
   Request request;
-  PathParameters parameters;
-  std::shared_ptr<const Principal> principal;  // null exactly if the credential is `open`
-  ExchangeContext exchange = {};               // set for a Respond only
+  PathParameters parameters = {};
+  std::shared_ptr<const Principal> principal = {};  // null exactly if the credential is `open`
+  ExchangeContext exchange = {};                    // set for a Respond only
 };
 
 // An operation has one of two forms, over the services of its family (services.h).
@@ -91,7 +94,6 @@ struct Operation {
   std::string_view path;  // "/inject/{URLToken}"; a segment is literal or one {name}
   Credential credential = Credential::client;
   Role role = Role::none;  // none exactly for `open` ones
-  // `reduced` is for 400 and 404 alone, their other errors are problems (see error_shape_of).
   ErrorShape error_shape = ErrorShape::problem;
   std::size_t max_body_bytes = 0;  // 0: the setting `api.max_body`
   bool is_inject = false;          // its answers are measured as those of injects

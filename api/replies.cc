@@ -33,16 +33,6 @@ void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList 
   reply.send(json_response(status, body, std::move(headers)));
 }
 
-ErrorShape error_shape_of(const Operation& operation, Errc code) {
-  if (operation.error_shape != ErrorShape::reduced) return operation.error_shape;
-  const bool documented = code == Errc::invalid_argument || code == Errc::not_found;
-  return documented ? ErrorShape::reduced : ErrorShape::problem;
-}
-
-void send_error(Reply& reply, const Operation& operation, const Error& error) {
-  reply.fail(error, error_shape_of(operation, error.code));
-}
-
 Error store_error(const Error& error) {
   if (error.code != Errc::unavailable) return error;
   return {Errc::unavailable, "the store is not available at present"};

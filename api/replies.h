@@ -4,7 +4,6 @@
 #include <string>
 
 #include "api/http/http.h"
-#include "api/operation.h"
 #include "store/model/error.h"
 
 // Answers that several operations give.
@@ -19,12 +18,6 @@ namespace conversed::api {
 
 // The same for handlers that have the Reply.
 void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList headers = {});
-
-// The shape of an error that is this operation's: `reduced` is for 400 and 404 alone.
-[[nodiscard]] ErrorShape error_shape_of(const Operation& operation, model::Errc code);
-
-// An error of this operation, in the shape it documents.
-void send_error(Reply& reply, const Operation& operation, const model::Error& error);
 
 // What a failed append means to a client. The log's own words, which may name files or brokers, are
 // not for strangers; that its bounded buffer is full (`too_many`) is nothing the client did.

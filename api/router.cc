@@ -124,13 +124,8 @@ Response basic_challenge(const Error& error, const ExchangeContext& context, mod
 struct Pending {
   Call call;
   Reply reply;
-  const Operation& operation;
   Services& services;
 };
-
-void refuse_busy(Reply& reply) {
-  reply.fail({Errc::unavailable, "too many such requests wait; try again later"});
-}
 
 // Whether there was room for a request of this key or user.
 bool take_as_user(const Principal& principal, EntryServices& services) {
@@ -175,20 +170,19 @@ void run_management(const std::shared_ptr<Pending>& pending) {
   if (!take_as_user(*pending->call.principal, pending->services.entry)) {
     return pending->reply.fail(too_fast);
   }
-  auto& [call, reply, operation, services] = *pending;
-  dispatch(operation, std::move(call), services, std::move(reply));
+  dispatch(std::move(pending->call), pending->services, std::move(pending->reply));
 }
 
 // On the sign-in pool.
 void sign_in(const std::shared_ptr<Pending>& pending) {
-  auto& [call, reply, operation, all] = *pending;
+  auto& [call, reply, all] = *pending;
   EntryServices& services = all.entry;
   const auto authorization = call.request.header("authorization").value_or("");
   auto verified =
       services.authenticator.basic(authorization, call.request.peer, services.options.steady_now());
   const auto typed = parse_basic(authorization);
   services.audit.sign_in(
-      {typed ? typed->name : "", call.request.peer, operation, reply.context().trace_id},
+      {typed ? typed->name : "", call.request.peer, call.operation, reply.context().trace_id},
       verified ? Result<const Principal*>(verified->get()) : model::fail(verified.error()));
   if (!verified) {
     charge_bytes(call.request, services);
@@ -199,10 +193,10 @@ void sign_in(const std::shared_ptr<Pending>& pending) {
   run_management(pending);
 }
 
-void start_management(const Operation& operation, Call&& call, Services& all, Reply reply) {
+void start_management(Call&& call, Services& all, Reply reply) {
   EntryServices& services = all.entry;
   // A browser remembers the credentials that it was asked for, whoever sends it here.
-  if (operation.method != Method::get && !is_from_own_site(call.request)) {
+  if (call.operation.method != Method::get && !is_from_own_site(call.request)) {
     return reply.fail({Errc::permission_denied, "a page of another site may not ask for this"});
   }
   const auto authorization = call.request.header("authorization").value_or("");
@@ -217,14 +211,13 @@ void start_management(const Operation& operation, Call&& call, Services& all, Re
   }
   call.principal =
       services.authenticator.remembered_basic(authorization, services.options.steady_now());
-  auto pending =
-      std::make_shared<Pending>(Pending{std::move(call), std::move(reply), operation, all});
+  auto pending = std::make_shared<Pending>(Pending{std::move(call), std::move(reply), all});
   // Whoever was here before does not wait behind those who guess.
   if (pending->call.principal) return run_management(pending);
   if (!take_as_guest(pending->call.request, services)) return pending->reply.fail(too_fast);
   if (!post_sign_in(services.authenticator, services.sign_ins, credentials->name,
                     pending->call.request.peer, [pending] { sign_in(pending); })) {
-    refuse_busy(pending->reply);
+    pending->reply.fail({Errc::unavailable, "too many such requests wait; try again later"});
   }
 }
 
@@ -249,11 +242,10 @@ Result<Authenticator::Verified> check_client(const Call& call, EntryServices& se
 }
 
 // What a refused client is told. A token that was refused is named as such (RFC 6750 section 3.1).
-void refuse_client(Reply& reply, const Operation& operation, const Request& request,
-                   const Error& error, model::Timestamp now) {
+void refuse_client(Reply& reply, const Request& request, const Error& error, model::Timestamp now) {
   if (error.code != Errc::unauthenticated ||
       !bearer_token(request.header("authorization").value_or(""))) {
-    return send_error(reply, operation, error);
+    return reply.fail(error);
   }
   Response response = error_response(error, reply.context(), now);
   for (auto& [name, value] : response.headers) {
@@ -343,16 +335,15 @@ void Router::handle(Request&& request, Reply reply) const {
   }
   Services* const opened = services_.load();
   if (opened == nullptr) {
-    return reply.fail({Errc::unavailable, "The daemon waits for its store; try again later."},
-                      table_->path(request.path).error_shape);
+    reply.set_error_shape(table_->path(request.path).error_shape);
+    return reply.fail({Errc::unavailable, "The daemon waits for its store; try again later."});
   }
   EntryServices& services = opened->entry;
   const Route* route = table_->find(request.method, request.path, segments);
   if (route == nullptr) {
     const auto path = table_->path(request.path);
-    if (!take_as_stranger(request, services)) {
-      return reply.fail(too_fast, path.error_shape);
-    }
+    reply.set_error_shape(path.error_shape);
+    if (!take_as_stranger(request, services)) return reply.fail(too_fast);
     if (path.allowed.empty()) return reply.fail({Errc::not_found, "there is nothing at this path"});
     Response response = error_response(405, "the method is not defined on this path",
                                        reply.context(), services.clock.now(), path.error_shape);
@@ -362,6 +353,7 @@ void Router::handle(Request&& request, Reply reply) const {
 
   const Operation& operation = *route->operation;
   reply.set_route(operation.path);
+  reply.set_error_shape(operation.error_shape);
   if (operation.is_inject && services.on_inject_answered) {
     reply.on_answer([&observer = services.on_inject_answered,
                      since = std::chrono::steady_clock::now()](int status) {
@@ -369,31 +361,27 @@ void Router::handle(Request&& request, Reply reply) const {
     });
   }
   if (request.body.size() > body_limit(operation)) {
-    return send_error(reply, operation,
-                      {Errc::too_large, "the body is larger than this operation takes"});
+    return reply.fail({Errc::too_large, "the body is larger than this operation takes"});
   }
-  Call call;
-  call.parameters = route->parameters(segments);
-  call.request = std::move(request);
+  auto parameters = route->parameters(segments);  // read from the request's path
+  Call call{
+      .operation = operation, .request = std::move(request), .parameters = std::move(parameters)};
   switch (operation.credential) {
     case Credential::basic:
-      return start_management(operation, std::move(call), *opened, std::move(reply));
+      return start_management(std::move(call), *opened, std::move(reply));
     case Credential::client: {
       auto verified = check_client(call, services);
       if (!verified) {
-        return refuse_client(reply, operation, call.request, verified.error(),
-                             services.clock.now());
+        return refuse_client(reply, call.request, verified.error(), services.clock.now());
       }
       call.principal = std::move(*verified);
       break;
     }
     case Credential::open:
-      if (!take_as_stranger(call.request, services)) {
-        return send_error(reply, operation, too_fast);
-      }
+      if (!take_as_stranger(call.request, services)) return reply.fail(too_fast);
       break;
   }
-  dispatch(operation, std::move(call), *opened, std::move(reply));
+  dispatch(std::move(call), *opened, std::move(reply));
 }
 
 BodyRule Router::body_rule(const Request& head) const {

@@ -60,9 +60,13 @@ void Reply::text(int status, std::string body) {
   send({.status = status, .content_type = "text/plain; charset=utf-8", .body = std::move(body)});
 }
 
-void Reply::fail(const model::Error& error, ErrorShape shape) {
+void Reply::fail(const model::Error& error) {
   if (!sink_) return;
-  send(error_response(error, sink_->context(), sink_->now(), shape));
+  const bool may_be_reduced =
+      error.code == model::Errc::invalid_argument || error.code == model::Errc::not_found;
+  const bool is_problem = error_shape_ == ErrorShape::reduced && !may_be_reduced;
+  send(error_response(error, sink_->context(), sink_->now(),
+                      is_problem ? ErrorShape::problem : error_shape_));
 }
 
 }  // namespace conversed::api

@@ -120,7 +120,10 @@ class Reply {
   void text(int status, std::string body);
   // The error as section 7 of the API says; `error.message` becomes the detail, so it must be fit
   // for strangers. Errc::internal never shows its message.
-  void fail(const model::Error& error, ErrorShape shape = ErrorShape::problem);
+  void fail(const model::Error& error);
+  // The shape of its errors. `reduced` is for 400 and 404; the operation's other errors are
+  // problems.
+  void set_error_shape(ErrorShape shape) { error_shape_ = shape; }
 
   // Has `told` called with the status of the answer, whoever gives it, before it is sent. Each
   // function that was given is called. From any thread; it must neither block nor throw.
@@ -139,6 +142,7 @@ class Reply {
   std::uint64_t sequence_;
   std::function<void(int status)> told_;
   std::string_view route_;
+  ErrorShape error_shape_ = ErrorShape::problem;
 };
 
 }  // namespace conversed::api

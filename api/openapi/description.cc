@@ -4,10 +4,6 @@
 
 namespace conversed::api::openapi {
 
-Parameter path_parameter(std::string_view name, std::string description, Schema schema) {
-  return {Parameter::In::path, name, std::move(description), std::move(schema), Need::required};
-}
-
 Parameter query_parameter(std::string_view name, std::string description, Schema schema,
                           Need need) {
   return {Parameter::In::query, name, std::move(description), std::move(schema), need};

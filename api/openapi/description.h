@@ -11,7 +11,7 @@
 
 namespace conversed::api::openapi {
 
-// A parameter of the path, the query or a header. Those of the path are always required.
+// A parameter of the query or a header. Those of the path follow from it (document.cc).
 struct Parameter {
   enum class In : std::uint8_t { path, query, header };
   In in = In::query;
@@ -21,8 +21,6 @@ struct Parameter {
   Need need = Need::optional;
 };
 
-[[nodiscard]] Parameter path_parameter(std::string_view name, std::string description,
-                                       Schema schema);
 [[nodiscard]] Parameter query_parameter(std::string_view name, std::string description,
                                         Schema schema, Need need = Need::optional);
 [[nodiscard]] Parameter header_parameter(std::string_view name, std::string description,

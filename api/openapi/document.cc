@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -142,6 +143,40 @@ Value parameter_object(const Parameter& parameter, Components& components) {
           {"schema", components.place(parameter.schema)}};
 }
 
+// The {names} of a path. Each stands for one kind of object, whatever the path.
+std::vector<Parameter> path_parameters(std::string_view path) {
+  static const std::map<std::string_view, std::string_view> objects{
+      {"URLToken", "The Endpoint."},
+      {"clientId", "The client."},
+      {"connectionId", "The Connection."},
+      {"deadLetterId", "The dead letter."},
+      {"flowId", "The Flow."},
+      {"keyId", "The key."},
+      {"knowledgeStoreId", "The Knowledge Store."},
+      {"lexiconId", "The Lexicon."},
+      {"organisationId", "The organisation."},
+      {"projectId", "The project."},
+      {"scheduleId", "The schedule."},
+      {"sourceId", "The Knowledge Source."},
+      {"taskId", "The task."},
+      {"timerId", "The timer."},
+      {"userId", "The user."}};
+  std::vector<Parameter> parameters;
+  for (auto open = path.find('{'); open != std::string_view::npos; open = path.find('{')) {
+    const auto close = path.find('}', open);
+    const auto name = path.substr(open + 1, close - open - 1);
+    path.remove_prefix(close);
+    const auto object = objects.find(name);
+    if (object == objects.end()) defect("no description of a path's name", name);
+    Schema schema = name == "URLToken"  ? url_token()
+                    : name == "timerId" ? text_like("^[a-z0-9-]{1,200}$")
+                                        : id();
+    parameters.push_back({Parameter::In::path, name, std::string(object->second), std::move(schema),
+                          Need::required});
+  }
+  return parameters;
+}
+
 Value answer_object(const Answer& answer, Components& components) {
   Value object{{"description", answer.description}, {"headers", headers_of(answer.status)}};
   for (const Header& header : answer.headers) {
@@ -235,7 +270,9 @@ Value operation_object(const Operation& operation, const Description& descriptio
     details += "Takes the role `" + std::string(role) + "`.";
   }
   if (!details.empty()) object["description"] = details;
-  for (const Parameter& parameter : description.parameters) {
+  auto parameters = path_parameters(operation.path);
+  parameters.insert(parameters.end(), description.parameters.begin(), description.parameters.end());
+  for (const Parameter& parameter : parameters) {
     object["parameters"].push_back(parameter_object(parameter, components));
   }
   if (!description.body.empty()) {

@@ -46,10 +46,6 @@ Schema session_names_schema() {
       {{"projectId", id()}, {"endpointId", id()}, {"userId", text(1)}, {"sessionId", text(1)}});
 }
 
-Parameter url_token_parameter() {
-  return path_parameter("URLToken", "The Endpoint.", url_token());
-}
-
 Parameter idempotency_parameter() {
   // Spaces around a header's value are none of it.
   Schema schema = text_like("^[!-~]([ -~]{0,253}[!-~])?$");

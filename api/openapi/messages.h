@@ -18,7 +18,6 @@ namespace conversed::api::openapi {
 // The members of session_names.
 [[nodiscard]] Schema session_names_schema();
 
-[[nodiscard]] Parameter url_token_parameter();
 [[nodiscard]] Parameter idempotency_parameter();
 // `projectId` of the lists below /management.
 [[nodiscard]] Parameter project_parameter();

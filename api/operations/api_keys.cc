@@ -13,6 +13,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -118,22 +119,22 @@ openapi::Description describe_list_keys() {
 openapi::Description describe_revoke_key() {
   using namespace openapi;
   return {.summary = "Revoke an API key",
-          .parameters = {path_parameter("keyId", "The key.", id())},
           .answers = {{.status = status::no_content, .description = "It opens nothing any more."}},
           .errors = {404}};
 }
 
 }  // namespace
 
-constinit const Operation create_api_key_operation =
-    for_operators("createApiKey", Method::post, "/management/apikeys", Role::member, create_key,
-                  describe_create_key);
-
-constinit const Operation list_api_keys_operation = for_operators(
-    "listApiKeys", Method::get, "/management/apikeys", Role::member, list_keys, describe_list_keys);
-
-constinit const Operation revoke_api_key_operation =
-    for_operators("revokeApiKey", Method::delete_, "/management/apikeys/{keyId}", Role::member,
-                  revoke_key, describe_revoke_key);
+Operations api_keys_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("createApiKey", Method::post, "/management/apikeys", Role::member, create_key,
+                    describe_create_key),
+      for_operators("listApiKeys", Method::get, "/management/apikeys", Role::member, list_keys,
+                    describe_list_keys),
+      for_operators("revokeApiKey", Method::delete_, "/management/apikeys/{keyId}", Role::member,
+                    revoke_key, describe_revoke_key),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -9,6 +9,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -84,8 +85,12 @@ openapi::Description describe_list_audit() {
 
 }  // namespace
 
-constinit const Operation list_audit_operation =
-    for_operators("listAudit", Method::get, "/management/audit", Role::user_admin, list_audit,
-                  describe_list_audit);
+Operations audit_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("listAudit", Method::get, "/management/audit", Role::user_admin, list_audit,
+                    describe_list_audit),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

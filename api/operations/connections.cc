@@ -1,5 +1,7 @@
 // /management/connections: which there are, and who would miss one: the Nodes that use it, and the
 // sessions that may come to these.
+// DELETE /v2.0/connections/{connectionId}: deletes a Connection, whether or not Flows use it. These
+// fail at the Node that does, at once: they look for it by name among what is there.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -9,8 +11,10 @@
 #include <vector>
 
 #include "api/live/assets_cache.h"
+#include "api/openapi/description.h"
 #include "api/openapi/lists.h"
 #include "api/openapi/messages.h"
+#include "api/operations/documents.h"
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
 #include "api/operations/operations.h"
@@ -22,6 +26,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -36,7 +41,7 @@ constexpr std::chrono::milliseconds max_time{1'000};
 constexpr std::size_t examined_at_once = 500;
 
 Result<Response> list(const Call& call, ProjectServices& services) {
-  auto project = project_of(services.store, call, list_connections_operation.role);
+  auto project = project_of(services.store, call, call.operation.role);
   if (!project) return model::fail(project.error());
   auto connections = services.store.assets().connections(project->id);
   if (!connections) return model::fail(store_error(connections.error()));
@@ -228,7 +233,7 @@ Result<Response> usages(const Call& call, ProjectServices& services) {
   constexpr std::string_view missing = "there is no such Connection";
   auto& assets = services.store.assets();
   auto project = open_owner(services.store, *call.principal, assets.project_of_connection(*id),
-                            connection_usages_operation.role, missing);
+                            call.operation.role, missing);
   if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
@@ -303,7 +308,6 @@ openapi::Description describe_usages() {
                             {"flows", list_of(flow)},
                             {"sessions", sessions}});
   auto parameters = row_parameters();
-  parameters.push_back(path_parameter("connectionId", "The Connection.", id()));
   return {.summary = "Say what a Connection's deletion would hit",
           .details =
               "The Nodes of the Flows' newest versions that name it, and of older ones to which "
@@ -316,14 +320,45 @@ openapi::Description describe_usages() {
           .errors = {404}};
 }
 
+constexpr std::string_view missing_connection = "there is no such Connection";
+
+Result<Response> delete_connection(const Call& call, ProjectServices& services) {
+  auto id = id_of(call, "connectionId");
+  if (!id) return model::fail(id.error());
+  auto& assets = services.store.assets();
+  auto project = open_owner(services.store, *call.principal, assets.project_of_connection(*id),
+                            Role::connection_admin, missing_connection);
+  if (!project) return model::fail(project.error());
+  auto deleted = assets.delete_connection(project->id, *id);
+  // Somebody else was faster.
+  if (!deleted && deleted.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, std::string(missing_connection));
+  }
+  if (!deleted) return model::fail(store_error(deleted.error()));
+  return no_content();
+}
+
+openapi::Description describe_delete_connection() {
+  using namespace openapi;
+  return {.summary = "Delete a Connection",
+          .details = "Flows that use it are not changed: they fail at the Node that does.",
+          .answers = {{.status = status::no_content, .description = "It is deleted."}},
+          .errors = specified_errors()};
+}
+
 }  // namespace
 
-constinit const Operation list_connections_operation =
-    for_operators("listConnections", Method::get, "/management/connections", Role::connection_admin,
-                  list, describe_list);
-
-constinit const Operation connection_usages_operation = for_operators(
-    "getConnectionUsages", Method::get, "/management/connections/{connectionId}/usages",
-    Role::connection_admin, usages, describe_usages);
+Operations connections_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("listConnections", Method::get, "/management/connections",
+                    Role::connection_admin, list, describe_list),
+      for_operators("getConnectionUsages", Method::get,
+                    "/management/connections/{connectionId}/usages", Role::connection_admin, usages,
+                    describe_usages),
+      for_clients("deleteConnection_2_0", Method::delete_, "/v2.0/connections/{connectionId}",
+                  Role::connection_admin, delete_connection, describe_delete_connection),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

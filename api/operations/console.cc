@@ -1,14 +1,14 @@
 // GET /management/console, where /management leads: the web console. The page has nothing of its
 // own: it asks the other management routes, so that its user sees and does what his roles let him.
-#include "api/console/console.h"
-
 #include <string>
 
 #include "api/auth/browser.h"
+#include "api/console/console.h"
 #include "api/openapi/description.h"
 #include "api/operations/operations.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Result;
@@ -52,13 +52,14 @@ openapi::Description describe() {
 
 }  // namespace
 
-constinit const Operation console_operation = for_operators(
-    "console", Method::get, "/management/console", Role::member, show_console, describe);
-
-constinit const Operation management_operation =
-    for_all("management", Method::get, "/management", lead_there, describe_way);
-
-constinit const Operation management_folder_operation =
-    for_all("managementFolder", Method::get, "/management/", lead_there, describe_way);
+Operations console_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("console", Method::get, "/management/console", Role::member, show_console,
+                    describe),
+      for_all("management", Method::get, "/management", lead_there, describe_way),
+      for_all("managementFolder", Method::get, "/management/", lead_there, describe_way),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -15,6 +15,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -106,22 +107,22 @@ Result<model::Event> replayed(const store::DeadLetter& letter, SessionServices& 
 
 void replay(Call call, SessionServices& services, Reply reply) {
   auto letter = find_dead_letter(call, services);
-  if (!letter) return send_error(reply, replay_dead_letter_operation, letter.error());
+  if (!letter) return reply.fail(letter.error());
   if (letter->output_seq) {
     const auto deliver = [&services, key = letter->key] {
       if (services.deliver) services.deliver(key);
     };
     auto done =
         services.store.dead_letters().replay_output(letter->key.project_id, letter->id, deliver);
-    if (!done) return send_error(reply, replay_dead_letter_operation, store_error(done.error()));
+    if (!done) return reply.fail(store_error(done.error()));
     return send_json(reply, 202, {{"_id", letter->id}});
   }
   auto event = replayed(*letter, services);
-  if (!event) return send_error(reply, replay_dead_letter_operation, event.error());
+  if (!event) return reply.fail(event.error());
   auto waiting = std::make_shared<Reply>(std::move(reply));
   services.events.append(*event, [waiting, id = event->id](auto appended) {
     if (!appended) {
-      return send_error(*waiting, replay_dead_letter_operation, append_error(appended.error()));
+      return waiting->fail(append_error(appended.error()));
     }
     send_json(*waiting, 202, {{"_id", id}});
   });
@@ -154,12 +155,8 @@ openapi::Schema letter_schema() {
                                                {"traceId", text()}});
 }
 
-openapi::Parameter letter_parameter() {
-  return openapi::path_parameter("deadLetterId", "The dead letter.", openapi::id());
-}
-
-openapi::Link link(std::string_view name, const Operation& operation) {
-  return {name, operation.id, "deadLetterId", "$response.body#/items/0/_id"};
+openapi::Link link(std::string_view name, std::string_view operation) {
+  return {name, operation, "deadLetterId", "$response.body#/items/0/_id"};
 }
 
 openapi::Description describe_list_dead_letters() {
@@ -172,9 +169,8 @@ openapi::Description describe_list_dead_letters() {
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of them, the oldest first.",
                        .content = json_content(row_page(named("DeadLetter", letter_schema()))),
-                       .links = {link("show", show_dead_letter_operation),
-                                 link("replay", replay_dead_letter_operation),
-                                 link("discard", discard_dead_letter_operation)}}},
+                       .links = {link("show", "showDeadLetter"), link("replay", "replayDeadLetter"),
+                                 link("discard", "discardDeadLetter")}}},
           .errors = {404}};
 }
 
@@ -184,7 +180,6 @@ openapi::Description describe_show_dead_letter() {
                                                      {"data", anything(), Need::optional},
                                                      {"acceptedAt", unix_time(), Need::optional}});
   return {.summary = "Show a dead letter",
-          .parameters = {letter_parameter()},
           .answers = {{.description = "The dead letter, with its event if that can be read.",
                        .content = json_content(named("DeadLetterWithEvent", letter))}},
           .errors = {404}};
@@ -193,7 +188,6 @@ openapi::Description describe_show_dead_letter() {
 openapi::Description describe_replay() {
   using namespace openapi;
   return {.summary = "Replay a dead letter",
-          .parameters = {letter_parameter()},
           .answers = {{.status = 202,
                        .description = "It runs again, under this id.",
                        .content = json_content(accepted_schema())}},
@@ -202,27 +196,28 @@ openapi::Description describe_replay() {
 
 openapi::Description describe_discard() {
   return {.summary = "Discard a dead letter",
-          .parameters = {letter_parameter()},
           .answers = {{.status = status::no_content, .description = "It is discarded."}},
           .errors = {404, 409}};
 }
 
 }  // namespace
 
-constinit const Operation list_dead_letters_operation = for_operators(
-    "listDeadLetters", Method::get, "/management/deadletters", Role::conversation_admin,
-    list_dead_letters, describe_list_dead_letters, Audited::always);
-
-constinit const Operation show_dead_letter_operation = for_operators(
-    "showDeadLetter", Method::get, "/management/deadletters/{deadLetterId}",
-    Role::conversation_admin, show_dead_letter, describe_show_dead_letter, Audited::always);
-
-constinit const Operation replay_dead_letter_operation =
-    for_operators("replayDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/replay",
-                  Role::conversation_admin, replay, describe_replay);
-
-constinit const Operation discard_dead_letter_operation = for_operators(
-    "discardDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/discard",
-    Role::conversation_admin, discard, describe_discard);
+Operations dead_letters_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("listDeadLetters", Method::get, "/management/deadletters",
+                    Role::conversation_admin, list_dead_letters, describe_list_dead_letters,
+                    Audited::always),
+      for_operators("showDeadLetter", Method::get, "/management/deadletters/{deadLetterId}",
+                    Role::conversation_admin, show_dead_letter, describe_show_dead_letter,
+                    Audited::always),
+      for_operators("replayDeadLetter", Method::post,
+                    "/management/deadletters/{deadLetterId}/replay", Role::conversation_admin,
+                    replay, describe_replay),
+      for_operators("discardDeadLetter", Method::post,
+                    "/management/deadletters/{deadLetterId}/discard", Role::conversation_admin,
+                    discard, describe_discard),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

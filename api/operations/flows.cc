@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -27,7 +28,7 @@ constexpr std::string_view missing_flow = "there is no such Flow";
 constexpr std::int64_t max_version = 9'007'199'254'740'991;
 
 Result<Response> list_flows(const Call& call, ProjectServices& services) {
-  auto project = project_of(services.store, call, list_flows_operation.role);
+  auto project = project_of(services.store, call, call.operation.role);
   if (!project) return model::fail(project.error());
   auto flows = services.store.assets().flows(project->id);
   if (!flows) return model::fail(store_error(flows.error()));
@@ -209,10 +210,6 @@ openapi::Schema version_number() {
   return openapi::integer(1, max_version);
 }
 
-openapi::Parameter flow_parameter() {
-  return openapi::path_parameter("flowId", "The Flow.", openapi::id());
-}
-
 openapi::Description describe_list_flows() {
   using namespace openapi;
   const auto flow = object({{"_id", id()},
@@ -237,7 +234,6 @@ openapi::Description describe_versions() {
   return {.summary = "List the versions of a Flow",
           .details = "The last " + std::to_string(store::kept_flow_versions) +
                      " are kept, and those that executions still run.",
-          .parameters = {flow_parameter()},
           .answers = {{.description = "The versions, newest first.",
                        .content = json_content(items_of(named("FlowVersion", version)))}},
           .errors = {404}};
@@ -250,8 +246,7 @@ openapi::Description describe_definition() {
                             {"version", version_number()},
                             {"definition", described("As bundles have it.", free_object())}});
   return {.summary = "Show a version of a Flow",
-          .parameters = {flow_parameter(),
-                         query_parameter("version", "Which one; the newest without it.",
+          .parameters = {query_parameter("version", "Which one; the newest without it.",
                                          version_number())},
           .answers = {{.description = "The version.",
                        .content = json_content(named("FlowDefinition", body))}},
@@ -277,8 +272,7 @@ openapi::Description describe_diff() {
                             {"to", version_number()},
                             {"changes", list_of(named("FlowChange", change))}});
   return {.summary = "Compare two versions of a Flow",
-          .parameters = {flow_parameter(),
-                         query_parameter("from", "The older one; without it the one before `to`.",
+          .parameters = {query_parameter("from", "The older one; without it the one before `to`.",
                                          version_number()),
                          query_parameter("to", "The newer one; without it the newest.",
                                          version_number())},
@@ -298,7 +292,6 @@ openapi::Description describe_rollback() {
           .details =
               "Makes a new version that is equal to the older one; none, if the newest is equal "
               "already. Executions go on with the version that they began with.",
-          .parameters = {flow_parameter()},
           .body = json_content(named("Rollback", with_example({{"version", 1}}, wanted))),
           .answers = {{.description = "The Flow's newest version.",
                        .content = json_content(named("RolledBack", body))}},
@@ -307,24 +300,20 @@ openapi::Description describe_rollback() {
 
 }  // namespace
 
-constinit const Operation list_flows_operation =
-    for_operators("listFlows", Method::get, "/management/flows", Role::project_admin, list_flows,
-                  describe_list_flows);
-
-constinit const Operation list_flow_versions_operation =
-    for_operators("listFlowVersions", Method::get, "/management/flows/{flowId}/versions",
-                  Role::project_admin, list_versions, describe_versions);
-
-constinit const Operation show_flow_definition_operation =
-    for_operators("showFlowDefinition", Method::get, "/management/flows/{flowId}/definition",
-                  Role::project_admin, show_definition, describe_definition);
-
-constinit const Operation diff_flow_operation =
-    for_operators("diffFlow", Method::get, "/management/flows/{flowId}/diff", Role::project_admin,
-                  diff, describe_diff);
-
-constinit const Operation roll_back_flow_operation =
-    for_operators("rollBackFlow", Method::post, "/management/flows/{flowId}/rollback",
-                  Role::project_admin, roll_back, describe_rollback);
+Operations flows_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("listFlows", Method::get, "/management/flows", Role::project_admin, list_flows,
+                    describe_list_flows),
+      for_operators("listFlowVersions", Method::get, "/management/flows/{flowId}/versions",
+                    Role::project_admin, list_versions, describe_versions),
+      for_operators("showFlowDefinition", Method::get, "/management/flows/{flowId}/definition",
+                    Role::project_admin, show_definition, describe_definition),
+      for_operators("diffFlow", Method::get, "/management/flows/{flowId}/diff", Role::project_admin,
+                    diff, describe_diff),
+      for_operators("rollBackFlow", Method::post, "/management/flows/{flowId}/rollback",
+                    Role::project_admin, roll_back, describe_rollback),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -1,8 +1,9 @@
-// POST /v2.0/endpoint/inject and POST /inject/{URLToken}: take a message into a conversation;
-// answer once the log holds it durably.
-#include "api/operations/inject.h"
-
+// POST /v2.0/endpoint/inject and POST /inject/{URLToken}: take a message into a conversation.
+// POST /v2.0/endpoint/notify and POST /notify/{URLToken}: say a message to the user, past the Flow.
+// POST /management/inject: the operators' inject, with a password in place of a key.
+// Each answers once the log holds the message durably.
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -19,6 +20,7 @@ namespace {
 
 using model::Errc;
 using model::Error;
+using model::EventType;
 using model::Result;
 
 // What would be appended, if nothing speaks against it.
@@ -28,122 +30,86 @@ struct Prepared {
   std::optional<queue::AppendKey> key;
 };
 
-Result<MessageBody> read_body(const Call& call, UrlTokenIn place) {
+Result<MessageBody> read_body(const Call& call) {
+  const std::string_view in_path = call.parameters["URLToken"];
+  const auto place = in_path.empty() ? UrlTokenIn::body : UrlTokenIn::path;
   auto body = parse_message(call.request.body, place);
   if (!body || place == UrlTokenIn::body) return body;
-  auto token = normal_url_token(call.parameters["URLToken"]);
-  // In a path a wrong token is just one that nobody has.
+  auto token = normal_url_token(in_path);
+  // In a path a wrong token is just one that no Endpoint has.
   if (!token) return model::fail(Errc::not_found, "there is no Endpoint with this URLToken");
   body->url_token = std::move(*token);
   return body;
 }
 
-std::string route_of(const Operation& operation, const Call& call) {
-  std::string route(operation.id);
+std::string key_scope(const Call& call) {
+  std::string scope(call.operation.id);
   if (const auto token = call.parameters["URLToken"]; !token.empty()) {
-    route.append(" ").append(token);
+    scope.append(" ").append(token);
   }
-  return route;
+  return scope;
 }
 
 // What the request itself can be refused for: its body, its Endpoint, its key.
-Result<Prepared> prepare(model::EventType type, const Operation& operation, const Call& call,
-                         UrlTokenIn place, MessageServices& services) {
-  auto body = read_body(call, place);
+Result<Prepared> prepare(EventType type, const Call& call, MessageServices& services) {
+  auto body = read_body(call);
   if (!body) return model::fail(body.error());
   auto endpoint = find_endpoint_for(services.assets, *call.principal, body->url_token);
   if (!endpoint) return model::fail(endpoint.error());
-  auto key = append_key(call.request, (*endpoint)->organisation_id, route_of(operation, call));
+  auto key = append_key(call.request, (*endpoint)->organisation_id, key_scope(call));
   if (!key) return model::fail(key.error());
   auto event =
       make_event(services.clock.now(), type, **endpoint, std::move(*body), call.request.trace_id);
   return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
 
-// What it can be refused for at this moment only. On success one inject of the quota is taken; what
-// is only said to the user is none.
+// What it can be refused for at this moment only. On success one inject of the quota is taken. A
+// notify counts in no quota.
 Result<void> admit(const Prepared& message, MessageServices& services) {
-  if (message.event.type == model::EventType::notify) return {};
+  if (message.event.type == EventType::notify) return {};
   if (auto open = check_session(services, *message.endpoint, message.event); !open) return open;
   return services.quota.take(message.endpoint->organisation_id, services.options.steady_now());
 }
 
+// Makes the answer to a message that the log holds under the id.
+using Accepted = Response (*)(const std::string& id);
+
 // A message between its append, or the look-up of its key, and the log's answer.
 struct Waiting {
   MessageServices& services;
-  const Operation& operation;
   std::string organisation_id;
-  model::EventType type;
+  EventType type;
   Reply reply;
-  void (*accepted)(Reply& reply, const std::string& id);
+  Accepted accepted;
 
   void give_back() {
-    if (type == model::EventType::inject) services.quota.give_back(organisation_id);
+    if (type == EventType::inject) services.quota.give_back(organisation_id);
   }
-  void refuse(const Error& error) { send_error(reply, operation, error); }
   void append_failed(const Error& error) {
     give_back();
-    refuse(append_error(error));
+    reply.fail(append_error(error));
   }
 };
 
-// Whatever has become of the inbox, the conversation or the quota: one that was accepted under the
-// key is answered as it was then.
+// A message that was accepted under the key before gets the same answer again, even if the inbox,
+// the conversation or the quota refuses it now.
 void refuse_unless_repeated(const std::shared_ptr<Waiting>& waiting, const queue::AppendKey& key,
                             const Error& refusal) {
   waiting->services.events.look_up(key, [waiting, refusal](auto found) {
-    if (!found) return waiting->refuse(append_error(found.error()));
-    if (!*found) return waiting->refuse(refusal);
-    waiting->accepted(waiting->reply, (*found)->id);
+    if (!found) return waiting->reply.fail(append_error(found.error()));
+    if (!*found) return waiting->reply.fail(refusal);
+    waiting->reply.send(waiting->accepted((*found)->id));
   });
 }
 
-constexpr std::string_view inject_answer = "Message was sent to AI for Flow processing";
-
-void answer_inject(Reply& reply, const std::string& id) {
-  answer_text(reply, id, std::string(inject_answer));
-}
-
-void inject(Call call, MessageServices& services, Reply reply) {
-  accept_message(model::EventType::inject, inject_operation, call, UrlTokenIn::body, services,
-                 std::move(reply), answer_inject);
-}
-
-void inject_by_token(Call call, MessageServices& services, Reply reply) {
-  accept_message(model::EventType::inject, inject_by_token_operation, call, UrlTokenIn::path,
-                 services, std::move(reply), answer_inject);
-}
-
-openapi::Description describe_inject() {
-  return {.summary = "Send a message as a user input",
-          .details =
-              "Passes the message to the Flow of an active conversation. Once it is "
-              "answered, the message is durable and has its effects exactly once.",
-          .parameters = {openapi::idempotency_parameter()},
-          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::body)),
-          .answers = {openapi::accepted_answer(inject_answer)},
-          .errors = openapi::specified_errors()};
-}
-
-openapi::Description describe_inject_by_token() {
-  auto description = describe_inject();
-  description.summary += ", the URLToken in the path";
-  description.parameters.push_back(openapi::url_token_parameter());
-  description.body = openapi::json_content(openapi::message_schema(UrlTokenIn::path));
-  return description;
-}
-
-}  // namespace
-
-void accept_message(model::EventType type, const Operation& operation, const Call& call,
-                    UrlTokenIn place, MessageServices& services, Reply reply,
-                    void (*accepted)(Reply& reply, const std::string& id)) {
-  auto prepared = prepare(type, operation, call, place, services);
-  if (!prepared) return send_error(reply, operation, prepared.error());
-  auto waiting = std::make_shared<Waiting>(Waiting{
-      services, operation, prepared->endpoint->organisation_id, type, std::move(reply), accepted});
+template <EventType type, Accepted accepted>
+void accept(Call call, MessageServices& services, Reply reply) {
+  auto prepared = prepare(type, call, services);
+  if (!prepared) return reply.fail(prepared.error());
+  auto waiting = std::make_shared<Waiting>(
+      Waiting{services, prepared->endpoint->organisation_id, type, std::move(reply), accepted});
   if (auto admitted = admit(*prepared, services); !admitted) {
-    if (!prepared->key) return waiting->refuse(admitted.error());
+    if (!prepared->key) return waiting->reply.fail(admitted.error());
     return refuse_unless_repeated(waiting, *prepared->key, admitted.error());
   }
 
@@ -152,47 +118,106 @@ void accept_message(model::EventType type, const Operation& operation, const Cal
   if (!prepared->key) {
     services.events.append(prepared->event, [id = prepared->event.id, waiting](auto appended) {
       if (!appended) return waiting->append_failed(appended.error());
-      waiting->accepted(waiting->reply, id);
+      waiting->reply.send(accepted(id));
     });
     return;
   }
-  // Should a broken append be repeated, two records may come of it: the claim lets one have
-  // effects.
+  // If a broken append is repeated, there may be two records: the claim lets one have effects.
   prepared->event.claim = model::Claim{model::Claim::Kind::keyed_event, prepared->event.id};
   services.events.append_keyed(prepared->event, *prepared->key, [waiting](auto appended) {
     if (!appended) return waiting->append_failed(appended.error());
     if (appended->repeated) waiting->give_back();
-    waiting->accepted(waiting->reply, appended->id);
+    waiting->reply.send(accepted(appended->id));
   });
 }
 
-void answer_text(Reply& reply, const std::string& id, std::string text) {
-  reply.send({.status = status::ok,
-              .content_type = "text/plain; charset=utf-8",
-              .headers = {{"X-Inject-Id", id}},
-              .body = std::move(text)});
+constexpr std::string_view inject_text = "Message was sent to AI for Flow processing";
+constexpr std::string_view notify_text = "Message was sent to the user as an AI Agent output";
+
+template <const std::string_view& text>
+Response text_answer(const std::string& id) {
+  return {.status = status::ok,
+          .content_type = "text/plain; charset=utf-8",
+          .headers = {{"X-Inject-Id", id}},
+          .body = std::string(text)};
 }
 
-constinit const Operation inject_operation{.id = "inject_2_0",
-                                           .method = Method::post,
-                                           .path = "/v2.0/endpoint/inject",
-                                           .credential = Credential::client,
-                                           .role = Role::conversation_admin,
-                                           .error_shape = ErrorShape::reduced,
-                                           .is_inject = true,
-                                           .audited = Audited::never,
-                                           .run = inject,
-                                           .describe = describe_inject};
+Response id_answer(const std::string& id) {
+  return json_response(status::accepted, {{"_id", id}}, {{"X-Inject-Id", id}});
+}
 
-constinit const Operation inject_by_token_operation{.id = "injectByToken",
-                                                    .method = Method::post,
-                                                    .path = "/inject/{URLToken}",
-                                                    .credential = Credential::client,
-                                                    .role = Role::conversation_admin,
-                                                    .error_shape = ErrorShape::reduced,
-                                                    .is_inject = true,
-                                                    .audited = Audited::never,
-                                                    .run = inject_by_token,
-                                                    .describe = describe_inject_by_token};
+template <UrlTokenIn place>
+openapi::Description describe_text(std::string summary, std::string details,
+                                   std::string_view text) {
+  if (place == UrlTokenIn::path) summary += ", the URLToken in the path";
+  return {.summary = std::move(summary),
+          .details = std::move(details),
+          .parameters = {openapi::idempotency_parameter()},
+          .body = openapi::json_content(openapi::message_schema(place)),
+          .answers = {openapi::accepted_answer(text)},
+          .errors = openapi::specified_errors()};
+}
+
+template <UrlTokenIn place>
+openapi::Description describe_inject() {
+  return describe_text<place>(
+      "Send a message as a user input",
+      "Passes the message to the Flow of an active conversation. Once it is answered, the message "
+      "is durable and has its effects exactly once.",
+      inject_text);
+}
+
+template <UrlTokenIn place>
+openapi::Description describe_notify() {
+  return describe_text<place>("Send a message as an AI Agent output",
+                              "Delivers the message to the user of a conversation, past the Flow.",
+                              notify_text);
+}
+
+openapi::Description describe_management_inject() {
+  return {.summary = "Inject a message with a password in place of a key",
+          .parameters = {openapi::idempotency_parameter()},
+          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::body)),
+          .answers = {{.status = status::accepted,
+                       .description = "The message is durable.",
+                       .content = openapi::json_content(openapi::accepted_schema()),
+                       .headers = {openapi::inject_id_header()}}},
+          .errors = {402, 404, 409, 502, 504}};
+}
+
+// The rows of events: never audited, and with the reduced errors that the API documents for them.
+constexpr Operation event_row(std::string_view id, std::string_view path, AnyHandler run,
+                              Describe describe) {
+  Operation row = for_clients(id, Method::post, path, Role::conversation_admin, run, describe);
+  row.error_shape = ErrorShape::reduced;
+  row.audited = Audited::never;
+  return row;
+}
+
+constexpr Operation measured(Operation row) {
+  row.is_inject = true;
+  return row;
+}
+
+constexpr auto inject = accept<EventType::inject, text_answer<inject_text>>;
+constexpr auto notify = accept<EventType::notify, text_answer<notify_text>>;
+constexpr auto management_inject = accept<EventType::inject, id_answer>;
+
+}  // namespace
+
+Operations inject_operations() {
+  static constexpr Operation rows[] = {
+      measured(event_row("inject_2_0", "/v2.0/endpoint/inject", inject,
+                         describe_inject<UrlTokenIn::body>)),
+      measured(event_row("injectByToken", "/inject/{URLToken}", inject,
+                         describe_inject<UrlTokenIn::path>)),
+      event_row("notify_2_0", "/v2.0/endpoint/notify", notify, describe_notify<UrlTokenIn::body>),
+      event_row("notifyByToken", "/notify/{URLToken}", notify, describe_notify<UrlTokenIn::path>),
+      measured(for_operators("managementInject", Method::post, "/management/inject",
+                             Role::conversation_admin, management_inject,
+                             describe_management_inject)),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -51,6 +51,14 @@ namespace conversed::api {
 [[nodiscard]] model::Result<std::string> text_member(const nlohmann::json& object,
                                                      const char* name);
 
+// A member that is a list of strings: empty when absent or null. `invalid_argument` for anything
+// else.
+[[nodiscard]] model::Result<std::vector<std::string>> text_list_member(const nlohmann::json& object,
+                                                                       const char* name);
+
+// A member that is true or false: false when absent or null.
+[[nodiscard]] model::Result<bool> flag_member(const nlohmann::json& object, const char* name);
+
 // What a user, a key or an organisation is called, `name` of the object: 1 to 200 bytes.
 // `invalid_argument` for anything else.
 inline constexpr std::size_t max_display_name_bytes = 200;

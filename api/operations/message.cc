@@ -22,6 +22,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -180,7 +181,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   void end(Error error) { end(Result<Answer>(model::fail(std::move(error)))); }
 
   void send(Result<Answer> answer) {
-    if (!answer) return send_error(reply_, message_operation, answer.error());
+    if (!answer) return reply_.fail(answer.error());
     HeaderList headers;
     if (answer->status == status::accepted && wanted_ == Wanted::acceptance) {
       headers.emplace_back("Preference-Applied", "respond-async");
@@ -315,7 +316,7 @@ struct Refused {
   model::SessionKey session;
   Reply reply;
 
-  void refuse(const Error& error) { send_error(reply, message_operation, error); }
+  void refuse(const Error& error) { reply.fail(error); }
 
   void replay(const queue::KeyedAppended& first) {
     const auto state = services.store.answers().look({session, first.id, first.position},
@@ -343,17 +344,17 @@ void refuse_unless_answered(MessageServices& services, const queue::AppendKey& k
 
 void message(Call call, MessageServices& services, Reply reply) {
   auto body = parse_message(call.request.body, UrlTokenIn::path);
-  if (!body) return send_error(reply, message_operation, body.error());
+  if (!body) return reply.fail(body.error());
   auto token = normal_url_token(call.parameters["URLToken"]);
-  if (!token) return send_error(reply, message_operation, {Errc::not_found, "no such Endpoint"});
+  if (!token) return reply.fail({Errc::not_found, "no such Endpoint"});
   auto endpoint = find_endpoint(services.assets, *token);
-  if (!endpoint) return send_error(reply, message_operation, endpoint.error());
+  if (!endpoint) return reply.fail(endpoint.error());
   auto key = append_key(call.request, (*endpoint)->organisation_id, "message " + *token);
-  if (!key) return send_error(reply, message_operation, key.error());
+  if (!key) return reply.fail(key.error());
   auto event = make_event(services.clock.now(), model::EventType::user_message, **endpoint,
                           std::move(*body), call.request.trace_id);
   if (auto open = check_session(services, **endpoint, event); !open) {
-    if (!*key) return send_error(reply, message_operation, open.error());
+    if (!*key) return reply.fail(open.error());
     return refuse_unless_answered(services, **key, open.error(), event.session, std::move(reply));
   }
   using Wanted = PendingReply::Wanted;
@@ -382,8 +383,7 @@ openapi::Description describe_message() {
           .details =
               "Begins or continues a conversation; answered when what it sets off waits or ends. "
               "202: processing continues. Read the rest from `/outputs` or the webhook.",
-          .parameters = {openapi::url_token_parameter(), openapi::idempotency_parameter(),
-                         prefer_parameter()},
+          .parameters = {openapi::idempotency_parameter(), prefer_parameter()},
           .body = openapi::json_content(openapi::message_schema(UrlTokenIn::path)),
           .answers = {{.description = "What the Flow said.",
                        .content = openapi::json_content(openapi::named("Answer", answer))},
@@ -397,7 +397,11 @@ openapi::Description describe_message() {
 
 }  // namespace
 
-constinit const Operation message_operation =
-    for_all("message", Method::post, "/{URLToken}", message, describe_message);
+Operations message_operations() {
+  static constexpr Operation rows[] = {
+      for_all("message", Method::post, "/{URLToken}", message, describe_message),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -32,6 +32,14 @@ using OauthResult = tl::expected<T, OauthError>;
   return tl::unexpected(OauthError{400, std::move(code), std::move(description)});
 }
 
+// A row of a route that anyone may ask, and whose errors are RFC 6749's.
+constexpr Operation for_oauth(std::string_view id, Method method, std::string_view path,
+                              AnyHandler run, Describe describe) {
+  Operation row = for_all(id, method, path, run, describe);
+  row.error_shape = ErrorShape::oauth;
+  return row;
+}
+
 void send_oauth_error(Reply& reply, const AccountServices& services, const OauthError& error);
 
 // The same where a person may be looking: as a page if the client would rather have one.

@@ -18,6 +18,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -173,6 +174,7 @@ struct SignIn {
   std::string password;
   std::string address;
   std::string issuer;
+  const Operation& operation;
   std::shared_ptr<Reply> reply;
 
   void ask_again(std::string_view message) {
@@ -208,8 +210,7 @@ void sign_in(const std::shared_ptr<SignIn>& attempt) {
   auto user = services.authenticator.password(attempt->username, attempt->password,
                                               attempt->address, services.options.steady_now());
   services.audit.sign_in(
-      {attempt->username, attempt->address, oauth_sign_in_operation,
-       attempt->reply->context().trace_id},
+      {attempt->username, attempt->address, attempt->operation, attempt->reply->context().trace_id},
       user ? model::Result<const Principal*>(user->principal.get()) : model::fail(user.error()));
   if (!user) {
     switch (user.error().code) {
@@ -245,7 +246,7 @@ void take_form(Call call, AccountServices& services, Reply reply) {
   const auto attempt = std::make_shared<SignIn>(
       SignIn{services, std::move(opened->request), std::move(*client), form->get("username"),
              form->get("password"), std::move(call.request.peer), issuer_of(call.request, services),
-             std::make_shared<Reply>(std::move(reply))});
+             call.operation, std::make_shared<Reply>(std::move(reply))});
   if (opened->expired) return attempt->ask_again("This page was open for too long. Try again.");
   if (attempt->username.empty() || attempt->password.empty()) {
     return attempt->ask_again("Both the e-mail address and the password are needed.");
@@ -303,20 +304,13 @@ openapi::Description describe_sign_in() {
 
 }  // namespace
 
-constinit const Operation oauth_authorize_operation{.id = "oauthAuthorize",
-                                                    .method = Method::get,
-                                                    .path = "/auth/oauth2/authorize",
-                                                    .credential = Credential::open,
-                                                    .error_shape = ErrorShape::oauth,
-                                                    .run = authorize,
-                                                    .describe = describe_authorize};
-
-constinit const Operation oauth_sign_in_operation{.id = "oauthSignIn",
-                                                  .method = Method::post,
-                                                  .path = "/auth/oauth2/authorize",
-                                                  .credential = Credential::open,
-                                                  .error_shape = ErrorShape::oauth,
-                                                  .run = take_form,
-                                                  .describe = describe_sign_in};
+Operations oauth_authorize_operations() {
+  static constexpr Operation rows[] = {
+      for_oauth("oauthAuthorize", Method::get, "/auth/oauth2/authorize", authorize,
+                describe_authorize),
+      for_oauth("oauthSignIn", Method::post, "/auth/oauth2/authorize", take_form, describe_sign_in),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -6,12 +6,12 @@
 #include "api/auth/redirect_uri.h"
 #include "api/openapi/lists.h"
 #include "api/operations/management.h"
-#include "api/operations/members.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -138,23 +138,22 @@ openapi::Description describe_remove_client() {
   using namespace openapi;
   return {.summary = "Remove an OAuth client",
           .details = "What it was given ends.",
-          .parameters = {path_parameter("clientId", "The client.", id())},
           .answers = {{.status = status::no_content, .description = "It is gone."}},
           .errors = {404}};
 }
 
 }  // namespace
 
-constinit const Operation create_oauth_client_operation =
-    for_operators("createOauthClient", Method::post, "/management/oauth/clients", Role::user_admin,
-                  create_client, describe_create_client);
-
-constinit const Operation list_oauth_clients_operation =
-    for_operators("listOauthClients", Method::get, "/management/oauth/clients", Role::user_admin,
-                  list_clients, describe_list_clients);
-
-constinit const Operation remove_oauth_client_operation =
-    for_operators("removeOauthClient", Method::delete_, "/management/oauth/clients/{clientId}",
-                  Role::user_admin, remove_client, describe_remove_client);
+Operations oauth_clients_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("createOauthClient", Method::post, "/management/oauth/clients",
+                    Role::user_admin, create_client, describe_create_client),
+      for_operators("listOauthClients", Method::get, "/management/oauth/clients", Role::user_admin,
+                    list_clients, describe_list_clients),
+      for_operators("removeOauthClient", Method::delete_, "/management/oauth/clients/{clientId}",
+                    Role::user_admin, remove_client, describe_remove_client),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -1,18 +1,27 @@
 // POST /auth/oauth2/token: tokens for a password, an authorization code or a refresh token.
+// POST /auth/oauth2/revoke: ends a token (RFC 7009), a refresh token with all that came of its
+// sign-in. What the client does not have is answered in the same way: it is as good as ended.
+// GET /.well-known/oauth-authorization-server: what clients have to know to use OAuth 2.0 here
+// (RFC 8414). Below the base path, and with the base path behind it, it is of the issuer there.
+#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <utility>
 
 #include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
+#include "api/auth/issuer.h"
 #include "api/auth/pkce.h"
 #include "api/openapi/description.h"
 #include "api/operations/oauth.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
+#include "api/services.h"
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Result;
@@ -23,6 +32,7 @@ struct Exchange {
   Form form;
   store::OauthClient client;
   std::string address;
+  const Operation& operation;
   std::shared_ptr<Reply> reply;
 
   void refuse(const OauthError& error) { send_oauth_error(*reply, services, error); }
@@ -55,7 +65,7 @@ void check_password(const ExchangePtr& exchange, const std::string& username,
   auto user = services.authenticator.password(username, password, exchange->address,
                                               services.options.steady_now());
   services.audit.sign_in(
-      {username, exchange->address, oauth_token_operation, exchange->reply->context().trace_id},
+      {username, exchange->address, exchange->operation, exchange->reply->context().trace_id},
       user ? model::Result<const Principal*>(user->principal.get()) : model::fail(user.error()));
   if (!user) return exchange->refuse(oauth_error(user.error(), refused));
   if (user->principal->organisation_id != exchange->client.organisation_id) {
@@ -135,7 +145,7 @@ void token(Call call, AccountServices& services, Reply reply) {
   auto client = authenticate_client(call.request, *form, services);
   if (!client) return send_oauth_error(reply, services, client.error());
   (*grant)(std::make_shared<Exchange>(Exchange{services, std::move(*form), std::move(*client),
-                                               std::move(call.request.peer),
+                                               std::move(call.request.peer), call.operation,
                                                std::make_shared<Reply>(std::move(reply))}));
 }
 
@@ -173,14 +183,100 @@ openapi::Description describe_oauth_token() {
           .errors = {401}};
 }
 
+void revoke_token(Call call, AccountServices& services, Reply reply) {
+  auto form = Form::of_body(call.request);
+  if (!form) return send_oauth_error(reply, services, form.error());
+  auto client = authenticate_client(call.request, *form, services);
+  if (!client) return send_oauth_error(reply, services, client.error());
+  auto token = form->require("token");
+  if (!token) return send_oauth_error(reply, services, token.error());
+  const auto answer = std::make_shared<Reply>(std::move(reply));
+  post_write(services, answer,
+             [&services, answer, id = std::move(client->id), token = std::move(*token)] {
+               auto revoked = services.store.oauth().revoke(id, token);
+               if (!revoked) {
+                 return send_oauth_error(*answer, services, oauth_error(revoked.error(), {}));
+               }
+               answer->send({.status = status::ok, .headers = {{"Cache-Control", "no-store"}}});
+             });
+}
+
+openapi::Description describe_oauth_revoke() {
+  using namespace openapi;
+  const auto optional = [](std::string_view words) { return described(words, form_text()); };
+  const auto form = object(
+      {{"token", described("An access or a refresh token.", form_text(1))},
+       {"token_type_hint", optional("Ignored: tokens say what they are."), Need::optional},
+       {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
+       {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional}});
+  return {.summary = "Revoke a token",
+          .details = "A refresh token with all that came of its sign-in (RFC 7009).",
+          .body = form_content(form),
+          .answers = {{.description = "It has ended, or was none of the client's."}},
+          .errors = {401}};
+}
+
+using nlohmann::json;
+
+constexpr std::array<std::string_view, 3> grant_types{"authorization_code", "password",
+                                                      "refresh_token"};
+constexpr std::array<std::string_view, 3> client_authentication{"client_secret_basic",
+                                                                "client_secret_post", "none"};
+
+Result<Response> show(const Call& call, DaemonServices& services) {
+  const auto& options = services.options;
+  const auto issuer = issuer_of(call.request, options.oauth.issuer, options.api.base_path);
+  const std::string routes = issuer + "/auth/oauth2/";
+  // It names the address that the client has used: not for a cache that others share.
+  return json_response(status::ok,
+                       {{"issuer", issuer},
+                        {"authorization_endpoint", routes + "authorize"},
+                        {"token_endpoint", routes + "token"},
+                        {"revocation_endpoint", routes + "revoke"},
+                        {"response_types_supported", json::array({"code"})},
+                        {"response_modes_supported", json::array({"query"})},
+                        {"grant_types_supported", grant_types},
+                        {"token_endpoint_auth_methods_supported", client_authentication},
+                        {"revocation_endpoint_auth_methods_supported", client_authentication},
+                        {"code_challenge_methods_supported", json::array({"S256"})},
+                        {"authorization_response_iss_parameter_supported", true}},
+                       {{"Cache-Control", "no-store"}});
+}
+
+openapi::Description describe_metadata() {
+  using namespace openapi;
+  const auto url = text_like("^https?://");
+  const auto metadata = object(
+      {{"issuer", described("As `iss` of the authorization answers (RFC 9207).", url)},
+       {"authorization_endpoint", url},
+       {"token_endpoint", url},
+       {"revocation_endpoint", url},
+       {"response_types_supported", list_of(constant("code"))},
+       {"response_modes_supported", list_of(constant("query"))},
+       {"grant_types_supported", list_of(one_of(grant_types))},
+       {"token_endpoint_auth_methods_supported", list_of(one_of(client_authentication))},
+       {"revocation_endpoint_auth_methods_supported", list_of(one_of(client_authentication))},
+       {"code_challenge_methods_supported", list_of(constant("S256"))},
+       {"authorization_response_iss_parameter_supported", constant(true)}});
+  return {.summary = "Get the authorization server's metadata",
+          .details =
+              "As of RFC 8414. The issuer is the setting `oauth.issuer`, or else the address that "
+              "the client has used.",
+          .answers = {{.description = "The metadata.",
+                       .content = json_content(named("AuthorizationServer", metadata)),
+                       .headers = {{"Cache-Control", "`no-store`.", constant("no-store")}}}}};
+}
+
 }  // namespace
 
-constinit const Operation oauth_token_operation{.id = "oauthToken",
-                                                .method = Method::post,
-                                                .path = "/auth/oauth2/token",
-                                                .credential = Credential::open,
-                                                .error_shape = ErrorShape::oauth,
-                                                .run = token,
-                                                .describe = describe_oauth_token};
+Operations oauth_token_operations() {
+  static constexpr Operation rows[] = {
+      for_oauth("oauthToken", Method::post, "/auth/oauth2/token", token, describe_oauth_token),
+      for_oauth("oauthRevoke", Method::post, "/auth/oauth2/revoke", revoke_token,
+                describe_oauth_revoke),
+      for_all("oauthMetadata", Method::get, metadata_path, show, describe_metadata),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -12,6 +12,7 @@
 #include "store/yaml/writer.h"
 
 namespace conversed::api {
+
 namespace {
 
 using Text = std::shared_ptr<const std::string>;
@@ -30,23 +31,21 @@ Text text_for(const std::string& base, std::string_view path, Write write) {
   return text;
 }
 
-Response document_as(const Operation& operation, const Call& call, const DaemonServices& services,
-                     const char* type, Write write) {
+Response document_as(const Call& call, const DaemonServices& services, const char* type,
+                     Write write) {
   // "/new" if the client came by it: its generated client shall, too.
   const auto base = base_of(call.request.path, services.options.api.base_path);
   return {.status = status::ok,
           .content_type = type,
-          .body = *text_for(std::string(base), operation.path, write)};
+          .body = *text_for(std::string(base), call.operation.path, write)};
 }
 
 model::Result<Response> document_as_json(const Call& call, DaemonServices& services) {
-  return document_as(openapi_json_operation, call, services, "application/json; charset=utf-8",
-                     to_text);
+  return document_as(call, services, "application/json; charset=utf-8", to_text);
 }
 
 model::Result<Response> document_as_yaml(const Call& call, DaemonServices& services) {
-  return document_as(openapi_yaml_operation, call, services, "application/yaml; charset=utf-8",
-                     yaml::write);
+  return document_as(call, services, "application/yaml; charset=utf-8", yaml::write);
 }
 
 openapi::Description describe_openapi(std::string_view type) {
@@ -66,10 +65,12 @@ openapi::Description describe_yaml() {
 
 }  // namespace
 
-constinit const Operation openapi_json_operation =
-    for_all("getOpenApiJson", Method::get, "/openapi.json", document_as_json, describe_json);
-
-constinit const Operation openapi_yaml_operation =
-    for_all("getOpenApiYaml", Method::get, "/openapi.yaml", document_as_yaml, describe_yaml);
+Operations openapi_operations() {
+  static constexpr Operation rows[] = {
+      for_all("getOpenApiJson", Method::get, "/openapi.json", document_as_json, describe_json),
+      for_all("getOpenApiYaml", Method::get, "/openapi.yaml", document_as_yaml, describe_yaml),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -7,7 +7,6 @@
 
 #include "api/openapi/lists.h"
 #include "api/operations/management.h"
-#include "api/operations/members.h"
 #include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/operations/users.h"
@@ -15,6 +14,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -124,7 +124,6 @@ openapi::Description describe_set_domains() {
           .details =
               "Other organisations can't add users with addresses there. Subdomains are domains of "
               "their own. A 409 if another organisation has one.",
-          .parameters = {path_parameter("organisationId", "The organisation.", id())},
           .body = json_content(named("OrganisationDomains", body)),
           .answers = {{.description = "The organisation.",
                        .content = json_content(named("OrganisationWithDomains", answer))}},
@@ -147,16 +146,17 @@ openapi::Description describe_list_organisations() {
 
 }  // namespace
 
-constinit const Operation create_organisation_operation =
-    for_operators("createOrganisation", Method::post, "/management/organisations",
-                  Role::platform_admin, create_organisation, describe_create);
-
-constinit const Operation list_organisations_operation =
-    for_operators("listOrganisations", Method::get, "/management/organisations",
-                  Role::platform_admin, list_organisations, describe_list_organisations);
-
-constinit const Operation set_organisation_domains_operation = for_operators(
-    "setOrganisationDomains", Method::put, "/management/organisations/{organisationId}/domains",
-    Role::platform_admin, set_domains, describe_set_domains);
+Operations organisations_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("createOrganisation", Method::post, "/management/organisations",
+                    Role::platform_admin, create_organisation, describe_create),
+      for_operators("listOrganisations", Method::get, "/management/organisations",
+                    Role::platform_admin, list_organisations, describe_list_organisations),
+      for_operators("setOrganisationDomains", Method::put,
+                    "/management/organisations/{organisationId}/domains", Role::platform_admin,
+                    set_domains, describe_set_domains),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

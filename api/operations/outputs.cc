@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Result;
@@ -87,7 +88,7 @@ void send_page(Reply& reply, const Page& page) {
 
 void send_outputs(Reply& reply, MessageServices& services, const Query& query) {
   auto page = look(services, query);
-  if (!page) return send_error(reply, outputs_operation, page.error());
+  if (!page) return reply.fail(page.error());
   send_page(reply, *page);
 }
 
@@ -120,13 +121,13 @@ void wait_for_outputs(const std::shared_ptr<Poll>& poll, MessageServices& servic
   const auto found = look(services, query);
   if (found && found->outputs.empty() && !found->restarted) return;
   if (!services.watch.cancel(ticket)) return;
-  if (!found) return send_error(poll->reply, outputs_operation, found.error());
+  if (!found) return poll->reply.fail(found.error());
   send_page(poll->reply, *found);
 }
 
 void outputs(Call call, MessageServices& services, Reply reply) {
   auto query = read_query(call, services);
-  if (!query) return send_error(reply, outputs_operation, query.error());
+  if (!query) return reply.fail(query.error());
   if (query->wait.count() == 0) return send_outputs(reply, services, *query);
 
   const auto deadline = services.options.steady_now() + query->wait;
@@ -145,8 +146,7 @@ openapi::Description describe_outputs() {
                      " items an answer; `last` is for the next `after`. An `after` "
                      "beyond the session's last number is answered at once without items and with "
                      "`restarted: true`: the session has begun again, ask without `after`.",
-          .parameters = {openapi::url_token_parameter(),
-                         openapi::query_parameter("userId", "The user of the conversation.",
+          .parameters = {openapi::query_parameter("userId", "The user of the conversation.",
                                                   openapi::conversation_name(), Need::required),
                          openapi::query_parameter("sessionId", "The session of the conversation.",
                                                   openapi::conversation_name(), Need::required),
@@ -161,7 +161,11 @@ openapi::Description describe_outputs() {
 
 }  // namespace
 
-constinit const Operation outputs_operation =
-    for_all("outputs", Method::get, "/{URLToken}/outputs", outputs, describe_outputs);
+Operations outputs_operations() {
+  static constexpr Operation rows[] = {
+      for_all("outputs", Method::get, "/{URLToken}/outputs", outputs, describe_outputs),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -65,7 +66,7 @@ Result<WantedSchedule> read_wanted_schedule(const Call& call, SessionServices& s
   if (!wish) return model::fail(wish.error());
   auto endpoint = find_endpoint_for(services.assets, *call.principal, body->url_token);
   if (!endpoint) return model::fail(endpoint.error());
-  auto key = append_key(call.request, (*endpoint)->organisation_id, create_schedule_operation.id);
+  auto key = append_key(call.request, (*endpoint)->organisation_id, "createSchedule");
   if (!key) return model::fail(key.error());
   wanted.key = *std::move(key);
   Schedule& schedule = wanted.schedule;
@@ -234,12 +235,8 @@ openapi::Parameter dry_run_parameter() {
                          with_default(false, boolean()));
 }
 
-openapi::Parameter schedule_parameter() {
-  return openapi::path_parameter("scheduleId", "The schedule.", openapi::id());
-}
-
-openapi::Link link(std::string_view name, const Operation& operation, std::string_view from) {
-  return {name, operation.id, "scheduleId", from};
+openapi::Link link(std::string_view name, std::string_view operation, std::string_view from) {
+  return {name, operation, "scheduleId", from};
 }
 
 openapi::Description describe_create_schedule() {
@@ -259,9 +256,9 @@ openapi::Description describe_create_schedule() {
                       {.status = status::created,
                        .description = "The schedule, with its next times.",
                        .content = json_content(previewed_schema()),
-                       .links = {link("show", show_schedule_operation, of_it),
-                                 link("cancel", cancel_schedule_operation, of_it),
-                                 link("reschedule", reschedule_operation, of_it)}}},
+                       .links = {link("show", "showSchedule", of_it),
+                                 link("cancel", "cancelSchedule", of_it),
+                                 link("reschedule", "reschedule", of_it)}}},
           .errors = {404, 409}};
 }
 
@@ -274,15 +271,14 @@ openapi::Description describe_list_schedules() {
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of those that are still to come, the oldest first.",
                        .content = json_content(row_page(named("Schedule", schedule_schema()))),
-                       .links = {link("show", show_schedule_operation, first),
-                                 link("cancel", cancel_schedule_operation, first)}}},
+                       .links = {link("show", "showSchedule", first),
+                                 link("cancel", "cancelSchedule", first)}}},
           .errors = {404}};
 }
 
 openapi::Description describe_show_schedule() {
   using namespace openapi;
   return {.summary = "Show a scheduled message",
-          .parameters = {schedule_parameter()},
           .answers = {{.description = "The schedule, with its next times.",
                        .content = json_content(previewed_schema())}},
           .errors = {404}};
@@ -290,7 +286,6 @@ openapi::Description describe_show_schedule() {
 
 openapi::Description describe_cancel_schedule() {
   return {.summary = "Cancel a scheduled message",
-          .parameters = {schedule_parameter()},
           .answers = {{.status = status::no_content, .description = "It comes no more."}},
           .errors = {404}};
 }
@@ -298,7 +293,7 @@ openapi::Description describe_cancel_schedule() {
 openapi::Description describe_move_schedule() {
   using namespace openapi;
   return {.summary = "Have a scheduled message come at another time",
-          .parameters = {schedule_parameter(), dry_run_parameter()},
+          .parameters = {dry_run_parameter()},
           .body = json_content(schedule_times_schema()),
           .answers = {{.description = "The schedule, with its next times.",
                        .content = json_content(previewed_schema())}},
@@ -342,24 +337,20 @@ openapi::Schema schedule_times_schema() {
   return named("ScheduleTimes", with_example(example, with_one_time(with_times(object({})))));
 }
 
-constinit const Operation create_schedule_operation =
-    for_operators("createSchedule", Method::post, "/management/schedules", Role::conversation_admin,
-                  create_schedule, describe_create_schedule);
-
-constinit const Operation list_schedules_operation =
-    for_operators("listSchedules", Method::get, "/management/schedules", Role::conversation_admin,
-                  list_schedules, describe_list_schedules);
-
-constinit const Operation show_schedule_operation =
-    for_operators("showSchedule", Method::get, "/management/schedules/{scheduleId}",
-                  Role::conversation_admin, show_schedule, describe_show_schedule);
-
-constinit const Operation cancel_schedule_operation =
-    for_operators("cancelSchedule", Method::delete_, "/management/schedules/{scheduleId}",
-                  Role::conversation_admin, cancel_schedule, describe_cancel_schedule);
-
-constinit const Operation reschedule_operation =
-    for_operators("reschedule", Method::post, "/management/schedules/{scheduleId}/reschedule",
-                  Role::conversation_admin, reschedule, describe_move_schedule);
+Operations schedules_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("createSchedule", Method::post, "/management/schedules",
+                    Role::conversation_admin, create_schedule, describe_create_schedule),
+      for_operators("listSchedules", Method::get, "/management/schedules", Role::conversation_admin,
+                    list_schedules, describe_list_schedules),
+      for_operators("showSchedule", Method::get, "/management/schedules/{scheduleId}",
+                    Role::conversation_admin, show_schedule, describe_show_schedule),
+      for_operators("cancelSchedule", Method::delete_, "/management/schedules/{scheduleId}",
+                    Role::conversation_admin, cancel_schedule, describe_cancel_schedule),
+      for_operators("reschedule", Method::post, "/management/schedules/{scheduleId}/reschedule",
+                    Role::conversation_admin, reschedule, describe_move_schedule),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

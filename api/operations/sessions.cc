@@ -16,6 +16,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -181,16 +182,16 @@ openapi::Description describe_reset_session() {
 
 }  // namespace
 
-constinit const Operation list_sessions_operation =
-    for_operators("listSessions", Method::get, "/management/sessions", Role::conversation_admin,
-                  list_sessions, describe_list_sessions);
-
-constinit const Operation show_session_operation =
-    for_operators("showSession", Method::get, "/management/sessions/show", Role::conversation_admin,
-                  show_session, describe_show_session, Audited::always);
-
-constinit const Operation reset_session_operation =
-    for_operators("resetSession", Method::post, "/management/sessions/reset",
-                  Role::conversation_admin, reset_session, describe_reset_session);
+Operations sessions_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("listSessions", Method::get, "/management/sessions", Role::conversation_admin,
+                    list_sessions, describe_list_sessions),
+      for_operators("showSession", Method::get, "/management/sessions/show",
+                    Role::conversation_admin, show_session, describe_show_session, Audited::always),
+      for_operators("resetSession", Method::post, "/management/sessions/reset",
+                    Role::conversation_admin, reset_session, describe_reset_session),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

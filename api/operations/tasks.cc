@@ -1,7 +1,11 @@
+#include "api/operations/tasks.h"
+
 // /v2.0/tasks: jobs are listed, watched and cancelled.
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "api/live/pending_replies.h"
 #include "api/openapi/lists.h"
@@ -10,12 +14,65 @@
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
 #include "api/operations/operations.h"
-#include "api/operations/task_document.h"
 #include "api/replies.h"
 #include "api/representation/query.h"
 #include "store/store.h"
 
 namespace conversed::api {
+
+Value task_value(const model::Job& job) {
+  const auto step = model::step_name(job);
+  return {{"_id", job.id},
+          {"status", model::to_string(job.state)},
+          {"type", job.type},
+          {"progress", job.progress},
+          {"name", job.name},
+          {"currentStep", job.current_step},
+          {"totalStep", job.total_steps},
+          {"stepName", step.empty() ? Value(nullptr) : Value(step)},
+          {"failReason", job.fail_reason.empty() ? Value(nullptr) : Value(job.fail_reason)},
+          {"data", job.data},
+          {"createdAt", unix_seconds(job.created_at)},
+          {"lastChangedAt", unix_seconds(job.changed_at)}};
+}
+
+openapi::Schema task_status() {
+  using model::JobState;
+  std::vector<std::string_view> names;
+  for (const auto state : {JobState::queued, JobState::active, JobState::cancelling, JobState::done,
+                           JobState::cancelled, JobState::error}) {
+    names.push_back(model::to_string(state));
+  }
+  return openapi::one_of(names);
+}
+
+openapi::Schema task_schema() {
+  using namespace openapi;
+  return named("Task", object({{"_id", id()},
+                               {"status", task_status()},
+                               {"type", text(1)},
+                               {"progress", integer(0, 100)},
+                               {"name", text()},
+                               {"currentStep", integer(0)},
+                               {"totalStep", integer(0)},
+                               {"stepName", nullable(text(1))},
+                               {"failReason", nullable(text())},
+                               {"data", anything()},
+                               {"createdAt", unix_time()},
+                               {"lastChangedAt", unix_time()}}));
+}
+
+std::string task_path(const model::Job& job, std::string_view base) {
+  return std::string(base) + "/v2.0/tasks/" + job.id;
+}
+
+Document task_document(const model::Job& job, std::string_view base) {
+  return {.name = "task",
+          .value = task_value(job),
+          .list = std::nullopt,
+          .links = {.self = task_path(job, base), .next = {}, .previous = {}}};
+}
+
 namespace {
 
 using model::Errc;
@@ -87,7 +144,7 @@ class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
   }
 
   void answer(const Result<Job>& job) {
-    if (!job) return send_error(reply_, show_task_operation, job.error());
+    if (!job) return reply_.fail(job.error());
     send_job(reply_, request_, *job);
   }
 
@@ -100,9 +157,9 @@ class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
 
 void show_task(Call call, ProjectServices& services, Reply reply) {
   auto wait = wait_parameter(call.request);
-  if (!wait) return send_error(reply, show_task_operation, wait.error());
+  if (!wait) return reply.fail(wait.error());
   auto job = open_job(call, services, Role::member);
-  if (!job) return send_error(reply, show_task_operation, job.error());
+  if (!job) return reply.fail(job.error());
   if (*wait == 0 || model::is_final(job->state)) return send_job(reply, call.request, *job);
   const auto deadline = services.options.steady_now() + std::chrono::seconds(*wait);
   std::make_shared<TaskPoll>(std::move(call.request), services, std::move(reply), std::move(*job),
@@ -165,10 +222,6 @@ Result<Response> cancel_task(const Call& call, ProjectServices& services) {
   return job_response(call.request, call.exchange.instance, *cancelled);
 }
 
-openapi::Parameter task_parameter() {
-  return openapi::path_parameter("taskId", "The task.", openapi::id());
-}
-
 openapi::Answer task_answer(std::string description) {
   return {.description = std::move(description),
           .content = openapi::representations("task", task_schema())};
@@ -191,52 +244,45 @@ openapi::Description describe_list_of(std::string_view operation) {
 }
 
 openapi::Description describe_list_tasks() {
-  return describe_list_of(list_tasks_operation.id);
+  return describe_list_of("listTasks_2_0");
 }
 
 openapi::Description describe_show_task() {
-  return {
-      .summary = "Get a task",
-      .parameters = {task_parameter(), openapi::wait_until("a change of its status or progress")},
-      .answers = {task_answer("The task.")},
-      .errors = {404}};
+  return {.summary = "Get a task",
+          .parameters = {openapi::wait_until("a change of its status or progress")},
+          .answers = {task_answer("The task.")},
+          .errors = {404}};
 }
 
 openapi::Description describe_cancel_task() {
   return {.summary = "Cancel a task",
-          .parameters = {task_parameter()},
           .answers = {task_answer("The task, cancelled or being cancelled.")},
           .errors = {404, 409}};
 }
 
 openapi::Description describe_managed_list() {
-  return describe_list_of(manage_tasks_operation.id);
+  return describe_list_of("manageTasks");
 }
 
 }  // namespace
 
-constinit const Operation list_tasks_operation = for_clients(
-    "listTasks_2_0", Method::get, "/v2.0/tasks", Role::member, list_tasks, describe_list_tasks);
-
-constinit const Operation show_task_operation =
-    for_clients("showTask_2_0", Method::get, "/v2.0/tasks/{taskId}", Role::member, show_task,
-                describe_show_task);
-
-constinit const Operation cancel_task_operation =
-    for_clients("cancelTask_2_0", Method::post, "/v2.0/tasks/{taskId}/cancel",
-                Role::proactive_admin, cancel_task, describe_cancel_task);
-
-// The same for operators, with a password in place of a key.
-constinit const Operation manage_tasks_operation =
-    for_operators("manageTasks", Method::get, "/management/tasks", Role::member, list_tasks,
-                  describe_managed_list);
-
-constinit const Operation manage_task_operation =
-    for_operators("manageTask", Method::get, "/management/tasks/{taskId}", Role::member, show_task,
-                  describe_show_task);
-
-constinit const Operation manage_cancel_task_operation =
-    for_operators("manageCancelTask", Method::post, "/management/tasks/{taskId}/cancel",
-                  Role::proactive_admin, cancel_task, describe_cancel_task);
+Operations tasks_operations() {
+  static constexpr Operation rows[] = {
+      for_clients("listTasks_2_0", Method::get, "/v2.0/tasks", Role::member, list_tasks,
+                  describe_list_tasks),
+      for_clients("showTask_2_0", Method::get, "/v2.0/tasks/{taskId}", Role::member, show_task,
+                  describe_show_task),
+      for_clients("cancelTask_2_0", Method::post, "/v2.0/tasks/{taskId}/cancel",
+                  Role::proactive_admin, cancel_task, describe_cancel_task),
+      // The same for operators, with a password in place of a key.
+      for_operators("manageTasks", Method::get, "/management/tasks", Role::member, list_tasks,
+                    describe_managed_list),
+      for_operators("manageTask", Method::get, "/management/tasks/{taskId}", Role::member,
+                    show_task, describe_show_task),
+      for_operators("manageCancelTask", Method::post, "/management/tasks/{taskId}/cancel",
+                    Role::proactive_admin, cancel_task, describe_cancel_task),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -17,6 +17,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -160,10 +161,6 @@ openapi::Schema timer_schema() {
                              {"dueAt", unix_time()}}));
 }
 
-openapi::Parameter timer_parameter() {
-  return openapi::path_parameter("timerId", "The timer.", openapi::text_like("^[a-z0-9-]{1,200}$"));
-}
-
 openapi::Description describe_list_timers() {
   using namespace openapi;
   auto parameters = row_parameters();
@@ -180,16 +177,16 @@ openapi::Description describe_list_timers() {
   const auto page =
       object({{"items", list_of(timer_schema())},
               {"next", described("For `after`; null on the last page.", nullable(text(1)))}});
-  return {.summary = "List what waits for its time",
-          .details =
-              "In the order in which they fall due. A page may hold fewer than `limit` though "
-              "there is a `next`: what belongs to other projects is passed over a part at a time.",
-          .parameters = std::move(parameters),
-          .answers = {{.description = "A page of timers.",
-                       .content = json_content(named("TimerPage", page)),
-                       .links = {{"cancel", cancel_timer_operation.id, "timerId",
-                                  "$response.body#/items/0/_id"}}}},
-          .errors = {404}};
+  return {
+      .summary = "List what waits for its time",
+      .details =
+          "In the order in which they fall due. A page may hold fewer than `limit` though "
+          "there is a `next`: what belongs to other projects is passed over a part at a time.",
+      .parameters = std::move(parameters),
+      .answers = {{.description = "A page of timers.",
+                   .content = json_content(named("TimerPage", page)),
+                   .links = {{"cancel", "cancelTimer", "timerId", "$response.body#/items/0/_id"}}}},
+      .errors = {404}};
 }
 
 openapi::Description describe_cancel_timer() {
@@ -199,7 +196,6 @@ openapi::Description describe_cancel_timer() {
               "A question goes on waiting, for as long as it takes. A `sleep` can't be taken "
               "back (409): its execution would stand still for ever; put it forward, or reset "
               "the session.",
-          .parameters = {timer_parameter()},
           .answers = {{.status = status::no_content, .description = "Nothing comes of it."}},
           .errors = {404, 409}};
 }
@@ -210,7 +206,6 @@ openapi::Description describe_reschedule_timer() {
           .details =
               "`cron` is for schedules only. A follow-up can't be put off past its expiry. What "
               "has just fallen due comes in any case.",
-          .parameters = {timer_parameter()},
           .body = json_content(schedule_times_schema()),
           .answers = {{.description = "The timer, as it waits now.",
                        .content = json_content(timer_schema())}},
@@ -219,16 +214,16 @@ openapi::Description describe_reschedule_timer() {
 
 }  // namespace
 
-constinit const Operation list_timers_operation =
-    for_operators("listTimers", Method::get, "/management/timers", Role::conversation_admin,
-                  list_timers, describe_list_timers);
-
-constinit const Operation cancel_timer_operation =
-    for_operators("cancelTimer", Method::delete_, "/management/timers/{timerId}",
-                  Role::conversation_admin, cancel_timer, describe_cancel_timer);
-
-constinit const Operation reschedule_timer_operation =
-    for_operators("rescheduleTimer", Method::post, "/management/timers/{timerId}/reschedule",
-                  Role::conversation_admin, reschedule_timer, describe_reschedule_timer);
+Operations timers_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("listTimers", Method::get, "/management/timers", Role::conversation_admin,
+                    list_timers, describe_list_timers),
+      for_operators("cancelTimer", Method::delete_, "/management/timers/{timerId}",
+                    Role::conversation_admin, cancel_timer, describe_cancel_timer),
+      for_operators("rescheduleTimer", Method::post, "/management/timers/{timerId}/reschedule",
+                    Role::conversation_admin, reschedule_timer, describe_reschedule_timer),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

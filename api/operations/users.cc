@@ -1,12 +1,18 @@
 // /management/users: users are added and listed, and get new passwords. All of it takes the role
 // userAdmin, but for one's own password.
+// PUT /management/users/{userId}/roles and DELETE /management/users/{userId}: what a user may in
+// the organisation, and the end of an account. Both take the role userAdmin.
+// POST /v2.0/users/deprecatepassword: a user's password opens nothing any more, and the OAuth
+// tokens that it has led to end. An unknown, foreign or malformed id is 400, which is the one error
+// that the API documents here, and so is the password of the only platformAdmin.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/openapi/lists.h"
+#include "api/operations/documents.h"
 #include "api/operations/management.h"
-#include "api/operations/members.h"
+#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/operations/users.h"
 #include "api/replies.h"
@@ -213,18 +219,122 @@ openapi::Description describe_set_password() {
           .errors = {404}};
 }
 
+// The user of the path, if the principal may manage it.
+Result<store::User> managed_user(const Call& call, AccountServices& services) {
+  const Principal& principal = *call.principal;
+  auto id = id_of(call, "userId");
+  if (!id) return model::fail(id.error());
+  auto user = services.store.accounts().user(principal.organisation_id, *id);
+  if (!user) return model::fail(store_error(user.error()));
+  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
+  return user;
+}
+
+Result<Response> set_roles(const Call& call, AccountServices& services) {
+  auto user = managed_user(call, services);
+  if (!user) return model::fail(user.error());
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  // Without the member every role would be lost by mistake.
+  if (!body->contains("roles")) return model::fail(Errc::invalid_argument, "roles is required");
+  auto roles = read_roles(*body, false, *call.principal);
+  if (!roles) return model::fail(roles.error());
+  auto changed = services.store.accounts().set_roles(user->organisation_id, user->id, *roles);
+  if (!changed) return model::fail(store_error(changed.error()));
+  return ok({{"_id", user->id}, {"email", user->email}, {"roles", *roles}});
+}
+
+Result<Response> remove_user(const Call& call, AccountServices& services) {
+  auto user = managed_user(call, services);
+  if (!user) return model::fail(user.error());
+  auto removed = services.store.accounts().remove_user(user->organisation_id, user->id);
+  if (!removed) return model::fail(store_error(removed.error()));
+  return no_content();
+}
+
+openapi::Description describe_set_roles() {
+  using namespace openapi;
+  const auto roles = list_of(one_of(names_of_roles()));
+  const auto body = object({{"roles", described("All that the user is to have.", roles)}});
+  const auto user = object({{"_id", id()}, {"email", text(1)}, {"roles", roles}});
+  return {.summary = "Set the roles of a user in the organisation",
+          .details =
+              "A 409 if nobody else could administer the platform. The API keys and tokens of a "
+              "user who becomes a platformAdmin end.",
+          .body = json_content(named("UserRoles", body)),
+          .answers = {{.description = "The user.",
+                       .content = json_content(named("UserWithRoles", user))}},
+          .errors = {404, 409}};
+}
+
+openapi::Description describe_remove_user() {
+  using namespace openapi;
+  return {.summary = "Remove a user",
+          .details =
+              "The user's API keys, tokens, sign-ins and memberships end. A 409 if nobody else "
+              "could administer the platform.",
+          .answers = {{.status = status::no_content, .description = "The user is gone."}},
+          .errors = {404, 409}};
+}
+
+Result<Response> deprecate_password(const Call& call, AccountServices& services) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  auto text = text_member(*body, "userId");
+  if (!text) return model::fail(text.error());
+  auto id = checked_id("userId", *text);
+  if (!id) return model::fail(id.error());
+  const Principal& principal = *call.principal;
+  auto& accounts = services.store.accounts();
+  const auto missing = [] { return model::fail(Errc::invalid_argument, "there is no such user"); };
+  auto user = accounts.user(principal.organisation_id, *id);
+  if (!user && user.error().code == Errc::not_found) return missing();
+  if (!user) return model::fail(store_error(user.error()));
+  if (!principal.has(Role::user_admin)) {
+    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
+  }
+  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
+  auto done = accounts.deprecate_password(principal.organisation_id, *id);
+  if (!done && done.error().code == Errc::not_found) return missing();
+  if (!done && done.error().code == Errc::conflict) {
+    return model::fail(Errc::invalid_argument, done.error().message);
+  }
+  if (!done) return model::fail(store_error(done.error()));
+  return document_response(
+      call.request, call.exchange.instance, status::ok,
+      {.name = "confirmation", .value = {{"deprecated", true}}, .list = std::nullopt});
+}
+
+openapi::Description describe_deprecate_password() {
+  using namespace openapi;
+  const auto done = object({{"deprecated", constant(true)}});
+  return {.summary = "Deprecate the password of a user",
+          .details =
+              "It opens nothing any more, and the tokens that it led to end. An unknown user is a "
+              "400, and so is the only one who can administer the platform.",
+          .body = json_content(named("PasswordOwner", object({{"userId", id()}}))),
+          .answers = {{.description = "It is deprecated.",
+                       .content = representations("confirmation", named("Confirmation", done))}}};
+}
+
 }  // namespace
 
-constinit const Operation create_user_operation =
-    for_operators("createUser", Method::post, "/management/users", Role::user_admin, create_user,
-                  describe_create_user);
-
-constinit const Operation list_users_operation =
-    for_operators("listUsers", Method::get, "/management/users", Role::user_admin, list_users,
-                  describe_list_users);
-
-constinit const Operation set_password_operation =
-    for_operators("setPassword", Method::post, "/management/users/password", Role::member,
-                  set_password, describe_set_password);
+Operations users_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("createUser", Method::post, "/management/users", Role::user_admin, create_user,
+                    describe_create_user),
+      for_operators("listUsers", Method::get, "/management/users", Role::user_admin, list_users,
+                    describe_list_users),
+      for_operators("setPassword", Method::post, "/management/users/password", Role::member,
+                    set_password, describe_set_password),
+      for_operators("setUserRoles", Method::put, "/management/users/{userId}/roles",
+                    Role::user_admin, set_roles, describe_set_roles),
+      for_operators("removeUser", Method::delete_, "/management/users/{userId}", Role::user_admin,
+                    remove_user, describe_remove_user),
+      for_clients("deprecatePassword_2_0", Method::post, "/v2.0/users/deprecatepassword",
+                  Role::user_admin, deprecate_password, describe_deprecate_password),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -20,6 +20,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -214,12 +215,14 @@ openapi::Description describe_erase() {
 
 }  // namespace
 
-constinit const Operation export_user_data_operation =
-    for_operators("exportUserData", Method::get, "/management/usersdata", Role::conversation_admin,
-                  export_data, describe_export_data, Audited::always);
-
-constinit const Operation erase_user_data_operation =
-    for_operators("eraseUserData", Method::post, "/management/usersdata/erase",
-                  Role::conversation_admin, erase_data, describe_erase);
+Operations users_data_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("exportUserData", Method::get, "/management/usersdata",
+                    Role::conversation_admin, export_data, describe_export_data, Audited::always),
+      for_operators("eraseUserData", Method::post, "/management/usersdata/erase",
+                    Role::conversation_admin, erase_data, describe_erase),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

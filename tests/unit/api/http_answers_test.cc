@@ -57,7 +57,8 @@ TEST(HttpServer, EachErrorAnswerIsToldWithItsRouteAndTrace) {
       if (request.path == "/good") return reply.text(200, "x");
       if (request.path == "/away")
         return reply.fail({model::Errc::unavailable, "the store is away"});
-      reply.fail({model::Errc::not_found, "no " + request.path}, ErrorShape::reduced);
+      reply.set_error_shape(ErrorShape::reduced);
+      reply.fail({model::Errc::not_found, "no " + request.path});
     });
     RawClient client(server.port());
     for (const char* path : {"/good", "/secret?x=y", "/away"}) {

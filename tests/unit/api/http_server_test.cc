@@ -285,14 +285,14 @@ TEST(HttpServer, OnlyTheFirstAnswerCounts) {
 
 TEST(HttpServer, FailAnswersWithTheErrorsStatusInTheAskedShape) {
   TestServer server({}, [](Request&& request, Reply reply) {
-    reply.fail({model::Errc::conflict, "taken"},
-               request.path == "/a" ? ErrorShape::problem : ErrorShape::reduced);
+    if (request.path != "/a") reply.set_error_shape(ErrorShape::reduced);
+    reply.fail({model::Errc::not_found, "taken"});
   });
   RawClient client(server.port());
   client.send(simple + posted);
   const auto whole = client.read_answer();
   ASSERT_TRUE(whole);
-  EXPECT_EQ(whole->status, 409);
+  EXPECT_EQ(whole->status, 404);
   EXPECT_EQ(nlohmann::json::parse(whole->body)["traceId"], whole->header("x-trace-id"));
   const auto reduced = client.read_answer();
   ASSERT_TRUE(reduced);

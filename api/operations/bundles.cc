@@ -1,6 +1,10 @@
 // POST /management/import: takes a project bundle whole, or says everything that is wrong with it.
 // `?dryRun=true` only says. Body: {"file": its name, "text": its text, "environment": {NAME:
 // value}}. One runs at a time: it takes memory.
+// GET /management/projects: the projects of the organisation that one is a member of.
+// GET /management/projects/{projectId}/export: a project as the bundle that it could have come
+// from.
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -9,21 +13,36 @@
 #include "api/http/error_reply.h"
 #include "api/live/blocking_pool.h"
 #include "api/openapi/description.h"
+#include "api/openapi/lists.h"
 #include "api/operations/management.h"
+#include "api/operations/objects.h"
 #include "api/operations/operations.h"
-#include "api/operations/problems.h"
 #include "api/replies.h"
+#include "flows/bundle/bundle_writer.h"
 #include "flows/bundle/loader.h"
 #include "flows/journey.h"
 #include "store/jobs/journeys.h"
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+
+json to_json(const flows::Problems& problems) {
+  json list = json::array();
+  for (const flows::Problem& problem : problems) {
+    list.push_back({{"file", problem.file},
+                    {"line", problem.place.line},
+                    {"column", problem.place.column},
+                    {"path", problem.path},
+                    {"message", problem.message}});
+  }
+  return list;
+}
 
 // The loader's own bound is 16 MiB of text; as JSON it may take more bytes.
 constexpr std::size_t max_body = std::size_t{24} << 20;
@@ -227,15 +246,105 @@ openapi::Description describe_import() {
           .errors = {402, 409}};
 }
 
+Result<Response> list_projects(const Call& call, ProjectServices& services) {
+  auto projects = projects_with(services.store, *call.principal, Role::member);
+  if (!projects) return model::fail(projects.error());
+  json items = json::array();
+  for (const store::ProjectInfo& project : *projects) {
+    items.push_back({{"_id", project.id}, {"name", project.name}});
+  }
+  return ok({{"items", std::move(items)}});
+}
+
+// What an import of the text would object to: a Flow that names a deleted Connection, say.
+json problems_of(const std::string& text, const std::string& file) {
+  auto bundle = flows::load_bundle(text, file, {}, {.variables = flows::Variables::may_be_missing});
+  return bundle ? json::array() : to_json(bundle.error());
+}
+
+// A name for a file, whatever characters the project's name has.
+std::string file_name(const std::string& project) {
+  std::string name;
+  for (const char c : project) {
+    const bool stays = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (stays) {
+      name += c;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  while (name.ends_with('-')) name.pop_back();
+  return (name.empty() ? "project" : name) + ".yaml";
+}
+
+Result<Response> export_project(const Call& call, ProjectServices& services) {
+  auto id = id_of(call, "projectId");
+  if (!id) return model::fail(id.error());
+  auto project = open_project(services.store, *call.principal, *id, call.operation.role);
+  if (!project) return model::fail(project.error());
+  auto bundle = services.store.assets().export_bundle(*id);
+  if (!bundle) return model::fail(store_error(bundle.error()));
+  auto written = flows::write_bundle(*bundle);
+  const std::string file = file_name(project->name);
+  json problems = problems_of(written.text, file);
+  return ok({{"file", file},
+             {"text", std::move(written.text)},
+             {"variables", std::move(written.variables)},
+             {"problems", std::move(problems)}});
+}
+
+openapi::Schema problem_in_file() {
+  using namespace openapi;
+  return object({{"file", text()},
+                 {"line", integer(0)},
+                 {"column", integer(0)},
+                 {"path", text()},
+                 {"message", text(1)}});
+}
+
+openapi::Description describe_list_projects() {
+  using namespace openapi;
+  return {.summary = "List projects",
+          .details = "Those that one is a member of.",
+          .answers = {{.description = "The projects, by name.",
+                       .content = json_content(items_of(
+                           named("Project", object({{"_id", id()}, {"name", text(1)}}))))}}};
+}
+
+openapi::Description describe_export() {
+  using namespace openapi;
+  const auto body =
+      object({{"file", described("A name for it.", text(1))},
+              {"text", described("The bundle, in YAML.", text(1))},
+              {"variables", described("The names of the `${NAME}` in it, which stand for secrets.",
+                                      list_of(text(1)))},
+              {"problems", described("What an import of it would refuse, such as a Flow that names "
+                                     "a deleted Connection.",
+                                     list_of(problem_in_file()))}});
+  return {.summary = "Export a project as a bundle",
+          .details = "Imported, it makes the same project. No secret is in it.",
+          .answers = {{.description = "The bundle.",
+                       .content = json_content(named("ExportedBundle", body))}},
+          .errors = {404}};
+}
+
+constexpr Operation with_large_body(Operation row) {
+  row.max_body_bytes = max_body;
+  return row;
+}
+
 }  // namespace
 
-constinit const Operation import_operation{.id = "importProject",
-                                           .method = Method::post,
-                                           .path = "/management/import",
-                                           .credential = Credential::basic,
-                                           .role = Role::project_admin,
-                                           .max_body_bytes = max_body,
-                                           .run = import,
-                                           .describe = describe_import};
+Operations bundles_operations() {
+  static constexpr Operation rows[] = {
+      with_large_body(for_operators("importProject", Method::post, "/management/import",
+                                    Role::project_admin, import, describe_import)),
+      for_operators("listProjects", Method::get, "/management/projects", Role::member,
+                    list_projects, describe_list_projects),
+      for_operators("exportProject", Method::get, "/management/projects/{projectId}/export",
+                    Role::project_admin, export_project, describe_export, Audited::always),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

@@ -1,7 +1,12 @@
 // GET /management/status: how the daemon is. Its figures are of all organisations, so it takes the
 // role platformAdmin.
+// POST /management/backups: copies of store and log that belong together, made while the daemon
+// works, into the folder of the setting `backup.dir`. Takes the role platformAdmin.
+// POST /management/key/rotate: a new master key, and every sealed value sealed anew by it. Answers
+// when the old key is gone from the key file. Takes the role platformAdmin.
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -15,6 +20,7 @@
 #include "store/store.h"
 
 namespace conversed::api {
+
 namespace {
 
 using model::Errc;
@@ -133,10 +139,95 @@ openapi::Description describe_status() {
                        .content = json_content(named("Status", body))}}};
 }
 
+using model::Result;
+
+Result<Response> back_up(const Call& call, DaemonServices& services) {
+  auto body = read_object(call.request);
+  if (!body) return model::fail(body.error());
+  auto name = text_member(*body, "name");
+  if (!name) return model::fail(name.error());
+  if (name->empty() && body->contains("name")) {
+    return model::fail(Errc::invalid_argument, "name must not be empty");
+  }
+  if (!services.back_up) return model::fail(Errc::not_supported, "there is nothing to back up");
+  auto made = services.back_up(*name);
+  if (!made) return model::fail(made.error());
+  return json_response(status::created, {{"name", made->name},
+                                         {"path", made->path},
+                                         {"bytes", made->bytes},
+                                         {"createdAt", unix_seconds(made->created_at)}});
+}
+
+openapi::Description describe_back_up() {
+  using namespace openapi;
+  const auto name = text_like("^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$");
+  const auto body = object({{"name", described("Default: the time.", name), Need::optional}});
+  const auto backup = object({{"name", text(1)},
+                              {"path", described("On the daemon's machine.", text(1))},
+                              {"bytes", integer(0)},
+                              {"createdAt", unix_time()}});
+  return {.summary = "Make a backup",
+          .details =
+              "Of store and log, as `conversectl restore` takes it. The master key is not in "
+              "it.",
+          .body = json_content(named("NewBackup", body)),
+          .answers = {{.status = status::created,
+                       .description = "It is on the disk.",
+                       .content = json_content(named("Backup", backup))}},
+          .errors = {409, 501}};
+}
+
+// For people; empty if this daemon is the only one.
+std::string other_members(DaemonServices& services) {
+  const auto members = services.members ? services.members() : std::vector<MemberView>();
+  if (members.size() < 2) return {};
+  std::string names;
+  for (const MemberView& member : members) {
+    if (member.name == services.options.member_name) continue;
+    names += (names.empty() ? "" : ", ") + member.name;
+  }
+  return names;
+}
+
+Result<Response> rotate(const Call& /*call*/, DaemonServices& services) {
+  // They read the key file at their start alone, and each has a file of its own.
+  if (const auto others = other_members(services); !others.empty()) {
+    return model::fail(Errc::conflict,
+                       "the master key is in a file of each daemon, so that one daemon alone can "
+                       "rotate it; stop the others first (" +
+                           others + "), and then give them the new master.key");
+  }
+  auto done = services.store.key_rotation().rotate();
+  if (!done) return model::fail(store_error(done.error()));
+  return ok({{"key", done->key}, {"resealed", done->resealed}});
+}
+
+openapi::Description describe_rotate_key() {
+  using namespace openapi;
+  const auto answer =
+      object({{"key", described("The number of the key that seals now.", integer(1))},
+              {"resealed", described("Values that were sealed anew.", integer(0))}});
+  return {.summary = "Rotate the master key",
+          .details =
+              "If it is interrupted, both keys stay, and the next start of the daemon goes on. "
+              "Of several daemons all but one have to be stopped.",
+          .answers = {{.description = "The old key is gone from the key file.",
+                       .content = json_content(named("KeyRotation", answer))}},
+          .errors = {409, 501}};
+}
+
 }  // namespace
 
-constinit const Operation status_operation =
-    for_operators("status", Method::get, "/management/status", Role::platform_admin, show_status,
-                  describe_status);
+Operations daemon_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("status", Method::get, "/management/status", Role::platform_admin, show_status,
+                    describe_status),
+      for_operators("backUp", Method::post, "/management/backups", Role::platform_admin, back_up,
+                    describe_back_up),
+      for_operators("rotateKey", Method::post, "/management/key/rotate", Role::platform_admin,
+                    rotate, describe_rotate_key),
+  };
+  return rows;
+}
 
 }  // namespace conversed::api

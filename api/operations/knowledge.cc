@@ -1,0 +1,210 @@
+// GET /v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks: the chunks of a Knowledge
+// Source, page by page.
+// GET /v2.0/lexicons/{lexiconId}/entries: the entries of a Lexicon, page by page.
+// GET /v2.0/organisations/chunkcount: how many Knowledge Chunks the organisation has in all of its
+// projects.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/live/digest.h"
+#include "api/openapi/description.h"
+#include "api/openapi/lists.h"
+#include "api/operations/documents.h"
+#include "api/operations/management.h"
+#include "api/operations/objects.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+
+namespace {
+
+using model::Result;
+
+Value chunk_item(const store::KnowledgeChunk& chunk) {
+  Value data = Value::parse(chunk.data, nullptr, false);
+  if (data.is_discarded()) data = nullptr;  // what is stored is damaged; the rest is of use
+  return {{"_id", chunk.id},
+          {"order", chunk.order},
+          {"text", chunk.text},
+          {"disabled", chunk.disabled},
+          {"data", std::move(data)},
+          {"storeReference", chunk.store_id},
+          {"sourceReference", chunk.source_id},
+          {"createdAt", unix_seconds(chunk.created_at)}};
+}
+
+Result<Response> knowledge_chunks(const Call& call, ProjectServices& services) {
+  auto store_id = id_of(call, "knowledgeStoreId");
+  if (!store_id) return model::fail(store_id.error());
+  auto source_id = id_of(call, "sourceId");
+  if (!source_id) return model::fail(source_id.error());
+  auto request = read_page_request(call.request, services.store.timer_now());
+  if (!request) return model::fail(request.error());
+  request->filter = call.request.parameter("filter").value_or("");
+  auto& assets = services.store.assets();
+  auto project =
+      open_owner(services.store, *call.principal, assets.project_of_source(*store_id, *source_id),
+                 Role::member, "there is no such Knowledge Source");
+  if (!project) return model::fail(project.error());
+  auto page = assets.chunks(*source_id, *request);
+  if (!page) return model::fail(store_error(page.error()));
+  return document_response(
+      call.request, call.exchange.instance, status::ok,
+      page_document(*std::move(page), "knowledgeChunks",
+                    ListShape{.json = ListShape::Json::object,
+                              .item = "item",
+                              .columns = {"_id", "order", "text", "disabled", "data",
+                                          "storeReference", "sourceReference", "createdAt"}},
+                    chunk_item));
+}
+
+openapi::Schema chunk_schema() {
+  using namespace openapi;
+  return named("KnowledgeChunk", object({{"_id", id()},
+                                         {"order", integer(0)},
+                                         {"text", text()},
+                                         {"disabled", boolean()},
+                                         {"data", anything()},
+                                         {"storeReference", id()},
+                                         {"sourceReference", id()},
+                                         {"createdAt", unix_time()}}));
+}
+
+openapi::Description describe_knowledge_chunks() {
+  using namespace openapi;
+  auto parameters = page_parameters(store::Assets::chunk_sort_fields());
+  parameters.push_back(query_parameter(
+      "filter", "What the text has to hold, without regard to case. A cursor brings its own.",
+      form_text()));
+  return {.summary = "Get Knowledge Chunks",
+          .parameters = std::move(parameters),
+          .answers = {list_answer({.operation = "getKnowledgeChunks_2_0",
+                                   .description = "A page of them.",
+                                   .json = ListShape::Json::object,
+                                   .root = "knowledgeChunks",
+                                   .item_element = "item",
+                                   .item = chunk_schema()})},
+          .errors = {404}};
+}
+
+using model::Errc;
+
+constexpr std::string_view missing_lexicon = "there is no such Lexicon";
+
+// A keyphrase has no row of its own: its id follows from its entry and its text, so it stays.
+std::string keyphrase_id(const std::string& entry_id, const std::string& keyphrase) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
+  constexpr std::size_t length = 24;
+  const Digest hash = digest({entry_id, keyphrase});
+  std::string id;
+  for (std::size_t i = 0; i < length; ++i) id += letters[hash[i] % letters.size()];
+  return id;
+}
+
+Value entry_item(const store::LexiconEntry& entry) {
+  Value keyphrases = Value::array();
+  const auto add = [&](const std::string& text, bool is_main) {
+    keyphrases.push_back(
+        {{"_id", keyphrase_id(entry.id, text)}, {"value", text}, {"isMainKeyphrase", is_main}});
+  };
+  add(entry.main_keyphrase, true);
+  for (const auto& each : entry.keyphrases) add(each, false);
+  return {{"_id", entry.id},
+          {"mainKeyphrase", entry.main_keyphrase},
+          {"data", entry.data},
+          {"keyphrases", {{"keyphrases", std::move(keyphrases)}}},
+          {"slotReferences", entry.slot_ids}};
+}
+
+Result<Response> lexicon_entries(const Call& call, ProjectServices& services) {
+  auto id = id_of(call, "lexiconId");
+  if (!id) return model::fail(id.error());
+  auto request = read_page_request(call.request, services.store.timer_now());
+  if (!request) return model::fail(request.error());
+  const auto project_id = call.request.parameter("projectId");
+  if (project_id) {
+    if (auto checked = checked_id("projectId", *project_id); !checked) {
+      return model::fail(checked.error());
+    }
+  }
+  auto& assets = services.store.assets();
+  auto project = open_owner(services.store, *call.principal, assets.project_of_lexicon(*id),
+                            Role::member, missing_lexicon);
+  if (!project) return model::fail(project.error());
+  if (project_id && *project_id != project->id) {
+    return model::fail(Errc::not_found, std::string(missing_lexicon));
+  }
+  auto page = assets.lexicon_entries(*id, *request);
+  if (!page) return model::fail(store_error(page.error()));
+  return document_response(call.request, call.exchange.instance, status::ok,
+                           page_document(*std::move(page), "lexiconEntries",
+                                         ListShape{.json = ListShape::Json::bare_array,
+                                                   .item = "lexiconEntry",
+                                                   .columns = {"_id", "mainKeyphrase", "data",
+                                                               "keyphrases", "slotReferences"}},
+                                         entry_item));
+}
+
+openapi::Schema entry_schema() {
+  using namespace openapi;
+  const auto keyphrase = object({{"_id", id()}, {"value", text()}, {"isMainKeyphrase", boolean()}});
+  return named("LexiconEntry", object({{"_id", id()},
+                                       {"mainKeyphrase", text()},
+                                       {"data", described("JSON, as text.", text())},
+                                       {"keyphrases", object({{"keyphrases", list_of(keyphrase)}})},
+                                       {"slotReferences", list_of(id())}}));
+}
+
+openapi::Description describe_lexicon_entries() {
+  using namespace openapi;
+  auto parameters = page_parameters(store::Assets::entry_sort_fields());
+  parameters.push_back(query_parameter("projectId", "The project that it has to be in.", id()));
+  return {.summary = "Get Lexicon entries",
+          .parameters = std::move(parameters),
+          .answers = {list_answer({.operation = "getLexiconEntries_2_0",
+                                   .description = "A page of them.",
+                                   .json = ListShape::Json::bare_array,
+                                   .root = "lexiconEntries",
+                                   .item_element = "lexiconEntry",
+                                   .item = entry_schema()})},
+          .errors = {404}};
+}
+
+model::Result<Response> chunk_count(const Call& call, ProjectServices& services) {
+  if (!call.principal->is_member()) {
+    return model::fail(model::Errc::permission_denied,
+                       "membership in a project of the organisation is needed");
+  }
+  auto count = services.store.assets().count_chunks(call.principal->organisation_id);
+  if (!count) return model::fail(store_error(count.error()));
+  return ok({{"chunkCount", *count}});
+}
+
+openapi::Description describe_chunk_count() {
+  using namespace openapi;
+  const auto count = object({{"chunkCount", integer(0)}});
+  return {.summary = "Get the number of Knowledge Chunks",
+          .details = "Of all projects of the organisation.",
+          .answers = {{.description = "The number.",
+                       .content = json_content(named("ChunkCount", count))}},
+          .errors = specified_errors()};
+}
+
+}  // namespace
+
+Operations knowledge_operations() {
+  static constexpr Operation rows[] = {
+      for_clients("getKnowledgeChunks_2_0", Method::get,
+                  "/v2.0/knowledgestores/{knowledgeStoreId}/sources/{sourceId}/chunks",
+                  Role::member, knowledge_chunks, describe_knowledge_chunks),
+      for_clients("getLexiconEntries_2_0", Method::get, "/v2.0/lexicons/{lexiconId}/entries",
+                  Role::member, lexicon_entries, describe_lexicon_entries),
+      for_clients("getChunkCount_2_0", Method::get, "/v2.0/organisations/chunkcount", Role::member,
+                  chunk_count, describe_chunk_count),
+  };
+  return rows;
+}
+
+}  // namespace conversed::api
