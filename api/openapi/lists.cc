@@ -100,20 +100,18 @@ std::vector<Parameter> page_parameters(std::span<const std::string_view> fields)
           query_parameter("previous", "The `previousCursor` of an earlier answer.", id())};
 }
 
-Answer list_answer(const ListAnswer& list) {
-  const bool bare = list.json == ListShape::Json::bare_array;
-  Schema json = bare ? list_of(list.item) : page({"items", list_of(list.item)});
-  const auto items = bare ? list.root : std::string_view("items");
-  Schema wrapped = wrapped_list(items, list.item_element, list.item);
-  Schema xml = bare ? std::move(wrapped) : element(list.root, page({"items", std::move(wrapped)}));
-  return {
-      .status = 200,
-      .description = list.description,
-      .content = contents(std::move(json), hal_page(list.item), xml,
-                          "A row of names, then one of values for each item (RFC 4180)."),
-      .headers = list_headers(),
-      .links = {{"next", list.operation, "next", "$response.header.X-Next-Cursor"},
-                {"previous", list.operation, "previous", "$response.header.X-Previous-Cursor"}}};
+Answer list_answer(std::string_view operation, std::string description, const ListForm& form,
+                   const Schema& item) {
+  const bool bare = form.json == ListForm::Json::bare_array;
+  Schema json = bare ? list_of(item) : page({"items", list_of(item)});
+  Schema wrapped = wrapped_list(bare ? form.root : "items", form.item, item);
+  Schema xml = bare ? std::move(wrapped) : element(form.root, page({"items", std::move(wrapped)}));
+  return {.description = std::move(description),
+          .content = contents(std::move(json), hal_page(item), xml,
+                              "A row of names, then one of values for each item (RFC 4180)."),
+          .headers = list_headers(),
+          .links = {{"next", operation, "next", "$response.header.X-Next-Cursor"},
+                    {"previous", operation, "previous", "$response.header.X-Previous-Cursor"}}};
 }
 
 std::vector<Parameter> row_parameters() {

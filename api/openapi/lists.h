@@ -16,16 +16,9 @@ namespace conversed::api::openapi {
 // `limit`, `skip`, `sort` by these fields, `next` and `previous`.
 [[nodiscard]] std::vector<Parameter> page_parameters(std::span<const std::string_view> fields);
 
-// A page of a list, as `send_document` has it; `operation` is the list's own, for its next page.
-struct ListAnswer {
-  std::string_view operation;
-  std::string description;
-  ListShape::Json json = ListShape::Json::object;
-  std::string_view root;          // XML's root element
-  std::string_view item_element;  // and that of an item
-  Schema item;
-};
-[[nodiscard]] Answer list_answer(const ListAnswer& list);
+// A page of a list of that form; `operation` is the list's own, for its next page.
+[[nodiscard]] Answer list_answer(std::string_view operation, std::string description,
+                                 const ListForm& form, const Schema& item);
 
 // The lists below /management: `limit` and `after`, which is the `next` of the page before.
 [[nodiscard]] std::vector<Parameter> row_parameters();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/openapi/lists.h"
+#include "api/openapi/shape.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
@@ -13,26 +14,36 @@ namespace conversed::api {
 namespace {
 
 using model::Errc;
-using nlohmann::json;
+using store::AuditEntry;
 
-json text_or_null(const std::string& text) {
-  return text.empty() ? json(nullptr) : json(text);
-}
-
-json audit_item(const store::AuditEntry& entry) {
-  return {{"_id", entry.id},
-          {"at", unix_seconds(entry.at)},
-          {"organisationId", text_or_null(entry.organisation_id)},
-          {"actor", text_or_null(entry.actor)},
-          {"credential", entry.credential},
-          {"address", entry.address},
-          {"operation", entry.operation},
-          {"route", entry.route},
-          {"object", text_or_null(entry.object)},
-          {"userId", text_or_null(entry.subject_user)},
-          {"sessionId", text_or_null(entry.subject_session)},
-          {"status", entry.status == 0 ? json(nullptr) : json(entry.status)},
-          {"traceId", entry.trace_id}};
+const openapi::Shape<AuditEntry>& audit_shape() {
+  using namespace openapi;
+  static const Shape<AuditEntry> shape(
+      "AuditEntry",
+      {{"_id", id(), &AuditEntry::id},
+       {"at", unix_time(), &AuditEntry::at},
+       {"organisationId",
+        described("The actor's; null after a sign-in with an unknown address.", nullable(id())),
+        null_if_empty(&AuditEntry::organisation_id)},
+       {"actor", described("The e-mail address of the user.", nullable(text(1))),
+        null_if_empty(&AuditEntry::actor)},
+       {"credential", described("`password`, `token`, or `key` and the key's id.", text(1)),
+        &AuditEntry::credential},
+       {"address", described("The client's.", text()), &AuditEntry::address},
+       {"operation", described("The operationId, or `signIn`.", text(1)), &AuditEntry::operation},
+       {"route", text(1), &AuditEntry::route},
+       {"object", described("The names and ids in the request.", nullable(text(1))),
+        null_if_empty(&AuditEntry::object)},
+       {"userId",
+        described("The user of conversations whose data was asked for.", nullable(text(1))),
+        null_if_empty(&AuditEntry::subject_user)},
+       {"sessionId", nullable(text(1)), null_if_empty(&AuditEntry::subject_session)},
+       {"status",
+        described("Of the answer. Null: the daemon ended before it answered.",
+                  nullable(integer(100))),
+        null_if_empty(&AuditEntry::status)},
+       {"traceId", text(1), &AuditEntry::trace_id}});
+  return shape;
 }
 
 Result<Response> list_audit(const Call& call, AccountServices& services) {
@@ -46,28 +57,11 @@ Result<Response> list_audit(const Call& call, AccountServices& services) {
       .operation = std::string(call.request.parameter("operation").value_or(""))};
   auto entries = services.store.audit().list(filter, page->after, page->limit);
   if (!entries) return model::fail(store_error(entries.error()));
-  return rows_response(*entries, *page, &store::AuditEntry::row, audit_item);
+  return rows_response(*entries, *page, &AuditEntry::row, audit_shape());
 }
 
 openapi::Description describe_list_audit() {
   using namespace openapi;
-  const auto entry = object(
-      {{"_id", id()},
-       {"at", unix_time()},
-       {"organisationId",
-        described("The actor's; null after a sign-in with an unknown address.", nullable(id()))},
-       {"actor", described("The e-mail address of the user.", nullable(text(1)))},
-       {"credential", described("`password`, `token`, or `key` and the key's id.", text(1))},
-       {"address", described("The client's.", text())},
-       {"operation", described("The operationId, or `signIn`.", text(1))},
-       {"route", text(1)},
-       {"object", described("The names and ids in the request.", nullable(text(1)))},
-       {"userId",
-        described("The user of conversations whose data was asked for.", nullable(text(1)))},
-       {"sessionId", nullable(text(1))},
-       {"status", described("Of the answer. Null: the daemon ended before it answered.",
-                            nullable(integer(100)))},
-       {"traceId", text(1)}});
   auto parameters = row_parameters();
   parameters.push_back(query_parameter("actor", "Only entries of this e-mail address.", text()));
   parameters.push_back(
@@ -80,7 +74,7 @@ openapi::Description describe_list_audit() {
           "of all organisations are listed.",
       .parameters = std::move(parameters),
       .answers = {{.description = "A page of them.",
-                   .content = json_content(row_page(named("AuditEntry", entry)))}}};
+                   .content = json_content(row_page(audit_shape().schema()))}}};
 }
 
 }  // namespace

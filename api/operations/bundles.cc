@@ -278,11 +278,9 @@ std::string file_name(const std::string& project) {
 }
 
 Result<Response> export_project(const Call& call, ProjectServices& services) {
-  auto id = id_of(call, "projectId");
-  if (!id) return model::fail(id.error());
-  auto project = open_project(services.store, *call.principal, *id, call.operation.role);
+  auto project = path_project(services.store, call);
   if (!project) return model::fail(project.error());
-  auto bundle = services.store.assets().export_bundle(*id);
+  auto bundle = services.store.assets().export_bundle(project->id);
   if (!bundle) return model::fail(store_error(bundle.error()));
   auto written = flows::write_bundle(*bundle);
   const std::string file = file_name(project->name);

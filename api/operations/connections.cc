@@ -40,6 +40,8 @@ constexpr std::size_t max_examined = 200'000;
 constexpr std::chrono::milliseconds max_time{1'000};
 constexpr std::size_t examined_at_once = 500;
 
+constexpr std::string_view missing_connection = "there is no such Connection";
+
 Result<Response> list(const Call& call, ProjectServices& services) {
   auto project = project_of(services.store, call, call.operation.role);
   if (!project) return model::fail(project.error());
@@ -230,10 +232,9 @@ class Search {
 Result<Response> usages(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "connectionId");
   if (!id) return model::fail(id.error());
-  constexpr std::string_view missing = "there is no such Connection";
   auto& assets = services.store.assets();
   auto project = open_owner(services.store, *call.principal, assets.project_of_connection(*id),
-                            call.operation.role, missing);
+                            call.operation.role, missing_connection);
   if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
@@ -241,7 +242,8 @@ Result<Response> usages(const Call& call, ProjectServices& services) {
   if (!connections) return model::fail(store_error(connections.error()));
   const auto found = std::find_if(connections->begin(), connections->end(),
                                   [&](const auto& each) { return each.id == *id; });
-  if (found == connections->end()) return model::fail(Errc::not_found, std::string(missing));
+  if (found == connections->end())
+    return model::fail(Errc::not_found, std::string(missing_connection));
   json body{
       {"_id", found->id}, {"name", found->name}, {"type", found->type}, {"hosts", found->hosts}};
   Search search(services, *project, std::move(*found));
@@ -320,8 +322,6 @@ openapi::Description describe_usages() {
           .errors = {404}};
 }
 
-constexpr std::string_view missing_connection = "there is no such Connection";
-
 Result<Response> delete_connection(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "connectionId");
   if (!id) return model::fail(id.error());
@@ -330,10 +330,6 @@ Result<Response> delete_connection(const Call& call, ProjectServices& services) 
                             Role::connection_admin, missing_connection);
   if (!project) return model::fail(project.error());
   auto deleted = assets.delete_connection(project->id, *id);
-  // Somebody else was faster.
-  if (!deleted && deleted.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, std::string(missing_connection));
-  }
   if (!deleted) return model::fail(store_error(deleted.error()));
   return no_content();
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "api/http/http.h"
+#include "api/openapi/shape.h"
 #include "api/operation.h"
 #include "api/representation/document.h"
 #include "store/model/result.h"
@@ -27,16 +28,21 @@ namespace conversed::api {
 [[nodiscard]] model::Result<store::PageRequest> read_page_request(const Request& request,
                                                                   model::Timestamp now);
 
-// A page of a list, which `item_of` makes of its rows.
-template <typename Row, typename ItemOf>
-[[nodiscard]] Document page_document(store::Page<Row> page, std::string name, ListShape shape,
-                                     ItemOf item_of) {
-  shape.page = {.total = page.total,
-                .next_cursor = std::move(page.next),
-                .previous_cursor = std::move(page.previous)};
+// A page of a list, whose items the shape makes of the rows.
+template <typename Row>
+[[nodiscard]] Response page_response(const Call& call, const ListForm& form, store::Page<Row> page,
+                                     const openapi::Shape<Row>& shape) {
   Value items = Value::array();
-  for (const Row& row : page.items) items.push_back(item_of(row));
-  return {.name = std::move(name), .value = std::move(items), .list = std::move(shape)};
+  for (const Row& row : page.items) items.push_back(shape(row));
+  return document_response(
+      call.request, call.exchange.instance, status::ok,
+      {.name = form.root,
+       .value = std::move(items),
+       .list = ListPage{.form = form,
+                        .columns = shape.names(),
+                        .page = {.total = page.total,
+                                 .next_cursor = std::move(page.next),
+                                 .previous_cursor = std::move(page.previous)}}});
 }
 
 }  // namespace conversed::api

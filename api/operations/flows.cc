@@ -19,9 +19,11 @@ namespace conversed::api {
 
 namespace {
 
+using flows::tools::FlowChange;
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using store::FlowVersionInfo;
 
 constexpr std::string_view missing_flow = "there is no such Flow";
 // The largest whole number that a JSON number holds exactly wherever it is read.
@@ -53,8 +55,8 @@ Result<std::string> flow_of(const Call& call, ProjectServices& services) {
   return id;
 }
 
-Result<std::vector<store::FlowVersionInfo>> versions_of(const std::string& flow,
-                                                        ProjectServices& services) {
+Result<std::vector<FlowVersionInfo>> versions_of(const std::string& flow,
+                                                 ProjectServices& services) {
   auto versions = services.store.assets().flow_versions(flow);
   if (!versions) return model::fail(store_error(versions.error()));
   return versions;
@@ -74,20 +76,30 @@ Result<json> definition_of(const model::FlowVersion& version) {
   return model::fail(Errc::internal, "what is stored of the Flow can't be read");
 }
 
+openapi::Schema version_number() {
+  return openapi::integer(1, max_version);
+}
+
+const openapi::Shape<FlowVersionInfo>& version_shape() {
+  using namespace openapi;
+  static const Shape<FlowVersionInfo> shape(
+      "FlowVersion",
+      {{"version", version_number(), &FlowVersionInfo::version},
+       {"createdAt", unix_time(), &FlowVersionInfo::created_at},
+       {"createdBy", described("Whose import or rollback it is.", nullable(text(1))),
+        null_if_empty(&FlowVersionInfo::created_by)},
+       {"restoredFrom",
+        described("The version that a rollback made it equal to.", nullable(version_number())),
+        null_if_absent(&FlowVersionInfo::restored_from)}});
+  return shape;
+}
+
 Result<Response> list_versions(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
   auto versions = versions_of(*flow, services);
   if (!versions) return model::fail(versions.error());
-  json items = json::array();
-  for (const store::FlowVersionInfo& version : *versions) {
-    items.push_back(
-        {{"version", version.version},
-         {"createdAt", unix_seconds(version.created_at)},
-         {"createdBy", version.created_by.empty() ? json(nullptr) : json(version.created_by)},
-         {"restoredFrom", version.restored_from ? json(*version.restored_from) : json(nullptr)}});
-  }
-  return ok({{"items", std::move(items)}});
+  return items_response(*versions, version_shape());
 }
 
 Result<Response> show_definition(const Call& call, ProjectServices& services) {
@@ -105,21 +117,32 @@ Result<Response> show_definition(const Call& call, ProjectServices& services) {
              {"definition", *std::move(definition)}});
 }
 
-json change_json(const flows::tools::FlowChange& change) {
+json fields_of(const FlowChange& change) {
   json fields = json::array();
   for (const auto& field : change.fields) {
     fields.push_back({{"name", field.name}, {"before", field.before}, {"after", field.after}});
   }
-  const auto text_or_null = [](const std::string& text) {
-    return text.empty() ? json(nullptr) : json(text);
-  };
-  return {{"change", flows::tools::to_string(change.kind)},
-          {"path", text_or_null(change.path)},
-          {"oldPath", text_or_null(change.old_path)},
-          {"type", text_or_null(change.type)},
-          {"id", text_or_null(change.id)},
-          {"fields", std::move(fields)},
-          {"node", change.node}};
+  return fields;
+}
+
+const openapi::Shape<FlowChange>& change_shape() {
+  using namespace openapi;
+  const auto field = object({{"name", text(1)}, {"before", anything()}, {"after", anything()}});
+  static const Shape<FlowChange> shape(
+      "FlowChange",
+      {{"change", one_of({"added", "removed", "changed", "moved"}),
+        [](const FlowChange& change) { return flows::tools::to_string(change.kind); }},
+       {"path",
+        described("Where the Node is now, or was before it was removed. Null: the Flow itself.",
+                  nullable(text(1))),
+        null_if_empty(&FlowChange::path)},
+       {"oldPath", described("Where it was, if that is another place.", nullable(text(1))),
+        null_if_empty(&FlowChange::old_path)},
+       {"type", nullable(text(1)), null_if_empty(&FlowChange::type)},
+       {"id", described("The Node's own.", nullable(text(1))), null_if_empty(&FlowChange::id)},
+       {"fields", list_of(field), fields_of},
+       {"node", described("What was added or removed, whole.", anything()), &FlowChange::node}});
+  return shape;
 }
 
 // Without `to` the newest, without `from` the one that was kept before `to`.
@@ -158,7 +181,7 @@ Result<Response> diff(const Call& call, ProjectServices& services) {
   }
   json changes = json::array();
   for (const auto& change : flows::tools::diff_flows(definitions[0], definitions[1])) {
-    changes.push_back(change_json(change));
+    changes.emplace_back(change_shape()(change));
   }
   return ok({{"_id", *flow},
              {"name", name},
@@ -206,10 +229,6 @@ Result<Response> roll_back(const Call& call, ProjectServices& services) {
 
 // --- The document ------------------------------------------------------------------------------
 
-openapi::Schema version_number() {
-  return openapi::integer(1, max_version);
-}
-
 openapi::Description describe_list_flows() {
   using namespace openapi;
   const auto flow = object({{"_id", id()},
@@ -225,17 +244,11 @@ openapi::Description describe_list_flows() {
 
 openapi::Description describe_versions() {
   using namespace openapi;
-  const auto version =
-      object({{"version", version_number()},
-              {"createdAt", unix_time()},
-              {"createdBy", described("Whose import or rollback it is.", nullable(text(1)))},
-              {"restoredFrom", described("The version that a rollback made it equal to.",
-                                         nullable(version_number()))}});
   return {.summary = "List the versions of a Flow",
           .details = "The last " + std::to_string(store::kept_flow_versions) +
                      " are kept, and those that executions still run.",
           .answers = {{.description = "The versions, newest first.",
-                       .content = json_content(items_of(named("FlowVersion", version)))}},
+                       .content = json_content(items_of(version_shape().schema()))}},
           .errors = {404}};
 }
 
@@ -255,22 +268,11 @@ openapi::Description describe_definition() {
 
 openapi::Description describe_diff() {
   using namespace openapi;
-  const auto field = object({{"name", text(1)}, {"before", anything()}, {"after", anything()}});
-  const auto change = object(
-      {{"change", one_of({"added", "removed", "changed", "moved"})},
-       {"path", described("Where the Node is now; of a removed one, where it was. Null: the Flow "
-                          "itself.",
-                          nullable(text(1)))},
-       {"oldPath", described("Where it was, if that is another place.", nullable(text(1)))},
-       {"type", nullable(text(1))},
-       {"id", described("The Node's own.", nullable(text(1)))},
-       {"fields", list_of(field)},
-       {"node", described("What was added or removed, whole.", anything())}});
   const auto body = object({{"_id", id()},
                             {"name", text(1)},
                             {"from", version_number()},
                             {"to", version_number()},
-                            {"changes", list_of(named("FlowChange", change))}});
+                            {"changes", list_of(change_shape().schema())}});
   return {.summary = "Compare two versions of a Flow",
           .parameters = {query_parameter("from", "The older one; without it the one before `to`.",
                                          version_number()),

@@ -9,6 +9,7 @@
 #include "api/live/digest.h"
 #include "api/openapi/description.h"
 #include "api/openapi/lists.h"
+#include "api/openapi/shape.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
@@ -20,20 +21,31 @@ namespace conversed::api {
 
 namespace {
 
+using model::Errc;
 using model::Result;
+using store::KnowledgeChunk;
+using store::LexiconEntry;
 
-Value chunk_item(const store::KnowledgeChunk& chunk) {
+Value data_of(const KnowledgeChunk& chunk) {
   Value data = Value::parse(chunk.data, nullptr, false);
-  if (data.is_discarded()) data = nullptr;  // what is stored is damaged; the rest is of use
-  return {{"_id", chunk.id},
-          {"order", chunk.order},
-          {"text", chunk.text},
-          {"disabled", chunk.disabled},
-          {"data", std::move(data)},
-          {"storeReference", chunk.store_id},
-          {"sourceReference", chunk.source_id},
-          {"createdAt", unix_seconds(chunk.created_at)}};
+  return data.is_discarded() ? Value() : data;  // damaged in the store; the rest is of use
 }
+
+const openapi::Shape<KnowledgeChunk>& chunk_shape() {
+  using namespace openapi;
+  static const Shape<KnowledgeChunk> shape(
+      "KnowledgeChunk", {{"_id", id(), &KnowledgeChunk::id},
+                         {"order", integer(0), &KnowledgeChunk::order},
+                         {"text", text(), &KnowledgeChunk::text},
+                         {"disabled", boolean(), &KnowledgeChunk::disabled},
+                         {"data", anything(), data_of},
+                         {"storeReference", id(), &KnowledgeChunk::store_id},
+                         {"sourceReference", id(), &KnowledgeChunk::source_id},
+                         {"createdAt", unix_time(), &KnowledgeChunk::created_at}});
+  return shape;
+}
+
+constexpr ListForm chunk_list{.root = "knowledgeChunks", .item = "item"};
 
 Result<Response> knowledge_chunks(const Call& call, ProjectServices& services) {
   auto store_id = id_of(call, "knowledgeStoreId");
@@ -50,26 +62,7 @@ Result<Response> knowledge_chunks(const Call& call, ProjectServices& services) {
   if (!project) return model::fail(project.error());
   auto page = assets.chunks(*source_id, *request);
   if (!page) return model::fail(store_error(page.error()));
-  return document_response(
-      call.request, call.exchange.instance, status::ok,
-      page_document(*std::move(page), "knowledgeChunks",
-                    ListShape{.json = ListShape::Json::object,
-                              .item = "item",
-                              .columns = {"_id", "order", "text", "disabled", "data",
-                                          "storeReference", "sourceReference", "createdAt"}},
-                    chunk_item));
-}
-
-openapi::Schema chunk_schema() {
-  using namespace openapi;
-  return named("KnowledgeChunk", object({{"_id", id()},
-                                         {"order", integer(0)},
-                                         {"text", text()},
-                                         {"disabled", boolean()},
-                                         {"data", anything()},
-                                         {"storeReference", id()},
-                                         {"sourceReference", id()},
-                                         {"createdAt", unix_time()}}));
+  return page_response(call, chunk_list, *std::move(page), chunk_shape());
 }
 
 openapi::Description describe_knowledge_chunks() {
@@ -80,16 +73,10 @@ openapi::Description describe_knowledge_chunks() {
       form_text()));
   return {.summary = "Get Knowledge Chunks",
           .parameters = std::move(parameters),
-          .answers = {list_answer({.operation = "getKnowledgeChunks_2_0",
-                                   .description = "A page of them.",
-                                   .json = ListShape::Json::object,
-                                   .root = "knowledgeChunks",
-                                   .item_element = "item",
-                                   .item = chunk_schema()})},
+          .answers = {list_answer("getKnowledgeChunks_2_0", "A page of them.", chunk_list,
+                                  chunk_shape().schema())},
           .errors = {404}};
 }
-
-using model::Errc;
 
 constexpr std::string_view missing_lexicon = "there is no such Lexicon";
 
@@ -103,7 +90,7 @@ std::string keyphrase_id(const std::string& entry_id, const std::string& keyphra
   return id;
 }
 
-Value entry_item(const store::LexiconEntry& entry) {
+Value keyphrases_of(const LexiconEntry& entry) {
   Value keyphrases = Value::array();
   const auto add = [&](const std::string& text, bool is_main) {
     keyphrases.push_back(
@@ -111,12 +98,23 @@ Value entry_item(const store::LexiconEntry& entry) {
   };
   add(entry.main_keyphrase, true);
   for (const auto& each : entry.keyphrases) add(each, false);
-  return {{"_id", entry.id},
-          {"mainKeyphrase", entry.main_keyphrase},
-          {"data", entry.data},
-          {"keyphrases", {{"keyphrases", std::move(keyphrases)}}},
-          {"slotReferences", entry.slot_ids}};
+  return {{"keyphrases", std::move(keyphrases)}};
 }
+
+const openapi::Shape<LexiconEntry>& entry_shape() {
+  using namespace openapi;
+  const auto keyphrase = object({{"_id", id()}, {"value", text()}, {"isMainKeyphrase", boolean()}});
+  static const Shape<LexiconEntry> shape(
+      "LexiconEntry", {{"_id", id(), &LexiconEntry::id},
+                       {"mainKeyphrase", text(), &LexiconEntry::main_keyphrase},
+                       {"data", described("JSON, as text.", text()), &LexiconEntry::data},
+                       {"keyphrases", object({{"keyphrases", list_of(keyphrase)}}), keyphrases_of},
+                       {"slotReferences", list_of(id()), &LexiconEntry::slot_ids}});
+  return shape;
+}
+
+constexpr ListForm entry_list{
+    .json = ListForm::Json::bare_array, .root = "lexiconEntries", .item = "lexiconEntry"};
 
 Result<Response> lexicon_entries(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "lexiconId");
@@ -138,23 +136,7 @@ Result<Response> lexicon_entries(const Call& call, ProjectServices& services) {
   }
   auto page = assets.lexicon_entries(*id, *request);
   if (!page) return model::fail(store_error(page.error()));
-  return document_response(call.request, call.exchange.instance, status::ok,
-                           page_document(*std::move(page), "lexiconEntries",
-                                         ListShape{.json = ListShape::Json::bare_array,
-                                                   .item = "lexiconEntry",
-                                                   .columns = {"_id", "mainKeyphrase", "data",
-                                                               "keyphrases", "slotReferences"}},
-                                         entry_item));
-}
-
-openapi::Schema entry_schema() {
-  using namespace openapi;
-  const auto keyphrase = object({{"_id", id()}, {"value", text()}, {"isMainKeyphrase", boolean()}});
-  return named("LexiconEntry", object({{"_id", id()},
-                                       {"mainKeyphrase", text()},
-                                       {"data", described("JSON, as text.", text())},
-                                       {"keyphrases", object({{"keyphrases", list_of(keyphrase)}})},
-                                       {"slotReferences", list_of(id())}}));
+  return page_response(call, entry_list, *std::move(page), entry_shape());
 }
 
 openapi::Description describe_lexicon_entries() {
@@ -163,12 +145,8 @@ openapi::Description describe_lexicon_entries() {
   parameters.push_back(query_parameter("projectId", "The project that it has to be in.", id()));
   return {.summary = "Get Lexicon entries",
           .parameters = std::move(parameters),
-          .answers = {list_answer({.operation = "getLexiconEntries_2_0",
-                                   .description = "A page of them.",
-                                   .json = ListShape::Json::bare_array,
-                                   .root = "lexiconEntries",
-                                   .item_element = "lexiconEntry",
-                                   .item = entry_schema()})},
+          .answers = {list_answer("getLexiconEntries_2_0", "A page of them.", entry_list,
+                                  entry_shape().schema())},
           .errors = {404}};
 }
 

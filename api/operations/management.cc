@@ -35,22 +35,7 @@ Result<store::ProjectInfo> project_of(store::Store& store, const Call& call, Rol
     return model::fail(Errc::invalid_argument,
                        "the query parameter projectId is required unless you have one project");
   }
-  auto project = store.assets().project(std::string(*id));
-  if (!project && project.error().code != Errc::not_found) {
-    return model::fail(store_error(project.error()));
-  }
-  if (project) {
-    switch (call.principal->access(project->organisation_id, project->id, role)) {
-      case Access::granted:
-        return project;
-      case Access::denied:
-        return model::fail(Errc::permission_denied,
-                           "the role " + std::string(to_string(role)) + " is needed");
-      case Access::hidden:
-        break;
-    }
-  }
-  return model::fail(Errc::not_found, "there is no such project");
+  return open_project(store, *call.principal, std::string(*id), role);
 }
 
 Result<model::SessionKey> session_of(AssetsCache& assets, const Principal& principal,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "api/auth/principal.h"
+#include "api/openapi/shape.h"
 #include "api/operation.h"
 #include "api/operations/objects.h"
 #include "api/replies.h"
@@ -72,13 +73,22 @@ struct PageQuery {
 };
 [[nodiscard]] model::Result<PageQuery> page_query(const Request& request);
 
+// All of a list: {"items"}.
+template <typename Row>
+[[nodiscard]] Response items_response(const std::vector<Row>& rows,
+                                      const openapi::Shape<Row>& shape) {
+  nlohmann::json items = nlohmann::json::array();
+  for (const Row& row : rows) items.emplace_back(shape(row));
+  return ok({{"items", std::move(items)}});
+}
+
 // A page of rows: {"items","next"}. `item` makes JSON of a row; `place` is the member of the last
 // row that `after` takes.
 template <typename Row, typename Place, typename Item>
 [[nodiscard]] Response rows_response(const std::vector<Row>& rows, const PageQuery& page,
                                      Place Row::*place, Item item) {
   nlohmann::json items = nlohmann::json::array();
-  for (const Row& row : rows) items.push_back(item(row));
+  for (const Row& row : rows) items.emplace_back(item(row));
   const bool is_full = rows.size() == page.limit;
   return ok({{"items", std::move(items)},
              {"next", is_full ? nlohmann::json(rows.back().*place) : nlohmann::json()}});

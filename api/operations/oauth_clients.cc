@@ -18,10 +18,11 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 using store::ClientType;
+using store::OauthClient;
 
 constexpr std::size_t max_redirect_uris = 20;
 
-Result<store::OauthClient> read_client(const Call& call) {
+Result<OauthClient> read_client(const Call& call) {
   auto body = read_object(call.request);
   if (!body) return model::fail(body.error());
   auto name = name_member(*body);
@@ -47,12 +48,12 @@ Result<store::OauthClient> read_client(const Call& call) {
     return model::fail(Errc::invalid_argument,
                        "a client needs redirectUris or passwordGrant, or nobody can use it");
   }
-  return store::OauthClient{.id = "",
-                            .organisation_id = call.principal->organisation_id,
-                            .name = std::move(*name),
-                            .type = *is_public ? ClientType::public_ : ClientType::confidential,
-                            .redirect_uris = std::move(*uris),
-                            .password_grant = *password_grant};
+  return OauthClient{.id = "",
+                     .organisation_id = call.principal->organisation_id,
+                     .name = std::move(*name),
+                     .type = *is_public ? ClientType::public_ : ClientType::confidential,
+                     .redirect_uris = std::move(*uris),
+                     .password_grant = *password_grant};
 }
 
 Result<Response> create_client(const Call& call, AccountServices& services) {
@@ -68,19 +69,24 @@ Result<Response> create_client(const Call& call, AccountServices& services) {
       {{"Cache-Control", "no-store"}});
 }
 
+const openapi::Shape<OauthClient>& client_shape() {
+  using namespace openapi;
+  static const Shape<OauthClient> shape(
+      "OAuthClient",
+      {{"clientId", id(), &OauthClient::id},
+       {"name", text(1), &OauthClient::name},
+       {"public", boolean(),
+        [](const OauthClient& client) { return client.type == ClientType::public_; }},
+       {"redirectUris", list_of(text(1)), &OauthClient::redirect_uris},
+       {"passwordGrant", boolean(), &OauthClient::password_grant},
+       {"createdAt", unix_time(), &OauthClient::created_at}});
+  return shape;
+}
+
 Result<Response> list_clients(const Call& call, AccountServices& services) {
   auto clients = services.store.oauth().clients(call.principal->organisation_id);
   if (!clients) return model::fail(store_error(clients.error()));
-  json items = json::array();
-  for (const store::OauthClient& client : *clients) {
-    items.push_back({{"clientId", client.id},
-                     {"name", client.name},
-                     {"public", client.type == ClientType::public_},
-                     {"redirectUris", client.redirect_uris},
-                     {"passwordGrant", client.password_grant},
-                     {"createdAt", unix_seconds(client.created_at)}});
-  }
-  return ok({{"items", std::move(items)}});
+  return items_response(*clients, client_shape());
 }
 
 Result<Response> remove_client(const Call& call, AccountServices& services) {
@@ -123,15 +129,9 @@ openapi::Description describe_create_client() {
 
 openapi::Description describe_list_clients() {
   using namespace openapi;
-  const auto client = object({{"clientId", id()},
-                              {"name", text(1)},
-                              {"public", boolean()},
-                              {"redirectUris", list_of(text(1))},
-                              {"passwordGrant", boolean()},
-                              {"createdAt", unix_time()}});
   return {.summary = "List the OAuth clients of the organisation",
           .answers = {{.description = "The clients.",
-                       .content = json_content(items_of(named("OAuthClient", client)))}}};
+                       .content = json_content(items_of(client_shape().schema()))}}};
 }
 
 openapi::Description describe_remove_client() {

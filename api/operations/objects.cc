@@ -33,6 +33,12 @@ Result<store::ProjectInfo> open_project(store::Store& store, const Principal& pr
   return project;
 }
 
+Result<store::ProjectInfo> path_project(store::Store& store, const Call& call) {
+  auto id = id_of(call, "projectId");
+  if (!id) return model::fail(id.error());
+  return open_project(store, *call.principal, *id, call.operation.role);
+}
+
 Result<void> require_role(const Principal& principal, const store::ProjectInfo& project,
                           Role role) {
   if (principal.access(project.organisation_id, project.id, role) == Access::granted) return {};

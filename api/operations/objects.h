@@ -23,6 +23,9 @@ namespace conversed::api {
     store::Store& store, const Principal& principal, const std::string& project_id, Role role,
     std::string_view missing = "there is no such project");
 
+// The project that the path names, for a principal with the operation's role in it.
+[[nodiscard]] model::Result<store::ProjectInfo> path_project(store::Store& store, const Call& call);
+
 // The role, for an object that the principal can see: `permission_denied` without it.
 [[nodiscard]] model::Result<void> require_role(const Principal& principal,
                                                const store::ProjectInfo& project, Role role);

@@ -35,9 +35,7 @@ struct WantedSetUp {
 };
 
 Result<WantedSetUp> read_wanted_set_up(const Call& call, ProjectServices& services) {
-  auto id = id_of(call, "projectId");
-  if (!id) return model::fail(id.error());
-  auto project = open_project(services.store, *call.principal, *id, Role::proactive_admin);
+  auto project = path_project(services.store, call);
   if (!project) return model::fail(project.error());
   if (!services.options.proactive.enabled) {
     return model::fail(Errc::not_supported, "proactive follow-up is switched off");
@@ -109,7 +107,7 @@ openapi::Description describe_set_up_proactive() {
           .parameters = {idempotency_parameter()},
           .answers = {{.status = status::created,
                        .description = "The job.",
-                       .content = representations("task", task_schema()),
+                       .content = representations("task", task_shape().schema()),
                        .headers = {{"Location", "The job's path, unless the answer is repeated.",
                                     text(1), Need::optional}},
                        .links = {{"task", "showTask_2_0", "taskId", "$response.body#/_id"},
@@ -126,9 +124,7 @@ std::string_view name_of(FollowUpSwitch is) {
 }
 
 Result<store::ProjectInfo> find_project(const Call& call, ProjectServices& services) {
-  auto id = id_of(call, "projectId");
-  if (!id) return model::fail(id.error());
-  return open_project(services.store, *call.principal, *id, Role::proactive_admin);
+  return path_project(services.store, call);
 }
 
 Result<json> state_of(ProjectServices& services, const std::string& project_id) {

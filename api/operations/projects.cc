@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "api/openapi/lists.h"
+#include "api/openapi/shape.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
 #include "api/operations/objects.h"
@@ -62,24 +63,23 @@ Result<store::Assets::NewToken> read_token(const Call& call) {
   return token;
 }
 
-Document document_of(const store::Token& token) {
-  return {.name = "token",
-          .value = {{"_id", token.id},
-                    {"label", token.label},
-                    {"type", token.type},
-                    {"script", token.script},
-                    {"projectId", token.project_id},
-                    {"createdAt", unix_seconds(token.created_at)},
-                    {"createdBy", token.created_by},
-                    {"lastChanged", unix_seconds(token.changed_at)},
-                    {"lastChangedBy", token.changed_by}},
-          .list = std::nullopt};
+const openapi::Shape<store::Token>& token_shape() {
+  using namespace openapi;
+  static const Shape<store::Token> shape("Token",
+                                         {{"_id", id(), &store::Token::id},
+                                          {"label", text(1), &store::Token::label},
+                                          {"type", one_of(types), &store::Token::type},
+                                          {"script", text(), &store::Token::script},
+                                          {"projectId", id(), &store::Token::project_id},
+                                          {"createdAt", unix_time(), &store::Token::created_at},
+                                          {"createdBy", text(), &store::Token::created_by},
+                                          {"lastChanged", unix_time(), &store::Token::changed_at},
+                                          {"lastChangedBy", text(), &store::Token::changed_by}});
+  return shape;
 }
 
 Result<Response> create_token(const Call& call, ProjectServices& services) {
-  auto id = id_of(call, "projectId");
-  if (!id) return model::fail(id.error());
-  auto project = open_project(services.store, *call.principal, *id, Role::token_admin);
+  auto project = path_project(services.store, call);
   if (!project) return model::fail(project.error());
   auto wanted = read_token(call);
   if (!wanted) return model::fail(wanted.error());
@@ -87,20 +87,7 @@ Result<Response> create_token(const Call& call, ProjectServices& services) {
       project->id, *wanted, static_cast<std::int64_t>(services.options.quota.get().tokens));
   if (!token) return model::fail(store_error(token.error()));
   return document_response(call.request, call.exchange.instance, status::created,
-                           document_of(*token));
-}
-
-openapi::Schema token_schema() {
-  using namespace openapi;
-  return named("Token", object({{"_id", id()},
-                                {"label", text(1)},
-                                {"type", one_of(types)},
-                                {"script", text()},
-                                {"projectId", id()},
-                                {"createdAt", unix_time()},
-                                {"createdBy", text()},
-                                {"lastChanged", unix_time()},
-                                {"lastChangedBy", text()}}));
+                           {.name = "token", .value = token_shape()(*token), .list = std::nullopt});
 }
 
 openapi::Description describe_create_token() {
@@ -117,7 +104,7 @@ openapi::Description describe_create_token() {
               "NewToken", with_example({{"label", "shopName"}, {"script", "The Shop"}}, body))),
           .answers = {{.status = status::created,
                        .description = "The Token.",
-                       .content = representations("token", token_schema())}},
+                       .content = representations("token", token_shape().schema())}},
           .errors = specified_errors()};
 }
 
@@ -166,9 +153,6 @@ Result<Response> update_member(const Call& call, ProjectServices& services) {
   if (!project) return model::fail(project.error());
   // Before the role and the body are looked at: who is no member is missing whatever they are.
   auto known = services.store.accounts().member(project->id, *user_id);
-  if (!known && known.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, std::string(missing_member));
-  }
   if (!known) return model::fail(store_error(known.error()));
   if (auto held = require_role(*call.principal, *project, Role::member_manager); !held) {
     return model::fail(held.error());

@@ -112,11 +112,7 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
     }
   };
   auto done = services.store.sessions().reset(*key, tell);
-  if (!done) {
-    const bool missing = done.error().code == Errc::not_found;
-    return model::fail(missing ? model::Error{Errc::not_found, "there is no such session"}
-                               : store_error(done.error()));
-  }
+  if (!done) return model::fail(store_error(done.error()));
   // What waited for the execution that is gone runs now.
   if (services.touch) services.touch(*key);
   return no_content();

@@ -20,22 +20,6 @@
 
 namespace conversed::api {
 
-Value task_value(const model::Job& job) {
-  const auto step = model::step_name(job);
-  return {{"_id", job.id},
-          {"status", model::to_string(job.state)},
-          {"type", job.type},
-          {"progress", job.progress},
-          {"name", job.name},
-          {"currentStep", job.current_step},
-          {"totalStep", job.total_steps},
-          {"stepName", step.empty() ? Value(nullptr) : Value(step)},
-          {"failReason", job.fail_reason.empty() ? Value(nullptr) : Value(job.fail_reason)},
-          {"data", job.data},
-          {"createdAt", unix_seconds(job.created_at)},
-          {"lastChangedAt", unix_seconds(job.changed_at)}};
-}
-
 openapi::Schema task_status() {
   using model::JobState;
   std::vector<std::string_view> names;
@@ -46,20 +30,24 @@ openapi::Schema task_status() {
   return openapi::one_of(names);
 }
 
-openapi::Schema task_schema() {
+const openapi::Shape<model::Job>& task_shape() {
   using namespace openapi;
-  return named("Task", object({{"_id", id()},
-                               {"status", task_status()},
-                               {"type", text(1)},
-                               {"progress", integer(0, 100)},
-                               {"name", text()},
-                               {"currentStep", integer(0)},
-                               {"totalStep", integer(0)},
-                               {"stepName", nullable(text(1))},
-                               {"failReason", nullable(text())},
-                               {"data", anything()},
-                               {"createdAt", unix_time()},
-                               {"lastChangedAt", unix_time()}}));
+  using model::Job;
+  static const Shape<Job> shape(
+      "Task",
+      {{"_id", id(), &Job::id},
+       {"status", task_status(), [](const Job& job) { return model::to_string(job.state); }},
+       {"type", text(1), &Job::type},
+       {"progress", integer(0, 100), &Job::progress},
+       {"name", text(), &Job::name},
+       {"currentStep", integer(0), &Job::current_step},
+       {"totalStep", integer(0), &Job::total_steps},
+       {"stepName", nullable(text(1)), null_if_empty(model::step_name)},
+       {"failReason", nullable(text()), null_if_empty(&Job::fail_reason)},
+       {"data", anything(), &Job::data},
+       {"createdAt", unix_time(), &Job::created_at},
+       {"lastChangedAt", unix_time(), &Job::changed_at}});
+  return shape;
 }
 
 std::string task_path(const model::Job& job, std::string_view base) {
@@ -68,7 +56,7 @@ std::string task_path(const model::Job& job, std::string_view base) {
 
 Document task_document(const model::Job& job, std::string_view base) {
   return {.name = "task",
-          .value = task_value(job),
+          .value = task_shape()(job),
           .list = std::nullopt,
           .links = {.self = task_path(job, base), .next = {}, .previous = {}}};
 }
@@ -79,6 +67,7 @@ using model::Errc;
 using model::Job;
 using model::Result;
 
+constexpr ListForm task_list{.root = "tasks", .item = "item"};
 constexpr std::string_view missing_task = "there is no such task";
 
 Result<Job> find_job(ProjectServices& services, const std::string& id) {
@@ -200,15 +189,7 @@ Result<Response> list_tasks(const Call& call, ProjectServices& services) {
   filter.project_ids = *std::move(projects);
   auto page = services.store.jobs().list(filter, *request);
   if (!page) return model::fail(store_error(page.error()));
-  return document_response(
-      call.request, call.exchange.instance, status::ok,
-      page_document(*std::move(page), "tasks",
-                    ListShape{.json = ListShape::Json::object,
-                              .item = "item",
-                              .columns = {"_id", "status", "type", "progress", "name",
-                                          "currentStep", "totalStep", "stepName", "failReason",
-                                          "data", "createdAt", "lastChangedAt"}},
-                    task_value));
+  return page_response(call, task_list, *std::move(page), task_shape());
 }
 
 Result<Response> cancel_task(const Call& call, ProjectServices& services) {
@@ -224,7 +205,7 @@ Result<Response> cancel_task(const Call& call, ProjectServices& services) {
 
 openapi::Answer task_answer(std::string description) {
   return {.description = std::move(description),
-          .content = openapi::representations("task", task_schema())};
+          .content = openapi::representations("task", task_shape().schema())};
 }
 
 openapi::Description describe_list_of(std::string_view operation) {
@@ -234,12 +215,8 @@ openapi::Description describe_list_of(std::string_view operation) {
   parameters.push_back(query_parameter("projectId", "Only tasks of this project.", id()));
   return {.summary = "List tasks",
           .parameters = std::move(parameters),
-          .answers = {list_answer({.operation = operation,
-                                   .description = "A page of them, the newest first.",
-                                   .json = ListShape::Json::object,
-                                   .root = "tasks",
-                                   .item_element = "item",
-                                   .item = task_schema()})},
+          .answers = {list_answer(operation, "A page of them, the newest first.", task_list,
+                                  task_shape().schema())},
           .errors = {404}};
 }
 

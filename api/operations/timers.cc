@@ -100,14 +100,11 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
 
 // The timer of the path, in whichever project of the principal's it is.
 Result<PendingTimers::Row> find_timer(const Call& call, SessionServices& services) {
-  constexpr std::string_view missing = "there is no such timer; it may have fallen due";
   auto row = services.store.pending_timers().get(std::string(call.parameters["timerId"]));
-  if (!row && row.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, std::string(missing));
-  }
   if (!row) return model::fail(store_error(row.error()));
-  auto project = open_project(services.store, *call.principal, row->session.project_id,
-                              Role::conversation_admin, missing);
+  auto project =
+      open_project(services.store, *call.principal, row->session.project_id,
+                   Role::conversation_admin, "there is no such timer; it may have fallen due");
   if (!project) return model::fail(project.error());
   return row;
 }

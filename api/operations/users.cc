@@ -60,9 +60,6 @@ Result<store::User> user_to_manage(store::Store& store, const Principal& princip
   if (!own && !principal.has(Role::user_admin)) {
     return model::fail(Errc::permission_denied, "the role userAdmin is needed");
   }
-  if (!user && user.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, "there is no such user");
-  }
   if (!user) return model::fail(store_error(user.error()));
   if (own) return user;
   if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
@@ -129,19 +126,22 @@ Result<Response> create_user(const Call& call, AccountServices& services) {
   return json_response(status::created, {{"_id", user->id}, {"email", user->email}});
 }
 
+const openapi::Shape<store::User>& user_shape() {
+  using namespace openapi;
+  static const Shape<store::User> shape(
+      "User", {{"_id", id(), &store::User::id},
+               {"email", text(1), &store::User::email},
+               {"name", text(), &store::User::name},
+               {"roles", list_of(one_of(names_of_roles())), &store::User::roles},
+               {"hasPassword", boolean(), &store::User::has_password},
+               {"createdAt", unix_time(), &store::User::created_at}});
+  return shape;
+}
+
 Result<Response> list_users(const Call& call, AccountServices& services) {
   auto users = services.store.accounts().users(call.principal->organisation_id);
   if (!users) return model::fail(store_error(users.error()));
-  json items = json::array();
-  for (const store::User& user : *users) {
-    items.push_back({{"_id", user.id},
-                     {"email", user.email},
-                     {"name", user.name},
-                     {"roles", user.roles},
-                     {"hasPassword", user.has_password},
-                     {"createdAt", unix_seconds(user.created_at)}});
-  }
-  return ok({{"items", std::move(items)}});
+  return items_response(*users, user_shape());
 }
 
 Result<Response> set_password(const Call& call, AccountServices& services) {
@@ -195,15 +195,9 @@ openapi::Description describe_create_user() {
 
 openapi::Description describe_list_users() {
   using namespace openapi;
-  const auto user = object({{"_id", id()},
-                            {"email", text(1)},
-                            {"name", text()},
-                            {"roles", list_of(one_of(names_of_roles()))},
-                            {"hasPassword", boolean()},
-                            {"createdAt", unix_time()}});
   return {.summary = "List the users of the organisation",
           .answers = {{.description = "The users.",
-                       .content = json_content(items_of(named("User", user)))}}};
+                       .content = json_content(items_of(user_shape().schema()))}}};
 }
 
 openapi::Description describe_set_password() {

@@ -6,11 +6,12 @@
 #include "api/representation/xml.h"
 
 namespace conversed::api {
-namespace {
 
 Value or_null(const std::string& text) {
   return text.empty() ? Value(nullptr) : Value(text);
 }
+
+namespace {
 
 Value listing(const Document& document) {
   const PageInfo& page = document.list->page;
@@ -21,7 +22,7 @@ Value listing(const Document& document) {
 }
 
 Value json_value(const Document& document) {
-  const bool whole = !document.list || document.list->json == ListShape::Json::bare_array;
+  const bool whole = !document.list || document.list->form.json == ListForm::Json::bare_array;
   return whole ? document.value : listing(document);
 }
 

@@ -29,25 +29,34 @@ struct Links {
   std::string previous;
 };
 
-// A page of a list.
-struct ListShape {
+// How a list looks.
+struct ListForm {
   // What JSON makes of it: {"items", "total", "nextCursor", "previousCursor"}, or the items alone.
   enum class Json : std::uint8_t { object, bare_array };
   Json json = Json::object;
-  std::string_view item;                  // XML's element of one
+  std::string_view root;  // XML's root element
+  std::string_view item;  // XML's element of one item
+};
+
+// A page of a list.
+struct ListPage {
+  ListForm form;
   std::vector<std::string_view> columns;  // CSV's, which has them without any item, too
   PageInfo page{};
 };
 
 struct Document {
-  std::string_view name;          // XML's root element
-  Value value;                    // an object; of a list the array of its items
-  std::optional<ListShape> list;  // nothing: one object
+  std::string_view name;         // XML's root element
+  Value value;                   // an object; of a list the array of its items
+  std::optional<ListPage> list;  // nothing: one object
   Links links{};
 };
 
 // The body in that representation. Bytes that are not UTF-8 become replacement characters.
 [[nodiscard]] std::string write(const Document& document, MediaType type);
+
+// The text; null for an empty one.
+[[nodiscard]] Value or_null(const std::string& text);
 
 // JSON, as `write` has it.
 [[nodiscard]] std::string to_text(const Value& value);

@@ -136,12 +136,8 @@ void append_members(std::string& out, const Value& object) {
 }
 
 void append_items(std::string& out, const Document& document) {
-  const std::string item(document.list->item);
+  const std::string item(document.list->form.item);
   for (const auto& each : document.value) append_element(out, item, each);
-}
-
-Value or_null(const std::string& text) {
-  return text.empty() ? Value(nullptr) : Value(text);
 }
 
 }  // namespace
@@ -153,7 +149,7 @@ std::string to_xml(const Document& document) {
   out.append(R"( xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">)");
   if (!document.list) {
     append_members(out, document.value);
-  } else if (document.list->json == ListShape::Json::bare_array) {
+  } else if (document.list->form.json == ListForm::Json::bare_array) {
     append_items(out, document);
   } else {
     const PageInfo& page = document.list->page;

@@ -16,14 +16,13 @@ Document object(Value value) {
   return {.name = "thing", .value = std::move(value), .list = std::nullopt};
 }
 
-Document list(ListShape::Json json) {
+Document list(ListForm::Json json) {
   Document document{
       .name = "things",
       .value = Value::array({{{"a", 1}, {"b", {1, "x"}}}, {{"a", nullptr}}}),
-      .list = ListShape{.json = json,
-                        .item = "thing",
-                        .columns = {"a", "b"},
-                        .page = {.total = 7, .next_cursor = "n", .previous_cursor = {}}}};
+      .list = ListPage{.form = {.json = json, .root = "things", .item = "thing"},
+                       .columns = {"a", "b"},
+                       .page = {.total = 7, .next_cursor = "n", .previous_cursor = {}}}};
   document.links = {.self = "/s", .next = "/n", .previous = {}};
   return document;
 }
@@ -82,16 +81,16 @@ TEST(Negotiation, SeveralHeadersAreOneList) {
 }
 
 TEST(Representation, ListsAsJsonAndHal) {
-  EXPECT_EQ(write(list(ListShape::Json::bare_array), MediaType::json),
+  EXPECT_EQ(write(list(ListForm::Json::bare_array), MediaType::json),
             R"([{"a":1,"b":[1,"x"]},{"a":null}])");
-  EXPECT_EQ(write(list(ListShape::Json::object), MediaType::json),
+  EXPECT_EQ(write(list(ListForm::Json::object), MediaType::json),
             R"({"items":[{"a":1,"b":[1,"x"]},{"a":null}],"total":7,"nextCursor":"n",)"
             R"("previousCursor":null})");
   const std::string hal =
       R"({"_links":{"self":{"href":"/s"},"next":{"href":"/n"}},"total":7,"nextCursor":"n",)"
       R"("previousCursor":null,"_embedded":{"items":[{"a":1,"b":[1,"x"]},{"a":null}]}})";
-  EXPECT_EQ(write(list(ListShape::Json::object), MediaType::hal), hal);
-  EXPECT_EQ(write(list(ListShape::Json::bare_array), MediaType::hal), hal);
+  EXPECT_EQ(write(list(ListForm::Json::object), MediaType::hal), hal);
+  EXPECT_EQ(write(list(ListForm::Json::bare_array), MediaType::hal), hal);
   EXPECT_EQ(write(object({{"b", 1}, {"a", 2}}), MediaType::hal),
             R"({"_links":{"self":{"href":""}},"b":1,"a":2})");
 }
@@ -109,11 +108,11 @@ TEST(Representation, XmlHasAnElementAMember) {
                 std::string(nil) +
                 "/><empty></empty><list>1</list><list>two</list><list><item>3</item>"
                 "<item>4</item></list><inner><x></x></inner>");
-  EXPECT_EQ(inner_xml(list(ListShape::Json::object)),
+  EXPECT_EQ(inner_xml(list(ListForm::Json::object)),
             "<items><thing><a>1</a><b>1</b><b>x</b></thing><thing><a" + std::string(nil) +
                 "/></thing></items><total>7</total><nextCursor>n</nextCursor><previousCursor" +
                 std::string(nil) + "/>");
-  EXPECT_EQ(inner_xml(list(ListShape::Json::bare_array)),
+  EXPECT_EQ(inner_xml(list(ListForm::Json::bare_array)),
             "<thing><a>1</a><b>1</b><b>x</b></thing><thing><a" + std::string(nil) + "/></thing>");
 }
 
@@ -140,8 +139,8 @@ TEST(Representation, WhatXmlForbidsIsReplacedInTextAndEscapedInNames) {
 }
 
 TEST(Representation, CsvQuotesNestsAndDisarms) {
-  EXPECT_EQ(to_csv(list(ListShape::Json::bare_array)), "a,b\r\n1,\"[1,\"\"x\"\"]\"\r\n,\r\n");
-  Document none = list(ListShape::Json::object);
+  EXPECT_EQ(to_csv(list(ListForm::Json::bare_array)), "a,b\r\n1,\"[1,\"\"x\"\"]\"\r\n,\r\n");
+  Document none = list(ListForm::Json::object);
   none.value = Value::array();
   EXPECT_EQ(to_csv(none), "a,b\r\n");
   EXPECT_EQ(to_csv(object({{"text", "a \"b\", c"},

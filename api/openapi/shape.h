@@ -1,0 +1,88 @@
+// An object that the API shows, declared once: the document takes its schema from here, and answers
+// take their members from here.
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "api/openapi/schemas.h"
+#include "store/model/clock.h"
+
+namespace conversed::api::openapi {
+
+// A member's value in JSON: times as Unix seconds, as everywhere in the API.
+template <typename T>
+[[nodiscard]] Value to_value(const T& value) {
+  if constexpr (std::is_same_v<T, model::Timestamp>) {
+    return std::chrono::floor<std::chrono::seconds>(value).time_since_epoch().count();
+  } else {
+    return value;
+  }
+}
+
+// How to get a member that is null in the API and empty in the object.
+template <typename Get>
+[[nodiscard]] auto null_if_empty(Get get) {
+  return [get](const auto& object) {
+    const auto& value = std::invoke(get, object);
+    return value == std::remove_cvref_t<decltype(value)>{} ? Value() : to_value(value);
+  };
+}
+template <typename Get>
+[[nodiscard]] auto null_if_absent(Get get) {
+  return [get](const auto& object) {
+    const auto& value = std::invoke(get, object);
+    return value ? to_value(*value) : Value();
+  };
+}
+
+template <typename T>
+class Shape {
+ public:
+  // `get` is a pointer to a member of T, or takes a T and returns the value.
+  struct Member {
+    template <typename Get>
+    Member(std::string_view member_name, Schema member_schema, Get get)
+        : name(member_name),
+          schema(std::move(member_schema)),
+          value([get](const T& object) { return Value(to_value(std::invoke(get, object))); }) {}
+
+    std::string_view name;
+    Schema schema;
+    std::function<Value(const T&)> value;
+  };
+
+  // A schema with a name is kept once in the document (schemas.h).
+  Shape(std::string_view name, std::initializer_list<Member> members)
+      : name_(name), members_(members) {}
+
+  [[nodiscard]] Schema schema() const {
+    Schema schema = object({});
+    for (const Member& each : members_) {
+      schema = with_members(std::move(schema), {{each.name, each.schema}});
+    }
+    return named(name_, std::move(schema));
+  }
+  [[nodiscard]] Value operator()(const T& object) const {
+    Value value = Value::object();
+    for (const Member& each : members_) value[std::string(each.name)] = each.value(object);
+    return value;
+  }
+  // The names of the members, in their order: CSV's columns.
+  [[nodiscard]] std::vector<std::string_view> names() const {
+    std::vector<std::string_view> names;
+    for (const Member& each : members_) names.push_back(each.name);
+    return names;
+  }
+
+ private:
+  std::string_view name_;
+  std::vector<Member> members_;
+};
+
+}  // namespace conversed::api::openapi
