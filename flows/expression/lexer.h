@@ -33,8 +33,6 @@ class Lexer {
   };
   [[nodiscard]] TemplatePiece template_piece(std::size_t at);
 
-  void move_to(std::size_t at) { at_ = at; }
-
  private:
   Token number(std::size_t begin);
   Token prefixed_number(std::size_t begin, int radix);

@@ -26,10 +26,6 @@ class Args {
     }
     ++size_;
   }
-  void clear() {
-    size_ = 0;
-    more_.clear();
-  }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] Value operator[](std::size_t index) const {
     if (index >= size_) return {};
