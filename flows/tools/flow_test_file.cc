@@ -199,7 +199,6 @@ TestCase read_case(const View& view) {
   const Fields fields(view, {"name", "context", "profile", "calls", "searches", "steps"});
   TestCase test;
   test.name = fields.name("name");
-  test.place = view.value().place();
   if (fields.find("context")) test.context = object_of(fields, "context");
   if (fields.find("profile")) test.profile = object_of(fields, "profile");
   fields.each("calls", [&](const View& item) { test.stubs.push_back(read_stub(item)); });

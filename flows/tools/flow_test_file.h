@@ -61,7 +61,6 @@ struct TestStep {
 
 struct TestCase {
   std::string name;
-  Place place;
   nlohmann::json context = nlohmann::json::object();
   nlohmann::json profile = nlohmann::json::object();
   std::vector<Stub> stubs;           // before those of the file; the first that fits answers
