@@ -1,28 +1,21 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "daemon/outbound/egress.h"
 #include "daemon/service/service.h"
 #include "store/runtime/heartbeat.h"
-#include "store/runtime/live.h"
 
 namespace conversed::daemon {
-
-class HttpTransfer;
 
 struct HttpRequest {
   std::string method;  // a token of RFC 9110, upper case
@@ -74,15 +67,8 @@ struct HttpClientSettings {
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
-// The current policy, and its beginning if it replaced another one.
-struct EgressInForce {
-  std::shared_ptr<const Egress> policy;
-  std::optional<std::chrono::steady_clock::time_point> since;
-};
-
-// Sends HTTP/1.1 requests, many at once, from one thread. A request in flight costs memory, and a
-// look at its socket each time the thread wakes. Connections are reused. Certificates are checked;
-// proxies of the environment are not used.
+// Sends HTTP/1.1 requests, any number at once, from one thread: a request in flight costs memory
+// only. Connections are reused. Certificates are checked; proxies of the environment are not used.
 //
 // Invariants:
 // - Each connection asks Egress about its resolved address. Redirects are not followed.
@@ -119,41 +105,11 @@ class HttpClient final : public Service {
   void set_egress(Egress egress);
 
   // Requests that have begun and not ended, for metrics.
-  [[nodiscard]] std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t in_flight() const;
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
-
-  void run();
-  void take_inbox();
-  void begin_waiting();
-  void begin(Exchange exchange);
-  // Whether a waiting exchange can begin.
-  [[nodiscard]] bool has_room() const {
-    return !waiting_.empty() && active_.size() < settings_.max_in_flight;
-  }
-  void collect_finished();
-  [[nodiscard]] std::optional<Time> first_cut_off() const;
-  void cut_off();
-  [[nodiscard]] int longest_wait_ms() const;
-  void end(HttpTransfer* transfer, HttpOutcome outcome);
-  void abort_all();
-
-  const HttpClientSettings settings_;
-  const model::Live<EgressInForce> egress_;
-  void* multi_ = nullptr;  // libcurl's CURLM, from `start` to `stop`
-
-  std::mutex mutex_;
-  std::vector<Exchange> inbox_;  // under the mutex, like the next one
-  bool accepting_ = false;
-  std::atomic<bool> stopping_{false};
-  std::atomic<std::size_t> in_flight_{0};
-
-  // The thread's own.
-  std::deque<Exchange> waiting_;
-  std::vector<HttpTransfer*> active_;  // owned; libcurl has them meanwhile
-  std::vector<std::unique_ptr<HttpTransfer>> pool_;
-  std::thread thread_;
+  class Loop;
+  std::unique_ptr<Loop> loop_;
 };
 
 }  // namespace conversed::daemon

@@ -70,7 +70,9 @@ bool same_field(std::string_view a, std::string_view b) {
   return std::ranges::equal(a, b, {}, lower, lower);
 }
 
-HttpTransfer::HttpTransfer(const std::string& user_agent) : easy_(curl_easy_init()) {
+HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callback close_socket,
+                           void* close_data)
+    : easy_(curl_easy_init()) {
   if (easy_ == nullptr) throw std::bad_alloc();
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
@@ -94,6 +96,8 @@ HttpTransfer::HttpTransfer(const std::string& user_agent) : easy_(curl_easy_init
   curl_easy_setopt(easy_, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETFUNCTION, &HttpTransfer::on_socket);
   curl_easy_setopt(easy_, CURLOPT_OPENSOCKETDATA, this);
+  curl_easy_setopt(easy_, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+  curl_easy_setopt(easy_, CURLOPT_CLOSESOCKETDATA, close_data);
 }
 
 HttpTransfer::~HttpTransfer() {
