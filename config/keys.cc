@@ -131,10 +131,10 @@ constexpr Key table[] = {
             "it."),
     setting(CONVERSED_FIELD(limits.inbox), Range{1, 1'000'000},
             "Events that wait in the store for one busy session. Further ones are answered 429."),
-    // No more than the Committer takes: otherwise a worker would wait for it.
-    setting(CONVERSED_FIELD(limits.in_flight), Range{1, 65'536},
-            "Events of all sessions in memory. With the embedded log about as many more may wait "
-            "for their commit."),
+    // Half of what the Committer takes, so that parked events find room beside them.
+    setting(CONVERSED_FIELD(limits.in_flight), Range{1, 32'768},
+            "Events of all sessions in memory. With the embedded log up to 512 more for each "
+            "worker wait for their commit."),
     setting(CONVERSED_FIELD(limits.backlog), Range{0, 10'000'000},
             "Further events of all sessions that wait in the embedded log, so that the backlog of "
             "one organisation does not delay others. The daemon keeps their positions in memory: "

@@ -38,8 +38,8 @@ struct LiveParts {
 
 // The front group: what stands between the listeners and the operations.
 struct FrontParts {
-  // The calls of `services` to other groups are still to be set. The ground, `live` and the clock
-  // must outlive it. `embedded`: see BackupMaker.
+  // App::Parts::connect_operations sets the calls of `services` to other groups. The ground, `live`
+  // and the clock must outlive it. `embedded`: see BackupMaker.
   FrontParts(Ground& with, LiveParts& shared, const model::Clock& schedule_clock,
              api::JwtVerifier contact_center, queue::SqliteLog* embedded);
 

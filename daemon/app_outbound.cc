@@ -116,6 +116,13 @@ HousekeeperSettings OutboundParts::tidying(const OutboundPorts& ports) const {
   tidying.dead_letters = retention.dead_letters;
   tidying.audit = retention.audit;
   tidying.secret_overlap = ground.settings.delivery.secret_overlap;
+  tidying.finished = [this]() -> model::Result<store::Sessions::Finished> {
+    auto ranges = ground.log->ranges();
+    if (!ranges) return model::fail(ranges.error());
+    return [ranges = *std::move(ranges)](const model::Position& at) {
+      return queue::is_finished(ranges, at);
+    };
+  };
   if (ports.mine) {
     tidying.mine = [mine = ports.mine] { return mine("housekeeper"); };
   } else {

@@ -24,7 +24,7 @@ namespace conversed::daemon {
 
 // What the outbound group needs of the other groups.
 struct OutboundPorts {
-  std::function<std::size_t()> backlog;        // records that are read and not finished
+  std::function<std::size_t()> backlog;        // records that are read or parked, and not finished
   std::function<bool(std::string_view)> mine;  // ClusterParts::mine
 };
 

@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "daemon/ops/logging.h"
+#include "queue/shares.h"
+#include "store/commit/committer.h"
 
 namespace conversed::daemon {
 
@@ -90,9 +92,17 @@ Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
 void TurnParts::park_in_log(queue::LanesSettings& settings) {
   if (!ground_.log->read({})) return;
   settings.parked_limit = ground_.settings.limits.backlog;
+  // What the Committer takes without making a worker wait.
+  settings.in_hand_limit =
+      store::CommitterSettings{}.max_waiting - queue::Shares::max_taken * settings.max_run;
   settings.read = [this](std::span<const model::Position> at) {
     auto records = ground_.log->read(at);
-    if (!records) report_unreadable_log(records.error());
+    if (!records) {
+      log::error("events can't be read from the log; trying again",
+                 {{"partition", at.front().partition},
+                  {"offset", at.front().offset},
+                  {"error", records.error().message}});
+    }
     return records;
   };
 }

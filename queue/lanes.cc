@@ -316,8 +316,9 @@ class Lanes::Impl {
         heartbeat.beat();
         Taken::One& one = taken.runs[at];
         if (!one.parked.empty()) {
-          if (!read(one)) continue;
+          const bool was_read = read(one);
           begun = shares_.now();  // a slow disk makes no share slow
+          if (!was_read) continue;
         }
         one.run.heartbeat = &heartbeat;
         finishing_worker_of = at + 1 == taken.runs.size() ? this : nullptr;
@@ -423,8 +424,9 @@ class Lanes::Impl {
   Lanes& self_;
   const LanesSettings settings_;
   const std::size_t most_ = settings_.in_flight_limit + settings_.parked_limit;  // in flight
-  const std::size_t most_in_hand_ =
-      settings_.in_flight_limit + settings_.workers * Shares::max_taken * settings_.max_run;
+  const std::size_t most_in_hand_ = std::min(
+      settings_.in_hand_limit,
+      settings_.in_flight_limit + settings_.workers * Shares::max_taken * settings_.max_run);
   const Handler handler_;
 
   mutable std::mutex mutex_;  // guards all below but the threads

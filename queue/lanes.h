@@ -70,6 +70,8 @@ struct LanesSettings {
   std::size_t max_run = 64;             // records
   std::size_t in_flight_limit = 4'096;  // records in memory; further ones are parked
   std::size_t parked_limit = 0;         // records of which the lanes keep the position only
+  // Records of runs that are in hand. A worker that finds as many begins no further run.
+  std::size_t in_hand_limit = SIZE_MAX;
   // Log::read, for parked records; needed with a `parked_limit`. The workers call it side by side.
   // After an error the run's records are parked again, and its worker pauses for `retry_interval`.
   std::function<Result<std::vector<LogRecord>>(std::span<const Position>)> read{};

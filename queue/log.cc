@@ -1,5 +1,7 @@
 #include "queue/log.h"
 
+#include <algorithm>
+
 namespace conversed::queue {
 namespace {
 
@@ -43,6 +45,11 @@ std::int64_t lag_of(std::span<const PartitionRange> ranges) {
   std::int64_t lag = 0;
   for (const PartitionRange& range : ranges) lag += range.lag();
   return lag;
+}
+
+bool is_finished(std::span<const PartitionRange> ranges, const Position& at) {
+  const auto range = std::ranges::find(ranges, at.partition, &PartitionRange::partition);
+  return range == ranges.end() || at.epoch < range->epoch || at.offset < range->committed;
 }
 
 Result<bool> is_after(const Position& a, const Position& b) {

@@ -65,6 +65,9 @@ struct PartitionRange {
   [[nodiscard]] std::int64_t lag() const { return end - committed; }
 };
 [[nodiscard]] std::int64_t lag_of(std::span<const PartitionRange> ranges);
+// Whether no consumer gets the record again, going by the committed offset of its partition. Those
+// of earlier epochs and of partitions that are gone are finished.
+[[nodiscard]] bool is_finished(std::span<const PartitionRange> ranges, const Position& at);
 
 // Keys from `from` up to, but without, `to`.
 struct KeyRange {

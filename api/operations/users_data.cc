@@ -66,17 +66,17 @@ Result<void> check_nothing_waits(SessionServices& services, const store::UserOfP
   if (!waiting && waiting.error().code == Errc::not_supported) return {};
   if (!waiting) return model::fail(Errc::unavailable, "the queue can't be searched at present");
   if (*waiting == 0) return {};
-  return model::fail(Errc::conflict, "events of this user are on their way; try again in a moment");
+  return model::fail(
+      Errc::conflict,
+      "events of this user, or events before them in the log, are not finished; try again "
+      "later");
 }
 
 Result<store::UserData::Erased> erase_from_store(SessionServices& services,
                                                  const store::UserOfProject& user) {
   const auto ranges = services.log.ranges();
   if (!ranges) return model::fail(Errc::unavailable, "the queue can't be asked at present");
-  const auto finished = [&](const model::Position& at) {
-    const auto range = std::ranges::find(*ranges, at.partition, &queue::PartitionRange::partition);
-    return range == ranges->end() || at.epoch < range->epoch || at.offset < range->committed;
-  };
+  const auto finished = [&](const model::Position& at) { return queue::is_finished(*ranges, at); };
   const auto ended = [&](const model::SessionKey& key, const std::vector<std::string>& inputs) {
     services.busy.set(key, 0);
     for (const auto& input : inputs) {

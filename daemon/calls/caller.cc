@@ -209,7 +209,7 @@ model::Result<bool> Caller::quota_left(const std::string& project_id) const {
          settings_.model_tokens_per_month;
 }
 
-// Runs on the other thread, which uses nothing of the Engine but the store.
+// Runs on the search thread, which uses only the store and the mailbox.
 void Caller::search(Call& call) {
   const std::string id = call.pending.id;
   const bool posted = searches_.post(

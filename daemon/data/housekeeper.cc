@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 // A repeated event that waits in the log or an inbox for longer than this would not be recognized.
 constexpr milliseconds claim_lifetime = std::chrono::days(7);
-// A session's position drops repeated records; none comes that late.
+// However short transcripts are kept.
 constexpr milliseconds min_session_age = std::chrono::hours(1);
 
 }  // namespace
@@ -46,6 +46,17 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
     }
     return {};
   };
+  const auto prune_sessions = [&](milliseconds age) -> Result<void> {
+    store::Sessions::Finished finished = [](const model::Position&) { return true; };
+    if (settings.finished) {
+      auto asked = settings.finished();
+      if (!asked) return fail(asked.error());
+      finished = *std::move(asked);
+    }
+    return walk(report.sessions, [&](std::int64_t after) {
+      return store.sessions().prune(now - age, finished, after, batch);
+    });
+  };
   auto done = all(report.answers, [&] {
     const auto at = store.timer_now();
     return store.answers().prune(at, at - claim_lifetime, batch);
@@ -61,11 +72,7 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
     });
     // Reads all sessions: an index by activity would cost every Turn.
     const auto session_age = std::max(settings.transcripts, min_session_age);
-    if (done) {
-      done = walk(report.sessions, [&](std::int64_t after) {
-        return store.sessions().prune(now - session_age, after, batch);
-      });
-    }
+    if (done) done = prune_sessions(session_age);
   }
   if (done && settings.dead_letters.count() > 0) {
     done = all(report.dead_letters,

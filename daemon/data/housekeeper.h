@@ -8,6 +8,7 @@
 
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
+#include "store/conversation/sessions.h"
 #include "store/model/clock.h"
 
 namespace conversed::store {
@@ -26,6 +27,9 @@ struct HousekeeperSettings {
   std::size_t batch = 500;                     // rows a transaction
   std::chrono::milliseconds interval{60'000};  // between two rounds
   std::function<void()> also{};                // in each round; may be empty
+  // Asks the log which records are finished: a session whose record may come again stays. Empty:
+  // all are.
+  std::function<model::Result<store::Sessions::Finished>()> finished{};
   // In a cluster: whether this daemon makes the round. Empty: it does.
   std::function<bool()> mine{};
 };

@@ -48,7 +48,7 @@ class KafkaProducer final : public KafkaHandler {
   KafkaProducer& operator=(const KafkaProducer&) = delete;
 
   // Whether a record is refused when too much waits already. The log's own records (epochs, dead
-  // letters) are not: they are few, one a caller.
+  // letters) are never refused: each caller has one at most.
   enum class Bound : std::uint8_t { settings, none };
   // Calls `done` exactly once, on the producer's thread or, for an immediate refusal, inside this
   // call. Errors: as Log::append.

@@ -46,10 +46,12 @@ enum class Pruning : std::uint8_t { on, held };
 // One thread owns the only connection that writes and checkpoints. It commits all appends that have
 // gathered in one transaction (`synchronous=FULL`: a callback's success survives loss of power) and
 // calls back in the order of the appends. One consumer at a time, which reads through a connection
-// of its own what is no longer in memory; `read` and `look_up` have one each, which work on a full
-// disk, too. Disk full and I/O errors: `unavailable`, or `timed_out`
-// when a COMMIT failed in a way that leaves its outcome open; a file that refuses the record, or is
-// damaged: `bad_upstream`. Each further append tries again, and the thread does by itself.
+// of its own what is no longer in memory. `read` and `look_up` each have a connection of their own,
+// so a full disk does not stop them.
+//
+// Disk full and I/O errors: `unavailable`, or `timed_out` when a COMMIT failed in a way that leaves
+// its outcome open. A file that refuses the record, or is damaged: `bad_upstream`. Each further
+// append tries again, and the thread does by itself.
 class SqliteLog : public Log, public KeyedAppend {
  public:
   // Opens or makes the file and starts the thread. `clock` must outlive the log. Nobody else may

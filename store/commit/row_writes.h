@@ -13,7 +13,8 @@
 #include "store/sql/sql.h"
 
 // Writes that SessionCommits share with other transactions: marks of deliveries, answers, dead
-// letters, the end of an execution. Inside a Writer's transaction; throw SqlError.
+// letters, the end of an execution. Functions that take a Connection are called inside a Writer's
+// transaction and throw SqlError.
 namespace conversed::store {
 
 // Writes one statement; returns how many rows it changed.

@@ -188,35 +188,49 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
   });
 }
 
-Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, std::int64_t after_row,
-                                         std::size_t limit) {
+Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished& finished,
+                                         std::int64_t after_row, std::size_t limit) {
+  struct Rows {
+    std::int64_t first;
+    std::int64_t last;
+  };
   struct Looked {
     std::optional<std::int64_t> last;
-    bool found = false;
+    std::vector<Rows> old;  // without an old session that has to stay
   };
   // Most pages have none: they cost the writer nothing.
   auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
     Looked page;
+    bool goes_on = false;
     connection.rows(
-        [&](std::int64_t id, model::Timestamp active) {
+        [&](std::int64_t id, model::Timestamp active, std::int64_t epoch, std::int32_t partition,
+            std::int64_t offset) {
           page.last = id;
-          page.found = page.found || active < before;
+          if (active >= before) return;
+          const bool goes = finished({.epoch = epoch, .partition = partition, .offset = offset});
+          if (goes && !goes_on) page.old.push_back({id, id});
+          if (goes) page.old.back().last = id;
+          goes_on = goes;
         },
-        "SELECT id, last_activity_at FROM sessions WHERE id > :a ORDER BY id LIMIT :l", after_row,
-        limit);
+        "SELECT id, last_activity_at, position_epoch, position_partition, position_offset"
+        " FROM sessions WHERE id > :a ORDER BY id LIMIT :l",
+        after_row, limit);
     return page;
   });
   if (!looked) return fail(looked.error());
   Pruned pruned{0, looked->last};
-  if (!looked->found) return pruned;
+  if (looked->old.empty()) return pruned;
   return committer_.write_and_wait([&](Writer& writer) -> Result<Pruned> {
-    pruned.removed = writer.connection().run_counted(
-        "DELETE FROM sessions WHERE id > :a AND id <= :z AND last_activity_at < :b"
-        " AND execution IS NULL AND inbox_size = 0"
-        " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
-        " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
-        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
-        after_row, *pruned.last_row, before);
+    pruned.removed = 0;
+    for (const Rows& rows : looked->old) {
+      pruned.removed += writer.connection().run_counted(
+          "DELETE FROM sessions WHERE id >= :a AND id <= :z AND last_activity_at < :b"
+          " AND execution IS NULL AND inbox_size = 0"
+          " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
+          " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
+          " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
+          rows.first, rows.last, before);
+    }
     return pruned;
   });
 }

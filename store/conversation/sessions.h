@@ -98,12 +98,17 @@ class Sessions : Rows {
   // Reads `limit` sessions behind a row (0: from the first) and deletes those that were last active
   // before `before`, have nothing running or waiting, and have no outputs. Retention reads all
   // sessions once a round: an index by activity would cost every Turn.
+  //
+  // A session whose last record is not `finished` stays: the log may deliver the record again, and
+  // only the session's position drops it.
+  // Kept by: HousekeeperTest.SessionWhoseRecordMayComeAgainStays.
+  using Finished = std::function<bool(const model::Position&)>;
   struct Pruned {
     std::int64_t removed = 0;
     std::optional<std::int64_t> last_row;  // the last row read; none: there are no more
   };
-  [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, std::int64_t after_row,
-                                            std::size_t limit);
+  [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, const Finished& finished,
+                                            std::int64_t after_row, std::size_t limit);
 
   // The number of events in inboxes; for metrics.
   [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;

@@ -8,15 +8,18 @@
 namespace conversed::store {
 namespace {
 
-// Some chunks that the index lacks; empty: it lacks none. Numbers the stores that have no
-// vocabulary yet.
-std::vector<UnindexedChunk> unindexed_chunks(Connection& connection) {
-  constexpr std::int64_t chunks_a_page = 500;
+// Numbers the stores that have no vocabulary yet.
+void add_vocabularies(Connection& connection) {
   connection.run(
       "INSERT INTO knowledge_vocabularies (store_id) SELECT DISTINCT c.store_id"
       " FROM knowledge_unindexed u JOIN knowledge_chunks k ON k.id = u.chunk_id"
       " JOIN knowledge_sources c ON c.id = k.source_id WHERE TRUE"
       " ON CONFLICT (store_id) DO NOTHING");
+}
+
+// Some chunks that the index lacks; empty: it lacks none.
+std::vector<UnindexedChunk> unindexed_chunks(Connection& connection) {
+  constexpr std::int64_t chunks_a_page = 500;
   return connection.all(
       row_of<&UnindexedChunk::id, &UnindexedChunk::text, &UnindexedChunk::vocabulary>,
       "SELECT k.id, k.text, v.n FROM knowledge_unindexed u"
@@ -49,6 +52,7 @@ Result<std::vector<KnowledgeHit>> KnowledgeSearch::search(const std::string& pro
 }
 
 void index_knowledge(Connection& connection) {
+  add_vocabularies(connection);
   for (auto page = unindexed_chunks(connection); !page.empty();
        page = unindexed_chunks(connection)) {
     connection.dialect() == Dialect::sqlite ? index_in_sqlite(connection, page)

@@ -155,7 +155,7 @@ class AuthorizationMatrix : public testing::Test {
       if (verdict == Verdict::granted) matrix_.renew(operation, objects);
       const auto request = sample(operation, objects);
       const auto shown = matrix_.show(means, actor);
-      const auto before = matrix_.fingerprint();
+      const auto before = matrix_.settled_fingerprint();
       const auto answer = matrix_.world.call(with(request.sent, shown));
       const auto what = std::string(operation.id) + " of " + objects.label + " by " + actor.email;
       ++asked_;
@@ -404,7 +404,7 @@ class CredentialStates : public AuthorizationMatrix {
           operation.credential == Credential::basic ? presented.to_management : presented.to_api;
       Objects own = objects.front();
       if (outcome == Outcome::good) matrix_.renew(operation, own);
-      const auto before = matrix_.fingerprint();
+      const auto before = matrix_.settled_fingerprint();
       const auto answer = matrix_.world.call(with(sample(operation, own).sent, presented.shown));
       if (outcome == Outcome::good) {
         EXPECT_TRUE(answer.status >= 200 && answer.status < 300) << what << ": " << answer.body;

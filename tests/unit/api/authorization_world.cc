@@ -357,6 +357,12 @@ const std::string& AuthorizationWorld::client_of(const std::string& organisation
   return clients_.at(organisation);
 }
 
+std::string AuthorizationWorld::settled_fingerprint() {
+  // Runs behind the writes that answers did not wait for, such as the note of a sign-in.
+  must(world.store->dead_letters().prune(model::Timestamp{}, 1));
+  return fingerprint();
+}
+
 std::string AuthorizationWorld::fingerprint() {
   // SQLite counts what other connections have committed; the log only grows.
   std::string text = std::to_string(number(reader_.get(), "PRAGMA data_version"));

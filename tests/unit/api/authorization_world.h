@@ -78,6 +78,8 @@ class AuthorizationWorld {
 
   // Differs after any change of store or log.
   [[nodiscard]] std::string fingerprint();
+  // The same, once the writes of the requests so far are done.
+  [[nodiscard]] std::string settled_fingerprint();
 
   World world;
   std::string acme;

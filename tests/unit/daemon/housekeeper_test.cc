@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::daemon {
@@ -99,6 +102,33 @@ TEST_F(HousekeeperTest, SessionInWhichSomethingWaitsStays) {
   clock_.advance(std::chrono::days(2));
   EXPECT_EQ(tidy_now().sessions, 0);
   EXPECT_TRUE(*store_->sessions().load(key_of("ann")));
+}
+
+// A restart reads every record again that is not behind the committed one, finished or not.
+TEST_F(HousekeeperTest, SessionWhoseRecordMayComeAgainStays) {
+  settings_.transcripts = std::chrono::hours(1);
+  settings_.batch = 10;
+  for (const auto offset : {1, 2, 3, 4, 5}) {
+    auto commit =
+        store::turn(key_of("user" + std::to_string(offset)), 0, offset, model::Delivery::none);
+    commit.after.started_at = commit.after.last_activity_at = clock_.now();
+    for (auto& output : commit.outputs) output.created_at = clock_.now();
+    ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
+  }
+  std::set<std::int64_t> finished{1, 2, 4};
+  settings_.finished = [&]() -> model::Result<store::Sessions::Finished> {
+    return [&](const model::Position& at) { return finished.contains(at.offset); };
+  };
+  clock_.advance(2h);
+  EXPECT_EQ(tidy_now().sessions, 3);
+  EXPECT_TRUE(*store_->sessions().load(key_of("user3")));
+  EXPECT_FALSE(*store_->sessions().load(key_of("user4")));
+  finished = {3, 5};
+  EXPECT_EQ(tidy_now().sessions, 2);
+  settings_.finished = []() -> model::Result<store::Sessions::Finished> {
+    return model::fail(model::Errc::unavailable, "the log is away");
+  };
+  EXPECT_FALSE(tidy(*store_, settings_, clock_.now(), never));
 }
 
 TEST_F(HousekeeperTest, DeadLettersGoByAge) {
