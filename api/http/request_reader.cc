@@ -341,7 +341,8 @@ RequestReader::Progress RequestReader::read_chunks(std::string_view& bytes) {
   return stage_ == Stage::refused ? Progress::refused : Progress::need_more;
 }
 
-// A part of a line, its LF included.
+// A part of a line, its LF included. A line that cannot become right is refused before its LF
+// comes: it may never come.
 bool RequestReader::take_line(std::string_view part) {
   if (chunk_ == Chunk::trailer) {
     trailer_bytes_ += part.size();
@@ -353,7 +354,18 @@ bool RequestReader::take_line(std::string_view part) {
       return refuse(400, "The chunks cost more than they carry.");
     }
   }
+  const std::size_t unchecked = line_.empty() ? 0 : line_.size() - 1;  // it may be a CR
   line_.append(part);
+  if (chunk_ == Chunk::size && hex_value(line_.front()) < 0) {
+    return refuse(400, "A chunk size is malformed.");
+  }
+  if (chunk_ == Chunk::data_end && !std::string_view("\r\n").starts_with(line_)) {
+    return refuse(400, "A chunk does not end in CRLF.");
+  }
+  const auto cr = line_.find('\r', unchecked);
+  if (cr < line_.size() - 1 && line_[cr + 1] != '\n') {
+    return refuse(400, "A line does not end in CRLF.");
+  }
   if (!line_.ends_with('\n')) return true;
   if (!line_.ends_with("\r\n")) return refuse(400, "A line does not end in CRLF.");
   const bool fine = chunk_line(std::string_view(line_).substr(0, line_.size() - 2));
@@ -364,7 +376,6 @@ bool RequestReader::take_line(std::string_view part) {
 bool RequestReader::chunk_line(std::string_view line) {
   if (chunk_ == Chunk::size) return chunk_size(line);
   if (chunk_ == Chunk::trailer) return trailer(line);
-  if (!line.empty()) return refuse(400, "A chunk does not end in CRLF.");
   chunk_ = Chunk::size;
   return true;
 }
@@ -382,7 +393,7 @@ bool RequestReader::chunk_size(std::string_view line) {
   const auto extension = line.substr(digits);
   const bool fits =
       extension.empty() || (trim(extension).starts_with(';') && is_field_text(extension));
-  if (digits == 0 || !fits) return refuse(400, "A chunk size is malformed.");
+  if (!fits) return refuse(400, "A chunk size is malformed.");
   chunk_ = left_ == 0 ? Chunk::trailer : Chunk::data;
   return true;
 }
