@@ -20,11 +20,14 @@ bool BlockingPool::post(std::string_view name, Line line, std::function<void()> 
     const std::lock_guard lock(mutex_);
     Waiting& waiting = lines_[static_cast<std::size_t>(line)];
     if (stopping_ || waiting.count >= limits_.waiting) return false;
-    const auto known = waiting.by_name.find(name);
-    if (known != waiting.by_name.end() && known->second.size() >= limits_.waiting_of_one) {
+    auto queued = waiting.by_name.find(name);
+    if (queued == waiting.by_name.end()) {
+      queued = waiting.by_name.try_emplace(std::string(name)).first;
+      waiting.order.emplace_back(name);
+    } else if (queued->second.size() >= limits_.waiting_of_one) {
       return false;
     }
-    waiting.by_name[std::string(name)].push_back(std::move(work));
+    queued->second.push_back(std::move(work));
     ++waiting.count;
   }
   changed_.notify_one();
@@ -46,13 +49,17 @@ BlockingPool::Work BlockingPool::take_next() {
   if (lines_[turn_].count == 0) turn_ = 1 - turn_;
   Waiting& line = lines_[turn_];
   turn_ = 1 - turn_;
-  auto next = line.by_name.upper_bound(line.last);
-  if (next == line.by_name.end()) next = line.by_name.begin();
+  std::string name = std::move(line.order.front());
+  line.order.pop_front();
+  const auto next = line.by_name.find(name);
   Work work = std::move(next->second.front());
   next->second.pop_front();
   --line.count;
-  line.last = next->first;
-  if (next->second.empty()) line.by_name.erase(next);
+  if (next->second.empty()) {
+    line.by_name.erase(next);
+  } else {
+    line.order.push_back(std::move(name));
+  }
   return work;
 }
 

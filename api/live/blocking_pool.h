@@ -20,7 +20,10 @@ namespace conversed::api {
 // management operations. Thread-safe. The queue is bounded: its memory is requests with their
 // bodies.
 //
-// Work is posted under a name. The names take turns, and one name holds a few places only.
+// Work is posted under a name. The names take turns in the order in which they came, and one name
+// holds a few places only.
+// Kept by: BlockingPool.TurnsGoRoundTheNames, BlockingPool.NoNameOvertakesOneThatWaits,
+// BlockingPool.OneNameHoldsAFewPlacesOnly.
 class BlockingPool {
  public:
   struct Limits {
@@ -28,8 +31,8 @@ class BlockingPool {
     std::size_t waiting = 64;                                              // in each line
     std::size_t waiting_of_one = std::numeric_limits<std::size_t>::max();  // of one name in a line
   };
-  // Two lines with places of their own, which take turns: work in one line does not wait behind all
-  // work in the other.
+  // Two queues, each with its own limit. They are served alternately.
+  // Kept by: BlockingPool.TheKnownDoNotWaitBehindAllOthers.
   enum class Line : std::uint8_t { known, others };
 
   explicit BlockingPool(const Limits& limits);
@@ -53,7 +56,7 @@ class BlockingPool {
   using Work = std::function<void()>;
   struct Waiting {
     std::map<std::string, std::deque<Work>, std::less<>> by_name;  // none is empty
-    std::string last;  // name that was served; the one behind it is next
+    std::deque<std::string> order;  // each name once; the first is served next
     std::size_t count = 0;
   };
 

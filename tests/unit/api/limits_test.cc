@@ -1,6 +1,7 @@
 // Rates, the management pool, and the sizes of inboxes.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
 #include <set>
 #include <string>
@@ -123,6 +124,36 @@ TEST(BlockingPool, TurnsGoRoundTheNames) {
   HeldPool pool({.threads = 1, .waiting = 10});
   for (const char* name : {"a", "a", "a", "a", "b", "b", "c"}) EXPECT_TRUE(pool.post(name));
   EXPECT_EQ(pool.run(), "abcabaa");
+}
+
+TEST(BlockingPool, NoNameOvertakesOneThatWaits) {
+  BlockingPool pool(1, 10);
+  std::promise<void> begun;
+  std::promise<void> go;
+  std::string ran;
+  // Each one posts the next before its thread is free, as a client with many addresses can.
+  std::function<void(char)> run_and_post_next = [&](char number) {
+    ran += number;
+    if (number == '5') return;
+    const char next = static_cast<char>(number + 1);
+    EXPECT_TRUE(pool.post(std::string("m") + next, BlockingPool::Line::others,
+                          [&, next] { run_and_post_next(next); }));
+  };
+  ASSERT_TRUE(pool.post("b", BlockingPool::Line::others, [&] {
+    begun.set_value();
+    go.get_future().wait();
+  }));
+  begun.get_future().wait();
+  EXPECT_TRUE(pool.post("m1", BlockingPool::Line::others, [&] { run_and_post_next('1'); }));
+  std::promise<void> waited;
+  EXPECT_TRUE(pool.post("a", BlockingPool::Line::others, [&] {
+    ran += 'a';
+    waited.set_value();
+  }));
+  go.set_value();
+  waited.get_future().wait();
+  pool.stop();
+  EXPECT_EQ(ran.substr(0, 2), "1a");
 }
 
 TEST(BlockingPool, OneNameHoldsAFewPlacesOnly) {
