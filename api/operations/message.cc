@@ -34,6 +34,10 @@ Error unprocessed_error() {
   return {Errc::internal, "The message could not be processed."};
 }
 
+Error too_many_wait() {
+  return {Errc::unavailable, "too many requests wait; try again later"};
+}
+
 // An answer's text. A kept one of a user who was erased is empty: the message had its effects, and
 // what was said to it is gone.
 std::string body_of(std::string stored, const model::SessionKey& session) {
@@ -100,11 +104,17 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   }
 
   void begin() {
-    if (wanted_ == Wanted::answer) {
+    // With respond-async, a keyed record carries the deadline, too: the append may give it the id
+    // of a message whose client waits at another daemon. Under its own id it is cut, so its outputs
+    // go to the webhook.
+    if (wanted_ == Wanted::answer || key_) {
       event_.answer_until = services_.store.timer_now() + services_.options.api.turn_timeout;
+    }
+    if (wanted_ == Wanted::answer) {
       // The waiter is there before the record is: no answer can come too early.
       ticket_ = wait_for(event_.id);
     }
+    if (wanted_ == Wanted::acceptance && key_) return accept_keyed();
     append();
   }
 
@@ -141,12 +151,29 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
         appended ? self->accepted(appended->position) : self->end(append_error(appended.error()));
       });
     }
-    if (wanted_ == Wanted::answer) return append_keyed();
-    // A request at another daemon may append this input, too, and wait for its answer. The cut is
-    // stored first, so whichever record runs, its outputs go to the webhook, as the 202 says.
-    services_.store.answers().cut({event_.session, event_.id}, [self](const auto& cut) {
-      cut ? self->append_keyed() : self->end(store_error(cut.error()));
+    wanted_ == Wanted::answer ? append_keyed() : cut_and_append_keyed();
+  }
+
+  // A repeat stores no cut: its key stands for an input already.
+  void accept_keyed() {
+    services_.events.look_up(*key_, [self = shared_from_this()](auto found) {
+      if (!found) return self->end(append_error(found.error()));
+      *found ? self->follow(**found) : self->cut_and_append_keyed();
     });
+  }
+
+  // A request at another daemon may append this input, too, and wait for its answer. The cut is
+  // stored first, so whichever record runs, its outputs go to the webhook, as the 202 says. It is
+  // stored by `pool`: this may be a thread of HTTP or of the log, and a write may block.
+  void cut_and_append_keyed() {
+    const bool posted = services_.pool.post(
+        event_.session.project_id, BlockingPool::Line::others, [self = shared_from_this()] {
+          self->services_.store.answers().cut(
+              {self->event_.session, self->event_.id}, [self](const auto& cut) {
+                cut ? self->append_keyed() : self->end(store_error(cut.error()));
+              });
+        });
+    if (!posted) end(too_many_wait());
   }
 
   void append_keyed() {
@@ -338,7 +365,7 @@ void refuse_unless_answered(MessageServices& services, const queue::AppendKey& k
     const bool posted =
         refused->services.pool.post(refused->session.project_id, BlockingPool::Line::others,
                                     [refused, first = **found] { refused->replay(first); });
-    if (!posted) refused->refuse({Errc::unavailable, "too many requests wait; try again later"});
+    if (!posted) refused->refuse(too_many_wait());
   });
 }
 

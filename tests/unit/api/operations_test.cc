@@ -448,6 +448,32 @@ TEST(Message, ARepeatOfAnAcceptedOneNeverRunsAndGetsWhatWasSaid) {
   EXPECT_EQ(rested.status, 200);
   EXPECT_EQ(json::parse(rested.body)["text"], "Looking.\nFound.");
   EXPECT_TRUE(world.log_is_empty());
+  const auto next_day = world.clock.now() + std::chrono::hours(25);
+  EXPECT_EQ(*world.store->answers().prune(next_day, {}, 100), 1) << "repeats store no cuts";
+}
+
+TEST(Message, ThatIsAcceptedUnderTheKeyOfAClientThatWaitsIsThatClientsAnswer) {
+  World world;
+  auto first = world.send(say("hi", "k1"));
+  const auto event = world.read_events(1).at(0);
+  auto request = say("hi", "k1");
+  request.headers.emplace_back("prefer", "respond-async");
+  auto second = world.send(request);
+  const auto again = world.read_events(1).at(0);
+  EXPECT_EQ(again.id, event.id);
+  EXPECT_EQ(again.answer_until, event.answer_until);
+  world.pending_replies.finish(event.id, Answer{200, said("one")});
+  EXPECT_EQ(first.get().body, said("one"));
+  EXPECT_EQ(second.get().body, said("one"));
+}
+
+TEST(Message, ThatIsAcceptedUnderAKeyIsRefusedWhileTooManyWait) {
+  World world;
+  world.pool.stop();
+  auto request = say("hi", "k1");
+  request.headers.emplace_back("prefer", "respond-async");
+  expect_problem(world.call(request), 503);
+  EXPECT_TRUE(world.log_is_empty());
 }
 
 // Of two daemons that take a key at once, each may append the key's input.
