@@ -23,7 +23,8 @@ std::vector<Lockout::Counter> Lockout::counters(std::string_view account, std::s
 bool Lockout::locked(std::string_view account, std::string_view address, Visitor visitor,
                      TimePoint now) const {
   const auto counted = counters(account, address, visitor);
-  return names_.with([&](const Names& all) {
+  const auto& names = visitor == Visitor::known ? known_ : strangers_;
+  return names.with([&](const Names& all) {
     return std::ranges::any_of(counted, [&](const Counter& counter) {
       const auto known = all.by_name.find(counter.name);
       return known != all.by_name.end() && known->second->failures >= counter.max_failures &&
@@ -35,15 +36,17 @@ bool Lockout::locked(std::string_view account, std::string_view address, Visitor
 Lockout::LockedOut Lockout::failed(std::string_view account, std::string_view address,
                                    Visitor visitor, TimePoint now) {
   const auto counted = counters(account, address, visitor);
+  auto& names = visitor == Visitor::known ? known_ : strangers_;
   const auto is_last = [&](const Counter& counter) {
-    return count(counter.name, now) == counter.max_failures;
+    return count(names, counter.name, now) == counter.max_failures;
   };
   return {.account = is_last(counted.front()),
           .address = counted.size() > 1 && is_last(counted.back())};
 }
 
-std::uint32_t Lockout::count(const std::string& name, TimePoint now) {
-  return names_.with([&](Names& all) {
+std::uint32_t Lockout::count(model::Guarded<Names>& names, const std::string& name,
+                             TimePoint now) const {
+  return names.with([&](Names& all) {
     auto known = all.by_name.find(name);
     if (known == all.by_name.end()) {
       if (all.entries.size() >= limits_.max_names) {

@@ -18,7 +18,8 @@ struct LockoutLimits {
   std::uint32_t account_failures = 100;
   std::uint32_t address_failures = 100;  // 0: addresses are not counted
   std::chrono::milliseconds window = std::chrono::hours(1);
-  std::size_t max_names = 300'000;  // remembered: more than an hour of guesses
+  // Remembered of strangers, and as many of known visitors: more than an hour of guesses.
+  std::size_t max_names = 300'000;
 };
 
 // Whether an address has signed in to the account before.
@@ -32,7 +33,8 @@ enum class Visitor : std::uint8_t { known, stranger };
 // A name that has reached its limit is refused until `window` has passed since the first failure
 // that counts. Passwords that are tried meanwhile are not verified and do not count. A right
 // password clears nothing: a guesser may have an account, too. Beyond `max_names` the name that
-// failed longest ago is forgotten. Nothing is kept over a restart.
+// failed longest ago is forgotten; guesses of strangers never make Lockout forget a known visitor.
+// Kept by: Lockout.StrangersNeverMakeItForgetAKnownVisitor. Nothing is kept over a restart.
 class Lockout {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -66,15 +68,16 @@ class Lockout {
     std::string name;
     std::uint32_t max_failures = 0;
   };
-  // That of the account, then, of a stranger, that of the address.
+  // The account's counter; for a stranger the address's follows.
   [[nodiscard]] std::vector<Counter> counters(std::string_view account, std::string_view address,
                                               Visitor visitor) const;
-  // How many there are now.
-  std::uint32_t count(const std::string& name, TimePoint now);
+  // How many failures the name has now.
+  std::uint32_t count(model::Guarded<Names>& names, const std::string& name, TimePoint now) const;
 
   const LockoutLimits limits_;
   const KeyedDigest digest_;
-  model::Guarded<Names> names_;
+  model::Guarded<Names> strangers_;
+  model::Guarded<Names> known_;
 };
 
 }  // namespace conversed::api

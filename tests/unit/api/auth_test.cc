@@ -109,6 +109,14 @@ TEST(Lockout, ForgetsWhatFailedLongestAgoWhenItIsFull) {
   EXPECT_TRUE(lockout.locked("c", "", Visitor::stranger, now));
 }
 
+TEST(Lockout, StrangersNeverMakeItForgetAKnownVisitor) {
+  Lockout lockout({.account_failures = 1, .address_failures = 1, .max_names = 2});
+  const Lockout::TimePoint now{};
+  lockout.failed("ann", "here", Visitor::known, now);
+  for (const char* name : {"a", "b", "c"}) lockout.failed(name, name, Visitor::stranger, now);
+  EXPECT_TRUE(lockout.locked("ann", "here", Visitor::known, now));
+}
+
 TEST(Pkce, MakesTheChallengeOfTheStandardsExample) {
   // RFC 7636, appendix B.
   EXPECT_EQ(pkce_challenge("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
