@@ -9,6 +9,13 @@ namespace {
 
 using Kind = Option::Kind;
 
+// The range's check also reads `010` and `0x10`, as C does. The text is used as a decimal number.
+std::string check_decimal(const std::string& text) {
+  const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
+  if (digits && (text == "0" || !text.starts_with('0'))) return {};
+  return "write the number in decimal digits, without a leading zero";
+}
+
 CLI::Option& add_option(CLI::App& command, const Option& option, Values& values) {
   const std::string& name = option.name;
   if (option.kind == Kind::flag) return *command.add_flag(name, values.flags[name], option.help);
@@ -26,6 +33,7 @@ CLI::Option& add_option(CLI::App& command, const Option& option, Values& values)
   if (option.kind == Kind::number) {
     const char* const shown = option.most == Option::no_limit ? "POSITIVE" : "";
     added.type_name("INT")->check(CLI::Range(std::int64_t{1}, option.most, shown));
+    added.check(check_decimal);
   }
   if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
   if (!option.preset.empty()) added.capture_default_str();
