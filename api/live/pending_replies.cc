@@ -75,7 +75,8 @@ void PendingReplies::finish(const std::string& input_id, const Result<Answer>& o
 
 void PendingReplies::hear(std::string_view input_ids) {
   state_.with([&](State& state) {
-    for (const Ticket ticket : state.waits.heard(input_ids)) queue_look(state, ticket);
+    const auto tickets = input_ids.empty() ? state.waits.all() : state.waits.heard(input_ids);
+    for (const Ticket ticket : tickets) queue_look(state, ticket);
   });
 }
 
@@ -93,7 +94,7 @@ void PendingReplies::queue_look(State& state, Ticket ticket) {
 void PendingReplies::cut_off() {
   const auto tickets = state_.with([](State& state) {
     state.stopped = true;
-    return state.waits.heard("");
+    return state.waits.all();
   });
   for (const Ticket ticket : tickets) expire(ticket, Overdue::stop);
 }
@@ -101,7 +102,7 @@ void PendingReplies::cut_off() {
 void PendingReplies::stop() {
   const auto tickets = state_.with([](State& state) {
     state.stopped = true;
-    return state.waits.heard("");
+    return state.waits.all();
   });
   looks_.stop();
   deadlines_.stop();
@@ -162,7 +163,8 @@ bool KeyWatch::cancel(Ticket ticket) {
 
 void KeyWatch::notify(std::string_view names) {
   state_.with([&](State& state) {
-    for (const Ticket ticket : state.watches.heard(names)) {
+    const auto tickets = names.empty() ? state.watches.all() : state.watches.heard(names);
+    for (const Ticket ticket : tickets) {
       Watch& watch = *state.watches.find(ticket);
       deadlines_.cancel(watch.token);
       watch.token =
@@ -174,7 +176,7 @@ void KeyWatch::notify(std::string_view names) {
 void KeyWatch::stop() {
   const auto tickets = state_.with([](State& state) {
     state.stopped = true;
-    return state.watches.heard("");
+    return state.watches.all();
   });
   deadlines_.stop();
   for (const Ticket ticket : tickets) expire(ticket, WatchEnd::stopped);

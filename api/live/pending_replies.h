@@ -36,7 +36,7 @@ struct ReplyWait {
 };
 
 // Clients that wait for the answer to an input, by its id. The turn worker ends their waits by
-// `finish` once its commit is durable. Of another daemon's commit they hear, and read the answer
+// `finish` once its commit is durable. They hear of another daemon's commit and read the answer
 // from the store.
 //
 // Thread-safe. Callbacks run outside the lock: `answered` on the thread that ends the wait, `heard`
@@ -122,7 +122,8 @@ class PendingReplies {
 enum class WatchEnd : std::uint8_t { notified, deadline, stopped };
 
 // The name of a session's outputs, as the notifications between daemons have it
-// (store/cluster/notifications.h). Two sessions with one name cost a poll one look too many.
+// (store/cluster/notifications.h). If two sessions share a name, a poll
+// looks once more than needed.
 [[nodiscard]] std::string outputs_name(const model::SessionKey& key);
 
 // Clients that long-poll a thing by its name: a job's id, or `outputs_name`. Each watch ends once:

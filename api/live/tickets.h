@@ -42,13 +42,15 @@ class Tickets {
     return found;
   }
 
-  // Of all of these names, separated by spaces, as notifications between daemons have them. None:
-  // of all names.
+  [[nodiscard]] std::vector<Ticket> all() const {
+    std::vector<Ticket> found;
+    for (const auto& [ticket, entry] : entries_) found.push_back(ticket);
+    return found;
+  }
+
+  // The tickets under these names (separated by spaces).
   [[nodiscard]] std::vector<Ticket> heard(std::string_view names) const {
     std::vector<Ticket> found;
-    if (names.empty()) {
-      for (const auto& [ticket, entry] : entries_) found.push_back(ticket);
-    }
     while (!names.empty() && !entries_.empty()) {
       const auto name = names.substr(0, names.find(' '));
       for (const Ticket ticket : named(std::string(name))) found.push_back(ticket);

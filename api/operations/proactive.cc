@@ -1,5 +1,5 @@
 // POST /v2.0/projects/{projectId}/settings/proactive/setup: asks for the follow-up of silent users
-// to be set up; answers with the job that does it. The row is all that starts it: whoever runs jobs
+// to be set up; answers with the job that does it. The row is all that starts it: the job worker
 // finds it there (store::Jobs::waiting), so nothing is promised that a crash could take back.
 // /management/projects/{projectId}/proactive: whether silent users of a project that is set up are
 // followed up, and the switch. What a set-up has made stays as it is; undoing that is what

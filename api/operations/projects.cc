@@ -151,7 +151,7 @@ Result<Response> update_member(const Call& call, ProjectServices& services) {
   auto project =
       open_project(services.store, *call.principal, *project_id, Role::member, missing_member);
   if (!project) return model::fail(project.error());
-  // Before the role and the body are looked at: who is no member is missing whatever they are.
+  // A missing member is 404, whatever the role and the body.
   auto known = services.store.accounts().member(project->id, *user_id);
   if (!known) return model::fail(store_error(known.error()));
   if (auto held = require_role(*call.principal, *project, Role::member_manager); !held) {
