@@ -190,13 +190,13 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
 
 Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished& finished,
                                          std::int64_t after_row, std::size_t limit) {
-  struct Rows {
+  struct RowRange {
     std::int64_t first;
     std::int64_t last;
   };
   struct Looked {
     std::optional<std::int64_t> last;
-    std::vector<Rows> old;  // without an old session that has to stay
+    std::vector<RowRange> old;  // without an old session that has to stay
   };
   // Most pages have none: they cost the writer nothing.
   auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
@@ -222,7 +222,7 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
   if (looked->old.empty()) return pruned;
   return committer_.write_and_wait([&](Writer& writer) -> Result<Pruned> {
     pruned.removed = 0;
-    for (const Rows& rows : looked->old) {
+    for (const RowRange& rows : looked->old) {
       pruned.removed += writer.connection().run_counted(
           "DELETE FROM sessions WHERE id >= :a AND id <= :z AND last_activity_at < :b"
           " AND execution IS NULL AND inbox_size = 0"
