@@ -284,6 +284,7 @@ class Commands(CtlCase):
     def test_users_data_erase(self):
         for run, user in ((self.people, "eva"), (self.json, "eve")):
             self.say("web", f"session of {user}", "hi", userId=user)
+            self.daemon.wait_idle()  # an unfinished event of the user is a conflict
             erased = run("users-data", "erase", user, "--project", self.project)
             if run == self.people:
                 self.assertRegex(erased, "^Erased 1 sessions with 2 outputs, ")
