@@ -56,8 +56,8 @@ class RandomDocuments:
         return "".join(self.character() for _ in range(self.rounds.randrange(1, 12)))
 
     def name(self):
-        """A text that may be a keyphrase, or somebody's name: no control characters, no blank at its end."""
-        return "".join(c for c in self.text() if unicodedata.category(c) != "Cc") + "."
+        """A text that may be a keyphrase, or somebody's name: no control characters, no blanks at its ends."""
+        return "." + "".join(c for c in self.text() if unicodedata.category(c) != "Cc") + "."
 
     def value(self, depth=0):
         kinds = ["null", "bool", "int", "float", "text"] + (["list", "dict"] if depth < 3 else [])
