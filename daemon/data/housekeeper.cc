@@ -20,12 +20,49 @@ constexpr milliseconds claim_lifetime = std::chrono::days(7);
 // However short transcripts are kept.
 constexpr milliseconds min_session_age = std::chrono::hours(1);
 
+std::size_t batch_of(const HousekeeperSettings& settings) {
+  return std::max<std::size_t>(1, settings.batch);
+}
+
+Result<store::Sessions::Finished> finished_records(const HousekeeperSettings& settings) {
+  if (settings.finished) return settings.finished();
+  return [](const model::Position&) { return true; };
+}
+
+// Walks a table page by page; `prune` returns how far it has looked.
+Result<void> walk(std::int64_t& removed, const std::function<bool()>& stopped, const auto& prune) {
+  for (std::optional<std::int64_t> after = 0; after && !stopped();) {
+    const auto page = prune(*after);
+    if (!page) return fail(page.error());
+    removed += page->removed;
+    after = page->last_row;
+  }
+  return {};
+}
+
+Result<void> prune_transcripts(store::Store& store, const HousekeeperSettings& settings,
+                               Timestamp now, const std::function<bool()>& stopped,
+                               TidyReport& report) {
+  const std::size_t batch = batch_of(settings);
+  auto done = walk(report.outputs, stopped, [&](std::int64_t after) {
+    return store.outbox().prune(now - settings.transcripts, after, batch);
+  });
+  if (!done) return done;
+  const auto finished = finished_records(settings);
+  if (!finished) return fail(finished.error());
+  // Reads all sessions: an index by activity would cost every Turn.
+  const auto session_age = std::max(settings.transcripts, min_session_age);
+  return walk(report.sessions, stopped, [&](std::int64_t after) {
+    return store.sessions().prune(now - session_age, *finished, after, batch);
+  });
+}
+
 }  // namespace
 
 Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
                         const std::function<bool()>& stopped) {
   TidyReport report;
-  const std::size_t batch = std::max<std::size_t>(1, settings.batch);
+  const std::size_t batch = batch_of(settings);
   // Repeats `prune` until it removes less than a whole batch.
   const auto all = [&](std::int64_t& removed, const auto& prune) -> Result<void> {
     while (!stopped()) {
@@ -35,27 +72,6 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
       if (*count < static_cast<std::int64_t>(batch)) break;
     }
     return {};
-  };
-  // Walks a table page by page; `prune` returns how far it has looked.
-  const auto walk = [&](std::int64_t& removed, const auto& prune) -> Result<void> {
-    for (std::optional<std::int64_t> after = 0; after && !stopped();) {
-      const auto page = prune(*after);
-      if (!page) return fail(page.error());
-      removed += page->removed;
-      after = page->last_row;
-    }
-    return {};
-  };
-  const auto prune_sessions = [&](milliseconds age) -> Result<void> {
-    store::Sessions::Finished finished = [](const model::Position&) { return true; };
-    if (settings.finished) {
-      auto asked = settings.finished();
-      if (!asked) return fail(asked.error());
-      finished = *std::move(asked);
-    }
-    return walk(report.sessions, [&](std::int64_t after) {
-      return store.sessions().prune(now - age, finished, after, batch);
-    });
   };
   auto done = all(report.answers, [&] {
     const auto at = store.timer_now();
@@ -67,12 +83,7 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
     report.secrets = secrets.value_or(0);
   }
   if (done && settings.transcripts.count() > 0) {
-    done = walk(report.outputs, [&](std::int64_t after) {
-      return store.outbox().prune(now - settings.transcripts, after, batch);
-    });
-    // Reads all sessions: an index by activity would cost every Turn.
-    const auto session_age = std::max(settings.transcripts, min_session_age);
-    if (done) done = prune_sessions(session_age);
+    done = prune_transcripts(store, settings, now, stopped, report);
   }
   if (done && settings.dead_letters.count() > 0) {
     done = all(report.dead_letters,
