@@ -34,9 +34,18 @@ class Commands(CtlCase):
     def schedule(self, name):
         return self.daemon.ctl("inject", *self.session("web", name, MALLORY), "--text", "later", "--in", "2h")["_id"]
 
+    def until(self, found):
+        """What `found` returns once that is true."""
+        for _ in range(1200):
+            if result := found():
+                return result
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
+        self.fail("it did not happen")
+
     def timer(self, name):
-        self.say("sleeper", name, "hi", userId=MALLORY)
-        return next(timer["_id"] for timer in self.daemon.ctl("timers", "list")["items"] if timer["sessionId"] == name)
+        self.say("sleeper", name, "hi", {"Prefer": "respond-async"}, userId=MALLORY)
+        return self.until(lambda: next((timer["_id"] for timer in self.daemon.ctl("timers", "list")["items"]
+                                        if timer["sessionId"] == name), None))
 
     # --- Projects ------------------------------------------------------------------------------
 
@@ -284,7 +293,7 @@ class Commands(CtlCase):
     def test_users_data_erase(self):
         for run, user in ((self.people, "eva"), (self.json, "eve")):
             self.say("web", f"session of {user}", "hi", userId=user)
-            self.daemon.wait_idle()  # an unfinished event of the user is a conflict
+            self.until(lambda: "lag" not in self.daemon.status()[0])  # an unfinished event is a conflict
             erased = run("users-data", "erase", user, "--project", self.project)
             if run == self.people:
                 self.assertRegex(erased, "^Erased 1 sessions with 2 outputs, ")
