@@ -1,7 +1,10 @@
 #include "flows/fields.h"
 
+#include <unicode/timezone.h>
+
 #include <algorithm>
 #include <cctype>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -150,6 +153,22 @@ std::optional<std::string> View::one_of(std::span<const std::string_view> choice
   return std::nullopt;
 }
 
+std::vector<std::string> View::names() const {
+  std::vector<std::string> list;
+  if (!expect_list()) return list;
+  std::set<std::string_view> seen;
+  for (const View& item : items()) {
+    auto name = item.name();
+    if (!name) continue;
+    if (!seen.insert(item.value().text()).second) {
+      item.problem("'" + *name + "' is in the list twice; remove one");
+      continue;
+    }
+    list.push_back(std::move(*name));
+  }
+  return list;
+}
+
 Fields::Fields(const View& view, std::span<const std::string_view> known) : view_(view) {
   if (!view.expect_mapping()) return;
   for (const auto& member : view.value().members()) {
@@ -203,16 +222,43 @@ void Fields::each(std::string_view field, const std::function<void(const View&)>
 }
 
 std::vector<std::string> Fields::names(std::string_view field) const {
-  std::vector<std::string> list;
-  std::set<std::string, std::less<>> seen;
-  each(field, [&](const View& item) {
-    auto name = item.name();
-    if (!name) return;
-    if (!seen.insert(*name).second)
-      return item.problem("'" + *name + "' is in the list twice; remove one");
-    list.push_back(std::move(*name));
-  });
+  const auto found = find(field);
+  return found ? found->names() : std::vector<std::string>();
+}
+
+std::string list_of(std::span<const std::string_view> words) {
+  std::string list;
+  for (const auto word : words) {
+    if (!list.empty()) list += ", ";
+    list += word;
+  }
   return list;
+}
+
+bool is_email(std::string_view text) {
+  const auto at = text.find('@');
+  if (at == std::string_view::npos || at == 0 || at + 1 == text.size()) return false;
+  if (text.find('@', at + 1) != std::string_view::npos || text.size() > 254) return false;
+  return std::none_of(text.begin(), text.end(), [](char c) {
+    return (c >= 0 && c <= 0x20) || c == 0x7F || c == ',' || c == ';' || c == '<' || c == '>';
+  });
+}
+
+bool is_time_zone(const std::string& name) {
+  const auto id = icu::UnicodeString::fromUTF8(name);
+  const std::unique_ptr<icu::TimeZone> zone(icu::TimeZone::createTimeZone(id));
+  return zone != nullptr && *zone != icu::TimeZone::getUnknown();
+}
+
+std::size_t count_characters(std::string_view utf8) {
+  return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
+
+bool has_control_characters(std::string_view utf8) {
+  return std::any_of(utf8.begin(), utf8.end(),
+                     [](char c) { return (c >= 0 && c < 0x20) || c == 0x7F; });
 }
 
 }  // namespace conversed::flows

@@ -66,6 +66,8 @@ class View {
   // A text of 1 to 200 characters without control characters or blanks at its ends.
   [[nodiscard]] std::optional<std::string> name() const;
   [[nodiscard]] std::optional<std::string> one_of(std::span<const std::string_view> choices) const;
+  // A list of unique names, without those that are problems.
+  [[nodiscard]] std::vector<std::string> names() const;
 
  private:
   View(const Located& value, const View& parent, const std::string* name, std::size_t index)
@@ -100,7 +102,6 @@ class Fields {
   [[nodiscard]] bool flag(std::string_view field, bool otherwise) const;
   // Calls `read` for each element of the list, if the field is there. Another value is a problem.
   void each(std::string_view field, const std::function<void(const View&)>& read) const;
-  // A list of unique names.
   [[nodiscard]] std::vector<std::string> names(std::string_view field) const;
 
  private:

@@ -43,13 +43,17 @@ void put_duration(json& journey, const char* from, const char* to) {
   if (duration) journey[to] = duration->count();
 }
 
-// `HH:MM`, which the bundle's reader has checked.
-int minute_of_day(std::string_view text) {
+}  // namespace
+
+std::optional<int> minute_of_day(std::string_view text) {
+  if (text.size() != 5 || text[2] != ':') return std::nullopt;
+  for (const std::size_t at : {0U, 1U, 3U, 4U}) {
+    if (text[at] < '0' || text[at] > '9') return std::nullopt;
+  }
   const auto number = [&](std::size_t at) { return (text[at] - '0') * 10 + (text[at + 1] - '0'); };
+  if (number(0) > 23 || number(3) > 59) return std::nullopt;
   return number(0) * 60 + number(3);
 }
-
-}  // namespace
 
 json complete_journey(const json& proactive, std::string_view locale) {
   json journey = json::object();
@@ -66,8 +70,11 @@ json complete_journey(const json& proactive, std::string_view locale) {
   put_duration(journey, "expiresAfter", "expiresAfterMs");
   if (journey.contains("quietHours")) {
     json& quiet = journey["quietHours"];
-    quiet["fromMinute"] = minute_of_day(quiet.at("from").get_ref<const std::string&>());
-    quiet["toMinute"] = minute_of_day(quiet.at("to").get_ref<const std::string&>());
+    const auto minute = [&](const char* name) {
+      return minute_of_day(quiet.at(name).get_ref<const std::string&>()).value_or(0);
+    };
+    quiet["fromMinute"] = minute("from");
+    quiet["toMinute"] = minute("to");
   }
   return journey;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -8,6 +9,9 @@
 
 // Makes the stored journey and its Flow from `proactive.journey` of a bundle. Pure; thread-safe.
 namespace conversed::flows {
+
+// Of `HH:MM`, 00:00 to 23:59; nothing for another text.
+[[nodiscard]] std::optional<int> minute_of_day(std::string_view text);
 
 // The journey of the bundle's checked `proactive` part or, if that is null, one for a project with
 // the primary locale `locale`. All defaults are filled in. `afterMs`, `expiresAfterMs`, and

@@ -68,6 +68,7 @@ NodeConfig::NodeConfig(FlowCompiler& compiler, const NodeType& type, const View&
       here_(here),
       next_(next) {
   outline_.place = node.value().place();
+  outline_.continues = type.continues;
   check_keys();
 }
 
@@ -76,7 +77,7 @@ void NodeConfig::check_keys() {
   std::vector<std::string_view> beside;
   for (const auto& field : type_.fields) {
     inside.push_back(field.name);
-    if (field.where == NodeField::Where::beside) beside.push_back(field.name);
+    if (field.is_beside) beside.push_back(field.name);
   }
   for (const auto& member : node_.value().members()) {
     // A second type was reported as such.
@@ -93,7 +94,21 @@ void NodeConfig::check_keys() {
     }
   }
   if (type_.free_form) return;
+  if (type_.fields.empty()) return expect_true();
   if (config_.value().is_object() || type_.shorthand.empty()) (void)Fields(config_, inside);
+}
+
+void NodeConfig::expect_true() {
+  const Located& value = config_.value();
+  if (value.is_null() || value.scalar() == true) return;
+  config_.problem("write `" + std::string(type_.name) + ": true`; there is nothing to configure");
+}
+
+void NodeConfig::read_fields(Node& node) {
+  for (const auto& field : type_.fields) {
+    const auto found = field.is_required ? require(field.name) : find(field.name);
+    if (field.read != nullptr) field.read(*this, field, found ? &*found : nullptr, node);
+  }
 }
 
 std::optional<View> NodeConfig::find(std::string_view field) const {
@@ -103,7 +118,7 @@ std::optional<View> NodeConfig::find(std::string_view field) const {
   }
   if (auto inside = config_.find(field)) return inside;
   for (const auto& known : type_.fields) {
-    if (known.name == field && known.where == NodeField::Where::beside) return node_.find(field);
+    if (known.name == field && known.is_beside) return node_.find(field);
   }
   return std::nullopt;
 }
@@ -121,24 +136,12 @@ void NodeConfig::problem(std::string_view field, std::string message) {
   (found ? *found : config_).problem(std::move(message));
 }
 
-void NodeConfig::import_problem(std::string_view field, std::string message) {
-  if (compiler_.known() != nullptr) problem(field, std::move(message));
+void NodeConfig::import_problem(const View& at, std::string message) {
+  if (compiler_.known() != nullptr) at.problem(std::move(message));
 }
 
-void NodeConfig::warn(std::string_view field, std::string message) {
-  const auto found = find(field);
-  outline_.warnings.push_back({(found ? *found : config_).value().place(), std::move(message)});
-}
-
-Template NodeConfig::text_template(std::string_view field) {
-  const auto found = require(field);
-  return found ? template_at(*found) : std::move(*Template::compile(""));
-}
-
-std::optional<Template> NodeConfig::optional_template(std::string_view field) {
-  const auto found = find(field);
-  if (!found) return std::nullopt;
-  return template_at(*found);
+void NodeConfig::warn(const View& at, std::string message) {
+  outline_.warnings.push_back({at.value().place(), std::move(message)});
 }
 
 Expression NodeConfig::expression_at(const View& view, std::string_view source) {
@@ -148,7 +151,7 @@ Expression NodeConfig::expression_at(const View& view, std::string_view source) 
     return std::move(*compiled);
   }
   view.problem(compiled.error().message);
-  return std::move(*Expression::compile("null"));
+  return {};
 }
 
 Template NodeConfig::template_at(const View& view) {
@@ -158,7 +161,7 @@ Template NodeConfig::template_at(const View& view) {
     return std::move(*compiled);
   }
   view.problem(compiled.error().message);
-  return std::move(*Template::compile(""));
+  return {};
 }
 
 void NodeConfig::check_templates(const View& view) {
@@ -187,115 +190,72 @@ void NodeConfig::note_reads(const View& view, const expression::MembersRead& rea
   }
 }
 
-std::vector<Template> NodeConfig::alternatives(std::string_view field) {
-  std::vector<Template> list;
-  const auto found = require(field);
-  if (!found) return list;
-  if (!found->value().is_array()) {
-    list.push_back(template_at(*found));
-    return list;
-  }
-  if (found->value().items().empty()) found->problem("the list is empty; write a text");
-  for (const View& item : found->items()) {
-    list.push_back(template_at(item));
-  }
-  return list;
-}
-
-Expression NodeConfig::condition(std::string_view field) {
-  const auto found = require(field);
-  if (!found) return std::move(*Expression::compile("null"));
+Expression NodeConfig::condition_at(const View& view) {
   // `if: true` is accepted, for trying things out.
-  const auto& scalar = found->value().scalar();
-  if (scalar.is_boolean() || scalar.is_number()) {
-    return expression_at(*found, scalar.dump());
-  }
-  const auto text = found->text();
-  return text ? expression_at(*found, *text) : std::move(*Expression::compile("null"));
-}
-
-std::optional<JsonTemplate> NodeConfig::json_template(std::string_view field) {
-  const auto found = find(field);
-  if (!found) return std::nullopt;
-  return json_template_at(*found);
-}
-
-std::vector<std::pair<std::string, Template>> NodeConfig::headers(std::string_view field) {
-  std::vector<std::pair<std::string, Template>> list;
-  const auto found = find(field);
-  if (!found || !found->expect_mapping()) return list;
-  for (const auto& member : found->value().members()) {
-    const View view = found->member(member);
-    if (!is_header_name(member.name)) {
-      view.problem("'" + member.name + "' is no name of a header; use letters, digits and '-'");
-    } else if (is_reserved_header(member.name)) {
-      view.problem("the daemon sets the header '" + member.name + "'; remove it");
-    }
-    list.emplace_back(member.name, template_at(view));
-  }
-  return list;
-}
-
-std::optional<Path> NodeConfig::path(std::string_view field) {
-  const auto found = find(field);
-  return found ? path_at(*found) : std::nullopt;
+  const auto& scalar = view.value().scalar();
+  if (scalar.is_boolean() || scalar.is_number()) return expression_at(view, scalar.dump());
+  const auto text = view.text();
+  return text ? expression_at(view, *text) : Expression();
 }
 
 std::optional<Path> NodeConfig::path_at(const View& view) {
   const auto text = view.text();
   auto path = text ? path_from(view, *text) : std::nullopt;
-  if (path) outline_.writes.push_back(path->text());
+  if (path) note_write(path->text());
   return path;
 }
 
-Path NodeConfig::path_or(std::string_view field, const char* otherwise) {
-  if (auto given = path(field)) return std::move(*given);
-  outline_.writes.emplace_back(otherwise);
-  return std::move(*Path::compile(otherwise));
-}
-
-std::string NodeConfig::choice(std::string_view field, std::span<const std::string_view> choices,
-                               std::string_view otherwise) {
-  const auto found = find(field);
-  return found ? found->one_of(choices).value_or(std::string(otherwise)) : std::string(otherwise);
-}
-
-int NodeConfig::integer(std::string_view field, int otherwise, int least, int most) {
-  const auto found = find(field);
-  return found ? static_cast<int>(found->integer(least, most).value_or(otherwise)) : otherwise;
-}
-
-std::chrono::milliseconds NodeConfig::duration(std::string_view field,
-                                               std::optional<std::chrono::milliseconds> otherwise,
-                                               std::chrono::milliseconds least,
-                                               std::chrono::milliseconds most) {
-  const auto found = otherwise ? find(field) : require(field);
-  return found ? found->duration(least, most).value_or(least) : otherwise.value_or(least);
-}
-
-std::vector<std::string> NodeConfig::names(std::string_view field) {
-  const auto found = find(field);
-  std::vector<std::string> list;
-  if (!found || !found->expect_list("a list of texts")) return list;
-  for (const View& item : found->items()) {
-    if (auto name = item.name()) list.push_back(std::move(*name));
-  }
-  return list;
-}
-
-std::optional<Regex> NodeConfig::regex(std::string_view field, Regex::Case which) {
-  const auto found = find(field);
-  const auto text = found ? found->text() : std::nullopt;
+std::optional<Regex> NodeConfig::regex_at(const View& view, Regex::Case which) {
+  const auto text = view.text();
   if (!text) return std::nullopt;
   auto compiled = Regex::compile(*text, which);
   if (compiled) return std::move(*compiled);
-  found->problem(compiled.error().message);
+  view.problem(compiled.error().message);
   return std::nullopt;
 }
 
-bool NodeConfig::flag(std::string_view field, bool otherwise) {
-  const auto found = find(field);
-  return found ? found->flag().value_or(otherwise) : otherwise;
+void NodeConfig::read(const View& at, const NodeField& field, int& into) {
+  into = static_cast<int>(at.integer(field.least, field.most).value_or(into));
+}
+
+void NodeConfig::read(const View& at, const NodeField& field, std::chrono::milliseconds& into) {
+  const std::chrono::milliseconds least(field.least);
+  into = at.duration(least, std::chrono::milliseconds(field.most)).value_or(least);
+}
+
+void NodeConfig::read(const View& at, const NodeField& field, std::string& into) {
+  auto text = field.choices.empty() ? at.name() : at.one_of(field.choices);
+  into = std::move(text).value_or(into);
+}
+
+void NodeConfig::read(const View& at, const NodeField&, std::vector<std::string>& into) {
+  if (!at.expect_list("a list of texts")) return;
+  for (const View& item : at.items()) {
+    if (auto name = item.name()) into.push_back(std::move(*name));
+  }
+}
+
+void NodeConfig::read(const View& at, const NodeField&, std::vector<Template>& into) {
+  if (!at.value().is_array()) return into.push_back(template_at(at));
+  if (at.value().items().empty()) at.problem("the list is empty; write a text");
+  for (const View& item : at.items()) into.push_back(template_at(item));
+}
+
+void NodeConfig::read(const View& at, const NodeField&, Headers& into) {
+  if (!at.expect_mapping()) return;
+  for (const auto& member : at.value().members()) {
+    const View view = at.member(member);
+    if (!is_header_name(member.name)) {
+      view.problem("'" + member.name + "' is no name of a header; use letters, digits and '-'");
+    } else if (is_reserved_header(member.name)) {
+      view.problem("the daemon sets the header '" + member.name + "'; remove it");
+    }
+    into.emplace_back(member.name, template_at(view));
+  }
+}
+
+void NodeConfig::read(const View& at, const NodeField& field, NodeIndex& into) {
+  into = branch(field.name, &at);
 }
 
 Flow::Outline NodeConfig::take_outline() {
@@ -312,17 +272,17 @@ Flow::Outline NodeConfig::take_outline() {
   return std::move(outline_);
 }
 
-NodeIndex NodeConfig::branch(std::string_view field) {
-  const auto found = find(field);
-  const NodeIndex first =
-      found ? compiler_.sequence(*found, path_ + '.' + std::string(field), next_) : next_;
-  outline_.ways.push_back({std::string(field), first});
+NodeIndex NodeConfig::branch(std::string_view field, const View* nodes) {
+  const std::string name(field);
+  const NodeIndex first = nodes ? compiler_.sequence(*nodes, path_ + '.' + name, next_) : next_;
+  outline_.ways.push_back({name, first});
   return first;
 }
 
-NodeIndex NodeConfig::loop(const View& nodes, const std::string& name) {
+std::optional<NodeIndex> NodeConfig::loop(const View& nodes, const std::string& name) {
   const NodeIndex first = compiler_.sequence(nodes, path_ + '.' + name, here_);
-  if (first != here_) outline_.ways.push_back({name, first});
+  if (first == here_) return std::nullopt;
+  outline_.ways.push_back({name, first});
   return first;
 }
 
@@ -330,22 +290,16 @@ NodeIndex NodeConfig::nodes_so_far() const {
   return compiler_.nodes_so_far();
 }
 
-std::vector<std::pair<std::string, NodeIndex>> NodeConfig::branches(std::string_view field) {
+std::vector<std::pair<std::string, NodeIndex>> NodeConfig::branches(std::string_view field,
+                                                                    const View& mapping) {
   std::vector<std::pair<std::string, NodeIndex>> list;
-  const auto found = require(field);
-  if (!found || !found->expect_mapping()) return list;
-  for (const auto& member : found->value().members()) {
+  if (!mapping.expect_mapping()) return list;
+  for (const auto& member : mapping.value().members()) {
     const std::string path = path_ + '.' + std::string(field) + "[\"" + member.name + "\"]";
-    list.emplace_back(member.name, compiler_.sequence(found->member(member), path, next_));
+    list.emplace_back(member.name, compiler_.sequence(mapping.member(member), path, next_));
     outline_.ways.push_back({member.name, list.back().second});
   }
   return list;
-}
-
-void NodeConfig::expect_true() {
-  const Located& value = config_.value();
-  if (value.is_null() || value.scalar() == true) return;
-  config_.problem("write `" + std::string(type_.name) + ": true`; there is nothing to configure");
 }
 
 std::vector<std::pair<Path, JsonTemplate>> NodeConfig::assignments(std::string_view root) {
@@ -357,7 +311,7 @@ std::vector<std::pair<Path, JsonTemplate>> NodeConfig::assignments(std::string_v
     auto path = place_below(view, root, member.name);
     auto value = json_template_at(view);
     if (!path) continue;
-    outline_.writes.push_back(path->text());
+    note_write(path->text());
     list.emplace_back(std::move(*path), std::move(value));
   }
   return list;
@@ -383,85 +337,72 @@ void NodeConfig::use(Kind kind, const View& at, std::string name) {
   outline_.uses.push_back({kind, std::move(name), at.value().place()});
 }
 
-std::string NodeConfig::named(const std::optional<View>& found, Kind kind, std::string_view missing,
+std::string NodeConfig::named(const View& at, Kind kind, std::string_view missing,
                               const Names KnownNames::*known) {
-  auto name = found ? found->name() : std::nullopt;
+  auto name = at.name();
   if (!name) return {};
-  if (compiler_.known() != nullptr) expect_known(*found, missing, compiler_.known()->*known);
-  use(kind, *found, *name);
+  if (compiler_.known() != nullptr) expect_known(at, missing, compiler_.known()->*known);
+  use(kind, at, *name);
   return *name;
 }
 
-std::string NodeConfig::connection(std::string_view field) {
-  const auto found = find(field);
-  auto name = named(found, Kind::connection, "there is no Connection", &KnownNames::connections);
-  if (compiler_.known() != nullptr && compiler_.known()->models.contains(name)) {
-    found->problem("the Connection '" + name +
-                   "' leads to a language model; use llmPrompt or aiAgent");
+void NodeConfig::connection(const View& at, std::string& into) {
+  into = named(at, Kind::connection, "there is no Connection", &KnownNames::connections);
+  if (compiler_.known() != nullptr && compiler_.known()->models.contains(into)) {
+    at.problem("the Connection '" + into + "' leads to a language model; use llmPrompt or aiAgent");
   }
-  return name;
 }
 
-std::string NodeConfig::model_connection(std::string_view field) {
-  const auto found = require(field);
-  auto name = named(found, Kind::connection, "there is no Connection", &KnownNames::connections);
+void NodeConfig::model_connection(const View& at, std::string& into) {
+  into = named(at, Kind::connection, "there is no Connection", &KnownNames::connections);
   const KnownNames* known = compiler_.known();
-  if (known != nullptr && known->connections.contains(name) && !known->models.contains(name)) {
-    found->problem("the Connection '" + name + "' is not of type llm; name one that is");
+  if (known != nullptr && known->connections.contains(into) && !known->models.contains(into)) {
+    at.problem("the Connection '" + into + "' is not of type llm; name one that is");
   }
-  return name;
 }
 
-std::string NodeConfig::flow_name(std::string_view field) {
-  return named(require(field), Kind::flow, "there is no Flow", &KnownNames::flows);
+void NodeConfig::flow_name(const View& at, std::string& into) {
+  into = named(at, Kind::flow, "there is no Flow", &KnownNames::flows);
 }
 
-std::string NodeConfig::lexicon(std::string_view field) {
-  return named(find(field), Kind::lexicon, "there is no lexicon", &KnownNames::lexicons);
+void NodeConfig::lexicon(const View& at, std::string& into) {
+  into = named(at, Kind::lexicon, "there is no lexicon", &KnownNames::lexicons);
 }
 
-std::string NodeConfig::slot(std::string_view field) {
-  const auto found = find(field);
-  auto name = found ? found->name() : std::nullopt;
-  if (!name) return {};
-  use(Kind::slot, *found, *name);
-  return *name;
+void NodeConfig::slot(const View& at, std::string& into) {
+  into = at.name().value_or("");
+  if (!into.empty()) use(Kind::slot, at, into);
 }
 
-NodeConfig::Knowledge NodeConfig::knowledge() {
-  if (!config_.value().is_object()) return {};
-  std::vector<std::string_view> all;  // `check_keys` has checked them
-  for (const auto& member : config_.value().members()) all.push_back(member.name);
-  return knowledge_at(Fields(config_, all));
+void NodeConfig::node_id(const View& at, std::string& into) {
+  into = at.text().value_or("");
+  if (at.value().is_text()) compiler_.expect_node(at, into, here_);
 }
 
-NodeConfig::Knowledge NodeConfig::knowledge_at(const Fields& fields) {
-  Knowledge knowledge{.store = fields.name("store"), .sources = fields.names("sources")};
-  const auto at = fields.find("store");
-  if (!at || knowledge.store.empty()) return knowledge;
-  use(Kind::knowledge, *at, knowledge.store);
+void NodeConfig::knowledge(const View& store, Knowledge& into) {
+  into = knowledge_at(store, find("sources"));
+}
+
+NodeConfig::Knowledge NodeConfig::knowledge_at(const View& store,
+                                               const std::optional<View>& sources) {
+  Knowledge knowledge{.store = store.name().value_or(""), .sources = {}};
+  if (sources) knowledge.sources = sources->names();
+  if (knowledge.store.empty()) return knowledge;
+  use(Kind::knowledge, store, knowledge.store);
   const KnownNames* known = compiler_.known();
   if (known == nullptr) return knowledge;
-  const auto store = known->knowledge.find(knowledge.store);
-  if (store == known->knowledge.end()) {
+  const auto found = known->knowledge.find(knowledge.store);
+  if (found == known->knowledge.end()) {
     Names stores;
-    for (const auto& [name, sources] : known->knowledge) stores.insert(name);
-    expect_known(*at, "there is no knowledge store", stores);
-    return knowledge;
+    for (const auto& [name, names] : known->knowledge) stores.insert(name);
+    expect_known(store, "there is no knowledge store", stores);
+  } else if (sources) {
+    for (const View& item : sources->items()) {
+      expect_known(item, "the knowledge store '" + knowledge.store + "' has no source",
+                   found->second);
+    }
   }
-  fields.each("sources", [&](const View& item) {
-    expect_known(item, "the knowledge store '" + knowledge.store + "' has no source",
-                 store->second);
-  });
   return knowledge;
-}
-
-std::string NodeConfig::node_id(std::string_view field) {
-  const auto found = require(field);
-  const auto id = found ? found->text() : std::nullopt;
-  if (!id) return {};
-  compiler_.expect_node(*found, *id, here_);
-  return *id;
 }
 
 }  // namespace conversed::flows

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,62 +18,109 @@ namespace conversed::flows {
 
 using NodePtr = std::unique_ptr<const Node>;
 
-// One config key of a Node type. The loader refuses keys that are not listed.
+// One config key of a Node type. Keys that are not listed are problems. docs/flows/nodes.md
+// describes each. Kept by: NodeTypes.AreDocumented.
 struct NodeField {
-  enum class Where : std::uint8_t {
-    inside,  // in the mapping under the type's name
-    beside,  // beside the type's name; `inside` is taken as well
-  };
   std::string_view name;
-  std::string_view kind;  // for docs/flows/nodes.md: `template`, `nodes`, `duration`, ...
-  std::string_view summary;
-  Where where = Where::inside;
+  bool is_required = false;
+  // Reads the field into its member of the Node; `found` is null if the field is missing. Null: the
+  // Node's `check` reads it.
+  void (*read)(NodeConfig& config, const NodeField& field, const View* found, Node& node) = nullptr;
+  std::int64_t least = 0;  // of a number, or of a duration in milliseconds
+  std::int64_t most = 0;
+  std::span<const std::string_view> choices{};  // of a text
+  bool is_beside = false;  // may stand beside the type's name as well as in the mapping under it
+
+  [[nodiscard]] constexpr NodeField within(std::int64_t low, std::int64_t high) const {
+    NodeField field = *this;
+    field.least = low;
+    field.most = high;
+    return field;
+  }
+  [[nodiscard]] constexpr NodeField within(std::chrono::milliseconds low,
+                                           std::chrono::milliseconds high) const {
+    return within(low.count(), high.count());
+  }
+  [[nodiscard]] constexpr NodeField one_of(std::span<const std::string_view> words) const {
+    NodeField field = *this;
+    field.choices = words;
+    return field;
+  }
+  [[nodiscard]] constexpr NodeField or_beside() const {
+    NodeField field = *this;
+    field.is_beside = true;
+    return field;
+  }
 };
+
+template <typename Owner, typename T>
+[[nodiscard]] Owner& owner_of(T Owner::*, Node& node) {
+  return static_cast<Owner&>(node);
+}
+
+template <auto member, auto reader>
+void read_member(NodeConfig& config, const NodeField& field, const View* found, Node& node) {
+  auto& into = owner_of(member, node).*member;
+  if constexpr (std::is_same_v<decltype(into), NodeIndex&>) {
+    into = config.branch(field.name, found);
+  } else if (found != nullptr) {
+    if constexpr (std::is_null_pointer_v<decltype(reader)>) {
+      config.read(*found, field, into);
+    } else {
+      std::invoke(reader, config, *found, into);
+    }
+  }
+}
+
+// A field that a Node may have. It is read into `member`, by `reader(config, view, member)` or, by
+// default, as `NodeConfig::read` reads a member of that type.
+template <auto member = nullptr, auto reader = nullptr>
+[[nodiscard]] constexpr NodeField optional(std::string_view name) {
+  NodeField field{.name = name};
+  if constexpr (!std::is_null_pointer_v<decltype(member)>)
+    field.read = &read_member<member, reader>;
+  return field;
+}
+
+// A field that a Node must have.
+template <auto member = nullptr, auto reader = nullptr>
+[[nodiscard]] constexpr NodeField required(std::string_view name) {
+  NodeField field = optional<member, reader>(name);
+  field.is_required = true;
+  return field;
+}
 
 struct NodeType {
   std::string_view name;
-  std::string_view summary;  // one sentence
   // The field that gets a value which is no mapping (`- say: Hello`); empty: none.
   std::string_view shorthand{};
-  // The keys of the config are not `fields` but names that the author chooses (`addToContext`).
+  // The keys of the config are not `fields` but names that the author chooses (`addToContext`). A
+  // type with neither is written `- stop: true`.
   bool free_form = false;
+  bool continues = true;  // the Node that follows may come next
   std::span<const NodeField> fields{};
-  std::string_view example;  // YAML, one Node of a `nodes:` list
   // Reads the config and reports its problems to it. Never returns null.
   NodePtr (*create)(NodeConfig& config) = nullptr;
 };
 
-// A Node that only runs: `run` is a function of the Turn which holds what `create` has read. It
-// returns a Step, a Result<Step>, or a Result<void> or nothing and the Flow continues.
-template <typename Run>
-[[nodiscard]] NodePtr node_of(Run run) {
-  class RunNode final : public Node {
-   public:
-    explicit RunNode(Run function) : run_(std::move(function)) {}
-    Result<Step> run(Turn& turn) const override {
-      using Done = std::invoke_result_t<const Run&, Turn&>;
-      if constexpr (std::is_void_v<Done>) {
-        run_(turn);
-        return Continue{};
-      } else if constexpr (std::is_same_v<Done, Result<void>>) {
-        return step_after(run_(turn));
-      } else {
-        return run_(turn);
-      }
-    }
-
-   private:
-    const Run run_;
-  };
-  return std::make_unique<const RunNode>(std::move(run));
+// `create` of the type N of Nodes. After the fields `N::check(config)` runs, if there is one: it
+// reads and checks what the fields alone can't tell.
+template <typename N>
+[[nodiscard]] NodePtr create(NodeConfig& config) {
+  auto node = std::make_unique<N>();
+  config.read_fields(*node);
+  if constexpr (requires { node->check(config); }) node->check(config);
+  return node;
 }
 
-// `create` of a Node without config (`- resetContext: true`) that changes the Turn and continues.
+// A Node without config (`- resetContext: true`) that changes the Turn and continues.
 template <auto change>
-[[nodiscard]] NodePtr changes(NodeConfig& config) {
-  config.expect_true();
-  return node_of([](Turn& turn) { std::invoke(change, turn); });
-}
+struct ChangeNode final : Node {
+  Result<Step> run(Turn& turn) const override {
+    std::invoke(change, turn);
+    return Continue{};
+  }
+};
 
 extern const NodeType add_lexicon_keyphrase_node;
 extern const NodeType add_to_context_node;
@@ -110,9 +159,5 @@ extern const NodeType wait_node;
 
 // Null if there is no such type.
 [[nodiscard]] const NodeType* find_node_type(std::string_view name);
-
-// The reference of all Node types in Markdown, one section a type: the text of docs/flows/nodes.md.
-// Kept by: NodeTypes.AreDocumented.
-[[nodiscard]] std::string document_node_types();
 
 }  // namespace conversed::flows

@@ -18,7 +18,6 @@
 #include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "flows/bundle/bundle_writer.h"
 #include "flows/bundle/loader.h"
 #include "flows/journey.h"
 #include "store/jobs/journeys.h"

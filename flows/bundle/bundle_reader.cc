@@ -6,6 +6,7 @@
 #include "flows/bundle/loader.h"
 #include "flows/fields.h"
 #include "flows/flow_compiler.h"
+#include "flows/journey.h"
 #include "store/model/ids.h"
 #include "store/model/url.h"
 #include "store/model/webhook_secret.h"
@@ -69,20 +70,12 @@ using std::chrono::seconds;
 constexpr milliseconds longest = hours(24 * 366);
 constexpr std::size_t max_text_characters = 4000;
 
-// `HH:MM`, 00:00 to 23:59.
-bool is_time_of_day(std::string_view text) {
-  const auto digit = [&](std::size_t i) { return text[i] >= '0' && text[i] <= '9'; };
-  if (text.size() != 5 || text[2] != ':') return false;
-  if (!digit(0) || !digit(1) || !digit(3) || !digit(4)) return false;
-  return text.substr(0, 2) <= "23" && text[3] <= '5';
-}
-
 void read_quiet_hours(const View& view) {
   const Fields fields(view, {"from", "to", "timezone"});
   for (const std::string_view field : {"from", "to"}) {
     const auto at = fields.require(field);
     const auto time = at ? at->text() : std::nullopt;
-    if (time && !is_time_of_day(*time)) at->problem("expected a time of day such as \"22:00\"");
+    if (time && !minute_of_day(*time)) at->problem("expected a time of day such as \"22:00\"");
   }
   if (const auto at = fields.require("timezone")) {
     const auto zone = at->text();
@@ -124,13 +117,20 @@ class BundleReader {
     }
     collect_names();
     read_project(top);
-    top.each("members", [this](const View& view) { read_member(view); });
-    top.each("tokens", [this](const View& view) { read_token(view); });
-    top.each("connections", [this](const View& view) { read_connection(view); });
-    top.each("lexicons", [this](const View& view) { read_lexicon(view); });
-    top.each("knowledgeStores", [this](const View& view) { read_knowledge_store(view); });
-    top.each("flows", [this](const View& view) { read_flow(view); });
-    top.each("endpoints", [this](const View& view) { read_endpoint(view); });
+    read_list(top, "members", "email", &model::BundleMember::email, bundle_.members,
+              &BundleReader::read_member);
+    read_list(top, "tokens", "label", &model::BundleToken::label, bundle_.tokens,
+              &BundleReader::read_token);
+    read_list(top, "connections", "name", &model::BundleConnection::name, bundle_.connections,
+              &BundleReader::read_connection);
+    read_list(top, "lexicons", "name", &model::BundleLexicon::name, bundle_.lexicons,
+              &BundleReader::read_lexicon);
+    read_list(top, "knowledgeStores", "name", &model::BundleKnowledgeStore::name,
+              bundle_.knowledge_stores, &BundleReader::read_knowledge_store);
+    read_list(top, "flows", "name", &model::BundleFlow::name, bundle_.flows,
+              &BundleReader::read_flow);
+    read_list(top, "endpoints", "name", &model::BundleEndpoint::name, bundle_.endpoints,
+              &BundleReader::read_endpoint);
     read_proactive(top);
     return std::move(bundle_);
   }
@@ -168,11 +168,23 @@ class BundleReader {
     }
   }
 
-  // Adds `name` to `seen`; a problem if it is there already.
-  static void expect_unique(const Fields& fields, std::string_view field, const std::string& name,
+  // Reads the parts of a list. Each has another value of `key`.
+  template <typename Part>
+  void read_list(const Fields& top, std::string_view list, std::string_view key,
+                 std::string Part::*key_of, std::vector<Part>& into,
+                 Part (BundleReader::*read_part)(const View&)) {
+    Names seen;
+    top.each(list, [&](const View& view) {
+      into.push_back((this->*read_part)(view));
+      expect_unique(view, key, into.back().*key_of, seen);
+    });
+  }
+
+  // Adds `value` to `seen`; a problem if it is there already.
+  static void expect_unique(const View& part, std::string_view key, const std::string& value,
                             Names& seen) {
-    if (name.empty() || seen.insert(name).second) return;
-    if (const auto at = fields.find(field)) at->problem("'" + name + "' is used twice; rename one");
+    if (value.empty() || seen.insert(value).second) return;
+    if (const auto at = part.find(key)) at->problem("'" + value + "' is used twice; rename one");
   }
 
   void read_project(const Fields& top) {
@@ -189,7 +201,7 @@ class BundleReader {
     locales_ = Names(bundle_.locales.begin(), bundle_.locales.end());
   }
 
-  void read_member(const View& view) {
+  model::BundleMember read_member(const View& view) {
     const Fields fields(view, {"email", "name", "roles", "allowedLocales"});
     model::BundleMember member;
     member.email = fields.text("email");
@@ -197,7 +209,6 @@ class BundleReader {
       if (const auto at = fields.find("email"))
         at->problem("expected an e-mail address such as ann@example.com");
     }
-    expect_unique(fields, "email", member.email, seen_members_);
     member.name = fields.find("name") ? fields.name("name") : member.email;
     fields.each("roles", [&](const View& item) {
       auto role = item.one_of(project_roles);
@@ -211,24 +222,22 @@ class BundleReader {
     fields.each("allowedLocales", [&](const View& item) {
       expect_known(item, "the project has no locale", locales_);
     });
-    bundle_.members.push_back(std::move(member));
+    return member;
   }
 
-  void read_token(const View& view) {
+  model::BundleToken read_token(const View& view) {
     const Fields fields(view, {"label", "type", "script"});
     model::BundleToken token;
     token.label = fields.name("label");
-    expect_unique(fields, "label", token.label, seen_tokens_);
     token.type = fields.find("type") ? fields.one_of("type", token_types) : "custom";
     token.script = fields.optional_text("script");
-    bundle_.tokens.push_back(std::move(token));
+    return token;
   }
 
-  void read_connection(const View& view) {
+  model::BundleConnection read_connection(const View& view) {
     const Fields fields(view, {"name", "type", "hosts", "fields"});
     model::BundleConnection connection;
     connection.name = fields.name("name");
-    expect_unique(fields, "name", connection.name, seen_connections_);
     connection.type = fields.one_of("type", connection_types);
     connection.fields = nlohmann::json::object();
     connection.source = nlohmann::json::object();
@@ -255,7 +264,7 @@ class BundleReader {
         value = nullptr;
       }
     }
-    bundle_.connections.push_back(std::move(connection));
+    return connection;
   }
 
   static std::vector<std::string> read_hosts(const Fields& fields, std::string_view type) {
@@ -351,18 +360,16 @@ class BundleReader {
     }
   }
 
-  void read_lexicon(const View& view) {
+  model::BundleLexicon read_lexicon(const View& view) {
     const Fields fields(view, {"name", "slots", "entries"});
     model::BundleLexicon lexicon;
     lexicon.name = fields.name("name");
-    expect_unique(fields, "name", lexicon.name, seen_lexicons_);
     lexicon.slots = fields.names("slots");
     Names phrases;
     fields.each("entries", [&](const View& item) {
-      auto entry = read_entry(item, lexicon, phrases);
-      lexicon.entries.push_back(std::move(entry));
+      lexicon.entries.push_back(read_entry(item, lexicon, phrases));
     });
-    bundle_.lexicons.push_back(std::move(lexicon));
+    return lexicon;
   }
 
   model::BundleLexiconEntry read_entry(const View& view, const model::BundleLexicon& lexicon,
@@ -370,7 +377,7 @@ class BundleReader {
     const Fields fields(view, {"mainKeyphrase", "keyphrases", "slots", "data"});
     model::BundleLexiconEntry entry;
     entry.main_keyphrase = fields.name("mainKeyphrase");
-    expect_unique(fields, "mainKeyphrase", entry.main_keyphrase, phrases);
+    expect_unique(view, "mainKeyphrase", entry.main_keyphrase, phrases);
     entry.keyphrases = fields.names("keyphrases");
     entry.slots = fields.names("slots");
     const Names slots(lexicon.slots.begin(), lexicon.slots.end());
@@ -380,11 +387,10 @@ class BundleReader {
     return entry;
   }
 
-  void read_knowledge_store(const View& view) {
+  model::BundleKnowledgeStore read_knowledge_store(const View& view) {
     const Fields fields(view, {"name", "sources"});
     model::BundleKnowledgeStore store;
     store.name = fields.name("name");
-    expect_unique(fields, "name", store.name, seen_stores_);
     Names names;
     fields.each("sources", [&](const View& item) {
       auto source = read_source(item);
@@ -394,7 +400,7 @@ class BundleReader {
       }
       store.sources.push_back(std::move(source));
     });
-    bundle_.knowledge_stores.push_back(std::move(store));
+    return store;
   }
 
   static model::BundleSource read_source(const View& view) {
@@ -411,27 +417,18 @@ class BundleReader {
     return source;
   }
 
-  void read_flow(const View& view) {
+  model::BundleFlow read_flow(const View& view) {
     model::BundleFlow flow;
-    const auto compiled = Flow::compile(view, &known_);
-    // The compiler has checked the fields; the name must be unique as well.
-    for (const auto& member : view.value().members()) {
-      if (member.name != "name" || !member.value.is_text()) continue;
-      flow.name = member.value.text();
-      if (!seen_flows_.insert(flow.name).second) {
-        view.member(member).problem("'" + flow.name + "' is used twice; rename one");
-      }
-    }
-    if (compiled != nullptr) flow.definition = view.value().to_json();
-    bundle_.flows.push_back(std::move(flow));
+    if (Flow::compile(view, &known_) != nullptr) flow.definition = view.value().to_json();
+    flow.name = text_in(view.value(), "name");
+    return flow;
   }
 
-  void read_endpoint(const View& view) {
+  model::BundleEndpoint read_endpoint(const View& view) {
     const Fields fields(
         view, {"name", "flow", "sessionExpiry", "activeOnly", "errorText", "urlToken", "output"});
     model::BundleEndpoint endpoint;
     endpoint.name = fields.name("name");
-    expect_unique(fields, "name", endpoint.name, seen_endpoints_);
     endpoint.flow = fields.name("flow");
     if (const auto at = fields.find("flow"); at && !endpoint.flow.empty()) {
       expect_known(*at, "there is no Flow", known_.flows);
@@ -447,10 +444,10 @@ class BundleReader {
       if (at->value().is_text() && !model::is_url_token(endpoint.url_token)) {
         at->problem("a URL token is 64 characters of 0-9 and a-f");
       }
-      expect_unique(fields, "urlToken", endpoint.url_token, seen_url_tokens_);
+      expect_unique(view, "urlToken", endpoint.url_token, url_tokens_);
     }
     if (const auto at = fields.find("output")) read_output(*at, endpoint);
-    bundle_.endpoints.push_back(std::move(endpoint));
+    return endpoint;
   }
 
   void read_output(const View& view, model::BundleEndpoint& endpoint) {
@@ -506,7 +503,7 @@ class BundleReader {
       expect_short(fields, "text");
     }
     if (const auto at = fields.find("endpoint"); at && at->name()) {
-      expect_known(*at, "there is no Endpoint", seen_endpoints_);
+      expect_known(*at, "there is no Endpoint", names_in(root_.value(), "endpoints", "name"));
     }
     if (const auto at = fields.find("expiresAfter")) {
       const auto expires = at->duration(seconds(1), longest);
@@ -526,14 +523,7 @@ class BundleReader {
   model::Bundle bundle_;
   KnownNames known_;
   Names locales_;
-  Names seen_members_;
-  Names seen_tokens_;
-  Names seen_connections_;
-  Names seen_lexicons_;
-  Names seen_stores_;
-  Names seen_flows_;
-  Names seen_endpoints_;
-  Names seen_url_tokens_;
+  Names url_tokens_;
 };
 
 }  // namespace

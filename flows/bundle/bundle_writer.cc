@@ -1,5 +1,5 @@
 // A Bundle to the text of a file: the way back of bundle_reader.cc.
-#include "flows/bundle/bundle_writer.h"
+#include "flows/bundle/loader.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -48,7 +48,7 @@ ordered_json node_in_order(const json& node, const NodeType& type) {
   std::vector<std::string_view> inside;
   for (const NodeField& field : type.fields) {
     inside.push_back(field.name);
-    if (field.where == NodeField::Where::beside) beside.push_back(field.name);
+    if (field.is_beside) beside.push_back(field.name);
   }
   auto ordered = with_first(node, beside);
   const auto& config = node[std::string(type.name)];

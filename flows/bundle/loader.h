@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flows/problem.h"
 #include "store/model/bundle.h"
@@ -47,6 +48,19 @@ struct LoadLimits {
 // Thread-safe.
 [[nodiscard]] Checked<Located> read_source(std::string_view text, std::string_view file_name,
                                            const LoadLimits& limits);
+
+struct WrittenBundle {
+  std::string text;                    // YAML
+  std::vector<std::string> variables;  // NAME of each `${NAME}` that an import needs, sorted
+};
+
+// The text of a file from which load_bundle makes the same Bundle, given a value for each variable.
+// No secret is written: if a Connection's field or a webhook's secret has no source (`null` or
+// empty), a
+// `${NAME}` is made from its names. Parts that load_bundle would refuse are written unchanged. Kept
+// by: BundleWriter.GivesBackGeneratedBundles, BundleWriter.WritesNoSecretAndNamesWhatAnImportNeeds.
+// Pure; thread-safe.
+[[nodiscard]] WrittenBundle write_bundle(const model::Bundle& bundle);
 
 // One JSON value (RFC 8259). Duplicate names and numbers out of range are refused.
 // Requires valid UTF-8.

@@ -38,6 +38,8 @@ MembersRead Expression::members_read() const {
   return reads;
 }
 
+Expression::Expression() : Expression(std::move(*compile("null"))) {}
+
 Result<Expression> Expression::compile(std::string_view source, const Limits& limits) {
   auto parsed = parse_all(source, limits);
   if (!parsed) return model::fail(std::move(parsed.error()));

@@ -24,6 +24,7 @@ using MembersRead = std::vector<std::pair<std::string, std::string>>;
 // share one, each with a Scope of its own; copies are cheap.
 class Expression {
  public:
+  Expression();  // `null`
   // invalid_argument says where and why: "column 7: expected ')'" (bytes, from 1). too_large: past
   // max_source_bytes or max_depth.
   [[nodiscard]] static model::Result<Expression> compile(std::string_view source,

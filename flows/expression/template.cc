@@ -174,6 +174,8 @@ struct Template::Body {
   }
 };
 
+Template::Template() : body_(std::make_shared<const Body>()) {}
+
 Result<Template> Template::compile(std::string_view source, const Limits& limits,
                                    const IsLabel& is_label) {
   if (!is_utf8(source)) return model::fail(Errc::invalid_argument, "the text is not UTF-8");

@@ -23,6 +23,7 @@ using IsLabel = std::function<bool(std::string_view label)>;
 // cheap.
 class Template {
  public:
+  Template();  // of the empty text
   // invalid_argument for text that is not UTF-8, for {{ without }}, and for braces with neither an
   // expression nor a label: some words, as in {{opening hours}}, or a text that `is_label` accepts.
   [[nodiscard]] static model::Result<Template> compile(std::string_view source,

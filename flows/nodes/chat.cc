@@ -12,24 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::chrono::milliseconds default_timeout = std::chrono::seconds(60);
-constexpr std::chrono::milliseconds longest_timeout = std::chrono::minutes(5);
-constexpr int default_retries = 2;
-constexpr int most_tokens = 100'000;
 constexpr std::size_t max_tool_calls = 16;
 constexpr std::size_t max_name_bytes = 128;
-
-json read_options(NodeConfig& config) {
-  const auto found = config.find("options");
-  if (!found || !found->expect_mapping()) return json::object();
-  for (const auto& member : found->value().members()) {
-    static constexpr std::array<std::string_view, 4> reserved{"messages", "n", "stream", "tools"};
-    if (std::ranges::find(reserved, member.name) != reserved.end()) {
-      found->member(member).problem("'" + member.name + "' is set by the Node; remove it");
-    }
-  }
-  return found->value().to_json();
-}
 
 // A text, or a list of parts of which some are texts.
 std::string text_of_content(const json& content) {
@@ -72,24 +56,20 @@ std::vector<ToolCall> tool_calls_of(const json& message) {
 
 }  // namespace
 
-Chat Chat::read(NodeConfig& config, int max_tokens) {
-  Chat chat{.connection = config.model_connection("connection"),
-            .model = {},
-            .max_tokens = config.integer("maxTokens", max_tokens, 1, most_tokens),
-            .timeout = config.duration("timeout", default_timeout, std::chrono::milliseconds(1),
-                                       longest_timeout),
-            .retries = config.integer("retries", default_retries, 0, 10),
-            .options = read_options(config),
-            .on_error = OnError(config)};
-  if (const auto model = config.find("model")) chat.model = model->name().value_or("");
-  return chat;
+void ChatNode::read_options(NodeConfig&, const View& at, json& into) {
+  if (!at.expect_mapping()) return;
+  for (const auto& member : at.value().members()) {
+    static constexpr std::array<std::string_view, 4> reserved{"messages", "n", "stream", "tools"};
+    if (std::ranges::find(reserved, member.name) != reserved.end()) {
+      at.member(member).problem("'" + member.name + "' is set by the Node; remove it");
+    }
+  }
+  into = at.value().to_json();
 }
 
-Result<Step> Chat::ask(Turn& turn, json body) const {
+Result<Step> ChatNode::ask_model(Turn& turn, json body) const {
   const auto known = turn.assets().connection_ids.find(connection);
-  if (known == turn.assets().connection_ids.end()) {
-    return on_error.connection_deleted(turn, connection);
-  }
+  if (known == turn.assets().connection_ids.end()) return connection_deleted(turn, connection);
   body["max_tokens"] = max_tokens;
   if (!model.empty()) body["model"] = model;
   body.merge_patch(options);
@@ -105,12 +85,8 @@ Result<Step> Chat::ask(Turn& turn, json body) const {
   return CallUpstream{std::move(call)};
 }
 
-Sink Sink::read(NodeConfig& config) {
-  return {.store_in = config.path("storeIn"), .say = config.flag("say", !config.has("storeIn"))};
-}
-
-Result<void> Sink::take(Turn& turn, const std::string& text, json value) const {
-  if (say) {
+Result<void> ChatNode::take_answer(Turn& turn, const std::string& text, json value) const {
+  if (say.value_or(!store_in)) {
     const std::size_t most = std::min(turn.limits().output_bytes, max_answer_bytes);
     if (auto said = turn.output(std::string(text::cut(text, most)), nullptr); !said) return said;
   }

@@ -10,9 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "flows/node_types.h"
-#include "flows/nodes/on_error.h"
-#include "flows/turn/turn.h"
+#include "flows/nodes/calls.h"
 
 // The chat completions of OpenAI's protocol, which most servers of language models speak. Shared by
 // llmPrompt and aiAgent. The words of a model are data: cut to a size, and never evaluated. Kept
@@ -21,31 +19,26 @@ namespace conversed::flows {
 
 inline constexpr std::size_t max_answer_bytes = 16 * 1024;  // the rest is cut off
 
-// How a model is asked.
-struct Chat {
+// A Node that asks a language model. What it does with the answer: say it, store it, or both.
+struct ChatNode : CallNode {
   std::string connection;  // its name
   std::string model;       // empty: the Connection's
-  int max_tokens = 0;      // of one answer
-  std::chrono::milliseconds timeout{};
-  int retries = 0;
-  nlohmann::json options;  // an object; members of the request, a null removes one
-  OnError on_error;
-
-  // Reads all of these; `onError` comes last, behind all other branches.
-  static Chat read(NodeConfig& config, int max_tokens);
-
-  // Asks with `body`, which has the `messages`.
-  [[nodiscard]] Result<Step> ask(Turn& turn, nlohmann::json body) const;
-};
-
-// What to do with an answer: say it, store it, or both.
-struct Sink {
+  int max_tokens = 1000;   // of one answer
+  // An object; members of the request, a null removes one.
+  nlohmann::json options = nlohmann::json::object();
   std::optional<expression::Path> store_in;
-  bool say = true;
+  std::optional<bool> say;  // none: if the answer is not stored
+  std::chrono::milliseconds timeout = std::chrono::seconds(60);
+  int retries = 2;
 
-  static Sink read(NodeConfig& config);
+  static void read_options(NodeConfig& config, const View& at, nlohmann::json& into);
+
+ protected:
+  // Asks with `body`, which has the `messages`.
+  [[nodiscard]] Result<Step> ask_model(Turn& turn, nlohmann::json body) const;
   // `value` is what is stored, `text` what is said.
-  [[nodiscard]] Result<void> take(Turn& turn, const std::string& text, nlohmann::json value) const;
+  [[nodiscard]] Result<void> take_answer(Turn& turn, const std::string& text,
+                                         nlohmann::json value) const;
 };
 
 struct ToolCall {
@@ -66,20 +59,16 @@ struct ChatAnswer {
 [[nodiscard]] nlohmann::json message_of(std::string_view role, std::string text);
 
 inline constexpr NodeField chat_fields[]{
-    {"connection", "name",
-     "A Connection of type `llm`, whose fields are `baseUrl` (such as "
-     "`https://llm.example.com/v1`), `model` and `apiKey`. Required."},
-    {"model", "text", "The model's name. Default: the Connection's."},
-    {"maxTokens", "number", "The most tokens of one answer, 1 to 100000. Default 1000."},
-    {"options", "mapping",
-     "Further members of the request, such as `{temperature: 0.2}`. Null removes one."},
-    {"storeIn", "path", "Where the answer is stored."},
-    {"say", "true or false", "Say the answer to the user. Default: true without `storeIn`."},
-    {"timeout", "duration", "For one attempt, at most 5m. Default 60s."},
-    {"retries", "number",
-     "Further attempts after time-outs, 429 and 5xx, 0 to 10. They wait as `Retry-After` says. "
-     "Default 2."},
-    OnError::field};
+    required<&ChatNode::connection, &NodeConfig::model_connection>("connection"),
+    optional<&ChatNode::model>("model"),
+    optional<&ChatNode::max_tokens>("maxTokens").within(1, 100'000),
+    optional<&ChatNode::options, &ChatNode::read_options>("options"),
+    optional<&ChatNode::store_in>("storeIn"),
+    optional<&ChatNode::say>("say"),
+    optional<&ChatNode::timeout>("timeout").within(std::chrono::milliseconds(1),
+                                                   std::chrono::minutes(5)),
+    optional<&ChatNode::retries>("retries").within(0, 10),
+    on_error_field};
 
 // A Node's own fields and these.
 template <std::size_t N>

@@ -5,17 +5,27 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds shortest = std::chrono::seconds(1);
-constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 366);
+constexpr std::chrono::milliseconds shortest_silence = std::chrono::seconds(1);
+constexpr std::chrono::milliseconds longest_silence = std::chrono::hours(24 * 366);
 
-struct FollowUp {
+struct FollowUpNode final : Node {
   std::chrono::milliseconds after{};
-  std::optional<std::chrono::milliseconds> expires_after;
   std::optional<expression::Template> text;
   std::string flow;  // its name; empty: none
   std::optional<expression::JsonTemplate> data;
+  std::optional<std::chrono::milliseconds> expires_after;
 
-  Result<void> operator()(Turn& turn) const {
+  void check(NodeConfig& config) const {
+    // With a Flow the text is its input, and may be missing.
+    if (!config.has("flow")) (void)config.require("text");
+    if (expires_after && *expires_after < after) {
+      config.problem(
+          "expiresAfter",
+          "is shorter than `after`: the follow-up would expire before it is due; make it longer");
+    }
+  }
+
+  Result<Step> run(Turn& turn) const override {
     FollowUpWish wish{.after = after, .expires_after = expires_after};
     if (text) wish.text = text->render(turn.scope());
     if (data) wish.data = data->value(turn.scope());
@@ -27,57 +37,24 @@ struct FollowUp {
       }
       wish.flow_id = found->second;
     }
-    return turn.follow_up(std::move(wish));
+    return step_after(turn.follow_up(std::move(wish)));
   }
 };
 
-NodePtr create_follow_up(NodeConfig& config) {
-  FollowUp wanted;
-  wanted.after = config.duration("after", std::nullopt, shortest, longest);
-  if (config.has("expiresAfter")) {
-    wanted.expires_after = config.duration("expiresAfter", std::nullopt, shortest, longest);
-    if (*wanted.expires_after < wanted.after) {
-      config.problem(
-          "expiresAfter",
-          "is shorter than `after`: the follow-up would expire before it is due; make it longer");
-    }
-  }
-  if (config.has("flow")) wanted.flow = config.flow_name("flow");
-  // With a Flow the text is its input, and may be missing.
-  wanted.text =
-      config.has("flow") ? config.optional_template("text") : config.text_template("text");
-  wanted.data = config.json_template("data");
-  return node_of(std::move(wanted));
-}
-
 constexpr NodeField follow_up_fields[]{
-    {"after", "duration", "The silence, counted from this input; 1s to 366d. Required."},
-    {"text", "template", "The message, or the `input.text` of `flow`. Required without `flow`."},
-    {"flow", "name", "The Flow that runs instead, with `input.source` = `followUp`."},
-    {"data", "JSON template", "The data of the output, or the Flow's `input.data`."},
-    {"expiresAfter", "duration", "Counted like `after`. A follow-up that comes later is dropped."}};
+    required<&FollowUpNode::after>("after").within(shortest_silence, longest_silence),
+    optional<&FollowUpNode::text>("text"),
+    optional<&FollowUpNode::flow, &NodeConfig::flow_name>("flow"),
+    optional<&FollowUpNode::data>("data"),
+    optional<&FollowUpNode::expires_after>("expiresAfter")
+        .within(shortest_silence, longest_silence)};
 
 }  // namespace
 
 constinit const NodeType follow_up_node{
-    .name = "followUp",
-    .summary =
-        "Plans a message to the user for the case that the user says nothing meanwhile. It "
-        "replaces the project's journey.",
-    .fields = follow_up_fields,
-    .example =
-        "- followUp:\n"
-        "    after: 20m\n"
-        "    text: \"Are you still there, {{profile.name}}?\"\n"
-        "    expiresAfter: 4h\n",
-    .create = create_follow_up};
+    .name = "followUp", .fields = follow_up_fields, .create = create<FollowUpNode>};
 
 constinit const NodeType cancel_follow_up_node{
-    .name = "cancelFollowUp",
-    .summary =
-        "Cancels all follow-ups of the session. No journey begins before the user's next message.",
-    .free_form = true,
-    .example = "- cancelFollowUp: true\n",
-    .create = changes<&Turn::cancel_follow_ups>};
+    .name = "cancelFollowUp", .create = create<ChangeNode<&Turn::cancel_follow_ups>>};
 
 }  // namespace conversed::flows

@@ -1,141 +1,194 @@
 #include <array>
 
 #include "flows/expression/text.h"
-#include "flows/node_types.h"
-#include "flows/nodes/on_error.h"
-#include "flows/nodes/url_template.h"
-#include "flows/turn/turn.h"
+#include "flows/nodes/calls.h"
+#include "store/model/url.h"
 
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds longest_request_timeout = std::chrono::minutes(5);
-
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
 
-struct Request {
+// Percent-encodes what a URL can't hold, so that a value can't break the request's first line.
+std::string encode_rest(std::string_view url) {
+  static constexpr std::string_view digits = "0123456789ABCDEF";
+  static constexpr std::string_view forbidden = "\"<>\\^`{|}";
+  std::string encoded;
+  encoded.reserve(url.size());
+  for (const char c : url) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte > 0x20 && byte < 0x7F && forbidden.find(c) == std::string_view::npos) {
+      encoded += c;
+      continue;
+    }
+    encoded += '%';
+    encoded += digits[byte >> 4];
+    encoded += digits[byte & 0xF];
+  }
+  return encoded;
+}
+
+// The parts of a URL in which a value may stand.
+enum class UrlPart : std::uint8_t { scheme, host, path, query, parameter };
+
+// The part that the next character belongs to.
+UrlPart part_behind(std::string_view url) {
+  const auto scheme = url.find("://");
+  if (scheme == std::string_view::npos) return UrlPart::scheme;
+  const auto path = url.find_first_of("/?#", scheme + 3);
+  if (path == std::string_view::npos) return UrlPart::host;
+  const auto query = url.find_first_of("?#", path);
+  if (query == std::string_view::npos) return UrlPart::path;
+  return url[url.find_last_of("?&=#")] == '=' ? UrlPart::parameter : UrlPart::query;
+}
+
+// The characters that end the part: a value with one would continue in the next part.
+std::string_view ends_of(UrlPart part) {
+  if (part == UrlPart::scheme) return {};
+  if (part == UrlPart::query) return "#";
+  return part == UrlPart::parameter ? "&#" : "?#";
+}
+
+std::string_view name_of_part(UrlPart part) {
+  return part == UrlPart::path ? "path" : part == UrlPart::host ? "host" : "query";
+}
+
+// The URL of a request, with values in it. A value can't climb in the path, end the path or the
+// query, or add a parameter. Kept by: HttpRequestNode.NoValueClimbsOutOfItsPlaceInThePath,
+// HttpRequestNode.NoValueAddsAParameterToTheQuery.
+class UrlTemplate {
+ public:
+  // Warns of values that stand in the URL unencoded. A URL without values is checked now.
+  static void read(NodeConfig& config, const View& at, UrlTemplate& into) {
+    into.text_ = config.template_at(at);
+    into.warn_of_values(config, at);
+    if (!at.value().is_text() || at.value().text().find("{{") != std::string::npos) return;
+    const auto problem = model::url_problem(encode_rest(at.value().text()));
+    if (!problem.empty()) at.problem(std::string(problem));
+  }
+
+  // Percent-encodes what a URL can't hold. `invalid_argument` says why the URL is refused.
+  [[nodiscard]] Result<std::string> render(const expression::Scope& scope) const {
+    std::vector<expression::Template::Span> values;
+    const std::string url = text_.render(scope, values);
+    for (const auto& [begin, end] : values) {
+      const UrlPart part = part_behind(std::string_view(url).substr(0, begin));
+      const auto found =
+          std::string_view(url).substr(begin, end - begin).find_first_of(ends_of(part));
+      if (found == std::string_view::npos) continue;
+      return model::fail(model::Errc::invalid_argument,
+                         "a value in the URL's " + std::string(name_of_part(part)) + " has '" +
+                             url[begin + found] + "'; write {{encodeURIComponent(...)}}");
+    }
+    std::string encoded = encode_rest(url);
+    if (const auto problem = model::url_problem(encoded); !problem.empty()) {
+      return model::fail(model::Errc::invalid_argument, std::string(problem));
+    }
+    return encoded;
+  }
+
+ private:
+  void warn_of_values(NodeConfig& config, const View& at) const {
+    std::string before;
+    for (const auto& braces : text_.braces()) {
+      before += braces.before;
+      const UrlPart part = part_behind(before);
+      const bool names_host = part == UrlPart::scheme || part == UrlPart::host;
+      before += part == UrlPart::scheme ? "http://x" : "x";
+      if (!braces.reads_values) continue;
+      if (names_host) {
+        config.warn(at,
+                    "a value decides which host is asked; write the host into the URL, or give the "
+                    "Connection its `hosts`");
+      } else if (!braces.url_encoded) {
+        config.warn(at, "a value stands bare in the URL's " + std::string(name_of_part(part)) +
+                            "; write {{encodeURIComponent(...)}}, else it can change what is "
+                            "asked for");
+      }
+    }
+  }
+
+  expression::Template text_;
+};
+
+struct HttpRequestNode final : CallNode {
   std::string connection;
-  std::string method;
+  std::string method = "GET";
   UrlTemplate url;
-  std::vector<std::pair<std::string, expression::Template>> headers;
+  NodeConfig::Headers headers;
   std::optional<expression::JsonTemplate> body;
   std::optional<expression::Path> store_in;
   std::optional<std::chrono::milliseconds> timeout;
   int retries = 0;
-  OnError on_error;
-};
 
-class HttpRequestNode final : public Node {
- public:
-  explicit HttpRequestNode(Request request) : request_(std::move(request)) {}
+  void check(NodeConfig& config) const {
+    if (body && (method == "GET" || method == "HEAD")) {
+      config.problem("body", "a " + method + " request has no body; use POST, PUT or PATCH");
+    }
+  }
 
   Result<Step> run(Turn& turn) const override {
     model::HttpCall call;
-    if (!request_.connection.empty()) {
-      const auto known = turn.assets().connection_ids.find(request_.connection);
-      if (known == turn.assets().connection_ids.end()) {
-        return request_.on_error.connection_deleted(turn, request_.connection);
-      }
+    if (!connection.empty()) {
+      const auto known = turn.assets().connection_ids.find(connection);
+      if (known == turn.assets().connection_ids.end()) return connection_deleted(turn, connection);
       call.connection_id = known->second;
     }
-    call.method = request_.method;
-    auto url = request_.url.render(turn.scope());
-    if (!url) return request_.on_error.failed(turn, "invalid_url", url.error().message);
-    call.url = std::move(*url);
+    call.method = method;
+    auto rendered_url = url.render(turn.scope());
+    if (!rendered_url) return failed(turn, "invalid_url", rendered_url.error().message);
+    call.url = std::move(*rendered_url);
     bool has_content_type = false;
-    for (const auto& [name, value] : request_.headers) {
+    for (const auto& [name, value] : headers) {
       std::string rendered = value.render(turn.scope());
       if (has_control_characters(rendered)) {
-        return request_.on_error.failed(
-            turn, "invalid_header",
-            "the value of the header '" + name + "' has control characters");
+        return failed(turn, "invalid_header",
+                      "the value of the header '" + name + "' has control characters");
       }
       has_content_type = has_content_type || expression::to_lower(name) == "content-type";
       call.headers.emplace_back(name, std::move(rendered));
     }
-    if (request_.body) add_body(turn, call, has_content_type);
-    call.timeout = request_.timeout.value_or(turn.limits().call_timeout);
-    call.retries = request_.retries;
+    if (body) add_body(turn, call, has_content_type);
+    call.timeout = timeout.value_or(turn.limits().call_timeout);
+    call.retries = retries;
     return CallUpstream{std::move(call)};
   }
 
   Result<Step> on_call_result(Turn& turn, const model::CallResult& result) const override {
-    if (!result.error_code.empty()) {
-      return request_.on_error.failed(turn, result, request_.connection);
-    }
-    if (!request_.store_in) return Continue{};
-    return step_after(turn.assign(*request_.store_in, result.body));
+    if (!result.error_code.empty()) return failed(turn, result, connection);
+    if (!store_in) return Continue{};
+    return step_after(turn.assign(*store_in, result.body));
   }
-
-  Awaits awaits() const override { return Awaits::call_result; }
 
  private:
   // A text is sent as it is, everything else as JSON.
   void add_body(Turn& turn, model::HttpCall& call, bool has_content_type) const {
-    auto body = request_.body->value(turn.scope());
-    const bool is_text = body.is_string();
-    call.body = is_text ? std::move(body.get_ref<std::string&>())
-                        : body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    auto value = body->value(turn.scope());
+    const bool is_text = value.is_string();
+    call.body = is_text ? std::move(value.get_ref<std::string&>())
+                        : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     if (!has_content_type) {
       call.headers.emplace_back("Content-Type",
                                 is_text ? "text/plain; charset=utf-8" : "application/json");
     }
   }
-
-  const Request request_;
 };
 
-NodePtr create_http_request(NodeConfig& config) {
-  Request request{.connection = config.connection("connection"),
-                  .method = config.choice("method", methods, "GET"),
-                  .url = UrlTemplate(config, "url"),
-                  .headers = config.headers("headers"),
-                  .body = config.json_template("body"),
-                  .store_in = config.path("storeIn"),
-                  .timeout = std::nullopt,
-                  .retries = config.integer("retries", 0, 0, 10),
-                  .on_error = OnError(config)};
-  if (config.has("timeout")) {
-    request.timeout = config.duration("timeout", std::nullopt, std::chrono::milliseconds(1),
-                                      longest_request_timeout);
-  }
-  if (request.body && (request.method == "GET" || request.method == "HEAD")) {
-    config.problem("body", "a " + request.method + " request has no body; use POST, PUT or PATCH");
-  }
-  return std::make_unique<const HttpRequestNode>(std::move(request));
-}
-
 constexpr NodeField http_request_fields[]{
-    {"url", "template",
-     "Absolute, http or https. Characters that a URL can't hold are encoded. A value that leaves "
-     "its "
-     "segment or parameter fails the call with `invalid_url`. Required."},
-    {"method", "text", "GET, HEAD, POST, PUT, PATCH or DELETE. Default GET."},
-    {"connection", "name", "The Connection whose credentials go with the request."},
-    {"headers", "texts to templates", "Further headers."},
-    {"body", "JSON template", "A text is sent unchanged, every other value as JSON."},
-    {"storeIn", "path",
-     "Where the answer's body is stored: its value if it is JSON, else its text."},
-    {"timeout", "duration",
-     "For one attempt, at most 5m. Default: the setting `calls.timeout`, 10s."},
-    {"retries", "number", "Further attempts after the first, 0 to 10. Default 0."},
-    OnError::field};
+    required<&HttpRequestNode::url, &UrlTemplate::read>("url"),
+    optional<&HttpRequestNode::method>("method").one_of(methods),
+    optional<&HttpRequestNode::connection, &NodeConfig::connection>("connection"),
+    optional<&HttpRequestNode::headers>("headers"),
+    optional<&HttpRequestNode::body>("body"),
+    optional<&HttpRequestNode::store_in>("storeIn"),
+    optional<&HttpRequestNode::timeout>("timeout").within(std::chrono::milliseconds(1),
+                                                          std::chrono::minutes(5)),
+    optional<&HttpRequestNode::retries>("retries").within(0, 10),
+    on_error_field};
 
 }  // namespace
 
 constinit const NodeType http_request_node{
-    .name = "httpRequest",
-    .summary =
-        "Sends an HTTP request and continues with its answer. Only this session waits for it.",
-    .fields = http_request_fields,
-    .example =
-        "- httpRequest:\n"
-        "    connection: crm\n"
-        "    url: \"https://crm.example.com/orders/{{encodeURIComponent(input.data.id)}}\"\n"
-        "    storeIn: context.order\n"
-        "    timeout: 8s\n"
-        "    retries: 2\n"
-        "    onError: [{say: \"Please try later.\"}]\n",
-    .create = create_http_request};
+    .name = "httpRequest", .fields = http_request_fields, .create = create<HttpRequestNode>};
 
 }  // namespace conversed::flows

@@ -4,32 +4,26 @@
 namespace conversed::flows {
 namespace {
 
-NodePtr create_if(NodeConfig& config) {
-  config.never_continues();
-  auto condition = config.condition("condition");
-  const NodeIndex then = config.branch("then");
-  const NodeIndex otherwise = config.branch("else");
-  return node_of([condition = std::move(condition), then, otherwise](Turn& turn) -> Step {
-    return Jump{condition.truthy(turn.scope()) ? then : otherwise};
-  });
-}
+struct IfNode final : Node {
+  expression::Expression condition;
+  NodeIndex then = end_of_flow;
+  NodeIndex otherwise = end_of_flow;
 
-constexpr NodeField if_fields[]{
-    {"condition", "expression", "The condition. An error counts as false. Required."},
-    {"then", "nodes", "Run if the condition is truthy.", NodeField::Where::beside},
-    {"else", "nodes", "Run if not.", NodeField::Where::beside}};
+  Result<Step> run(Turn& turn) const override {
+    return Jump{condition.truthy(turn.scope()) ? then : otherwise};
+  }
+};
+
+constexpr NodeField if_fields[]{required<&IfNode::condition>("condition"),
+                                optional<&IfNode::then>("then").or_beside(),
+                                optional<&IfNode::otherwise>("else").or_beside()};
 
 }  // namespace
 
-constinit const NodeType if_node{
-    .name = "if",
-    .summary = "Takes one of two branches, then continues behind both.",
-    .shorthand = "condition",
-    .fields = if_fields,
-    .example =
-        "- if: context.count > 3\n"
-        "  then: [{say: Many.}]\n"
-        "  else: [{say: Few.}]\n",
-    .create = create_if};
+constinit const NodeType if_node{.name = "if",
+                                 .shorthand = "condition",
+                                 .continues = false,
+                                 .fields = if_fields,
+                                 .create = create<IfNode>};
 
 }  // namespace conversed::flows

@@ -4,16 +4,28 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::chrono::milliseconds longest_interval = std::chrono::hours(24 * 366);
-
-struct Interval {
-  std::int64_t passes = 0;  // 0: by time
+// Whether a Node that runs in intervals is due: by passes, or by time if `passes` is 0.
+struct Every {
+  std::int64_t passes = 0;
   std::chrono::milliseconds time{};
+
+  static void read(NodeConfig&, const View& at, Every& into) {
+    constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 366);
+    if (at.value().scalar().is_number()) {
+      into.passes = at.integer(1, 1'000'000).value_or(1);
+    } else {
+      into.time = at.duration(std::chrono::milliseconds(1), longest).value_or(longest);
+    }
+  }
+};
+
+struct IntervalNode final : Node {
+  Every every;
   NodeIndex due = end_of_flow;
   NodeIndex otherwise = end_of_flow;
 
   // The memory is the passes since `do` last ran or, by time, when it ran: Unix milliseconds.
-  Result<Step> operator()(Turn& turn) const {
+  Result<Step> run(Turn& turn) const override {
     auto memory = turn.memory();
     if (!memory) return model::fail(memory.error());
     nlohmann::json& last = **memory;
@@ -21,49 +33,28 @@ struct Interval {
     const bool known = last.is_number_integer() && last.get<std::int64_t>() >= 0 &&
                        last.get<std::int64_t>() <= most;
     bool is_due = false;
-    if (passes > 0) {
+    if (every.passes > 0) {
       const std::int64_t passed = (known ? last.get<std::int64_t>() : 0) + 1;
-      is_due = passed >= passes;
+      is_due = passed >= every.passes;
       last = is_due ? 0 : passed;
     } else {
       const std::int64_t now = model::to_unix_ms(turn.scope().now);
-      is_due = !known || now - last.get<std::int64_t>() >= time.count();
+      is_due = !known || now - last.get<std::int64_t>() >= every.time.count();
       if (is_due) last = now;
     }
     return Jump{is_due ? due : otherwise};
   }
 };
 
-NodePtr create_interval(NodeConfig& config) {
-  config.never_continues();
-  Interval interval;
-  const auto every = config.require("every");
-  if (every && every->value().scalar().is_number()) {
-    interval.passes = every->integer(1, 1'000'000).value_or(1);
-  } else if (every) {
-    interval.time =
-        every->duration(std::chrono::milliseconds(1), longest_interval).value_or(longest_interval);
-  }
-  (void)config.require("do");
-  interval.due = config.branch("do");
-  interval.otherwise = config.branch("else");
-  return node_of(interval);
-}
-
-constexpr NodeField interval_fields[]{
-    {"every", "number or duration",
-     "A number n: at each n-th pass in the session. A duration: at the first pass, and then when "
-     "that time has passed since the last run. Required."},
-    {"do", "nodes", "Run then. Required."},
-    {"else", "nodes", "Run at every other pass."}};
+constexpr NodeField interval_fields[]{required<&IntervalNode::every, &Every::read>("every"),
+                                      required<&IntervalNode::due>("do"),
+                                      optional<&IntervalNode::otherwise>("else")};
 
 }  // namespace
 
-constinit const NodeType interval_node{
-    .name = "interval",
-    .summary = "Runs some Nodes at every n-th pass, or at most once in a time.",
-    .fields = interval_fields,
-    .example = "- interval: {every: 3, do: [{say: \"By the way: say `help` for help.\"}]}\n",
-    .create = create_interval};
+constinit const NodeType interval_node{.name = "interval",
+                                       .continues = false,
+                                       .fields = interval_fields,
+                                       .create = create<IntervalNode>};
 
 }  // namespace conversed::flows

@@ -18,39 +18,39 @@ using nlohmann::json;
 constexpr std::array<std::string_view, 7> types{"array",  "boolean", "integer", "null",
                                                 "number", "object",  "string"};
 
-// The shapes that keywords themselves must have.
-enum class Shape : std::uint8_t { list, object, number, count, flag, texts };
-constexpr std::array<std::pair<const char*, Shape>, 11> shapes{
-    {{"enum", Shape::list},
-     {"properties", Shape::object},
-     {"items", Shape::object},
-     {"minimum", Shape::number},
-     {"maximum", Shape::number},
-     {"minLength", Shape::count},
-     {"maxLength", Shape::count},
-     {"minItems", Shape::count},
-     {"maxItems", Shape::count},
-     {"additionalProperties", Shape::flag},
-     {"required", Shape::texts}}};
-
-bool has_shape(const json& value, Shape shape) {
-  const auto is_text = [](const json& item) { return item.is_string(); };
-  switch (shape) {
-    case Shape::list:
-      return value.is_array() && !value.empty();
-    case Shape::object:
-      return value.is_object();
-    case Shape::number:
-      return value.is_number();
-    case Shape::count:
-      return value.is_number_integer() && value >= 0;
-    case Shape::flag:
-      return value.is_boolean();
-    case Shape::texts:
-      return value.is_array() && std::ranges::all_of(value, is_text);
-  }
-  return false;
+bool is_list(const json& value) {
+  return value.is_array() && !value.empty();
 }
+bool is_object(const json& value) {
+  return value.is_object();
+}
+bool is_number(const json& value) {
+  return value.is_number();
+}
+bool is_count(const json& value) {
+  return value.is_number_integer() && value >= 0;
+}
+bool is_flag(const json& value) {
+  return value.is_boolean();
+}
+bool are_texts(const json& value) {
+  return value.is_array() &&
+         std::ranges::all_of(value, [](const json& item) { return item.is_string(); });
+}
+
+// The shapes that keywords themselves must have.
+constexpr std::array<std::pair<const char*, bool (*)(const json&)>, 11> shapes{
+    {{"enum", is_list},
+     {"properties", is_object},
+     {"items", is_object},
+     {"minimum", is_number},
+     {"maximum", is_number},
+     {"minLength", is_count},
+     {"maxLength", is_count},
+     {"minItems", is_count},
+     {"maxItems", is_count},
+     {"additionalProperties", is_flag},
+     {"required", are_texts}}};
 
 bool is_type(const json& name) {
   return name.is_string() &&
@@ -168,9 +168,9 @@ std::optional<std::string> problem(const json& schema, const std::string& path) 
       return at(path, "'type' is one of array, boolean, integer, null, number, object and string");
     }
   }
-  for (const auto& [name, shape] : shapes) {
+  for (const auto& [name, has_shape] : shapes) {
     const json* found = find_member(schema, name);
-    if (found != nullptr && !has_shape(*found, shape)) {
+    if (found != nullptr && !has_shape(*found)) {
       return at(path, "'" + std::string(name) + "' has not the shape that JSON Schema wants");
     }
   }

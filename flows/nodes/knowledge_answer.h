@@ -11,6 +11,7 @@
 namespace conversed::flows {
 
 inline constexpr int max_knowledge_hits = 20;
+inline constexpr int default_knowledge_hits = 5;
 inline constexpr std::size_t max_query_bytes = 4096;  // the rest of a question is left out
 
 [[nodiscard]] inline model::KnowledgeQuery knowledge_query(const NodeConfig::Knowledge& knowledge,

@@ -2,20 +2,22 @@
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {
+namespace {
 
-constexpr NodeField log_fields[]{
-    {"text", "template", "The line. It is cut after 1000 bytes. Required."}};
+struct LogNode final : Node {
+  expression::Template text;
+
+  Result<Step> run(Turn& turn) const override {
+    turn.log(text.render(turn.scope()));
+    return Continue{};
+  }
+};
+
+constexpr NodeField log_fields[]{required<&LogNode::text>("text")};
+
+}  // namespace
 
 constinit const NodeType log_node{
-    .name = "log",
-    .summary = "Writes a line to the daemon's log.",
-    .shorthand = "text",
-    .fields = log_fields,
-    .example = "- log: \"order {{input.data.orderId}} came in\"\n",
-    .create = [](NodeConfig& config) {
-      return node_of([text = config.text_template("text")](Turn& turn) {
-        turn.log(text.render(turn.scope()));
-      });
-    }};
+    .name = "log", .shorthand = "text", .fields = log_fields, .create = create<LogNode>};
 
 }  // namespace conversed::flows

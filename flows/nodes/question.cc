@@ -13,10 +13,6 @@
 namespace conversed::flows {
 namespace {
 
-constexpr int default_attempts = 3;
-constexpr std::chrono::milliseconds shortest_time = std::chrono::seconds(1);
-constexpr std::chrono::milliseconds longest_time = std::chrono::hours(24 * 30);
-
 constexpr std::array<std::string_view, 12> answer_types{"any",       "date",   "email", "integer",
                                                         "keyphrase", "number", "phone", "regex",
                                                         "text",      "time",   "url",   "yesNo"};
@@ -26,44 +22,73 @@ constexpr std::array<std::string_view, 7> no_words{"no",   "n",   "nope", "nah",
                                                    "nein", "non", "false"};
 constexpr std::array<std::string_view, 2> date_orders{"dayFirst", "monthFirst"};
 
-struct Asking {
-  expression::Template text;
-  std::vector<expression::Template> reprompts{};  // the last one is repeated
-  std::string type;
-  std::vector<std::string> yes;
-  std::vector<std::string> no;
-  std::string slot;
-  std::optional<Regex> pattern;
-  DateOrder date_order = DateOrder::day_first;
-  std::optional<TimeZone> zone{};  // nothing: UTC
-  std::optional<expression::Expression> valid{};
-  std::optional<expression::Path> store_in;
-  std::optional<expression::JsonTemplate> data;
-  int max_attempts = default_attempts;
-  NodeIndex on_no_answer = end_of_flow;
-  std::vector<std::string> escape{};
-  std::optional<expression::Expression> escape_if{};
-  NodeIndex on_escape = end_of_flow;
-  std::optional<std::chrono::milliseconds> time_out{};  // nothing: no limit
-  std::optional<NodeIndex> on_time_out{};
+// The phrases of a list, without case, accents and punctuation.
+struct Phrases {
+  std::vector<std::string> folded;
+
+  Phrases() = default;
+  explicit Phrases(std::span<const std::string_view> words) {
+    for (const auto word : words) folded.push_back(text::phrase_of(word));
+  }
+  static void read(NodeConfig& config, const View& at, Phrases& into) {
+    into.folded.clear();
+    if (!at.expect_list("a list of texts")) return;
+    for (const View& item : at.items()) {
+      const auto phrase = item.name();
+      if (!phrase) continue;
+      into.folded.push_back(text::phrase_of(*phrase));
+      if (into.folded.back().empty()) {
+        config.import_problem(at, "'" + *phrase + "' has no words to compare; write a word");
+      }
+    }
+  }
+
+  [[nodiscard]] bool contain(std::string_view text) const {
+    const auto phrase = text::phrase_of(text);
+    return !phrase.empty() && std::ranges::find(folded, phrase) != folded.end();
+  }
 };
 
-bool is_among(const std::vector<std::string>& phrases, std::string_view text) {
-  const auto phrase = text::phrase_of(text);
-  return !phrase.empty() && std::ranges::find(phrases, phrase) != phrases.end();
+void read_pattern(NodeConfig& config, const View& at, std::optional<Regex>& into) {
+  into = config.regex_at(at, Regex::Case::kept);
 }
 
-class QuestionNode final : public Node {
- public:
-  explicit QuestionNode(Asking asking) : asking_(std::move(asking)) {}
+void read_zone(NodeConfig&, const View& at, std::optional<TimeZone>& into) {
+  const auto name = at.text();
+  if (name) into = TimeZone::find(*name);
+  if (name && !into) at.problem("unknown time zone; expected one such as UTC or Europe/Berlin");
+}
+
+struct QuestionNode final : Node {
+  expression::Template text;
+  std::string type = "text";
+  std::optional<expression::Path> store_in;
+  std::vector<expression::Template> reprompts;  // the last one is repeated
+  int max_attempts = 3;
+  NodeIndex on_no_answer = end_of_flow;
+  std::optional<expression::Expression> valid;
+  Phrases escape;
+  std::optional<expression::Expression> escape_if;
+  std::optional<NodeIndex> on_escape;
+  std::optional<std::chrono::milliseconds> time_out;  // nothing: no limit
+  std::optional<NodeIndex> if_timed_out;
+  std::string slot;
+  std::optional<Regex> pattern;
+  std::string date_order = "dayFirst";
+  std::optional<TimeZone> zone;  // nothing: UTC
+  Phrases yes{yes_words};
+  Phrases no{no_words};
+  std::optional<expression::JsonTemplate> data;
+
+  void check(NodeConfig& config) const;
 
   Result<Step> run(Turn& turn) const override {
     turn.node_state() = {{"attempts", 0}};
-    return ask(turn, asking_.text);
+    return ask(turn, text);
   }
 
   Result<Step> on_input(Turn& turn) const override {
-    if (escapes(turn)) return Jump{asking_.on_escape};
+    if (escapes(turn)) return on_escape ? Step(Jump{*on_escape}) : Continue{};
     auto answer = read(turn);
     if (!answer) return turn.failure(answer.error().code, answer.error().message);
     if (*answer && is_valid(turn, **answer)) return step_after(store(turn, std::move(**answer)));
@@ -71,10 +96,10 @@ class QuestionNode final : public Node {
   }
 
   Result<Step> on_time_out(Turn& turn) const override {
-    if (asking_.on_time_out) return Jump{*asking_.on_time_out};
+    if (if_timed_out) return Jump{*if_timed_out};
     return count_attempt(turn);
   }
-  bool takes_time_out() const override { return asking_.time_out.has_value(); }
+  bool takes_time_out() const override { return time_out.has_value(); }
 
   Awaits awaits() const override { return Awaits::input; }
 
@@ -84,75 +109,69 @@ class QuestionNode final : public Node {
     const auto attempts = find_count(turn.node_state(), "attempts");
     if (!attempts) return turn.failure(model::Errc::internal, "its stored state can't be read");
     const auto made = *attempts + 1;
-    if (made >= asking_.max_attempts) {
-      return step_after(store(turn, nullptr), Jump{asking_.on_no_answer});
+    if (made >= max_attempts) {
+      return step_after(store(turn, nullptr), Jump{on_no_answer});
     }
     turn.node_state() = {{"attempts", made}};
-    const auto& again = asking_.reprompts;
-    if (again.empty()) return ask(turn, asking_.text);
-    return ask(turn, again[std::min(static_cast<std::size_t>(made), again.size()) - 1]);
+    if (reprompts.empty()) return ask(turn, text);
+    return ask(turn, reprompts[std::min(static_cast<std::size_t>(made), reprompts.size()) - 1]);
   }
 
-  Result<Step> ask(Turn& turn, const expression::Template& text) const {
-    auto data = asking_.data ? asking_.data->value(turn.scope()) : nlohmann::json();
-    return step_after(turn.output(text.render(turn.scope()), std::move(data)),
-                      Wait{asking_.time_out});
+  Result<Step> ask(Turn& turn, const expression::Template& question) const {
+    auto value = data ? data->value(turn.scope()) : nlohmann::json();
+    return step_after(turn.output(question.render(turn.scope()), std::move(value)), Wait{time_out});
   }
 
   bool escapes(Turn& turn) const {
-    return is_among(asking_.escape, turn.input_text()) ||
-           (asking_.escape_if && asking_.escape_if->truthy(turn.scope()));
+    return escape.contain(turn.input_text()) || (escape_if && escape_if->truthy(turn.scope()));
   }
 
   // Nothing if it is no answer. `too_large`: the pattern takes too many steps.
   Result<std::optional<nlohmann::json>> read(Turn& turn) const {
-    const std::string& text = turn.input_text();
-    const std::string& type = asking_.type;
-    if (type == "regex" && asking_.pattern) {
-      const std::string_view trimmed = expression::trim(text);
-      const auto fits = asking_.pattern->fits(trimmed, &turn.budget());
-      if (!fits) return model::fail(fits.error());
-      return *fits ? std::optional<nlohmann::json>(std::string(trimmed)) : std::nullopt;
-    }
-    return read_plain(turn);
+    if (type != "regex" || !pattern) return read_plain(turn);
+    const std::string_view trimmed = expression::trim(turn.input_text());
+    const auto fits = pattern->fits(trimmed, &turn.budget());
+    if (!fits) return model::fail(fits.error());
+    return *fits ? std::optional<nlohmann::json>(std::string(trimmed)) : std::nullopt;
   }
 
   std::optional<nlohmann::json> read_plain(Turn& turn) const {
-    const std::string& text = turn.input_text();
-    const std::string& type = asking_.type;
-    if (type == "number") return read_number(text);
-    if (type == "integer") return read_integer(text);
+    const std::string& said = turn.input_text();
+    if (type == "number") return read_number(said);
+    if (type == "integer") return read_integer(said);
     if (type == "yesNo") {
-      if (is_among(asking_.yes, text)) return true;
-      if (is_among(asking_.no, text)) return false;
+      if (yes.contain(said)) return true;
+      if (no.contain(said)) return false;
       return std::nullopt;
     }
     if (type == "keyphrase") return keyphrase(turn);
-    if (type == "any") return text.empty() ? turn.input_object()["data"] : nlohmann::json(text);
-    if (auto form = read_form(text, turn.scope().now)) return std::move(*form);
+    if (type == "any") return said.empty() ? turn.input_object()["data"] : nlohmann::json(said);
+    if (auto form = read_form(said, turn.scope().now)) return std::move(*form);
     return std::nullopt;
   }
 
   // The types whose answers are texts.
-  std::optional<std::string> read_form(const std::string& text, model::Timestamp now) const {
-    const std::string& type = asking_.type;
-    if (type == "email") return read_email(text);
-    if (type == "url") return read_url(text);
-    if (type == "phone") return read_phone(text);
-    if (type == "time") return read_time(text);
-    if (type == "date") return read_date(text, asking_.date_order, local(now));
-    return expression::trim(text).empty() ? std::nullopt : std::optional(text);
+  std::optional<std::string> read_form(const std::string& said, model::Timestamp now) const {
+    if (type == "email") return read_email(said);
+    if (type == "url") return read_url(said);
+    if (type == "phone") return read_phone(said);
+    if (type == "time") return read_time(said);
+    if (type == "date") {
+      const bool day_first = date_order == "dayFirst";
+      return read_date(said, day_first ? DateOrder::day_first : DateOrder::month_first, local(now));
+    }
+    return expression::trim(said).empty() ? std::nullopt : std::optional(said);
   }
 
   // The time of the user's time zone, read as if it were UTC.
   model::Timestamp local(model::Timestamp now) const {
-    return asking_.zone ? model::from_unix_ms(asking_.zone->local(now)) : now;
+    return zone ? model::from_unix_ms(zone->local(now)) : now;
   }
 
   // The first keyphrase of the slot that is not negated.
   std::optional<nlohmann::json> keyphrase(Turn& turn) const {
     const auto& slots = turn.input_object()["slots"];
-    const auto found = slots.find(asking_.slot);
+    const auto found = slots.find(slot);
     if (found == slots.end() || !found->is_array()) return std::nullopt;
     for (const auto& hit : *found) {
       if (hit.is_object() && hit.contains("keyphrase") && !hit.value("neg", false)) {
@@ -163,34 +182,19 @@ class QuestionNode final : public Node {
   }
 
   bool is_valid(Turn& turn, const nlohmann::json& answer) const {
-    if (!asking_.valid) return true;
+    if (!valid) return true;
     turn.input_object()["answer"] = answer;
-    return asking_.valid->truthy(turn.scope());
+    return valid->truthy(turn.scope());
   }
 
   Result<void> store(Turn& turn, nlohmann::json value) const {
-    if (!asking_.store_in) return {};
-    return turn.assign(*asking_.store_in, std::move(value));
+    if (!store_in) return {};
+    return turn.assign(*store_in, std::move(value));
   }
-
-  const Asking asking_;
 };
 
-std::vector<std::string> phrases(NodeConfig& config, std::string_view field,
-                                 std::span<const std::string_view> otherwise) {
-  std::vector<std::string> list(otherwise.begin(), otherwise.end());
-  if (config.has(field)) list = config.names(field);
-  for (auto& phrase : list) {
-    auto folded = text::phrase_of(phrase);
-    if (folded.empty())
-      config.import_problem(field, "'" + phrase + "' has no words to compare; write a word");
-    phrase = std::move(folded);
-  }
-  return list;
-}
-
-// Fields of one type. A stored Flow may have them with other types, which ignore them.
-void check_type_fields(NodeConfig& config, const Asking& asking) {
+void QuestionNode::check(NodeConfig& config) const {
+  // Fields of one type. A stored Flow may have them with other types, which ignore them.
   struct Rule {
     std::string_view field;
     std::string_view type;
@@ -202,125 +206,48 @@ void check_type_fields(NodeConfig& config, const Asking& asking) {
                                               {"timezone", "date", false},
                                               {"yes", "yesNo", false},
                                               {"no", "yesNo", false}}};
-  for (const auto& [field, type, needed] : rules) {
-    std::string message;
-    if (asking.type == type && needed && !config.has(field)) {
-      message.append("a question of type ").append(type).append(" needs '").append(field);
-      config.problem(field, message + "'");
-    } else if (asking.type != type && config.has(field)) {
-      message.append("'").append(field).append("' is for questions of type ").append(type);
-      config.import_problem(field, message + " only");
+  for (const auto& rule : rules) {
+    const std::string field(rule.field);
+    const std::string of_type = "of type " + std::string(rule.type);
+    if (type == rule.type && rule.needed && !config.has(field)) {
+      config.problem(field, "a question " + of_type + " needs '" + field + "'");
+    } else if (const auto at = config.find(field); at && type != rule.type) {
+      config.import_problem(*at, "'" + field + "' is for questions " + of_type + " only");
     }
   }
-}
-
-void read_escape(NodeConfig& config, Asking& asking) {
-  asking.escape = phrases(config, "escape", {});
-  if (config.has("escapeIf")) asking.escape_if = config.condition("escapeIf");
-  if (config.has("onEscape") && asking.escape.empty() && !asking.escape_if) {
-    config.import_problem("onEscape", "is never run without 'escape' or 'escapeIf'");
+  if (const auto at = config.find("onEscape"); at && escape.folded.empty() && !escape_if) {
+    config.import_problem(*at, "is never run without 'escape' or 'escapeIf'");
   }
-  asking.on_escape = config.has("onEscape") ? config.branch("onEscape") : config.next();
-}
-
-void read_time_out(NodeConfig& config, Asking& asking) {
-  if (config.has("timeout")) {
-    asking.time_out = config.duration("timeout", std::nullopt, shortest_time, longest_time);
-  } else if (config.has("onTimeout")) {
-    config.problem("onTimeout", "is never run without 'timeout'");
-  }
-  if (config.has("onTimeout")) asking.on_time_out = config.branch("onTimeout");
-}
-
-NodePtr create_question(NodeConfig& config) {
-  Asking asking{.text = config.text_template("text"),
-                .type = config.choice("type", answer_types, "text"),
-                .yes = phrases(config, "yes", yes_words),
-                .no = phrases(config, "no", no_words),
-                .slot = config.slot("slot"),
-                .pattern = config.regex("pattern", Regex::Case::kept),
-                .store_in = config.path("storeIn"),
-                .data = config.json_template("data"),
-                .max_attempts = config.integer("maxAttempts", default_attempts, 1, 100),
-                .on_no_answer = config.branch("onNoAnswer")};
-  if (config.has("reprompt")) asking.reprompts = config.alternatives("reprompt");
-  if (config.has("validIf")) asking.valid = config.condition("validIf");
-  if (config.choice("dateOrder", date_orders, "dayFirst") == "monthFirst") {
-    asking.date_order = DateOrder::month_first;
-  }
-  if (const auto zone = config.find("timezone")) {
-    const auto name = zone->text();
-    if (name) asking.zone = TimeZone::find(*name);
-    if (name && !asking.zone) {
-      zone->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
-    }
-  }
-  read_escape(config, asking);
-  read_time_out(config, asking);
-  check_type_fields(config, asking);
-  return std::make_unique<const QuestionNode>(std::move(asking));
+  if (if_timed_out && !time_out) config.problem("onTimeout", "is never run without 'timeout'");
 }
 
 constexpr NodeField question_fields[]{
-    {"text", "template", "The question. Required."},
-    {"type", "text, number, integer, yesNo, email, url, phone, date, time, regex, keyphrase or any",
-     "What counts as an answer. `text`: anything but blanks. Numbers and `yesNo` (true or false) "
-     "take the whole text. An e-mail address and a URL are found among other words. A phone number "
-     "is stored as digits, a date as `YYYY-MM-DD`, a time as `HH:MM`. `any` takes data, too. "
-     "Default `text`."},
-    {"storeIn", "path", "Where the answer is stored, such as `context.city`."},
-    {"reprompt", "template or list",
-     "Said after a wrong answer. A list is used one after the other, and its last text is "
-     "repeated. Default: the question."},
-    {"maxAttempts", "number", "How many inputs are tried, 1 to 100. Default 3."},
-    {"onNoAnswer", "nodes",
-     "Run when the attempts are used up. Null is stored, and the Flow continues."},
-    {"validIf", "expression",
-     "Evaluated with the answer as `input.answer`. If it is false, the answer is wrong."},
-    {"escape", "list",
-     "Words that leave the question, such as `cancel`. Case, accents and punctuation don't "
-     "matter."},
-    {"escapeIf", "expression", "Leaves the question if it is true, such as `input.data.back`."},
-    {"onEscape", "nodes",
-     "Run when the user leaves the question. Nothing is stored, and the Flow continues."},
-    {"timeout", "duration",
-     "How long the question waits, 1s to 30d. A wrong answer of the user begins the time again. An "
-     "inject does not. Default: no limit."},
-    {"onTimeout", "nodes",
-     "Run when the time is over. Nothing is stored, and the Flow continues. Without `onTimeout` "
-     "the time-out counts as a wrong answer."},
-    {"slot", "name", "For `keyphrase`: the slot of `input.slots`. Its first keyphrase counts."},
-    {"pattern", "regular expression",
-     "For `regex`: the whole text must match it, and have at most 4 KiB. A pattern that takes too "
-     "many steps for a text fails the Turn."},
-    {"dateOrder", "dayFirst or monthFirst",
-     "For `date`: what `1/2/2027` means. With dots the day is always first. Default `dayFirst`."},
-    {"timezone", "name",
-     "For `date`: the time zone that decides on today, such as Europe/Berlin. Default UTC."},
-    {"yes", "list", "For `yesNo`: the words for yes, instead of the built-in ones."},
-    {"no", "list", "For `yesNo`: the words for no."},
-    {"data", "JSON template", "The data of the output."}};
+    required<&QuestionNode::text>("text"),
+    optional<&QuestionNode::type>("type").one_of(answer_types),
+    optional<&QuestionNode::store_in>("storeIn"),
+    optional<&QuestionNode::reprompts>("reprompt"),
+    optional<&QuestionNode::max_attempts>("maxAttempts").within(1, 100),
+    optional<&QuestionNode::on_no_answer>("onNoAnswer"),
+    optional<&QuestionNode::valid>("validIf"),
+    optional<&QuestionNode::escape, &Phrases::read>("escape"),
+    optional<&QuestionNode::escape_if>("escapeIf"),
+    optional<&QuestionNode::on_escape>("onEscape"),
+    optional<&QuestionNode::time_out>("timeout").within(std::chrono::seconds(1),
+                                                        std::chrono::hours(24 * 30)),
+    optional<&QuestionNode::if_timed_out>("onTimeout"),
+    optional<&QuestionNode::slot, &NodeConfig::slot>("slot"),
+    optional<&QuestionNode::pattern, &read_pattern>("pattern"),
+    optional<&QuestionNode::date_order>("dateOrder").one_of(date_orders),
+    optional<&QuestionNode::zone, &read_zone>("timezone"),
+    optional<&QuestionNode::yes, &Phrases::read>("yes"),
+    optional<&QuestionNode::no, &Phrases::read>("no"),
+    optional<&QuestionNode::data>("data")};
 
 }  // namespace
 
-constinit const NodeType question_node{
-    .name = "question",
-    .summary = "Asks, waits for the next input, and asks again after a wrong answer.",
-    .shorthand = "text",
-    .fields = question_fields,
-    .example =
-        "- id: ask\n"
-        "  question:\n"
-        "    text: How many?\n"
-        "    type: integer\n"
-        "    validIf: input.answer > 0\n"
-        "    storeIn: context.count\n"
-        "    reprompt: [\"Sorry, how many?\", \"A number, please.\"]\n"
-        "    onNoAnswer: [{say: Never mind.}, {stop: true}]\n"
-        "    escape: [cancel]\n"
-        "    onEscape: [{say: Cancelled.}, {stop: true}]\n"
-        "    timeout: 10m\n"
-        "    onTimeout: [{say: Come back any time.}, {stop: true}]\n",
-    .create = create_question};
+constinit const NodeType question_node{.name = "question",
+                                       .shorthand = "text",
+                                       .fields = question_fields,
+                                       .create = create<QuestionNode>};
 
 }  // namespace conversed::flows

@@ -8,19 +8,25 @@ namespace {
 
 constexpr std::size_t max_hits = 20;
 
-struct FillSlot {
+struct RegexSlotFillerNode final : Node {
   std::optional<Regex> pattern;
   std::string slot;
   int group = 0;
+  bool ignore_case = true;
   std::optional<expression::Path> store_in;
 
-  Result<void> operator()(Turn& turn) const {
+  void check(NodeConfig& config) {
+    const auto at = config.find("pattern");
+    if (at) pattern = config.regex_at(*at, ignore_case ? Regex::Case::ignored : Regex::Case::kept);
+  }
+
+  Result<Step> run(Turn& turn) const override {
     const auto matches =
         pattern->find_all(turn.input_text(), max_hits, Regex::max_text_bytes, &turn.budget());
     if (!matches) return turn.failure(matches.error().code, matches.error().message);
     for (const auto& match : *matches) turn.add_slot(slot, hit(match, matches->size()));
-    if (matches->empty() || !store_in) return {};
-    return turn.assign(*store_in, found(matches->front()));
+    if (matches->empty() || !store_in) return Continue{};
+    return step_after(turn.assign(*store_in, found(matches->front())));
   }
 
   [[nodiscard]] const std::string& found(const Regex::Match& match) const {
@@ -40,36 +46,16 @@ struct FillSlot {
   }
 };
 
-NodePtr create_regex_slot_filler(NodeConfig& config) {
-  (void)config.require("slot");
-  (void)config.require("pattern");
-  const auto which = config.flag("ignoreCase", true) ? Regex::Case::ignored : Regex::Case::kept;
-  return node_of(FillSlot{.pattern = config.regex("pattern", which),
-                          .slot = config.slot("slot"),
-                          .group = config.integer("group", 0, 0, 20),
-                          .store_in = config.path("storeIn")});
-}
-
 constexpr NodeField regex_slot_filler_fields[]{
-    {"pattern", "regular expression",
-     "In the syntax of Perl and Java, at most 1000 bytes. It searches the first 4 KiB of "
-     "`input.text`. A pattern that takes too many steps for a text fails the Turn. Required."},
-    {"slot", "name", "The slot of `input.slots` that gets the hits, at most 20. Required."},
-    {"group", "number", "The number of the parentheses with the keyphrase. Default 0: the match."},
-    {"ignoreCase", "true or false", "Default true."},
-    {"storeIn", "path", "Where the first keyphrase is stored as well."}};
+    required("pattern"), required<&RegexSlotFillerNode::slot, &NodeConfig::slot>("slot"),
+    optional<&RegexSlotFillerNode::group>("group").within(0, 20),
+    optional<&RegexSlotFillerNode::ignore_case>("ignoreCase"),
+    optional<&RegexSlotFillerNode::store_in>("storeIn")};
 
 }  // namespace
 
-constinit const NodeType regex_slot_filler_node{
-    .name = "regexSlotFiller",
-    .summary =
-        "Fills a slot with the matches of a regular expression, such as order numbers. "
-        "`data.groups` of a hit holds the texts of its parentheses.",
-    .fields = regex_slot_filler_fields,
-    .example =
-        "- regexSlotFiller: {pattern: '\\b[A-Z]-\\d{3,6}\\b', slot: orderId, storeIn: "
-        "context.orderId}\n",
-    .create = create_regex_slot_filler};
+constinit const NodeType regex_slot_filler_node{.name = "regexSlotFiller",
+                                                .fields = regex_slot_filler_fields,
+                                                .create = create<RegexSlotFillerNode>};
 
 }  // namespace conversed::flows

@@ -9,13 +9,28 @@ namespace {
 
 constexpr std::array<std::string_view, 3> orders{"inTurn", "oneByOne", "random"};
 
-struct Say {
+struct SayNode final : Node {
   std::vector<expression::Template> alternatives;
+  std::string order = "random";
   std::optional<expression::JsonTemplate> data;
   std::optional<expression::JsonTemplate> quick_replies;
-  std::string order;
 
-  Result<void> operator()(Turn& turn) const {
+  void check(NodeConfig& config) const {
+    if (!data) (void)config.require("text");  // an output may be data alone
+    const auto list = config.find("quickReplies");
+    if (!list || !list->expect_list()) return;
+    for (const View& reply : list->items()) {
+      if (reply.value().is_text()) continue;
+      const Fields fields(reply, {"text", "value"});
+      (void)fields.text("text");
+    }
+    const auto at = config.find("data");
+    if (at && !at->value().is_object()) {
+      at->problem("must be a mapping, since the quick replies are added to it");
+    }
+  }
+
+  Result<Step> run(Turn& turn) const override {
     std::string text;
     if (!alternatives.empty()) {
       auto chosen = choose(turn);
@@ -24,9 +39,10 @@ struct Say {
     }
     auto value = data ? data->value(turn.scope()) : nlohmann::json();
     if (quick_replies) add_quick_replies(turn, value);
-    return turn.output(std::move(text), std::move(value));
+    return step_after(turn.output(std::move(text), std::move(value)));
   }
 
+ private:
   // The alternative of this pass. In order, the memory is how many have been said.
   Result<std::size_t> choose(Turn& turn) const {
     const std::size_t count = alternatives.size();
@@ -53,52 +69,13 @@ struct Say {
   }
 };
 
-void check_quick_replies(NodeConfig& config) {
-  const auto list = config.find("quickReplies");
-  if (!list || !list->expect_list()) return;
-  for (const View& reply : list->items()) {
-    if (reply.value().is_text()) continue;
-    const Fields fields(reply, {"text", "value"});
-    (void)fields.text("text");
-  }
-  const auto data = config.find("data");
-  if (data && !data->value().is_object()) {
-    data->problem("must be a mapping, since the quick replies are added to it");
-  }
-}
-
-NodePtr create_say(NodeConfig& config) {
-  Say say{.alternatives = {},
-          .data = config.json_template("data"),
-          .quick_replies = config.json_template("quickReplies"),
-          .order = config.choice("order", orders, "random")};
-  check_quick_replies(config);
-  // An output may be data alone.
-  if (!say.data || config.has("text")) say.alternatives = config.alternatives("text");
-  return node_of(std::move(say));
-}
-
 constexpr NodeField say_fields[]{
-    {"text", "template or list", "The text. One of a list is chosen. Required without `data`."},
-    {"order", "random, inTurn or oneByOne",
-     "How one of a list is chosen. `inTurn` begins again after the last one, `oneByOne` repeats "
-     "the last one. Default `random`."},
-    {"data", "JSON template", "The data of the output."},
-    {"quickReplies", "list",
-     "Texts, or mappings of `text` and `value`. They go out as `data.quickReplies`."}};
+    optional<&SayNode::alternatives>("text"), optional<&SayNode::order>("order").one_of(orders),
+    optional<&SayNode::data>("data"), optional<&SayNode::quick_replies>("quickReplies")};
 
 }  // namespace
 
 constinit const NodeType say_node{
-    .name = "say",
-    .summary = "Says something to the user and continues.",
-    .shorthand = "text",
-    .fields = say_fields,
-    .example =
-        "- say:\n"
-        "    text: [\"Hello {{profile.name}}\", \"Hi {{profile.name}}\"]\n"
-        "    order: inTurn\n"
-        "    quickReplies: [Orders, {text: Help, value: help me}]\n",
-    .create = create_say};
+    .name = "say", .shorthand = "text", .fields = say_fields, .create = create<SayNode>};
 
 }  // namespace conversed::flows

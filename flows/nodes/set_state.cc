@@ -7,36 +7,29 @@ namespace {
 
 constexpr std::size_t max_bytes = 200;
 
-NodePtr create_set_state(NodeConfig& config) {
-  return node_of([name = config.text_template("state")](Turn& turn) -> Result<void> {
-    auto state = name.render(turn.scope());
-    if (state.size() > max_bytes) {
+struct SetStateNode final : Node {
+  expression::Template state;
+
+  Result<Step> run(Turn& turn) const override {
+    auto name = state.render(turn.scope());
+    if (name.size() > max_bytes) {
       return turn.failure(model::Errc::too_large, "the state has more than 200 bytes; shorten it");
     }
-    turn.set_state(state == default_state ? "" : std::move(state));
-    return {};
-  });
-}
+    turn.set_state(name == default_state ? "" : std::move(name));
+    return Continue{};
+  }
+};
 
-constexpr NodeField set_state_fields[]{
-    {"state", "template", "The state, at most 200 bytes. An empty one is `default`. Required."}};
+constexpr NodeField set_state_fields[]{required<&SetStateNode::state>("state")};
 
 }  // namespace
 
-constinit const NodeType set_state_node{
-    .name = "setState",
-    .summary =
-        "Sets `input.state`. The session keeps it until the next `setState`. At first it is "
-        "`default`.",
-    .shorthand = "state",
-    .fields = set_state_fields,
-    .example = "- setState: ordering\n",
-    .create = create_set_state};
+constinit const NodeType set_state_node{.name = "setState",
+                                        .shorthand = "state",
+                                        .fields = set_state_fields,
+                                        .create = create<SetStateNode>};
 
 constinit const NodeType reset_state_node{.name = "resetState",
-                                          .summary = "Sets `input.state` back to `default`.",
-                                          .free_form = true,
-                                          .example = "- resetState: true\n",
-                                          .create = changes<&Turn::reset_state>};
+                                          .create = create<ChangeNode<&Turn::reset_state>>};
 
 }  // namespace conversed::flows

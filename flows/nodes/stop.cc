@@ -2,16 +2,14 @@
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {
+namespace {
 
-constinit const NodeType stop_node{
-    .name = "stop",
-    .summary = "Ends the execution. The next input starts the Flow at its beginning.",
-    .free_form = true,
-    .example = "- stop: true\n",
-    .create = [](NodeConfig& config) {
-      config.never_continues();
-      config.expect_true();
-      return node_of([](Turn&) -> Step { return Stop{}; });
-    }};
+struct StopNode final : Node {
+  Result<Step> run(Turn&) const override { return Stop{}; }
+};
+
+}  // namespace
+
+constinit const NodeType stop_node{.name = "stop", .continues = false, .create = create<StopNode>};
 
 }  // namespace conversed::flows

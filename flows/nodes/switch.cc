@@ -14,62 +14,51 @@ std::optional<std::string> case_of(const nlohmann::json& value) {
   return std::nullopt;
 }
 
-// `text`, `type` and `state` stand for the members of `input`.
-expression::Expression subject(NodeConfig& config) {
-  const auto on = config.find("on");
-  if (on && on->value().is_text()) {
-    const std::string& word = on->value().text();
-    if (word == "text" || word == "type" || word == "state") {
-      return std::move(*expression::Expression::compile("input." + word));
-    }
-  }
-  return config.condition("on");
-}
-
-NodePtr create_switch(NodeConfig& config) {
-  config.never_continues();
-  auto on = subject(config);
-  const bool loosely = config.flag("ignoreCase", false);
+struct SwitchNode final : Node {
+  expression::Expression on;
+  bool loosely = false;
   std::map<std::string, NodeIndex> cases;
-  for (auto& [text, to] : config.branches("cases")) {
-    const std::string compared = loosely ? text::phrase_of(text) : text;
-    if (compared.empty() && loosely) {
-      config.problem("cases", "the case '" + text + "' has no words to compare; write a word");
-    } else if (!cases.emplace(compared, to).second) {
-      config.problem("cases", "the case '" + text + "' is the same as another one; remove one");
+  NodeIndex otherwise = end_of_flow;
+
+  // `text`, `type` and `state` stand for the members of `input`.
+  static void read_subject(NodeConfig& config, const View& at, expression::Expression& into) {
+    const bool is_member = at.value().scalar() == "text" || at.value().scalar() == "type" ||
+                           at.value().scalar() == "state";
+    into = is_member ? std::move(*expression::Expression::compile("input." + at.value().text()))
+                     : config.condition_at(at);
+  }
+
+  static void read_cases(NodeConfig& config, const View& at,
+                         std::map<std::string, NodeIndex>& into) {
+    const auto ignore_case = config.find("ignoreCase");
+    const bool loosely = ignore_case && ignore_case->value().scalar() == true;
+    for (auto& [text, to] : config.branches("cases", at)) {
+      const std::string compared = loosely ? text::phrase_of(text) : text;
+      if (compared.empty() && loosely) {
+        at.problem("the case '" + text + "' has no words to compare; write a word");
+      } else if (!into.emplace(compared, to).second) {
+        at.problem("the case '" + text + "' is the same as another one; remove one");
+      }
     }
   }
-  return node_of([on = std::move(on), cases = std::move(cases), loosely,
-                  otherwise = config.branch("default")](Turn& turn) -> Step {
+
+  Result<Step> run(Turn& turn) const override {
     const auto value = on.evaluate(turn.scope());
     auto text = value ? case_of(*value) : std::nullopt;
     if (text && loosely && turn.budget().step(text->size())) text = text::phrase_of(*text);
-    const auto found = text ? cases.find(*text) : cases.end();
-    return Jump{found == cases.end() ? otherwise : found->second};
-  });
-}
+    const auto to = text ? cases.find(*text) : cases.end();
+    return Jump{to == cases.end() ? otherwise : to->second};
+  }
+};
 
-constexpr NodeField switch_fields[]{
-    {"on", "expression, text, type or state",
-     "The value: a text, a number or a boolean. `text`, `type` and `state` stand for these members "
-     "of `input`. Required."},
-    {"cases", "texts to nodes", "The branches. The value's text is compared exactly. Required."},
-    {"ignoreCase", "true or false",
-     "Compare words only, without case, accents and punctuation: `Yes!` is `yes`. Default false."},
-    {"default", "nodes", "Run if no case is equal, or the expression fails."}};
+constexpr NodeField switch_fields[]{required<&SwitchNode::on, &SwitchNode::read_subject>("on"),
+                                    required<&SwitchNode::cases, &SwitchNode::read_cases>("cases"),
+                                    optional<&SwitchNode::loosely>("ignoreCase"),
+                                    optional<&SwitchNode::otherwise>("default")};
 
 }  // namespace
 
 constinit const NodeType switch_node{
-    .name = "switch",
-    .summary = "Takes the branch of a value, then continues behind all branches.",
-    .fields = switch_fields,
-    .example =
-        "- switch:\n"
-        "    on: text\n"
-        "    ignoreCase: true\n"
-        "    cases: {\"yes\": [{say: Good.}], \"no\": [{stop: true}]}\n"
-        "    default: [{goTo: ask}]\n",
-    .create = create_switch};
+    .name = "switch", .continues = false, .fields = switch_fields, .create = create<SwitchNode>};
 
 }  // namespace conversed::flows

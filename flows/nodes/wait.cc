@@ -4,8 +4,7 @@
 namespace conversed::flows {
 namespace {
 
-class WaitNode final : public Node {
- public:
+struct WaitNode final : Node {
   Result<Step> run(Turn&) const override { return Wait{}; }
   Result<Step> on_input(Turn&) const override { return Continue{}; }
   Awaits awaits() const override { return Awaits::input; }
@@ -13,14 +12,6 @@ class WaitNode final : public Node {
 
 }  // namespace
 
-constinit const NodeType wait_node{
-    .name = "wait",
-    .summary = "Waits for the next input of any kind, and continues with it.",
-    .free_form = true,
-    .example = "- wait: true\n",
-    .create = [](NodeConfig& config) -> NodePtr {
-      config.expect_true();
-      return std::make_unique<const WaitNode>();
-    }};
+constinit const NodeType wait_node{.name = "wait", .create = create<WaitNode>};
 
 }  // namespace conversed::flows

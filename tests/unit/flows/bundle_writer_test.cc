@@ -9,7 +9,6 @@
 #include <random>
 #include <sstream>
 
-#include "flows/bundle/bundle_writer.h"
 #include "flows/bundle/loader.h"
 #include "store/yaml/writer.h"
 

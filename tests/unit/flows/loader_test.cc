@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "flows/flow.h"
 #include "flows/node_types.h"
@@ -243,19 +246,76 @@ TEST(NodeTypes, AreSortedByNameAndFound) {
   EXPECT_EQ(find_node_type("nothing"), nullptr);
 }
 
-TEST(NodeTypes, AreDocumented) {
+// docs/flows/nodes.md: the section of each Node type by its heading.
+std::map<std::string, std::string> reference_of_node_types() {
   std::ifstream file(CONVERSED_SOURCE_DIR "/docs/flows/nodes.md");
-  std::stringstream page;
-  page << file.rdbuf();
-  const std::string reference = document_node_types();
-  EXPECT_TRUE(page.str().ends_with(reference)) << "docs/flows/nodes.md should end with:\n"
-                                               << reference;
+  std::map<std::string, std::string> sections;
+  std::string* section = nullptr;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## `") && line.ends_with('`')) {
+      section = &sections[line.substr(4, line.size() - 5)];
+    } else if (section != nullptr) {
+      *section += line + '\n';
+    }
+  }
+  return sections;
+}
+
+// The rows of the section's table: the key of each, and the text behind it.
+std::vector<std::pair<std::string, std::string>> documented_fields(const std::string& section) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  std::istringstream lines(section);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("| `")) continue;
+    const auto end = line.find("` | ");
+    rows.emplace_back(line.substr(3, end - 3), line.substr(end + 4));
+  }
+  return rows;
+}
+
+// The page has each type with its keys in their order, and says which are required, what stands
+// for the shorthand, the choices, and the bounds of numbers.
+TEST(NodeTypes, AreDocumented) {
+  auto sections = reference_of_node_types();
+  EXPECT_EQ(sections.size(), node_types().size());
+  for (const auto* type : node_types()) {
+    const std::string name(type->name);
+    ASSERT_TRUE(sections.contains(name)) << "docs/flows/nodes.md has no section for " << name;
+    const std::string& section = sections[name];
+    EXPECT_NE(section.substr(0, 1), "\n") << name << ": a sentence stands below the heading";
+    const auto rows = documented_fields(section);
+    std::vector<std::string> known;
+    std::vector<std::string> documented;
+    for (const auto& field : type->fields) known.emplace_back(field.name);
+    for (const auto& [key, text] : rows) documented.push_back(key);
+    ASSERT_EQ(documented, known) << name;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const NodeField& field = type->fields[i];
+      const std::string text = rows[i].second;
+      const std::string place = name + "." + known[i] + ": " + text;
+      EXPECT_EQ(text.find(" Required. ") != std::string::npos, field.is_required) << place;
+      EXPECT_EQ(text.find("The value alone stands for it.") != std::string::npos,
+                field.name == type->shorthand)
+          << place;
+      EXPECT_EQ(text.find("May stand beside `" + name + "`.") != std::string::npos, field.is_beside)
+          << place;
+      for (const auto choice : field.choices) {
+        EXPECT_NE(text.find(choice), std::string::npos) << place << " names no " << choice;
+      }
+      if (!text.starts_with("number") || field.most == 0) continue;
+      EXPECT_NE(text.find(std::to_string(field.least)), std::string::npos) << place;
+      EXPECT_NE(text.find(std::to_string(field.most)), std::string::npos) << place;
+    }
+  }
 }
 
 TEST(NodeTypes, HaveExamplesThatLoad) {
-  for (const auto* type : node_types()) {
-    const std::string name(type->name);
-    EXPECT_FALSE(type->summary.empty()) << name;
+  for (const auto& [name, section] : reference_of_node_types()) {
+    const auto begin = section.find("```yaml\n");
+    ASSERT_NE(begin, std::string::npos) << name << " has no example";
+    const auto end = section.find("```\n", begin + 8);
+    const std::string example = section.substr(begin + 8, end - begin - 8);
+    EXPECT_NE(example.find(name), std::string::npos) << name << " has the example of another type";
     std::string text =
         "conversed: 1\nproject: {name: P}\nconnections:\n"
         "- {name: crm, type: httpBearer, fields: {token: t}}\n"
@@ -264,11 +324,9 @@ TEST(NodeTypes, HaveExamplesThatLoad) {
         "knowledgeStores: [{name: Manual, sources: [{name: FAQ, chunks: []}]}]\n"
         "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
         "flows:\n- name: Orders\n  nodes: []\n- name: F\n  lexicons: [Cities]\n  nodes:\n";
-    std::istringstream lines{std::string(type->example)};
+    std::istringstream lines(example);
     for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
-    if (type->example.find("id: ask") == std::string_view::npos) {
-      text += "  - {id: ask, wait: true}\n";
-    }
+    if (example.find("id: ask") == std::string::npos) text += "  - {id: ask, wait: true}\n";
     const auto bundle = load_bundle(text, "example.yaml", {});
     EXPECT_TRUE(bundle) << name << "\n" << to_string(bundle.error());
   }
