@@ -1,9 +1,12 @@
 #include "config/address.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <charconv>
+#include <cstring>
 #include <string>
 
 namespace conversed::config {
@@ -43,6 +46,25 @@ std::optional<Address> parse_address(std::string_view text) {
   const auto parsed = parse(text);
   if (!parsed) return std::nullopt;
   return parsed->address;
+}
+
+std::optional<Address> address_of(const sockaddr* address) {
+  if (address == nullptr) return std::nullopt;
+  if (address->sa_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, address, sizeof(v4));
+    std::array<std::uint8_t, 4> bytes{};
+    std::memcpy(bytes.data(), &v4.sin_addr, bytes.size());
+    return mapped(bytes);
+  }
+  if (address->sa_family == AF_INET6) {
+    sockaddr_in6 v6{};
+    std::memcpy(&v6, address, sizeof(v6));
+    Address bytes{};
+    std::memcpy(bytes.data(), &v6.sin6_addr, bytes.size());
+    return bytes;
+  }
+  return std::nullopt;
 }
 
 std::optional<AddressRange> AddressRange::parse(std::string_view text) {

@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+struct sockaddr;
+
 namespace conversed::config {
 
 // An IP address in network byte order. An IPv4 address is in its mapped form, ::ffff:a.b.c.d, so
@@ -17,6 +19,9 @@ using Address = std::array<std::uint8_t, 16>;
 
 // `192.0.2.7` or `2001:db8::7`, nothing else: no port, no brackets, no zone.
 [[nodiscard]] std::optional<Address> parse_address(std::string_view text);
+
+// The IP address of a socket's address; none for other families and null.
+[[nodiscard]] std::optional<Address> address_of(const sockaddr* address);
 
 // All addresses whose first `bits` are those of `base`. Immutable.
 struct AddressRange {

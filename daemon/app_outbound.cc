@@ -19,7 +19,7 @@ HttpClientSettings client_settings(std::string name, std::size_t connections,
                                    model::Heartbeats& heartbeats) {
   HttpClientSettings settings;
   settings.name = std::move(name);
-  settings.max_in_flight = connections;
+  settings.connections = connections;
   settings.heartbeats = &heartbeats;
   return settings;
 }
@@ -79,11 +79,11 @@ CallerSettings OutboundParts::calling() const {
   const std::size_t connections = ground.settings.calls.connections;
   CallerSettings calling;
   calling.max_response_bytes = ground.settings.calls.max_response_bytes;
-  calling.max_requests = connections;
+  calling.limits.requests = connections;
   // One slow upstream leaves half of the connections to the others.
-  calling.max_per_upstream = std::max<std::size_t>(1, connections / 2);
+  calling.limits.per_upstream = std::max<std::size_t>(1, connections / 2);
   // And one project with several of them a quarter.
-  calling.max_per_project = std::max<std::size_t>(1, connections * 3 / 4);
+  calling.limits.per_project = std::max<std::size_t>(1, connections * 3 / 4);
   calling.model_tokens_per_month = ground.settings.quota.model_tokens_per_month;
   calling.timer_clock = &ground.timer_clock;
   calling.heartbeats = &ground.heartbeats;

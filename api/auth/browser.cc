@@ -1,12 +1,12 @@
 #include "api/auth/browser.h"
 
-#include "api/auth/base64.h"
 #include "api/http/http_syntax.h"
+#include "store/text/base64.h"
 
 namespace conversed::api {
 
 std::string csp_source(std::string_view inline_text) {
-  return "'sha256-" + sha256_in_base64(inline_text, Base64::standard) + "'";
+  return "'sha256-" + text::sha256_in_base64(inline_text, text::Base64::standard) + "'";
 }
 
 bool is_from_own_site(const Request& request) {

@@ -1,7 +1,7 @@
 #include "api/auth/credentials.h"
 
-#include "api/auth/base64.h"
 #include "api/http/http_syntax.h"
+#include "store/text/base64.h"
 
 namespace conversed::api {
 namespace {
@@ -57,7 +57,7 @@ std::optional<std::string_view> bearer_token(std::string_view authorization) {
 std::optional<BasicCredentials> parse_basic(std::string_view authorization) {
   const auto encoded = after_scheme(authorization, "basic");
   if (!encoded) return std::nullopt;
-  const auto text = decode_base64(*encoded, Base64::standard);
+  const auto text = text::decode_base64(*encoded, text::Base64::standard);
   if (!text) return std::nullopt;
   const auto colon = text->find(':');
   if (colon == std::string::npos || colon == 0) return std::nullopt;

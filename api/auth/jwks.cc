@@ -14,8 +14,8 @@
 #include <optional>
 #include <utility>
 
-#include "api/auth/base64.h"
 #include "store/model/json.h"
+#include "store/text/base64.h"
 
 namespace conversed::api {
 namespace {
@@ -147,7 +147,7 @@ std::shared_ptr<EVP_PKEY> p256_key(std::string_view x, std::string_view y) {
 std::optional<JwtKey> key_of(const json& key) {
   if (!key.is_object() || !is_for_verifying(key)) return std::nullopt;
   const auto part = [&](const char* name) {
-    return decode_base64(text_of(key, name), Base64::url).value_or("");
+    return text::decode_base64(text_of(key, name), text::Base64::url).value_or("");
   };
   JwtKey made{.id = text_of(key, "kid")};
   const auto type = text_of(key, "kty");

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "api/auth/base64.h"
 #include "store/model/json.h"
+#include "store/text/base64.h"
 
 namespace conversed::api {
 namespace {
@@ -18,7 +18,7 @@ using nlohmann::json;
 
 // The object that a part of a token holds.
 std::optional<json> object_of(std::string_view part) {
-  const auto text = decode_base64(part, Base64::url);
+  const auto text = text::decode_base64(part, text::Base64::url);
   if (!text) return std::nullopt;
   auto object = model::parse_json(*text);
   if (!object || !object->is_object()) return std::nullopt;
@@ -97,7 +97,7 @@ Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp n
   const auto first = token.find('.');
   const auto second = first == std::string_view::npos ? first : token.find('.', first + 1);
   if (token.size() > max_token_bytes || second == std::string_view::npos) return refuse();
-  const auto signature = decode_base64(token.substr(second + 1), Base64::url);
+  const auto signature = text::decode_base64(token.substr(second + 1), text::Base64::url);
   if (!signature) return refuse();
   if (!is_signed(token.substr(0, first), token.substr(0, second), *signature, steady_now)) {
     return refuse();

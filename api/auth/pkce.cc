@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "api/auth/base64.h"
 #include "api/http/http_syntax.h"
+#include "store/text/base64.h"
 
 namespace conversed::api {
 namespace {
@@ -19,11 +19,11 @@ std::optional<std::string> pkce_challenge(std::string_view verifier) {
       !std::ranges::all_of(verifier, is_unreserved)) {
     return std::nullopt;
   }
-  return sha256_in_base64(verifier, Base64::url);
+  return text::sha256_in_base64(verifier, text::Base64::url);
 }
 
 bool is_pkce_challenge(std::string_view text) {
-  const auto bytes = decode_base64(text, Base64::url);
+  const auto bytes = text::decode_base64(text, text::Base64::url);
   return bytes && bytes->size() == hash_bytes;
 }
 

@@ -25,7 +25,8 @@ std::string_view without_port(std::string_view hop) {
              : hop;
 }
 
-// One address has one text, so that it is counted once.
+}  // namespace
+
 std::string text_of(const config::Address& address) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   if (config::is_mapped(address)) {
@@ -35,8 +36,6 @@ std::string text_of(const config::Address& address) {
   }
   return text.data();
 }
-
-}  // namespace
 
 bool is_trusted(std::string_view peer, std::span<const config::AddressRange> trusted) {
   if (trusted.empty()) return false;

@@ -9,6 +9,9 @@
 
 namespace conversed::api {
 
+// An address as text. An IPv4 address has one text only, in its mapped form, too.
+[[nodiscard]] std::string text_of(const config::Address& address);
+
 // Whether these proxies are believed: `peer` is an address as text.
 [[nodiscard]] bool is_trusted(std::string_view peer, std::span<const config::AddressRange> trusted);
 

@@ -107,6 +107,19 @@ std::string_view oauth_code(int status) {
   }
 }
 
+// `challenge` is for 401.
+Response response_of(int status, const nlohmann::ordered_json& body, model::Timestamp now,
+                     const char* challenge) {
+  Response response{.status = status,
+                    .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  if (status == 401) response.headers.emplace_back("WWW-Authenticate", challenge);
+  // Published clients read a number of seconds as a date long past, so it is always a date.
+  if (status == 429 || status == 503) {
+    response.headers.emplace_back("Retry-After", http_date(now + default_retry_after));
+  }
+  return response;
+}
+
 }  // namespace
 
 int status_of(Errc code) {
@@ -149,16 +162,9 @@ Response error_response(int status, std::string_view detail, const ExchangeConte
   }
   const auto body = shape == ErrorShape::reduced ? reduced_body(status, detail)
                                                  : problem_body(status, detail, context, details);
-  Response response{.status = status,
-                    .content_type = "application/problem+json",
-                    .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  Response response = response_of(status, body, now, R"(Bearer realm="conversed")");
+  response.content_type = "application/problem+json";
   response.reason = reason_for_log(status, detail);
-  if (status == 401)
-    response.headers.emplace_back("WWW-Authenticate", "Bearer realm=\"conversed\"");
-  // Published clients read a number of seconds as a date long past, so it is always a date.
-  if (status == 429 || status == 503) {
-    response.headers.emplace_back("Retry-After", http_date(now + default_retry_after));
-  }
   return response;
 }
 
@@ -167,18 +173,12 @@ Response oauth_error_response(int status, std::string_view error, std::string_vi
   auto body = problem_body(status, description, context);
   body["error"] = error;
   body["error_description"] = description;
-  Response response = error_response(status, description, context, now);
+  // Here it is clients that authenticate themselves, not users.
+  Response response = response_of(status, body, now, R"(Basic realm="conversed")");
   response.content_type = "application/json; charset=utf-8";
-  response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   response.reason = error;
   response.headers.emplace_back("Cache-Control", "no-store");
   response.headers.emplace_back("Pragma", "no-cache");
-  if (status == 401) {
-    // Here it is clients that authenticate themselves, not users.
-    std::erase_if(response.headers,
-                  [](const auto& header) { return header.first == "WWW-Authenticate"; });
-    response.headers.emplace_back("WWW-Authenticate", R"(Basic realm="conversed")");
-  }
   return response;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "api/http/http_syntax.h"
 #include "api/http/percent.h"
@@ -29,13 +30,10 @@ std::optional<Method> find_method(std::string_view name) {
 }  // namespace
 
 RequestReader::Progress RequestReader::feed(std::string_view& bytes) {
-  Progress progress = Progress::refused;
-  if (stage_ == Stage::head) progress = read_head(bytes);
-  if (stage_ == Stage::head) return progress;
-  if (continue_due_) {
-    continue_due_ = false;
-    // Whoever has begun to send the body does not wait (RFC 9110 §10.1.1).
-    if (stage_ != Stage::complete && bytes.empty()) return Progress::expects_continue;
+  if (stage_ == Stage::head) read_head(bytes);
+  // A client that has begun to send the body does not wait (RFC 9110 §10.1.1).
+  if (std::exchange(continue_due_, false) && in_body() && bytes.empty()) {
+    return Progress::expects_continue;
   }
   if (stage_ == Stage::length) read_length(bytes);
   if (stage_ == Stage::chunks) read_chunks(bytes);
@@ -53,7 +51,7 @@ Request RequestReader::take() {
 void RequestReader::reset() {
   stage_ = Stage::head;
   request_ = Request{};
-  framing_ = RequestFraming{};
+  http_1_0_ = false;
   fields_ = Fields{};
   head_.clear();
   scanned_ = line_start_ = 0;
@@ -75,7 +73,7 @@ bool RequestReader::refuse(int status, std::string_view detail) {
 
 // ---- The header section
 
-RequestReader::Progress RequestReader::read_head(std::string_view& bytes) {
+void RequestReader::read_head(std::string_view& bytes) {
   const auto fresh = bytes.substr(0, limits_.max_header + 1 - head_.size());
   head_.append(fresh);
   while (head_.starts_with("\r\n")) {
@@ -83,27 +81,22 @@ RequestReader::Progress RequestReader::read_head(std::string_view& bytes) {
     scanned_ = 0;
     if (++empty_lines_ > max_empty_lines) {
       refuse(400, "Too many empty lines before the request line.");
-      return Progress::refused;
+      return;
     }
   }
   std::size_t end = 0;
-  if (!scan_lines(head_, end)) return Progress::refused;
+  if (!scan_lines(head_, end)) return;
   if (end != 0 && end <= limits_.max_header) {
     bytes.remove_prefix(fresh.size() - (head_.size() - end));
     parse_head(std::string_view(head_).substr(0, end));
     head_.clear();
-    return Progress::need_more;
+  } else if (head_.size() <= limits_.max_header) {
+    bytes.remove_prefix(fresh.size());
+  } else if (line_start_ == 0) {
+    refuse(414, "The request line is longer than this server accepts.");
+  } else {
+    refuse(431, "The header fields are larger than this server accepts.");
   }
-  if (head_.size() > limits_.max_header) {
-    if (line_start_ == 0) {
-      refuse(414, "The request line is longer than this server accepts.");
-    } else {
-      refuse(431, "The header fields are larger than this server accepts.");
-    }
-    return Progress::refused;
-  }
-  bytes.remove_prefix(fresh.size());
-  return Progress::need_more;
 }
 
 // Looks for the empty line that ends the section; `end` stays 0 while there is none. A bare LF is
@@ -155,7 +148,7 @@ bool RequestReader::parse_request_line(std::string_view line) {
     return refuse(400, "The HTTP version is malformed.");
   }
   if (version[5] != '1') return refuse(505, "This server speaks HTTP/1.1 and HTTP/1.0.");
-  framing_.http_1_0 = version[7] == '0';
+  http_1_0_ = version[7] == '0';
   const auto known = find_method(method);
   if (known) request_.method = *known;
   if (!parse_target(target)) return false;
@@ -228,7 +221,7 @@ bool RequestReader::interpret_field(std::string_view name, std::string_view valu
       if (equals_ignoring_case(option, "close")) fields_.close = true;
       if (equals_ignoring_case(option, "keep-alive")) fields_.keep_alive = true;
     });
-  } else if (name == "expect" && !framing_.http_1_0) {
+  } else if (name == "expect" && !http_1_0_) {
     if (!equals_ignoring_case(value, "100-continue")) {
       return refuse(417, "The only expectation that can be met is 100-continue.");
     }
@@ -267,23 +260,22 @@ bool RequestReader::interpret_transfer_encoding(std::string_view value) {
 }
 
 bool RequestReader::decide_framing() {
-  if (fields_.hosts == 0 && !framing_.http_1_0) return refuse(400, "The Host header is missing.");
+  if (fields_.hosts == 0 && !http_1_0_) return refuse(400, "The Host header is missing.");
   if (fields_.transfer_encoding) {
     if (fields_.lengths != 0) {
       return refuse(400, "Content-Length and Transfer-Encoding exclude each other.");
     }
-    if (framing_.http_1_0) return refuse(400, "HTTP/1.0 knows no Transfer-Encoding.");
+    if (http_1_0_) return refuse(400, "HTTP/1.0 knows no Transfer-Encoding.");
     if (!fields_.chunked) return refuse(400, "The Transfer-Encoding header is empty.");
   }
   rule_ = {.max_body = limits_.max_body};
-  if (limits_.body_rule != nullptr && *limits_.body_rule) rule_ = (*limits_.body_rule)(request_);
+  if (limits_.body_rule) rule_ = limits_.body_rule(request_);
   const bool unwanted = !rule_.wanted && (fields_.chunked || fields_.length != 0);
   if (!unwanted && fields_.length > rule_.max_body) {
     return refuse(413, "The body is larger than this server accepts.");
   }
   // Behind a body that is not read there is no next request.
-  framing_.keep_alive = !unwanted && !fields_.close && (!framing_.http_1_0 || fields_.keep_alive);
-  request_.keep_alive = framing_.keep_alive;
+  request_.keep_alive = !unwanted && !fields_.close && (!http_1_0_ || fields_.keep_alive);
   if (unwanted || (!fields_.chunked && fields_.length == 0)) {
     stage_ = Stage::complete;
   } else if (fields_.chunked) {
@@ -302,8 +294,8 @@ bool RequestReader::decide_framing() {
 
 bool RequestReader::append_to_body(std::string_view part) {
   const std::size_t needed = request_.body.size() + part.size();
-  if (needed > limits_.max_body && limits_.large_bodies != nullptr) {
-    if (!share_) share_ = std::make_shared<BodyShare>(*limits_.large_bodies, rule_.sender);
+  if (needed > limits_.max_body && large_bodies_) {
+    if (!share_) share_ = std::make_shared<BodyShare>(large_bodies_, rule_.sender);
     const bool known_length = stage_ == Stage::length;
     const auto largest = known_length ? request_.body.size() + left_ : rule_.max_body;
     if (!share_->make_room(request_.body, needed, largest)) {
@@ -314,31 +306,30 @@ bool RequestReader::append_to_body(std::string_view part) {
   return true;
 }
 
-RequestReader::Progress RequestReader::read_length(std::string_view& bytes) {
+// The next bytes of `left_`.
+void RequestReader::take_data(std::string_view& bytes) {
   const auto part = bytes.substr(0, static_cast<std::size_t>(left_));
-  if (!append_to_body(part)) return Progress::refused;
+  if (!append_to_body(part)) return;
   bytes.remove_prefix(part.size());
   left_ -= part.size();
-  if (left_ != 0) return Progress::need_more;
-  stage_ = Stage::complete;
-  return Progress::complete;
 }
 
-RequestReader::Progress RequestReader::read_chunks(std::string_view& bytes) {
+void RequestReader::read_length(std::string_view& bytes) {
+  take_data(bytes);
+  if (left_ == 0) stage_ = Stage::complete;
+}
+
+void RequestReader::read_chunks(std::string_view& bytes) {
   while (!bytes.empty() && stage_ == Stage::chunks) {
     if (chunk_ == Chunk::data) {
-      const auto part = bytes.substr(0, static_cast<std::size_t>(left_));
-      if (!append_to_body(part)) break;
-      bytes.remove_prefix(part.size());
-      left_ -= part.size();
+      take_data(bytes);
       if (left_ == 0) chunk_ = Chunk::data_end;
-      continue;
+    } else {
+      const auto part = bytes.substr(0, std::min(bytes.find('\n'), bytes.size() - 1) + 1);
+      bytes.remove_prefix(part.size());
+      take_line(part);
     }
-    const auto part = bytes.substr(0, std::min(bytes.find('\n'), bytes.size() - 1) + 1);
-    bytes.remove_prefix(part.size());
-    if (!take_line(part)) break;
   }
-  return stage_ == Stage::refused ? Progress::refused : Progress::need_more;
 }
 
 // A part of a line, its LF included. A line that cannot become right is refused before its LF

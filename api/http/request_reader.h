@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "api/http/body_budget.h"
 #include "api/http/http.h"
@@ -18,21 +19,6 @@ namespace conversed::api {
 struct Refusal {
   int status = 0;  // 400, 413, 414, 417, 431, 501, 503 or 505
   std::string_view detail;
-};
-
-struct ReaderLimits {
-  std::size_t max_header = 16 * 1024;  // bytes of request line and fields; also of all trailers
-  std::size_t max_body = 64 * 1024;    // bytes
-  // Instead of `max_body`, for single requests; may be null or empty. Must outlive the reader.
-  const BodyRuleFor* body_rule = nullptr;
-  // What is paid for bodies beyond `max_body`; null: nothing. Must outlive the reader.
-  const std::shared_ptr<BodyBudget>* large_bodies = nullptr;
-};
-
-// What the message says about its connection.
-struct RequestFraming {
-  bool http_1_0 = false;
-  bool keep_alive = true;
 };
 
 // Reads one request after the other from bytes that may come split anywhere.
@@ -51,7 +37,10 @@ class RequestReader {
     refused,           // see refusal(); the reader stays refused
   };
 
-  explicit RequestReader(ReaderLimits limits) : limits_(limits) {}
+  // `limits` must outlive the reader. Bodies beyond `max_body` are paid for from `large_bodies`;
+  // null: they are free.
+  explicit RequestReader(const HttpSettings& limits, std::shared_ptr<BodyBudget> large_bodies = {})
+      : limits_(limits), large_bodies_(std::move(large_bodies)) {}
 
   // Takes in the bytes of the current request and removes them from the front of `bytes`.
   Progress feed(std::string_view& bytes);
@@ -66,7 +55,7 @@ class RequestReader {
   [[nodiscard]] const Refusal& refusal() const { return refusal_; }
   // The current request as far as it is known: for the answer to one that is refused.
   [[nodiscard]] const Request& partial() const { return request_; }
-  [[nodiscard]] const RequestFraming& framing() const { return framing_; }
+  [[nodiscard]] bool http_1_0() const { return http_1_0_; }
   // What its rule says of errors, once the header section was whole.
   [[nodiscard]] ErrorShape error_shape() const { return rule_.error_shape; }
 
@@ -86,9 +75,10 @@ class RequestReader {
     bool continue_expected = false;
   };
 
-  Progress read_head(std::string_view& bytes);
-  Progress read_length(std::string_view& bytes);
-  Progress read_chunks(std::string_view& bytes);
+  void read_head(std::string_view& bytes);
+  void read_length(std::string_view& bytes);
+  void read_chunks(std::string_view& bytes);
+  void take_data(std::string_view& bytes);
   bool scan_lines(std::string_view head, std::size_t& end);
 
   // Each returns false after refusing.
@@ -109,11 +99,12 @@ class RequestReader {
   bool refuse(int status, std::string_view detail);
   void reset();
 
-  ReaderLimits limits_;
+  const HttpSettings& limits_;
+  const std::shared_ptr<BodyBudget> large_bodies_;
   Stage stage_ = Stage::head;
   Refusal refusal_;
   Request request_;
-  RequestFraming framing_;
+  bool http_1_0_ = false;
   Fields fields_;
 
   std::string head_;            // the header section, as far as it has come

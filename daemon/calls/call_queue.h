@@ -16,12 +16,14 @@
 namespace conversed::daemon {
 
 struct CallQueueLimits {
-  std::size_t in_hand = 4'096;    // calls; a project has a quarter at most
+  // Calls under way, or whose mark is not known yet; a project has a quarter at most.
+  std::size_t in_hand = 4'096;
   std::size_t lanes = 4'096;      // known at once; likewise
   std::size_t requests = 512;     // under way at once; searches are not counted
-  std::size_t per_upstream = 16;  // under way at once
-  std::size_t per_project = 24;   // likewise
-  std::size_t searches = 2;       // likewise
+  std::size_t per_upstream = 16;  // under way at once to one host and port
+  std::size_t per_project = 24;   // under way at once
+  // One that runs and one that waits, so that projects take turns.
+  std::size_t searches = 2;
 };
 
 // Chooses the calls to make next, and knows the calls in hand. The calls themselves are in the

@@ -5,11 +5,13 @@
 #include <optional>
 #include <utility>
 
-#include "daemon/delivery/webhook.h"
+#include "api/http/http_syntax.h"
 #include "store/commit/call_target.h"
 #include "store/conversation/calls.h"
 #include "store/model/json.h"
+#include "store/model/trace.h"
 #include "store/model/url.h"
+#include "store/text/base64.h"
 
 namespace conversed::daemon {
 namespace {
@@ -35,7 +37,8 @@ std::optional<Header> header_from(const std::string& type, const nlohmann::json&
     const auto user = text_member(fields, "username");
     const auto password = text_member(fields, "password");
     if (user && password)
-      return Header{"Authorization", "Basic " + base64(*user + ":" + *password)};
+      return Header{"Authorization", "Basic " + text::encode_base64(*user + ":" + *password,
+                                                                    text::Base64::standard)};
   } else if (type == "httpHeader") {
     auto name = text_member(fields, "name");
     auto value = text_member(fields, "value");
@@ -64,8 +67,9 @@ bool address_model(const nlohmann::json& fields, HttpRequest& request) {
 }
 
 void put_header(std::vector<Header>& headers, Header header) {
-  std::erase_if(headers,
-                [&](const Header& other) { return same_field(other.first, header.first); });
+  std::erase_if(headers, [&](const Header& other) {
+    return api::equals_ignoring_case(other.first, header.first);
+  });
   headers.push_back(std::move(header));
 }
 
@@ -128,15 +132,15 @@ tl::expected<HttpRequest, CallResult> call_request(const model::PendingCall& cal
     put_header(request.headers, {"Idempotency-Key", call.http->idempotency_key});
   }
   if (!call.trace_id.empty()) {
-    put_header(request.headers, {"traceparent", traceparent(call.trace_id)});
+    put_header(request.headers,
+               {"traceparent", model::make_traceparent(model::trace_id_of(call.trace_id))});
   }
   return request;
 }
 
 bool worth_retrying(const HttpOutcome& outcome) {
   if (outcome.error != HttpError::none) {
-    return outcome.error == HttpError::timeout || outcome.error == HttpError::refused ||
-           outcome.error == HttpError::overloaded;
+    return outcome.error == HttpError::timeout || outcome.error == HttpError::refused;
   }
   const int status = outcome.status;
   if (status == 408 || status == 425 || status == 429) return true;

@@ -23,10 +23,8 @@ constexpr std::size_t lanes_a_page = 256;
 constexpr std::size_t others_a_page = 64;  // calls of other daemons
 // A lane's calls before the next lane's turn, so that projects share an upstream from the start.
 constexpr std::size_t calls_a_turn = 4;
-// Lanes read between two looks at the letters.
+// Lanes read between two looks at the errands.
 constexpr int turns_at_once = 64;
-// One that runs and one that waits, so that projects take turns.
-constexpr std::size_t searches_at_once = 2;
 
 }  // namespace
 
@@ -40,12 +38,8 @@ Caller::Caller(CallerSettings settings, store::Store& store, HttpClient& http, A
       timer_clock_(settings_.timer_clock == nullptr ? clock : *settings_.timer_clock),
       metrics_(metrics),
       ownership_(ownership),
-      queue_({.in_hand = std::max<std::size_t>(1, settings.max_in_hand),
-              .requests = std::max<std::size_t>(1, settings.max_requests),
-              .per_upstream = settings.max_per_upstream,
-              .per_project = settings.max_per_project,
-              .searches = searches_at_once}),
-      searches_(1, searches_at_once) {}
+      queue_(settings.limits),
+      searches_(1, settings.limits.searches) {}
 
 void Caller::stop() {
   thread_.stop();
@@ -53,8 +47,8 @@ void Caller::stop() {
 }
 
 void Caller::offer(std::string project_id, std::string target) {
-  thread_.mailbox()->put([&](Letters& letters) {
-    letters.calls.push_back({std::move(project_id), std::move(target)});
+  post(thread_.mailbox(), [this, project_id = std::move(project_id), target = std::move(target)] {
+    wake(project_id, target, now());
   });
 }
 
@@ -68,7 +62,7 @@ void Caller::run() {
       quiet = queue_.quiet() && !looking_;
     }
     thread_.mailbox()->set_quiet(quiet);
-    read_letters();
+    run_errands();
   }
 }
 
@@ -86,16 +80,11 @@ SteadyClock::time_point Caller::next_look() const {
   return until;
 }
 
-void Caller::read_letters() {
-  auto letters = thread_.take(next_look());
-  stop_ = stop_ || letters.stop;
+void Caller::run_errands() {
+  const auto errands = thread_.take(next_look());
+  stop_ = errands.stop;
   if (stop_) return;
-  if (letters.ownership_changed) look_again();
-  for (const auto& each : letters.marked) queue_.release(each.id, each.due);
-  for (const auto& append : letters.appends) appended(append);
-  for (const auto& completion : letters.completions) finish(completion);
-  for (const auto& searched : letters.searches) finish(searched);
-  for (const auto& call : letters.calls) wake(call.project_id, call.target, now());
+  for (const auto& work : errands.work) work();
 }
 
 void Caller::wake(const std::string& project_id, const std::string& target, Timestamp due) {
@@ -212,35 +201,32 @@ model::Result<bool> Caller::quota_left(const std::string& project_id) const {
 // Runs on the search thread, which uses only the store and the mailbox.
 void Caller::search(Call& call) {
   const std::string id = call.pending.id;
-  const bool posted = searches_.post(
-      [&store = store_, mailbox = thread_.mailbox(), id, most = settings_.search_timeout,
-       project = call.pending.session.project_id, query = *call.pending.search] {
+  const bool posted =
+      searches_.post([this, mailbox = thread_.mailbox(), id,
+                      project = call.pending.session.project_id, query = *call.pending.search] {
         const auto begun = SteadyClock::now();
-        auto hits = store.knowledge().search(project, query, most);
+        auto hits = store_.knowledge().search(project, query, settings_.search_timeout);
         const auto took = SteadyClock::now() - begun;
-        mailbox->put([&](Letters& letters) {
-          letters.searches.push_back({id, std::move(hits), took});
-        });
+        post(mailbox, [=, this, hits = std::move(hits)] { finish(queue_.at(id), hits, took); });
       });
   if (!posted) leave_for_a_while(call);
 }
 
-void Caller::finish(const Searched& searched) {
-  auto& call = queue_.at(searched.id);
+void Caller::finish(Call& call, const model::Result<std::vector<store::KnowledgeHit>>& hits,
+                    SteadyClock::duration took) {
+  const std::string& id = call.pending.id;
   queue_.landed(call);
-  metrics_.search_seconds.observe(searched.took.count());
-  if (searched.hits) {
-    return settle(call, search_result(searched.id, *searched.hits, settings_.max_response_bytes));
-  }
-  if (auto failure = search_failure(searched.id, searched.hits.error().code)) {
+  metrics_.search_seconds.observe(std::chrono::duration<double>(took).count());
+  if (hits) return settle(call, search_result(id, *hits, settings_.max_response_bytes));
+  if (auto failure = search_failure(id, hits.error().code)) {
     return settle(call, std::move(*failure));
   }
   if (++call.attempts >= settings_.max_search_tries) {
     log::warn("a search in knowledge is given up", {{"sessionId", call.pending.session.session_id},
                                                     {"traceId", call.pending.trace_id},
                                                     {"tries", call.attempts},
-                                                    {"error", searched.hits.error().message}});
-    return settle(call, failed_call(searched.id, "search_failed", "knowledge can't be searched"));
+                                                    {"error", hits.error().message}});
+    return settle(call, failed_call(id, "search_failed", "knowledge can't be searched"));
   }
   put_off(call, std::nullopt);
 }
@@ -273,16 +259,14 @@ void Caller::send(Call& call) {
   auto request =
       call_request(call.pending, connection ? &*connection : nullptr, settings_.max_response_bytes);
   if (!request) return settle(call, std::move(request.error()));
-  batch_.push_back({std::move(*request), [mailbox = thread_.mailbox(), id](HttpOutcome outcome) {
-                      mailbox->put([&](Letters& letters) {
-                        letters.completions.push_back({id, std::move(outcome)});
-                      });
-                    }});
+  batch_.push_back(
+      {std::move(*request), [this, mailbox = thread_.mailbox(), id](HttpOutcome outcome) {
+         post(mailbox,
+              [this, id, outcome = std::move(outcome)] { finish(queue_.at(id), outcome); });
+       }});
 }
 
-void Caller::finish(const Completion& completion) {
-  auto& call = queue_.at(completion.id);
-  const auto& outcome = completion.outcome;
+void Caller::finish(Call& call, const HttpOutcome& outcome) {
   // The client stopped before this Service: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(call);
   queue_.landed(call);
@@ -294,7 +278,7 @@ void Caller::finish(const Completion& completion) {
     metrics_.calls(CallOutcome::retried).add();
     return put_off(call, outcome.retry_after);
   }
-  auto result = call_result(completion.id, outcome);
+  auto result = call_result(call.pending.id, outcome);
   if (call.pending.http->to_model) {
     const auto used = model_usage(result.body);
     result.model_tokens = used.prompt + used.completion;
@@ -304,9 +288,10 @@ void Caller::finish(const Completion& completion) {
   settle(call, std::move(result));
 }
 
+// Without `due` the call has ended.
 std::function<void()> Caller::marked(const std::string& id, std::optional<Timestamp> due) {
-  return [mailbox = thread_.mailbox(), id, due] {
-    mailbox->put([&](Letters& letters) { letters.marked.push_back({id, due}); });
+  return [this, mailbox = thread_.mailbox(), id, due] {
+    post(mailbox, [=, this] { queue_.release(id, due); });
   };
 }
 
@@ -343,7 +328,11 @@ void Caller::append(Call& call) {
     appends_failed_ = 0;  // it may have been the only result that tried the log
     return marked(call.pending.id, std::nullopt)();
   }
-  append_(*call.result, letter_at_end(thread_.mailbox(), call.pending.id));
+  append_(*call.result, [this, mailbox = thread_.mailbox(),
+                         id = call.pending.id](const model::Result<queue::Appended>& done) {
+    const auto error = done ? std::nullopt : std::optional(done.error());
+    post(mailbox, [this, id, error] { appended(id, error); });
+  });
 }
 
 void Caller::append_again() {
@@ -351,25 +340,25 @@ void Caller::append_again() {
   for (const auto& id : std::exchange(unappended_, {})) append(queue_.at(id));
 }
 
-void Caller::appended(const AppendEnd& append) {
-  auto& call = queue_.at(append.id);
-  if (!append.error) {
+void Caller::appended(const std::string& id, const std::optional<model::Error>& error) {
+  auto& call = queue_.at(id);
+  if (!error) {
     appends_failed_ = 0;
     call.result.reset();
-    return mark_appended(append.id);
+    return mark_appended(id);
   }
-  if (append.error->code == Errc::too_large && call.result->result->error_code != "too_large") {
-    auto failed = failed_call(append.id, "too_large", "the upstream's answer is too large");
+  if (error->code == Errc::too_large && call.result->result->error_code != "too_large") {
+    auto failed = failed_call(id, "too_large", "the upstream's answer is too large");
     failed.model_tokens = call.result->result->model_tokens;
     call.result->result = std::move(failed);
-    return this->append(call);
+    return append(call);
   }
   if (unappended_.empty()) {
-    log::warn("call results can't be appended", {{"error", append.error->message}});
+    log::warn("call results can't be appended", {{"error", error->message}});
     append_after_ = SteadyClock::now() +
                     backoff(settings_.append_backoff, ++appends_failed_, std::nullopt, random_());
   }
-  unappended_.push_back(append.id);
+  unappended_.push_back(id);
 }
 
 void Caller::mark_appended(const std::string& id) {

@@ -27,11 +27,8 @@ namespace conversed::daemon {
 
 struct CallerSettings {
   std::size_t max_response_bytes = 256 * 1024;
-  std::size_t max_in_hand = 4'096;    // calls that are made, or whose mark is not known yet
-  std::size_t max_requests = 512;     // attempts at once
-  std::size_t max_per_upstream = 16;  // attempts at once to one host and port
-  std::size_t max_per_project = 24;   // attempts at once of one project
-  int max_retries = 10;               // even if a call asks for more
+  CallQueueLimits limits{};
+  int max_retries = 10;  // even if a call asks for more
   std::chrono::milliseconds search_timeout{5'000};
   int max_search_tries = 10;  // of a search that the store refuses
   // What language models may count for an organisation in a calendar month (UTC); 0: no limit.
@@ -107,7 +104,7 @@ class Caller final : public Service {
 
   // Looks for the calls that are its own now. A call under way ends; its result counts.
   void ownership_changed() {
-    thread_.mailbox()->put([](Letters& letters) { letters.ownership_changed = true; });
+    post(thread_.mailbox(), [this] { look_again(); });
   }
 
   // Looks at the clock again: it jumped.
@@ -121,36 +118,8 @@ class Caller final : public Service {
   using Call = CallQueue::Call;
   using SteadyClock = std::chrono::steady_clock;
 
-  struct NewCall {
-    std::string project_id;
-    std::string target;
-  };
-  struct Completion {
-    std::string id;
-    HttpOutcome outcome;
-  };
-  struct Searched {
-    std::string id;
-    model::Result<std::vector<store::KnowledgeHit>> hits;
-    std::chrono::duration<double> took{};
-  };
-  // The commit of a call's mark is known.
-  struct Marked {
-    std::string id;
-    std::optional<model::Timestamp> due;  // of the next try
-  };
-  struct Letters {
-    std::vector<NewCall> calls;
-    std::vector<Completion> completions;
-    std::vector<Searched> searches;
-    std::vector<AppendEnd> appends;
-    std::vector<Marked> marked;
-    bool ownership_changed = false;
-    bool stop = false;
-  };
-
   void run();
-  void read_letters();
+  void run_errands();
   [[nodiscard]] SteadyClock::time_point next_look() const;
   [[nodiscard]] model::Timestamp now() const { return timer_clock_.now(); }
 
@@ -167,14 +136,15 @@ class Caller final : public Service {
   void send(Call& call);
   [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
   void search(Call& call);
-  void finish(const Completion& completion);
-  void finish(const Searched& searched);
+  void finish(Call& call, const HttpOutcome& outcome);
+  void finish(Call& call, const model::Result<std::vector<store::KnowledgeHit>>& hits,
+              SteadyClock::duration took);
   void put_off(Call& call, std::optional<std::chrono::seconds> asked);
   void leave_for_a_while(Call& call);
   void settle(Call& call, model::CallResult result);
   void append(Call& call);
   void append_again();
-  void appended(const AppendEnd& append);
+  void appended(const std::string& id, const std::optional<model::Error>& error);
   void mark_appended(const std::string& id);
   [[nodiscard]] std::function<void()> marked(const std::string& id,
                                              std::optional<model::Timestamp> due);
@@ -202,7 +172,7 @@ class Caller final : public Service {
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `turns_at_once`
   bool stop_ = false;
-  ServiceThread<Letters> thread_;  // it uses all others
+  ServiceThread<Errands> thread_;  // it uses all others
   api::BlockingPool searches_;     // uses the store, and the thread's mailbox
 };
 

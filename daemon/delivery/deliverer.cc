@@ -4,7 +4,9 @@
 #include <memory>
 #include <utility>
 
+#include "daemon/delivery/webhook.h"
 #include "daemon/ops/logging.h"
+#include "store/runtime/fault_points.h"
 
 namespace conversed::daemon {
 
@@ -20,8 +22,26 @@ constexpr milliseconds unhealthy_sleep{100};
 constexpr milliseconds look_interval{10'000};
 constexpr std::size_t others_a_page = 64;  // sessions of other daemons
 constexpr std::size_t endpoints_a_page = 256;
-// Endpoints read between two looks at the letters.
+// Endpoints read between two looks at the errands.
 constexpr int reads_at_once = 64;
+// Only the status matters; the body is read to reuse the connection.
+constexpr milliseconds wait_for_body{250};
+// Of an Endpoint that fails: it may take outputs of its other sessions.
+constexpr milliseconds longest_pause{60'000};
+constexpr std::size_t aged_a_page = 64;
+
+bool delivered(const HttpOutcome& outcome) {
+  // An answer that is too long has a status, too.
+  return outcome.status >= 200 && outcome.status < 300;
+}
+
+// How many outputs, from the first on, were created by `latest`.
+template <typename Outputs>
+std::size_t made_by(const Outputs& outputs, model::Timestamp latest) {
+  const auto later = std::ranges::find_if(
+      outputs, [&](const model::Output& output) { return output.created_at > latest; });
+  return static_cast<std::size_t>(later - outputs.begin());
+}
 
 }  // namespace
 
@@ -47,7 +67,7 @@ void Deliverer::run() {
       quiet = queue_.quiet() && !looking_;
     }
     thread_.mailbox()->set_quiet(quiet);
-    read_letters(next_look());
+    run_errands(next_look());
     if (stop_) break;
   }
   drain();
@@ -56,7 +76,7 @@ void Deliverer::run() {
 // POSTs in flight get time to end: an answer that comes now spares a repeat.
 void Deliverer::drain() {
   const auto until = SteadyClock::now() + settings_.drain_timeout;
-  while (queue_.in_flight() > 0 && SteadyClock::now() < until) read_letters(until);
+  while (queue_.in_flight() > 0 && SteadyClock::now() < until) run_errands(until);
   if (queue_.in_flight() > 0) {
     log::info("deliveries cut off, to be sent again", {{"count", queue_.in_flight()}});
   }
@@ -76,37 +96,29 @@ SteadyClock::time_point Deliverer::next_look() const {
   return until;
 }
 
-void Deliverer::read_letters(SteadyClock::time_point until) {
-  auto letters = thread_.take(until);
-  stop_ = stop_ || letters.stop;
-  if (letters.ownership_changed) {
-    looking_ = true;
-    looked_up_to_.clear();
-  }
-  // Marks first: an offer of the same session then finds it free and reads it again.
-  for (Session* session : letters.marked) {
-    --session->marks;
-    queue_.release_if_done(*session, now());
-  }
-  for (const auto& each : letters.given_up) given_up(each);
-  for (const auto& offer : letters.offers) take(offer);
-  for (const auto& completion : letters.completions)
-    finish(*completion.session, completion.outcome);
-  for (const auto& each : letters.begun) begin(each);
+void Deliverer::run_errands(SteadyClock::time_point until) {
+  const auto errands = thread_.take(until);
+  stop_ = stop_ || errands.stop;
+  for (const auto& work : errands.work) work();
   http_.send(std::exchange(batch_, {}));
 }
 
-void Deliverer::take(const Offer& offer) {
-  if (!ownership_.owns(offer.key)) return;
-  Session* session = queue_.find(offer.key);
+void Deliverer::take(const model::SessionKey& key, bool earlier) {
+  if (!ownership_.owns(key)) return;
+  Session* session = queue_.find(key);
   if (session == nullptr) {
-    return queue_.wake(queue_.lane(offer.key.endpoint_id, offer.key.project_id), now());
+    return queue_.wake(queue_.lane(key.endpoint_id, key.project_id), now());
   }
   session->more = true;
   // All outputs but the first, which may be in flight, are read again.
-  if (offer.earlier && session->outputs.size() > 1) {
+  if (earlier && session->outputs.size() > 1) {
     session->outputs.erase(session->outputs.begin() + 1, session->outputs.end());
   }
+}
+
+void Deliverer::look_again() {
+  looking_ = true;
+  looked_up_to_.clear();
 }
 
 // Reads the next page of Endpoints with pending outputs.
@@ -197,9 +209,222 @@ bool Deliverer::begin_sessions(Lane& lane) {
 }
 
 // Commits of all sessions call this, also before `start` and for sessions of other daemons.
-void Deliverer::put(const Offer& offer) {
-  if (!ownership_.owns(offer.key)) return;
-  thread_.mailbox()->put([&](Letters& letters) { letters.offers.push_back(offer); });
+void Deliverer::put(const model::SessionKey& key, bool earlier) {
+  if (!ownership_.owns(key)) return;
+  post(thread_.mailbox(), [this, key, earlier] { take(key, earlier); });
+}
+
+// ---- A session in hand: its outputs are sent one after the other, marked, retried and given up
+
+// Sends the session's first output; drops it if its Endpoint has no webhook.
+void Deliverer::prepare(Session& session) {
+  while (!session.outputs.empty()) {
+    const auto& output = session.outputs.front();
+    if (stop_ || !store_.committer().healthy() ||
+        ownership_.generation_of(session.key) != session.generation) {
+      return leave(session);
+    }
+    if (output.withdrawable) return ask_to_begin(session);
+    const auto target = targets_.of(session.key.endpoint_id);
+    if (!target) return leave_for_a_while(session);
+    if (!(*target)->url.empty()) return send(session, **target);
+    log::info("output dropped, its endpoint has no webhook any more",
+              {{"endpointId", session.key.endpoint_id}, {"outputId", output.id}});
+    metrics_.deliveries(DeliveryOutcome::dropped).add();
+    mark(session);
+  }
+  queue_.land(session);
+  queue_.release_if_done(session, now());
+}
+
+void Deliverer::send(Session& session, const WebhookTarget& target) {
+  const auto& output = session.outputs.front();
+  HttpRequest request;
+  request.method = "POST";
+  request.url = target.url;
+  request.body = webhook_body(session.key, output);
+  const auto now = clock_.now();
+  request.headers = webhook_headers(output, target.keys_at(now), now, request.body);
+  request.timeout = settings_.timeout;
+  request.wait_for_body = wait_for_body;
+  queue_.begin(session, SteadyClock::now());
+  batch_.push_back(
+      {std::move(request), [this, mailbox = thread_.mailbox(), &session](HttpOutcome outcome) {
+         outcome.body = {};
+         post(mailbox, [this, &session, outcome] { finish(session, outcome); });
+       }});
+}
+
+// The user's next message withdraws a follow-up's output until its delivery has begun. The store
+// decides which of the two comes first.
+void Deliverer::ask_to_begin(Session& session) {
+  store_.follow_ups().begin_delivery(
+      session.key, session.outputs.front().seq,
+      [this, mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
+        post(mailbox, [this, &session, done] { begin(session, done); });
+      });
+}
+
+void Deliverer::begin(Session& session, const model::Result<void>& allowed) {
+  if (allowed) {
+    session.outputs.front().withdrawable = false;
+  } else if (allowed.error().code == model::Errc::not_found) {
+    metrics_.deliveries(DeliveryOutcome::dropped).add();
+    session.outputs.pop_front();
+  } else {
+    return leave_for_a_while(session);
+  }
+  prepare(session);
+}
+
+void Deliverer::finish(Session& session, const HttpOutcome& outcome) {
+  // The client stopped: the outcome is unknown.
+  if (outcome.error == HttpError::aborted) return leave_for_a_while(session);
+  metrics_.delivery_seconds.observe(std::chrono::duration<double>(outcome.took).count());
+  if (!delivered(outcome)) return fail(session, outcome);
+  model::fault_point("deliver.after_post");
+  Lane& lane = *session.lane;
+  if (lane.failures > 0) {
+    log::info("webhook works again", {{"endpointId", lane.endpoint_id}});
+  }
+  const auto steady = SteadyClock::now();
+  queue_.delivered(session, steady);
+  metrics_.deliveries(DeliveryOutcome::delivered).add();
+  const auto& output = session.outputs.front();
+  const std::chrono::duration<double> age = now() - output.created_at;
+  metrics_.output_age_seconds.observe(std::max(0.0, age.count()));
+  mark(session);
+  queue_.goes_on(session, steady) ? prepare(session) : leave(session);
+}
+
+void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
+  const auto reason = "the webhook " + describe(outcome);
+  const auto steady = SteadyClock::now();
+  Lane& lane = *session.lane;
+  if (outcome.status == 410) {  // an answer, too
+    queue_.delivered(session, steady);
+    return give_up(session, 1, reason);
+  }
+  if (lane.failures == 0) {
+    log::warn("webhook fails", {{"endpointId", lane.endpoint_id}, {"reason", reason}});
+  }
+  queue_.failed(session, steady);
+  // Another daemon has the session now, and may have delivered this output.
+  if (ownership_.generation_of(session.key) != session.generation) return leave(session);
+  const model::Timestamp now = this->now();
+  if (const auto aged = made_by(session.outputs, now - settings_.retry_for); aged > 0) {
+    give_up(session, queue_.fails(lane) ? aged : 1, reason);
+  } else {
+    const auto last = session.outputs.front().created_at + settings_.retry_for;
+    const auto wait =
+        backoff(settings_.backoff, session.attempts + 1, outcome.retry_after, random_());
+    // The last try is at the end of `retry_for`, not somewhere before it.
+    const model::Timestamp due =
+        std::max(std::min(now + wait, last), now + settings_.backoff.first);
+    metrics_.deliveries(DeliveryOutcome::retried).add();
+    log::debug("delivery failed", {{"sessionId", session.key.session_id},
+                                   {"outputId", session.outputs.front().id},
+                                   {"reason", reason},
+                                   {"attempts", session.attempts + 1}});
+    store_.committer().reschedule(session.key, due, session.attempts + 1, marked(session));
+    queue_.wake(lane, due);
+    leave(session);
+  }
+  if (queue_.fails(lane)) pause(lane, outcome, reason);
+}
+
+// One try at a time tells whether it works again.
+void Deliverer::pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason) {
+  auto settings = settings_.backoff;
+  settings.max = std::min(settings.max, longest_pause);
+  queue_.put_off(
+      lane, now() + backoff(settings, queue_.tries_in_vain(lane), outcome.retry_after, random_()));
+  give_up_aged(lane, reason);
+}
+
+// The session's first output needs no further try.
+void Deliverer::mark(Session& session) {
+  store_.committer().delivered(session.key, session.outputs.front(), marked(session));
+  session.outputs.pop_front();
+  session.attempts = 0;
+}
+
+std::function<void()> Deliverer::marked(Session& session) {
+  ++session.marks;
+  return [this, mailbox = thread_.mailbox(), &session] {
+    post(mailbox, [this, &session] {
+      --session.marks;
+      queue_.release_if_done(session, now());
+    });
+  };
+}
+
+// Gives up the session's first `outputs` outputs.
+void Deliverer::give_up(Session& session, std::size_t outputs, const std::string& reason) {
+  for (; outputs > 0; --outputs) {
+    const auto& output = session.outputs.front();
+    ++session.marks;
+    store_.outbox().give_up(
+        session.key, output, reason,
+        [this, mailbox = thread_.mailbox(), &session, output,
+         reason](const model::Result<void>& done) {
+          post(mailbox, [=, this, &session] { given_up(session, output, reason, done); });
+        });
+    session.outputs.pop_front();
+  }
+  session.more = true;
+  leave(session);
+}
+
+// The Endpoint has just failed again: gives up its waiting outputs that are too old.
+void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
+  const model::Timestamp now = this->now();
+  auto page = store_.outbox().due(lane.endpoint_id, now, aged_a_page, outputs_a_session,
+                                  lane.read_up_to ? &*lane.read_up_to : nullptr,
+                                  [this](const model::SessionKey& key) { return wants(key); });
+  if (!page) return not_read(page.error());
+  lane.read_up_to.reset();
+  if (page->sessions.size() == aged_a_page) {
+    const auto& last = page->sessions.back();
+    lane.read_up_to = store::DueDelivery{
+        .key = {}, .due_at = last.due_at, .attempts = 0, .outputs = {}, .session = last.session};
+    lane.read_again = true;  // the page may hold sessions that are not too old
+  }
+  for (auto& each : page->sessions) {
+    const auto aged = made_by(each.outputs, now - settings_.retry_for);
+    if (aged == 0) continue;
+    const auto generation = ownership_.generation_of(each.key);
+    give_up(queue_.take(lane, std::move(each), generation), aged, reason);
+  }
+}
+
+void Deliverer::given_up(Session& session, const model::Output& output, const std::string& reason,
+                         const model::Result<void>& done) {
+  --session.marks;
+  if (done) {
+    metrics_.deliveries(DeliveryOutcome::dead_letter).add();
+    log::warn("output undelivered, dead letter", {{"sessionId", session.key.session_id},
+                                                  {"endpointId", session.key.endpoint_id},
+                                                  {"outputId", output.id},
+                                                  {"traceId", output.trace_id},
+                                                  {"reason", reason}});
+  } else if (done.error().code != model::Errc::not_found) {
+    queue_.put_off(*session.lane, now() + store_retry);  // tried once more
+  }
+  queue_.release_if_done(session, now());
+}
+
+// The session's other outputs are read again when its turn comes.
+void Deliverer::leave(Session& session) {
+  session.more = session.more || !session.outputs.empty();
+  session.outputs.clear();
+  queue_.land(session);
+  queue_.release_if_done(session, now());
+}
+
+void Deliverer::leave_for_a_while(Session& session) {
+  queue_.put_off(*session.lane, now() + store_retry);
+  leave(session);
 }
 
 }  // namespace conversed::daemon

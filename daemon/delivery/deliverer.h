@@ -89,15 +89,15 @@ class Deliverer final : public Service {
   void stop() override { thread_.stop(); }
 
   // The session's newest outputs are pending: to be called once that is committed.
-  void offer(const model::SessionKey& key) { put({.key = key}); }
+  void offer(const model::SessionKey& key) { put(key, false); }
 
   // The same, for outputs that may come before some that are in hand.
-  void offer_earlier(const model::SessionKey& key) { put({.key = key, .earlier = true}); }
+  void offer_earlier(const model::SessionKey& key) { put(key, true); }
 
   // Looks for the outputs that are its own now. Those of a lost session end with the POST in
   // flight.
   void ownership_changed() {
-    thread_.mailbox()->put([](Letters& letters) { letters.ownership_changed = true; });
+    post(thread_.mailbox(), [this] { look_again(); });
   }
 
   // Looks at the clock again: it jumped.
@@ -116,47 +116,17 @@ class Deliverer final : public Service {
   static constexpr std::chrono::milliseconds store_retry{1'000};
   static constexpr std::size_t outputs_a_session = 16;  // at one read
 
-  struct Offer {
-    model::SessionKey key;
-    bool earlier = false;  // than outputs in hand
-  };
-  // Of sessions in hand.
-  struct Completion {
-    Session* session;
-    HttpOutcome outcome;
-  };
-  // Whether a follow-up's delivery may begin.
-  struct Begun {
-    Session* session;
-    model::Result<void> allowed;
-  };
-  struct GivenUp {
-    Session* session;
-    std::string output_id;
-    std::string trace_id;
-    std::string reason;
-    model::Result<void> done;
-  };
-  struct Letters {
-    std::vector<Offer> offers;
-    std::vector<Begun> begun;
-    std::vector<Completion> completions;
-    std::vector<Session*> marked;
-    std::vector<GivenUp> given_up;
-    bool ownership_changed = false;
-    bool stop = false;
-  };
-
-  void put(const Offer& offer);
+  void put(const model::SessionKey& key, bool earlier);
   void run();
-  void read_letters(SteadyClock::time_point until);
+  void run_errands(SteadyClock::time_point until);
   void drain();
   [[nodiscard]] SteadyClock::time_point next_look() const;
   [[nodiscard]] model::Timestamp now() const { return timer_clock_.now(); }
 
   // Looking for outputs.
-  void take(const Offer& offer);
+  void take(const model::SessionKey& key, bool earlier);
   void look();
+  void look_again();
   void not_read(const model::Error& error);
   void send_ready();
   [[nodiscard]] bool begin_sessions(Lane& lane);
@@ -166,9 +136,9 @@ class Deliverer final : public Service {
 
   // A session in hand.
   void prepare(Session& session);
-  void post(Session& session, const WebhookTarget& target);
+  void send(Session& session, const WebhookTarget& target);
   void ask_to_begin(Session& session);
-  void begin(const Begun& begun);
+  void begin(Session& session, const model::Result<void>& allowed);
   void finish(Session& session, const HttpOutcome& outcome);
   void fail(Session& session, const HttpOutcome& outcome);
   void pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason);
@@ -176,7 +146,8 @@ class Deliverer final : public Service {
   [[nodiscard]] std::function<void()> marked(Session& session);
   void give_up(Session& session, std::size_t outputs, const std::string& reason);
   void give_up_aged(Lane& lane, const std::string& reason);
-  void given_up(const GivenUp& letter);
+  void given_up(Session& session, const model::Output& output, const std::string& reason,
+                const model::Result<void>& done);
   void leave(Session& session);
   void leave_for_a_while(Session& session);
 
@@ -200,7 +171,7 @@ class Deliverer final : public Service {
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `reads_at_once`
   bool stop_ = false;
-  ServiceThread<Letters> thread_;  // last: it uses all others
+  ServiceThread<Errands> thread_;  // last: it uses all others
 };
 
 }  // namespace conversed::daemon

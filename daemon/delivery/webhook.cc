@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "store/model/ids.h"
 #include "store/model/trace.h"
-#include "store/model/webhook_secret.h"
+#include "store/text/base64.h"
+#include "store/text/webhook_secret.h"
 
 namespace conversed::daemon {
 namespace {
@@ -24,10 +24,10 @@ void append_quoted(std::string& body, const std::string& text) {
 }  // namespace
 
 model::Result<WebhookKey> WebhookKey::of(std::string_view secret) {
-  auto bytes = model::webhook_key(secret);
+  auto bytes = text::webhook_key(secret);
   if (!bytes) return model::fail(std::move(bytes.error()));
-  WebhookKey key;
-  key.bytes_.swap(*bytes);
+  WebhookKey key(*bytes);
+  sodium_memzero(bytes->data(), bytes->size());
   return key;
 }
 
@@ -35,23 +35,11 @@ WebhookKey::~WebhookKey() {
   sodium_memzero(bytes_.data(), bytes_.size());
 }
 
-// A move of a short text leaves its bytes in the source.
-// NOLINTNEXTLINE(performance-move-constructor-init)
-WebhookKey::WebhookKey(WebhookKey&& other) noexcept : bytes_(other.bytes_) {
-  sodium_memzero(other.bytes_.data(), other.bytes_.size());
-  other.bytes_.clear();
-}
-
-WebhookKey& WebhookKey::operator=(WebhookKey&& other) noexcept {
-  bytes_.swap(other.bytes_);
-  return *this;
-}
-
 std::string WebhookKey::sign(std::string_view id, std::int64_t unix_seconds,
                              std::string_view body) const {
   const std::string time = std::to_string(unix_seconds);
   crypto_auth_hmacsha256_state state;
-  crypto_auth_hmacsha256_init(&state, bytes_of(bytes_), bytes_.size());
+  crypto_auth_hmacsha256_init(&state, bytes_.data(), bytes_.size());
   const auto add = [&state](std::string_view part) {
     crypto_auth_hmacsha256_update(&state, bytes_of(part), part.size());
   };
@@ -62,21 +50,14 @@ std::string WebhookKey::sign(std::string_view id, std::int64_t unix_seconds,
   add(body);
   std::array<unsigned char, crypto_auth_hmacsha256_BYTES> mac{};
   crypto_auth_hmacsha256_final(&state, mac.data());
-  return "v1," + base64({reinterpret_cast<const char*>(mac.data()), mac.size()});
+  return "v1," + text::encode_base64({reinterpret_cast<const char*>(mac.data()), mac.size()},
+                                     text::Base64::standard);
 }
 
 std::string new_webhook_secret() {
   std::string bytes(32, '\0');
   randombytes_buf(bytes.data(), bytes.size());
-  return "whsec_" + base64(bytes);
-}
-
-std::string base64(std::string_view bytes) {
-  std::string text(sodium_base64_encoded_len(bytes.size(), sodium_base64_VARIANT_ORIGINAL), '\0');
-  sodium_bin2base64(text.data(), text.size(), bytes_of(bytes), bytes.size(),
-                    sodium_base64_VARIANT_ORIGINAL);
-  text.resize(text.size() - 1);  // the terminator
-  return text;
+  return "whsec_" + text::encode_base64(bytes, text::Base64::standard);
 }
 
 std::string webhook_body(const model::SessionKey& session, const model::Output& output) {
@@ -99,17 +80,6 @@ std::string webhook_body(const model::SessionKey& session, const model::Output& 
   return body;
 }
 
-std::string traceparent(std::string_view trace_id) {
-  std::string header = "00-";
-  header += model::trace_id_of(trace_id);
-  header += '-';
-  std::string span = model::random_hex(8);
-  if (span == "0000000000000000") span.back() = '1';
-  header += span;
-  header += "-01";
-  return header;
-}
-
 std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Output& output,
                                                                  std::span<const WebhookKey> keys,
                                                                  model::Timestamp now,
@@ -127,7 +97,10 @@ std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Ou
   }
   if (!signatures.empty()) headers.emplace_back("webhook-signature", std::move(signatures));
   headers.emplace_back("X-Conversed-Sequence", std::to_string(output.seq));
-  if (!output.trace_id.empty()) headers.emplace_back("traceparent", traceparent(output.trace_id));
+  if (!output.trace_id.empty()) {
+    headers.emplace_back("traceparent",
+                         model::make_traceparent(model::trace_id_of(output.trace_id)));
+  };
   return headers;
 }
 

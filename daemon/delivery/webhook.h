@@ -15,25 +15,23 @@
 // The content of a POST to a webhook: https://www.standardwebhooks.com, and the session's order.
 namespace conversed::daemon {
 
-// The key of a webhook's signatures: the bytes that `model::webhook_key` makes of its secret. Wiped
+// The key of a webhook's signatures: the bytes that `text::webhook_key` makes of its secret. Wiped
 // when destroyed. Immutable, hence thread-safe.
 class WebhookKey {
  public:
   [[nodiscard]] static model::Result<WebhookKey> of(std::string_view secret);
   ~WebhookKey();
-  WebhookKey(WebhookKey&& other) noexcept;
-  WebhookKey& operator=(WebhookKey&& other) noexcept;
-  WebhookKey(const WebhookKey&) = delete;
-  WebhookKey& operator=(const WebhookKey&) = delete;
+  WebhookKey(WebhookKey&&) noexcept = default;
+  WebhookKey& operator=(WebhookKey&&) = delete;
 
   // `v1,` and the base64 of HMAC-SHA256 over "<id>.<timestamp>.<body>".
   [[nodiscard]] std::string sign(std::string_view id, std::int64_t unix_seconds,
                                  std::string_view body) const;
 
  private:
-  WebhookKey() = default;
+  explicit WebhookKey(std::string_view bytes) : bytes_(bytes.begin(), bytes.end()) {}
 
-  std::string bytes_;
+  std::vector<unsigned char> bytes_;  // a move leaves none of them behind
 };
 
 // A new secret of 32 random bytes.
@@ -50,12 +48,5 @@ class WebhookKey {
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> webhook_headers(
     const model::Output& output, std::span<const WebhookKey> keys, model::Timestamp now,
     std::string_view body);
-
-// RFC 4648 §4, with padding.
-[[nodiscard]] std::string base64(std::string_view bytes);
-
-// The traceparent header (W3C Trace Context) of a trace id: version 00, a span of its own, sampled.
-// Replaces a text that is no trace id by a new trace id.
-[[nodiscard]] std::string traceparent(std::string_view trace_id);
 
 }  // namespace conversed::daemon

@@ -1,11 +1,17 @@
 #include "daemon/outbound/egress.h"
 
+#include <ifaddrs.h>
+
 #include <algorithm>
+#include <cerrno>
+#include <memory>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 
-#include "daemon/outbound/own_addresses.h"
+#include "api/http/http_syntax.h"
+#include "daemon/ops/logging.h"
 
 namespace conversed::daemon {
 namespace {
@@ -84,11 +90,7 @@ bool is_of_this_machine(const Address& address) {
 std::string folded(std::string_view host) {
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   if (host.ends_with('.')) host.remove_suffix(1);
-  std::string text(host);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return text;
+  return api::lower_case(host);
 }
 
 bool is_host_name(std::string_view text) {
@@ -102,6 +104,36 @@ bool is_host_name(std::string_view text) {
 }
 
 }  // namespace
+
+void OwnAddresses::read_interfaces(Known& known) {
+  known.read_at = std::chrono::steady_clock::now();
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) {
+    if (!std::exchange(known.warned, true)) {
+      log::warn(
+          "the machine's own addresses can't be read, so calls to this machine's own public "
+          "addresses are not refused",
+          {{"error", std::error_code(errno, std::system_category()).message()}});
+    }
+    return;
+  }
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned(list, ::freeifaddrs);
+  known.addresses.clear();
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (const auto address = config::address_of(entry->ifa_addr)) known.addresses.insert(*address);
+  }
+}
+
+OwnAddresses::OwnAddresses(std::chrono::milliseconds good_for) : good_for_(good_for) {}
+
+bool OwnAddresses::contains(const config::Address& address) {
+  return known_.with([&](Known& known) {
+    const bool is_fresh =
+        known.read_at && std::chrono::steady_clock::now() - *known.read_at < good_for_;
+    if (!is_fresh) read_interfaces(known);
+    return known.addresses.contains(address);
+  });
+}
 
 model::Result<Egress> Egress::create(const std::vector<std::string>& allow, IsOwn is_own) {
   Egress egress;
@@ -138,7 +170,7 @@ bool Egress::open(std::string_view host, const Address& address) const {
 }
 
 bool Egress::allows(std::string_view host, const sockaddr* address) const {
-  const auto parsed = address_of(address);
+  const auto parsed = config::address_of(address);
   return parsed && open(host, *parsed);
 }
 

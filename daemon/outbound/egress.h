@@ -1,7 +1,9 @@
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -9,10 +11,31 @@
 
 #include "config/address.h"
 #include "store/model/result.h"
+#include "store/runtime/guarded.h"
 
 struct sockaddr;
 
 namespace conversed::daemon {
+
+// The addresses that this machine's interfaces have. Thread-safe.
+class OwnAddresses {
+ public:
+  // The interfaces are read again after `good_for`.
+  explicit OwnAddresses(std::chrono::milliseconds good_for);
+
+  [[nodiscard]] bool contains(const config::Address& address);
+
+ private:
+  struct Known {
+    std::set<config::Address> addresses;
+    std::optional<std::chrono::steady_clock::time_point> read_at;
+    bool warned = false;
+  };
+  static void read_interfaces(Known& known);
+
+  const std::chrono::milliseconds good_for_;
+  model::Guarded<Known> known_;
+};
 
 // The addresses that the daemon may connect to for Flows, webhooks and all other URLs of users.
 // Public unicast addresses are open. Everything else (loopback, private, link-local with the
@@ -46,6 +69,12 @@ class Egress {
   IsOwn is_own_;
   std::vector<config::AddressRange> ranges_;
   std::set<std::string, std::less<>> hosts_;
+};
+
+// The current policy, and its beginning if it replaced another one.
+struct EgressInForce {
+  std::shared_ptr<const Egress> policy;
+  std::optional<std::chrono::steady_clock::time_point> since;
 };
 
 }  // namespace conversed::daemon

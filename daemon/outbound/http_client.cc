@@ -6,17 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
-#include <cerrno>
-#include <deque>
 #include <iterator>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "daemon/outbound/http_transfer.h"
 #include "store/runtime/fault_points.h"
-#include "store/runtime/live.h"
 #include "store/runtime/thread_name.h"
 
 namespace conversed::daemon {
@@ -55,73 +49,15 @@ std::string describe(const HttpOutcome& outcome) {
   }
 }
 
-// The client's thread: libcurl says which sockets it waits for, epoll waits for them. Everything
-// below `inbox` belongs to that thread.
-class HttpClient::Loop {
- public:
-  Loop(HttpClientSettings settings, Egress egress)
-      : settings_(std::move(settings)),
-        egress_({std::make_shared<const Egress>(std::move(egress)), std::nullopt}) {}
-  ~Loop() { stop(); }
-  Loop(const Loop&) = delete;
-  Loop& operator=(const Loop&) = delete;
+HttpClient::HttpClient(HttpClientSettings settings, Egress egress)
+    : settings_(std::move(settings)),
+      egress_({std::make_shared<const Egress>(std::move(egress)), std::nullopt}) {}
 
-  [[nodiscard]] model::Result<void> start();
-  void stop();
-  void send(std::vector<Exchange> exchanges);
-  void set_egress(Egress egress) {
-    egress_.set({std::make_shared<const Egress>(std::move(egress)), SteadyClock::now()});
-  }
-  [[nodiscard]] std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
+HttpClient::~HttpClient() {
+  stop();
+}
 
- private:
-  static int on_socket(CURL*, curl_socket_t fd, int what, void* self, void*);
-  static int on_timer(CURLM*, long timeout_ms, void* self);
-  static int on_close(void* self, curl_socket_t fd);
-
-  void close_all();
-  void run();
-  void take_inbox();
-  void begin_waiting();
-  void begin(Exchange exchange);
-  void wait_for_events();
-  void run_due_timer();
-  void collect_finished();
-  [[nodiscard]] std::optional<SteadyClock::time_point> first_cut_off() const;
-  void cut_off();
-  void end(HttpTransfer* transfer, HttpOutcome outcome);
-  void abort_all();
-  void want(int fd, std::uint32_t events);
-  void watch(int fd, std::uint32_t events);
-
-  const HttpClientSettings settings_;
-  const model::Live<EgressInForce> egress_;
-
-  std::mutex mutex_;
-  std::vector<Exchange> inbox_;  // under the mutex, like the next one
-  bool accepting_ = false;
-  std::atomic<bool> stopping_{false};
-  std::atomic<std::size_t> in_flight_{0};
-  std::thread thread_;
-
-  int epoll_ = -1;
-  int wake_ = -1;
-  CURLM* multi_ = nullptr;
-  std::deque<Exchange> waiting_;
-  std::vector<HttpTransfer*> active_;  // owned; libcurl has them meanwhile
-  std::vector<std::unique_ptr<HttpTransfer>> pool_;
-  std::optional<SteadyClock::time_point> timer_;
-
-  // By descriptor. A socket that libcurl is not interested in stays in epoll while it is quiet,
-  // which spares system calls between two exchanges of a kept connection.
-  struct Watched {
-    std::uint32_t wanted = 0;      // by libcurl
-    std::uint32_t registered = 0;  // with epoll
-  };
-  std::vector<Watched> sockets_;
-};
-
-model::Result<void> HttpClient::Loop::start() {
+model::Result<void> HttpClient::start() {
   if (thread_.joinable()) {
     return model::fail(model::Errc::conflict, settings_.name + " runs already");
   }
@@ -132,11 +68,11 @@ model::Result<void> HttpClient::Loop::start() {
     close_all();
     return model::fail(model::Errc::unavailable, settings_.name + ": no descriptors or memory");
   }
-  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &Loop::on_socket);
+  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &HttpClient::on_socket);
   curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
-  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &Loop::on_timer);
+  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &HttpClient::on_timer);
   curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
-  const auto kept = std::max(min_kept_connections, 2 * settings_.max_in_flight);
+  const auto kept = std::max(min_kept_connections, 2 * settings_.connections);
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(kept));
   watch(wake_, EPOLLIN);
   stopping_.store(false);
@@ -146,7 +82,7 @@ model::Result<void> HttpClient::Loop::start() {
   return {};
 }
 
-void HttpClient::Loop::stop() {
+void HttpClient::stop() {
   {
     const std::lock_guard lock(mutex_);
     accepting_ = false;
@@ -158,7 +94,7 @@ void HttpClient::Loop::stop() {
   close_all();
 }
 
-void HttpClient::Loop::close_all() {
+void HttpClient::close_all() {
   pool_.clear();
   if (multi_ != nullptr) curl_multi_cleanup(multi_);
   multi_ = nullptr;
@@ -169,7 +105,17 @@ void HttpClient::Loop::close_all() {
   timer_.reset();
 }
 
-void HttpClient::Loop::send(std::vector<Exchange> exchanges) {
+void HttpClient::set_egress(Egress egress) {
+  egress_.set({std::make_shared<const Egress>(std::move(egress)), SteadyClock::now()});
+}
+
+void HttpClient::send(HttpRequest request, Callback callback) {
+  std::vector<Exchange> one;
+  one.push_back({std::move(request), std::move(callback)});
+  send(std::move(one));
+}
+
+void HttpClient::send(std::vector<Exchange> exchanges) {
   if (exchanges.empty()) return;
   bool wake = false;
   {
@@ -186,14 +132,13 @@ void HttpClient::Loop::send(std::vector<Exchange> exchanges) {
   for (auto& exchange : exchanges) exchange.callback(failed(HttpError::aborted));
 }
 
-void HttpClient::Loop::run() {
+void HttpClient::run() {
   model::name_this_thread(settings_.name);
   auto heartbeat = model::heartbeat_of(settings_.heartbeats, settings_.name);
   while (!stopping_.load()) {
     heartbeat.beat();
     model::fault_point("http.loop");
-    take_inbox();
-    begin_waiting();
+    for (auto& exchange : take_inbox()) begin(std::move(exchange));
     run_due_timer();
     collect_finished();
     cut_off();
@@ -203,51 +148,30 @@ void HttpClient::Loop::run() {
   abort_all();
 }
 
-void HttpClient::Loop::take_inbox() {
-  std::vector<Exchange> taken;
-  {
-    const std::lock_guard lock(mutex_);
-    taken.swap(inbox_);
-  }
-  for (auto& exchange : taken) {
-    if (waiting_.size() < settings_.max_waiting) {
-      waiting_.push_back(std::move(exchange));
-    } else {
-      exchange.callback(failed(HttpError::overloaded));
-    }
-  }
+std::vector<HttpClient::Exchange> HttpClient::take_inbox() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(inbox_, {});
 }
 
-void HttpClient::Loop::begin_waiting() {
-  while (!waiting_.empty() && active_.size() < settings_.max_in_flight) {
-    Exchange exchange = std::move(waiting_.front());
-    waiting_.pop_front();
-    begin(std::move(exchange));
-  }
-}
-
-void HttpClient::Loop::begin(Exchange exchange) {
-  std::unique_ptr<HttpTransfer> transfer;
+void HttpClient::begin(Exchange exchange) {
   if (pool_.empty()) {
-    transfer = std::make_unique<HttpTransfer>(settings_.user_agent, &Loop::on_close, this);
-  } else {
-    transfer = std::move(pool_.back());
-    pool_.pop_back();
+    pool_.push_back(std::make_unique<HttpTransfer>(&HttpClient::on_close, this));
   }
-  HttpTransfer* const raw = transfer.release();
-  active_.push_back(raw);
+  active_.push_back(std::move(pool_.back()));
+  pool_.pop_back();
   in_flight_.store(active_.size(), std::memory_order_relaxed);
-  if (!raw->prepare(std::move(exchange), egress_.get()) ||
-      curl_multi_add_handle(multi_, raw->easy()) != CURLM_OK) {
-    end(raw, failed(HttpError::invalid));
+  HttpTransfer& transfer = *active_.back();
+  if (!transfer.prepare(std::move(exchange), egress_.get()) ||
+      curl_multi_add_handle(multi_, transfer.easy()) != CURLM_OK) {
+    end(&transfer, failed(HttpError::invalid));
   }
 }
 
-void HttpClient::Loop::end(HttpTransfer* transfer, HttpOutcome outcome) {
+void HttpClient::end(HttpTransfer* transfer, HttpOutcome outcome) {
   curl_multi_remove_handle(multi_, transfer->easy());
-  std::unique_ptr<HttpTransfer> owned(transfer);
-  const auto place = std::find(active_.begin(), active_.end(), transfer);
-  *place = active_.back();
+  const auto place =
+      std::ranges::find_if(active_, [&](const auto& each) { return each.get() == transfer; });
+  auto owned = std::exchange(*place, std::move(active_.back()));
   active_.pop_back();
   in_flight_.store(active_.size(), std::memory_order_relaxed);
   const Callback callback = owned->release();
@@ -255,7 +179,7 @@ void HttpClient::Loop::end(HttpTransfer* transfer, HttpOutcome outcome) {
   callback(std::move(outcome));
 }
 
-void HttpClient::Loop::collect_finished() {
+void HttpClient::collect_finished() {
   int left = 0;
   while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
     if (message->msg != CURLMSG_DONE) continue;
@@ -267,9 +191,9 @@ void HttpClient::Loop::collect_finished() {
   }
 }
 
-std::optional<SteadyClock::time_point> HttpClient::Loop::first_cut_off() const {
+std::optional<SteadyClock::time_point> HttpClient::first_cut_off() const {
   std::optional<SteadyClock::time_point> first;
-  for (const HttpTransfer* transfer : active_) {
+  for (const auto& transfer : active_) {
     const auto due = transfer->cut_off();
     if (due && (!first || *due < *first)) first = due;
   }
@@ -277,34 +201,30 @@ std::optional<SteadyClock::time_point> HttpClient::Loop::first_cut_off() const {
 }
 
 // Ends the exchanges that have their status and whose body is late.
-void HttpClient::Loop::cut_off() {
+void HttpClient::cut_off() {
   const auto now = SteadyClock::now();
   if (const auto first = first_cut_off(); !first || *first > now) return;
   std::vector<HttpTransfer*> due;
-  std::ranges::copy_if(active_, std::back_inserter(due), [&](const HttpTransfer* transfer) {
-    const auto end = transfer->cut_off();
-    return end && *end <= now;
-  });
+  for (const auto& transfer : active_) {
+    const auto late = transfer->cut_off();
+    if (late && *late <= now) due.push_back(transfer.get());
+  }
   for (HttpTransfer* transfer : due) end(transfer, transfer->outcome(CURLE_OK));
 }
 
-void HttpClient::Loop::run_due_timer() {
+void HttpClient::run_due_timer() {
   if (!timer_ || *timer_ > SteadyClock::now()) return;
   timer_.reset();
   int running = 0;
   curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
-void HttpClient::Loop::wait_for_events() {
+void HttpClient::wait_for_events() {
   auto timeout_ms = static_cast<int>(model::beat_interval.count());
-  if (!waiting_.empty() && active_.size() < settings_.max_in_flight) {
-    timeout_ms = 0;
-  } else {
-    for (const auto& until : {timer_, first_cut_off()}) {
-      if (!until) continue;
-      const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - SteadyClock::now());
-      timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, timeout_ms));
-    }
+  for (const auto& until : {timer_, first_cut_off()}) {
+    if (!until) continue;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - SteadyClock::now());
+    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, timeout_ms));
   }
   std::array<epoll_event, 128> events;
   const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);
@@ -332,16 +252,14 @@ void HttpClient::Loop::wait_for_events() {
   }
 }
 
-void HttpClient::Loop::abort_all() {
+void HttpClient::abort_all() {
   // Callbacks may call `send`, which refuses: accepting_ is false.
-  while (!active_.empty()) end(active_.back(), failed(HttpError::aborted));
-  take_inbox();
-  auto left = std::exchange(waiting_, {});
-  for (auto& exchange : left) exchange.callback(failed(HttpError::aborted));
+  while (!active_.empty()) end(active_.back().get(), failed(HttpError::aborted));
+  for (auto& exchange : take_inbox()) exchange.callback(failed(HttpError::aborted));
 }
 
 // Tells epoll what to watch a descriptor for; 0 removes it.
-void HttpClient::Loop::watch(int fd, std::uint32_t events) {
+void HttpClient::watch(int fd, std::uint32_t events) {
   const auto index = static_cast<std::size_t>(fd);
   if (sockets_.size() <= index) sockets_.resize(index + 64);
   auto& socket = sockets_[index];
@@ -356,7 +274,7 @@ void HttpClient::Loop::watch(int fd, std::uint32_t events) {
   socket.registered = events;
 }
 
-void HttpClient::Loop::want(int fd, std::uint32_t events) {
+void HttpClient::want(int fd, std::uint32_t events) {
   const auto index = static_cast<std::size_t>(fd);
   if (sockets_.size() <= index) sockets_.resize(index + 64);
   sockets_[index].wanted = events;
@@ -364,16 +282,16 @@ void HttpClient::Loop::want(int fd, std::uint32_t events) {
   if (events != 0 || (sockets_[index].registered & EPOLLOUT) != 0) watch(fd, events);
 }
 
-int HttpClient::Loop::on_socket(CURL*, curl_socket_t fd, int what, void* self, void*) {
+int HttpClient::on_socket(void* /*easy*/, int fd, int what, void* self, void* /*unused*/) {
   std::uint32_t events = 0;
   if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) events |= EPOLLIN;
   if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) events |= EPOLLOUT;
-  static_cast<Loop*>(self)->want(fd, events);
+  static_cast<HttpClient*>(self)->want(fd, events);
   return 0;
 }
 
-int HttpClient::Loop::on_timer(CURLM*, long timeout_ms, void* self) {
-  auto& timer = static_cast<Loop*>(self)->timer_;
+int HttpClient::on_timer(void* /*multi*/, long timeout_ms, void* self) {
+  auto& timer = static_cast<HttpClient*>(self)->timer_;
   if (timeout_ms < 0) {
     timer.reset();
   } else {
@@ -382,42 +300,11 @@ int HttpClient::Loop::on_timer(CURLM*, long timeout_ms, void* self) {
   return 0;
 }
 
-int HttpClient::Loop::on_close(void* self, curl_socket_t fd) {
-  auto& sockets = static_cast<Loop*>(self)->sockets_;
+int HttpClient::on_close(void* self, int fd) {
+  auto& sockets = static_cast<HttpClient*>(self)->sockets_;
   const auto index = static_cast<std::size_t>(fd);
   if (index < sockets.size()) sockets[index] = {};
   return close(fd);  // which takes it out of epoll, too
-}
-
-HttpClient::HttpClient(HttpClientSettings settings, Egress egress)
-    : loop_(std::make_unique<Loop>(std::move(settings), std::move(egress))) {}
-
-HttpClient::~HttpClient() = default;
-
-model::Result<void> HttpClient::start() {
-  return loop_->start();
-}
-
-void HttpClient::stop() {
-  loop_->stop();
-}
-
-void HttpClient::send(HttpRequest request, Callback callback) {
-  std::vector<Exchange> one;
-  one.push_back({std::move(request), std::move(callback)});
-  loop_->send(std::move(one));
-}
-
-void HttpClient::send(std::vector<Exchange> exchanges) {
-  loop_->send(std::move(exchanges));
-}
-
-void HttpClient::set_egress(Egress egress) {
-  loop_->set_egress(std::move(egress));
-}
-
-std::size_t HttpClient::in_flight() const {
-  return loop_->in_flight();
 }
 
 }  // namespace conversed::daemon

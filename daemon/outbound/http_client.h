@@ -1,21 +1,27 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "daemon/outbound/egress.h"
 #include "daemon/service/service.h"
 #include "store/runtime/heartbeat.h"
+#include "store/runtime/live.h"
 
 namespace conversed::daemon {
+
+class HttpTransfer;
 
 struct HttpRequest {
   std::string method;  // a token of RFC 9110, upper case
@@ -35,9 +41,8 @@ enum class HttpError : std::uint8_t {
   timeout,         // the outcome at the other end is unknown
   refused,         // name not found, no connection, TLS not trusted, or the connection broke
   egress_refused,  // the policy closes the address: nothing was sent
-  too_large,   // the answer is above `max_response_bytes`, or its headers and trailers above 64 KiB
-  overloaded,  // too many requests wait: nothing was sent
-  aborted,     // the client stopped; the outcome at the other end is unknown
+  too_large,  // the answer is above `max_response_bytes`, or its headers and trailers above 64 KiB
+  aborted,    // the client stopped; the outcome at the other end is unknown
 };
 
 struct HttpOutcome {
@@ -56,19 +61,15 @@ struct HttpOutcome {
 // not answer in time".
 [[nodiscard]] std::string describe(const HttpOutcome& outcome);
 
-// Whether the two name one header field: without case (RFC 9110 §5.1).
-[[nodiscard]] bool same_field(std::string_view a, std::string_view b);
-
 struct HttpClientSettings {
-  std::string name = "http";         // of the Service
-  std::size_t max_in_flight = 32;    // exchanges at once; the rest waits, in order
-  std::size_t max_waiting = 65'536;  // beyond it requests are `overloaded`
-  std::string user_agent = "conversed";
+  std::string name = "http";     // of the Service
+  std::size_t connections = 32;  // that its users have in flight at most; twice as many are kept
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
-// Sends HTTP/1.1 requests, any number at once, from one thread: a request in flight costs memory
-// only. Connections are reused. Certificates are checked; proxies of the environment are not used.
+// Sends HTTP/1.1 requests from one thread: a request in flight costs memory only. Its users bound
+// their number. Connections are reused. Certificates are checked; proxies of the environment are
+// not used.
 //
 // Invariants:
 // - Each connection asks Egress about its resolved address. Redirects are not followed.
@@ -105,11 +106,55 @@ class HttpClient final : public Service {
   void set_egress(Egress egress);
 
   // Requests that have begun and not ended, for metrics.
-  [[nodiscard]] std::size_t in_flight() const;
+  [[nodiscard]] std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
 
  private:
-  class Loop;
-  std::unique_ptr<Loop> loop_;
+  using Time = std::chrono::steady_clock::time_point;
+
+  // libcurl's callbacks; `self` is this.
+  static int on_socket(void* easy, int fd, int what, void* self, void* unused);
+  static int on_timer(void* multi, long timeout_ms, void* self);
+  static int on_close(void* self, int fd);
+
+  void close_all();
+  void run();
+  [[nodiscard]] std::vector<Exchange> take_inbox();
+  void begin(Exchange exchange);
+  void wait_for_events();
+  void run_due_timer();
+  void collect_finished();
+  [[nodiscard]] std::optional<Time> first_cut_off() const;
+  void cut_off();
+  void end(HttpTransfer* transfer, HttpOutcome outcome);
+  void abort_all();
+  void want(int fd, std::uint32_t events);
+  void watch(int fd, std::uint32_t events);
+
+  const HttpClientSettings settings_;
+  const model::Live<EgressInForce> egress_;
+
+  std::mutex mutex_;
+  std::vector<Exchange> inbox_;  // under the mutex, like the next one
+  bool accepting_ = false;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::size_t> in_flight_{0};
+  std::thread thread_;
+
+  // The thread's own: libcurl says which sockets it waits for, epoll waits for them.
+  int epoll_ = -1;
+  int wake_ = -1;
+  void* multi_ = nullptr;  // libcurl's
+  std::vector<std::unique_ptr<HttpTransfer>> active_;
+  std::vector<std::unique_ptr<HttpTransfer>> pool_;
+  std::optional<Time> timer_;
+
+  // By descriptor. A socket that libcurl is not interested in stays in epoll while it is quiet,
+  // which spares system calls between two exchanges of a kept connection.
+  struct Watched {
+    std::uint32_t wanted = 0;      // by libcurl
+    std::uint32_t registered = 0;  // with epoll
+  };
+  std::vector<Watched> sockets_;
 };
 
 }  // namespace conversed::daemon

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "api/http/http_syntax.h"
 #include "store/model/url.h"
 
 namespace conversed::daemon {
@@ -20,27 +21,12 @@ constexpr long dns_cache_s = 60;
 // libcurl keeps all headers, without a limit.
 constexpr std::size_t max_header_bytes = 64 * 1024;
 
-// RFC 9110 §5.6.2.
-bool is_token(std::string_view text) {
-  constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-           marks.find(c) != std::string_view::npos;
-  });
-}
-
-bool is_field_value(std::string_view text) {
-  return std::none_of(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
-  });
-}
-
 // Headers of the message's end and of the connection, which the client sets itself.
 bool frames_message(std::string_view name) {
   for (const std::string_view own :
        {"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
         "Trailer", "Upgrade", "Expect"}) {
-    if (same_field(name, own)) return true;
+    if (api::equals_ignoring_case(name, own)) return true;
   }
   return false;
 }
@@ -65,13 +51,7 @@ std::string host_of(const std::string& url) {
 
 }  // namespace
 
-bool same_field(std::string_view a, std::string_view b) {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
-  return std::ranges::equal(a, b, {}, lower, lower);
-}
-
-HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callback close_socket,
-                           void* close_data)
+HttpTransfer::HttpTransfer(curl_closesocket_callback close_socket, void* close_data)
     : easy_(curl_easy_init()) {
   if (easy_ == nullptr) throw std::bad_alloc();
   curl_easy_setopt(easy_, CURLOPT_PRIVATE, this);
@@ -85,7 +65,7 @@ HttpTransfer::HttpTransfer(const std::string& user_agent, curl_closesocket_callb
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 2L);
   curl_easy_setopt(easy_, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
-  curl_easy_setopt(easy_, CURLOPT_USERAGENT, user_agent.c_str());
+  curl_easy_setopt(easy_, CURLOPT_USERAGENT, "conversed");
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_DNS_CACHE_TIMEOUT, dns_cache_s);
   // A name server that does not answer must not block the thread after the time-out.
@@ -109,7 +89,7 @@ bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) 
   exchange_ = std::move(exchange);
   egress_ = std::move(egress);
   const auto& request = exchange_.request;
-  const bool method_known = is_token(request.method) && request.method != "CONNECT";
+  const bool method_known = api::is_token(request.method) && request.method != "CONNECT";
   if (!method_known || request.url.find('\0') != std::string::npos ||
       model::has_dot_segment(request.url) || !set_headers() ||
       curl_easy_setopt(easy_, CURLOPT_URL, request.url.c_str()) != CURLE_OK) {
@@ -144,8 +124,8 @@ bool HttpTransfer::set_headers() {
     headers_ = longer;
   };
   for (const auto& [name, value] : exchange_.request.headers) {
-    if (!is_token(name) || !is_field_value(value) || frames_message(name)) return false;
-    has_type = has_type || same_field(name, "Content-Type");
+    if (!api::is_token(name) || !api::is_field_text(value) || frames_message(name)) return false;
+    has_type = has_type || api::equals_ignoring_case(name, "Content-Type");
     line = name;
     // For libcurl "Name:" removes a header and "Name;" sends an empty one.
     line += value.empty() ? ";" : ": ";

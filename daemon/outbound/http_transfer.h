@@ -12,19 +12,12 @@
 
 namespace conversed::daemon {
 
-// The current policy, and its beginning if it replaced another one.
-struct EgressInForce {
-  std::shared_ptr<const Egress> policy;
-  std::optional<std::chrono::steady_clock::time_point> since;
-};
-
 // One exchange on one of libcurl's easy handles. The next exchange reuses it. Only http_client.cc
 // includes this. One thread.
 class HttpTransfer {
  public:
   // `close_socket` and `close_data` are called when a connection ends.
-  HttpTransfer(const std::string& user_agent, curl_closesocket_callback close_socket,
-               void* close_data);
+  HttpTransfer(curl_closesocket_callback close_socket, void* close_data);
   ~HttpTransfer();
   HttpTransfer(const HttpTransfer&) = delete;
   HttpTransfer& operator=(const HttpTransfer&) = delete;

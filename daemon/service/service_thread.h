@@ -69,6 +69,18 @@ class ServiceThread {
   std::thread thread_;
 };
 
+// Letters for a Service whose thread runs what others ask it to.
+struct Errands {
+  std::vector<std::function<void()>> work;
+  bool stop = false;
+};
+using ErrandBox = std::shared_ptr<Mailbox<Errands>>;
+
+// Has the Service's thread run `work`; drops it once the Service has stopped. From any thread.
+inline void post(const ErrandBox& box, std::function<void()> work) {
+  box->put([&](Errands& errands) { errands.work.push_back(std::move(work)); });
+}
+
 // A letter: how the append of an event ended.
 struct AppendEnd {
   std::string id;  // the sender's name for it

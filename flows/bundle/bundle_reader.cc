@@ -9,7 +9,7 @@
 #include "flows/journey.h"
 #include "store/model/ids.h"
 #include "store/model/url.h"
-#include "store/model/webhook_secret.h"
+#include "store/text/webhook_secret.h"
 
 namespace conversed::flows {
 namespace {
@@ -472,7 +472,7 @@ class BundleReader {
         secret->problem("the text is empty; write one, or leave `secret` out");
       }
       if (!webhook.secret.empty() && is_known(webhook.secret_source)) {
-        const auto key = model::webhook_key(webhook.secret);
+        const auto key = text::webhook_key(webhook.secret);
         if (!key) secret->problem(key.error().message);
       }
       if (!has_variable(webhook.secret_source)) webhook.secret_source.clear();

@@ -1,19 +1,54 @@
 #include "store/model/trace.h"
 
-#include <algorithm>
-
 #include "store/model/ids.h"
 
 namespace conversed::model {
+namespace {
+
+constexpr std::size_t length_of_version_00 = 55;
+
+bool is_hex(std::string_view text) {
+  return text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool all_zero(std::string_view text) {
+  return text.find_first_not_of('0') == std::string_view::npos;
+}
+
+}  // namespace
 
 bool is_trace_id(std::string_view text) {
-  const auto is_hex = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
-  return text.size() == 32 && std::all_of(text.begin(), text.end(), is_hex) &&
-         text.find_first_not_of('0') != std::string_view::npos;
+  return text.size() == 32 && is_hex(text) && !all_zero(text);
 }
 
 std::string trace_id_of(std::string_view text) {
   return is_trace_id(text) ? std::string(text) : new_trace_id();
+}
+
+std::optional<Trace> parse_traceparent(std::string_view header) {
+  if (header.size() < length_of_version_00) return std::nullopt;
+  if (header[2] != '-' || header[35] != '-' || header[52] != '-') return std::nullopt;
+  const auto version = header.substr(0, 2);
+  const auto trace_id = header.substr(3, 32);
+  const auto parent_id = header.substr(36, 16);
+  const auto flags = header.substr(53, 2);
+  if (!is_hex(version) || version == "ff" || !is_trace_id(trace_id)) return std::nullopt;
+  if (!is_hex(parent_id) || all_zero(parent_id) || !is_hex(flags)) return std::nullopt;
+  if (header.size() > length_of_version_00 &&
+      (version == "00" || header[length_of_version_00] != '-')) {
+    return std::nullopt;
+  }
+  const bool sampled = std::string_view("13579bdf").find(flags[1]) != std::string_view::npos;
+  return Trace{.trace_id = std::string(trace_id), .sampled = sampled};
+}
+
+std::string make_traceparent(std::string_view trace_id, bool sampled) {
+  std::string span = random_hex(8);
+  while (all_zero(span)) span = random_hex(8);
+  std::string header;
+  header.reserve(length_of_version_00);
+  header.append("00-").append(trace_id).append("-").append(span).append(sampled ? "-01" : "-00");
+  return header;
 }
 
 }  // namespace conversed::model

@@ -1,6 +1,9 @@
 #include "store/text/utf8.h"
 
+#include <unicode/utf8.h>
+
 #include <algorithm>
+#include <array>
 
 namespace conversed::text {
 namespace {
@@ -70,22 +73,10 @@ std::string well_formed(std::string_view text) {
 }
 
 void append_code(std::string& out, char32_t code) {
-  const auto put = [&](char32_t byte) { out.push_back(static_cast<char>(byte)); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xC0 | (code >> 6));
-    put(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    put(0xE0 | (code >> 12));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  } else {
-    put(0xF0 | (code >> 18));
-    put(0x80 | ((code >> 12) & 0x3F));
-    put(0x80 | ((code >> 6) & 0x3F));
-    put(0x80 | (code & 0x3F));
-  }
+  std::array<char, U8_MAX_LENGTH> bytes{};
+  std::size_t count = 0;
+  U8_APPEND_UNSAFE(bytes.data(), count, code);
+  out.append(bytes.data(), count);
 }
 
 std::string_view cut(std::string_view text, std::size_t bytes) {

@@ -3,8 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "api/auth/base64.h"
 #include "store/sql/sql.h"
+#include "store/text/base64.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api::test {
@@ -96,11 +96,12 @@ TEST_F(AuditTrailOfRequests, SignInHasOneEntryForEachVerification) {
 
 TEST_F(AuditTrailOfRequests, WrongPasswordHasAnEntryWithoutWhatWasTypedForAnUnknownUser) {
   const auto wrong = [&](const std::string& credentials) {
-    return world.call({Method::get,
-                       "/management/projects",
-                       {{"authorization", "Basic " + encode_base64(credentials, Base64::standard)}},
-                       "",
-                       {}});
+    return world.call(
+        {Method::get,
+         "/management/projects",
+         {{"authorization", "Basic " + text::encode_base64(credentials, text::Base64::standard)}},
+         "",
+         {}});
   };
   (void)world.manage(Method::get, "/management/projects");  // who asks below is signed in by then
   EXPECT_EQ(wrong("ann@acme.example:not this one").status, 401);

@@ -4,13 +4,13 @@
 #include <regex>
 #include <string>
 
-#include "api/auth/base64.h"
 #include "api/auth/browser.h"
 #include "api/auth/credentials.h"
 #include "api/auth/lockout.h"
 #include "api/auth/pkce.h"
 #include "api/auth/redirect_uri.h"
 #include "api/auth/sign_in_page.h"
+#include "store/text/base64.h"
 
 namespace conversed::api {
 namespace {
@@ -58,16 +58,16 @@ TEST(Credentials, SeveralThatDifferAreRefusedAndRepeatsAreOne) {
 }
 
 TEST(Base64, RoundTripsEveryLength) {
-  for (const auto alphabet : {Base64::standard, Base64::url}) {
+  for (const auto alphabet : {text::Base64::standard, text::Base64::url}) {
     std::string bytes;
     for (int i = 0; i < 260; ++i) {
-      EXPECT_EQ(decode_base64(encode_base64(bytes, alphabet), alphabet), bytes);
+      EXPECT_EQ(text::decode_base64(text::encode_base64(bytes, alphabet), alphabet), bytes);
       bytes += static_cast<char>(i * 37);
     }
   }
-  EXPECT_FALSE(decode_base64("YQ==", Base64::url)) << "never padded";
-  EXPECT_FALSE(decode_base64("YR", Base64::url)) << "bits that belong to no byte";
-  EXPECT_FALSE(decode_base64("-_-_", Base64::standard));
+  EXPECT_FALSE(text::decode_base64("YQ==", text::Base64::url)) << "never padded";
+  EXPECT_FALSE(text::decode_base64("YR", text::Base64::url)) << "bits that belong to no byte";
+  EXPECT_FALSE(text::decode_base64("-_-_", text::Base64::standard));
 }
 
 TEST(Lockout, CountsTheGuessesOfAllStrangersAtAnAccountWithinAnHour) {

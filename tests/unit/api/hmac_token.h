@@ -8,12 +8,12 @@
 #include <string>
 #include <string_view>
 
-#include "api/auth/base64.h"
+#include "store/text/base64.h"
 
 namespace conversed::api::test {
 
 inline std::string base64_url(std::string_view bytes) {
-  return encode_base64(bytes, Base64::url);
+  return text::encode_base64(bytes, text::Base64::url);
 }
 
 inline std::string unsigned_part(const nlohmann::json& header, const nlohmann::json& claims) {

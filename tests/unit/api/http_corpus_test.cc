@@ -31,7 +31,8 @@ std::vector<std::pair<std::string, std::string>> corpus() {
 
 // What the reader makes of the bytes, as text: the requests and how it ended.
 std::string reading(std::string_view bytes, const std::vector<std::size_t>& steps) {
-  RequestReader reader({.max_header = 4096, .max_body = 4096});
+  const HttpSettings limits{.max_header = 4096, .max_body = 4096};
+  RequestReader reader(limits);
   std::string text;
   std::size_t turn = 0;
   while (!bytes.empty()) {

@@ -64,6 +64,16 @@ class RawClient {
     return true;
   }
 
+  // What the socket takes without waiting, in bytes.
+  std::size_t send_at_once(std::string_view bytes) {
+    const auto count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return count > 0 ? static_cast<std::size_t>(count) : 0;
+  }
+  [[nodiscard]] bool writable_within(std::chrono::milliseconds limit) const {
+    pollfd entry{descriptor_, POLLOUT, 0};
+    return ::poll(&entry, 1, static_cast<int>(limit.count())) > 0;
+  }
+
   void half_close() { ::shutdown(descriptor_, SHUT_WR); }
   // Ends the connection with a reset.
   void reset() {

@@ -7,7 +7,7 @@ namespace {
 
 using Progress = RequestReader::Progress;
 
-constexpr ReaderLimits limits{.max_header = 1024, .max_body = 256};
+const HttpSettings limits{.max_header = 1024, .max_body = 256};
 
 // The status that the bytes are refused with; 0 if they are a whole request, -1 if more is needed.
 int verdict(std::string_view bytes, std::size_t step = std::string_view::npos) {

@@ -150,7 +150,7 @@ class CallerSharesTest : public CallerTest {
 };
 
 TEST_F(CallerSharesTest, AFullUpstreamLeavesRoomForOthersAndIsServedInTheEnd) {
-  restart({.max_in_hand = 16, .max_per_upstream = 1, .max_per_project = 8});
+  restart({.limits = {.in_hand = 16, .per_upstream = 1, .per_project = 8}});
   for (int i = 0; i < 60; ++i) {
     auto pending = call("slow" + std::to_string(i));
     pending.http->url = silent_.url();
@@ -161,7 +161,7 @@ TEST_F(CallerSharesTest, AFullUpstreamLeavesRoomForOthersAndIsServedInTheEnd) {
   stop();
   caller_.reset();
   for (int i = 0; i < 20; ++i) commit_call(call("znew" + std::to_string(i)));
-  start({.max_in_hand = 16, .max_per_upstream = 1, .max_per_project = 8});
+  start({.limits = {.in_hand = 16, .per_upstream = 1, .per_project = 8}});
   ASSERT_TRUE(sink_.wait_for(81)) << "what had no room comes from the store";
 }
 
@@ -174,13 +174,13 @@ TEST_F(CallerSharesTest, ScanPassesOverCallsOfAFullUpstream) {
     commit_call(pending);
   }
   commit_call(call("b-quick"));
-  start({.max_in_hand = 16, .max_per_upstream = 1, .max_per_project = 8});
+  start({.limits = {.in_hand = 16, .per_upstream = 1, .per_project = 8}});
   ASSERT_TRUE(sink_.wait_for(1));
   EXPECT_EQ(sink_.events().at(0).id, "b-quick-r");
 }
 
 TEST_F(CallerSharesTest, ThousandsOfCallsOfOneProjectLeaveAnotherItsTurn) {
-  restart({.max_in_hand = 16, .max_per_upstream = 2, .max_per_project = 4});
+  restart({.limits = {.in_hand = 16, .per_upstream = 2, .per_project = 4}});
   auto hostile = call("hostile");
   hostile.http->url = silent_.url();
   commit_call(hostile);
@@ -202,7 +202,7 @@ TEST_F(CallerSharesTest, ThousandsOfCallsOfOneProjectLeaveAnotherItsTurn) {
 TEST_F(CallerSharesTest, ModelsAndRequestsToOneHostAreOneUpstream) {
   receiver_.set_handler(
       [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
-  restart({.max_per_upstream = 1});
+  restart({.limits = {.per_upstream = 1}});
   offer(question("m1"));
   ASSERT_TRUE(receiver_.wait_for(1));
   offer(call("c1"));

@@ -191,7 +191,7 @@ TEST_F(CallerTest, UnfinishedCallsAreMadeAtTheStartAndOnce) {
   stop();
   caller_.reset();
   for (int i = 0; i < 20; ++i) commit_call(call("old" + std::to_string(i)));
-  start({.max_in_hand = 4});
+  start({.limits = {.in_hand = 4}});
   ASSERT_TRUE(sink_.wait_for(20));
   ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
   std::set<std::string> ids;
@@ -213,7 +213,7 @@ TEST_F(CallerTest, CallOfferedTwiceIsMadeOnce) {
 TEST_F(CallerTest, SlowUpstreamHoldsNoOther) {
   stop();
   caller_.reset();
-  start({.max_per_upstream = 4});
+  start({.limits = {.per_upstream = 4}});
   HttpReceiver slow(
       [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
   for (int i = 0; i < 40; ++i) {
@@ -321,7 +321,7 @@ TEST_F(CallerTest, UnfinishedSearchesAreMadeAtTheStart) {
     commit.calls.started.push_back(pending);
     commit_now(std::move(commit));
   }
-  start({.max_per_upstream = 2});
+  start({.limits = {.per_upstream = 2}});
   ASSERT_TRUE(sink_.wait_for(40));
   for (const auto& event : sink_.events()) {
     EXPECT_EQ(event.result->body["hits"].size(), 1U) << event.id;

@@ -15,8 +15,6 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/outbound/own_addresses.h"
-
 namespace conversed::daemon {
 namespace {
 

@@ -25,10 +25,10 @@ using tests::HttpReceiver;
 
 class HttpClientTest : public testing::Test {
  protected:
-  void SetUp() override { use({}); }
+  void SetUp() override { use(loopback_egress()); }
 
-  void use(HttpClientSettings settings, Egress egress = loopback_egress()) {
-    client_ = std::make_unique<HttpClient>(std::move(settings), std::move(egress));
+  void use(Egress egress) {
+    client_ = std::make_unique<HttpClient>(HttpClientSettings{}, std::move(egress));
     ASSERT_TRUE(client_->start());
   }
   std::future<HttpOutcome> send(HttpRequest request) {
@@ -67,7 +67,6 @@ TEST_F(HttpClientTest, SendsMethodHeadersAndBodyAsTheyAre) {
 }
 
 TEST_F(HttpClientTest, OneHandleServesAllMethodsOneAfterTheOther) {
-  use({.max_in_flight = 1});
   for (const std::string method : {"POST", "GET", "HEAD", "DELETE", "PATCH", "OPTIONS", "GET"}) {
     const auto outcome = send({.method = method, .url = receiver_.url()}).get();
     EXPECT_EQ(outcome.status, 200) << method;
@@ -190,7 +189,7 @@ TEST_F(HttpClientTest, ConnectionIsKeptWhereTheBodyIsNotWaitedFor) {
 }
 
 TEST_F(HttpClientTest, ClosedAddressIsNeverConnectedTo) {
-  use({}, *Egress::create({}));
+  use(*Egress::create({}));
   EXPECT_EQ(send(post()).get().error, HttpError::egress_refused);
   const auto port = std::to_string(receiver_.port());
   for (const std::string host : {"localhost", "0177.0.0.1", "2130706433", "0x7f.1", "127.1",
@@ -202,7 +201,7 @@ TEST_F(HttpClientTest, ClosedAddressIsNeverConnectedTo) {
 }
 
 TEST_F(HttpClientTest, HostNameInTheListOpensIt) {
-  use({}, *Egress::create({"localhost"}));
+  use(*Egress::create({"localhost"}));
   const auto port = std::to_string(receiver_.port());
   EXPECT_EQ(get("http://localhost:" + port + "/").status, 200);
   EXPECT_EQ(get("http://127.0.0.1:" + port + "/").error, HttpError::egress_refused)
@@ -253,45 +252,7 @@ TEST_F(HttpClientTest, EnvironmentSetsNoProxy) {
   unsetenv("http_proxy");
 }
 
-TEST_F(HttpClientTest, NoMoreThanTheLimitAreInFlight) {
-  use({.max_in_flight = 3, .max_waiting = 1000});
-  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 1ms}; });
-  std::vector<HttpClient::Exchange> batch;
-  std::promise<void> all;
-  std::atomic<int> left = 60;
-  std::atomic<std::size_t> most = 0;
-  for (int i = 0; i < 60; ++i) {
-    batch.push_back({post(), [&](const HttpOutcome& outcome) {
-                       EXPECT_EQ(outcome.status, 200);
-                       most = std::max<std::size_t>(most, client_->in_flight() + 1);
-                       if (--left == 0) all.set_value();
-                     }});
-  }
-  client_->send(std::move(batch));
-  all.get_future().get();
-  EXPECT_LE(receiver_.connections(), 3U);
-  EXPECT_LE(most.load(), 3U);
-}
-
-TEST_F(HttpClientTest, BeyondTheQueueRequestsAreOverloaded) {
-  use({.max_in_flight = 1, .max_waiting = 2});
-  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 20ms}; });
-  std::vector<std::future<HttpOutcome>> outcomes;
-  std::vector<HttpClient::Exchange> batch;
-  for (int i = 0; i < 6; ++i) {
-    auto promise = std::make_shared<std::promise<HttpOutcome>>();
-    outcomes.push_back(promise->get_future());
-    batch.push_back(
-        {post(), [promise](HttpOutcome outcome) { promise->set_value(std::move(outcome)); }});
-  }
-  client_->send(std::move(batch));
-  int overloaded = 0;
-  for (auto& outcome : outcomes) overloaded += outcome.get().error == HttpError::overloaded;
-  EXPECT_EQ(overloaded, 4);
-}
-
 TEST_F(HttpClientTest, StopAbortsWhatIsLeftExactlyOnce) {
-  use({.max_in_flight = 2});
   receiver_.set_handler(
       [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
   std::atomic<int> aborted = 0;

@@ -8,6 +8,7 @@
 
 #include "daemon/service/backoff.h"
 #include "store/model/trace.h"
+#include "store/text/base64.h"
 
 namespace conversed::daemon {
 namespace {
@@ -28,6 +29,10 @@ std::string header(const std::vector<std::pair<std::string, std::string>>& heade
   const auto found = std::find_if(headers.begin(), headers.end(),
                                   [&](const auto& header) { return header.first == name; });
   return found == headers.end() ? "(none)" : found->second;
+}
+
+std::string base64(std::string_view bytes) {
+  return text::encode_base64(bytes, text::Base64::standard);
 }
 
 WebhookKey key_of(const std::string& bytes) {
@@ -116,6 +121,18 @@ TEST(Webhook, TwoKeysMakeTwoSignatures) {
       keys[0].sign("abc-1", 1614265330, "body") + " " + keys[1].sign("abc-1", 1614265330, "body"));
 }
 
+TEST(WebhookHeaders, TraceThatIsNoneIsReplaced) {
+  auto traced = output();
+  const auto now = model::from_unix_ms(1'614'265'330'000);
+  traced.trace_id = "0af7651916cd43dd8448eb211c80319c";
+  EXPECT_EQ(header(webhook_headers(traced, {}, now, "body"), "traceparent").substr(0, 36),
+            "00-0af7651916cd43dd8448eb211c80319c-");
+  traced.trace_id = "a\r\nX-Injected: yes";
+  const auto replaced = header(webhook_headers(traced, {}, now, "body"), "traceparent");
+  EXPECT_EQ(replaced.size(), 55U);
+  EXPECT_TRUE(model::is_trace_id(replaced.substr(3, 32))) << replaced;
+}
+
 TEST(Backoff, DoublesUpToItsEnd) {
   const BackoffSettings settings;
   EXPECT_EQ(backoff(settings, 1, {}, 0), 1s);
@@ -124,14 +141,6 @@ TEST(Backoff, DoublesUpToItsEnd) {
   EXPECT_EQ(backoff(settings, 9, {}, 0), 256s);
   EXPECT_EQ(backoff(settings, 10, {}, 0), 300s);
   EXPECT_EQ(backoff(settings, 1'000'000, {}, 0), 300s);
-}
-
-TEST(Traceparent, TraceThatIsNoneIsReplaced) {
-  EXPECT_EQ(traceparent("0af7651916cd43dd8448eb211c80319c").substr(0, 36),
-            "00-0af7651916cd43dd8448eb211c80319c-");
-  const auto header = traceparent("a\r\nX-Injected: yes");
-  EXPECT_EQ(header.size(), 55U);
-  EXPECT_TRUE(model::is_trace_id(header.substr(3, 32))) << header;
 }
 
 TEST(Backoff, JitterAddsAQuarterAtMost) {

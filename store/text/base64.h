@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace conversed::api {
+namespace conversed::text {
 
 enum class Base64 : std::uint8_t {
   standard,  // RFC 4648 §4
@@ -22,4 +22,4 @@ enum class Base64 : std::uint8_t {
 // The SHA-256 hash of the text.
 [[nodiscard]] std::string sha256_in_base64(std::string_view text, Base64 alphabet);
 
-}  // namespace conversed::api
+}  // namespace conversed::text

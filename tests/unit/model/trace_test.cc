@@ -1,8 +1,8 @@
-#include "api/http/trace.h"
+#include "store/model/trace.h"
 
 #include <gtest/gtest.h>
 
-namespace conversed::api {
+namespace conversed::model {
 namespace {
 
 const std::string trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -47,4 +47,4 @@ TEST(Trace, WhatIsMadeIsValidAndNewEachTime) {
 }
 
 }  // namespace
-}  // namespace conversed::api
+}  // namespace conversed::model

@@ -1,10 +1,10 @@
-#include "api/auth/base64.h"
+#include "store/text/base64.h"
 
 #include <sodium.h>
 
 #include <array>
 
-namespace conversed::api {
+namespace conversed::text {
 
 std::optional<std::string> decode_base64(std::string_view text, Base64 alphabet) {
   if (alphabet == Base64::standard) {
@@ -39,4 +39,4 @@ std::string sha256_in_base64(std::string_view text, Base64 alphabet) {
   return encode_base64({hash.data(), hash.size()}, alphabet);
 }
 
-}  // namespace conversed::api
+}  // namespace conversed::text
