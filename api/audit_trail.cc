@@ -7,6 +7,7 @@
 #include "api/auth/credentials.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
+#include "store/text/utf8.h"
 
 namespace conversed::api {
 namespace {
@@ -21,12 +22,8 @@ constexpr std::array<std::string_view, 8> names{"user",  "email",    "name",    
 constexpr std::size_t max_named_body_bytes = 64UL * 1024;
 constexpr std::size_t max_text_bytes = 512;  // of each part
 
-// Cut where a character ends.
-std::string cut(std::string text, std::size_t most = max_text_bytes) {
-  if (text.size() <= most) return text;
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U) --most;
-  text.resize(most);
-  return text;
+std::string cut(std::string_view text) {
+  return std::string(text::cut(text, max_text_bytes));
 }
 
 void add(std::string& object, std::string_view name, const std::string& value) {
@@ -50,21 +47,15 @@ json named_body(const Request& request) {
 
 void name_object(store::AuditEntry& entry, const Call& call) {
   // The path's own names first: they are the object.
-  std::string_view path = call.operation.path;
-  for (auto open = path.find('{'); open != std::string_view::npos; open = path.find('{')) {
-    const auto close = path.find('}', open);
-    const auto name = path.substr(open + 1, close - open - 1);
-    add(entry.object, name, std::string(call.parameters[name]));
-    path.remove_prefix(close + 1);
-  }
+  for (const auto& [name, value] : call.parameters.values) add(entry.object, name, value);
   const json body = named_body(call.request);
   const auto find = [&](std::string_view name) {
     auto text = text_of(body, name);
     return text.empty() ? std::string(call.request.parameter(name).value_or("")) : text;
   };
   for (const std::string_view name : names) add(entry.object, name, find(name));
-  if (call.operation.id ==
-      "deprecatePassword_2_0") {  // the one body whose userId is a user of ours
+  if (call.operation.id == "deprecatePassword_2_0") {
+    // Only here is the userId of a body a user of the organisation.
     add(entry.object, "userId", find("userId"));
   } else if (call.parameters["userId"].empty()) {
     entry.subject_user = cut(find("userId"));
@@ -79,15 +70,8 @@ std::string route_of(const Operation& operation) {
 }  // namespace
 
 bool is_audited(const Operation& operation) {
-  switch (operation.audited) {
-    case Audited::always:
-      return true;
-    case Audited::never:
-      return false;
-    case Audited::changes:
-      break;
-  }
-  return operation.credential != Credential::open && operation.method != Method::get;
+  if (operation.credential == Credential::open || operation.audited == Audited::never) return false;
+  return operation.audited == Audited::always || operation.method != Method::get;
 }
 
 void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begun) {

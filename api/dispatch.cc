@@ -2,22 +2,29 @@
 
 #include <memory>
 #include <string>
-#include <type_traits>
+#include <tuple>
 #include <utility>
 #include <variant>
 
 #include "api/audit_trail.h"
+#include "api/auth/authenticator.h"
+#include "api/auth/browser.h"
+#include "api/auth/credentials.h"
+#include "api/http/client_address.h"
+#include "api/http/error_reply.h"
 #include "api/live/blocking_pool.h"
-#include "api/replies.h"
+#include "api/live/rate_limiter.h"
 #include "store/store.h"
 
 namespace conversed::api {
 namespace {
 
 using model::Errc;
+using model::Error;
 using model::Result;
 
-// A call on its way through the audit trail and the pool: std::function copies what it holds.
+// A call on its way through the sign-in, the audit trail and the pool: std::function copies what it
+// holds.
 struct Pending {
   Call call;
   Services& services;
@@ -25,27 +32,19 @@ struct Pending {
 };
 using PendingPtr = std::shared_ptr<Pending>;
 
-MessageServices& family(Services& all, std::type_identity<MessageServices>) {
-  return all.messages;
-}
-SessionServices& family(Services& all, std::type_identity<SessionServices>) {
-  return all.sessions;
-}
-ProjectServices& family(Services& all, std::type_identity<ProjectServices>) {
-  return all.projects;
-}
-AccountServices& family(Services& all, std::type_identity<AccountServices>) {
-  return all.accounts;
-}
-DaemonServices& family(Services& all, std::type_identity<DaemonServices>) {
-  return all.daemon;
+// ---- From the pool to the handler
+
+template <typename Family>
+Family& family(Services& all) {
+  return std::get<Family&>(
+      std::tie(all.messages, all.sessions, all.projects, all.accounts, all.daemon));
 }
 
 template <typename Family>
 void handle(Respond<Family> respond, Pending& pending) {
   auto& [call, services, reply] = pending;
   call.exchange = reply.context();
-  auto response = respond(call, family(services, std::type_identity<Family>()));
+  auto response = respond(call, family<Family>(services));
   if (!response) return reply.fail(response.error());
   reply.send(std::move(*response));
 }
@@ -53,11 +52,11 @@ void handle(Respond<Family> respond, Pending& pending) {
 template <typename Family>
 void handle(Run<Family> run, Pending& pending) {
   auto& [call, services, reply] = pending;
-  run(std::move(call), family(services, std::type_identity<Family>()), std::move(reply));
+  run(std::move(call), family<Family>(services), std::move(reply));
 }
 
-// Said before anything is looked up: without the role of the organisation nothing is to be found
-// out. Roles in a project are for the handler to check.
+// Checked before anything is looked up, so that without the role nothing can be found out. Roles in
+// a project are for the handler to check.
 Result<void> check_role(const Call& call) {
   const Operation& operation = call.operation;
   const bool checked_here =
@@ -75,7 +74,7 @@ void handle(Pending& pending) {
 void handle_on_pool(const PendingPtr& pending) {
   const Credential credential = pending->call.operation.credential;
   // A client's request needs no thread of the pool to find out that the store fails. Operators'
-  // requests do: some of them say how the daemon is.
+  // requests do: some of them show the state of the daemon.
   if (credential == Credential::client && !pending->services.entry.store.committer().healthy()) {
     return pending->reply.fail({Errc::unavailable, "the store is not available at present"});
   }
@@ -86,23 +85,175 @@ void handle_on_pool(const PendingPtr& pending) {
   pending->reply.fail({Errc::unavailable, "too many requests wait; try again later"});
 }
 
+// The request of a known user, or of an open operation.
+void admit(Pending&& admitted) {
+  const Operation& operation = admitted.call.operation;
+  const bool is_kept = is_audited(operation);
+  if (!is_kept && !operation.runs_on_pool()) return handle(admitted);
+  auto pending = std::make_shared<Pending>(std::move(admitted));
+  if (!is_kept) return handle_on_pool(pending);
+  AuditTrail& audit = pending->services.entry.audit;
+  audit.begin(pending->call, pending->reply.context().trace_id,
+              [pending, &audit](Result<store::AuditEntry> entry) {
+                if (!entry) return pending->reply.fail(entry.error());
+                pending->reply.on_answer(
+                    [&audit, entry = *std::move(entry)](int status) { audit.end(entry, status); });
+                handle_on_pool(pending);
+              });
+}
+
+// ---- Rates
+
+const Error too_fast{Errc::too_many, "too many requests; slow down"};
+
+// Whether there was room for a request of this key or user.
+bool take_as_user(const Principal& principal, EntryServices& services) {
+  if (!services.rate_limiter.active()) return true;
+  const std::string name =
+      principal.key_id.empty() ? "user " + principal.user_id : "key " + principal.key_id;
+  return !services.rate_limiter.take(name, services.options.steady_now());
+}
+
+std::string stranger_name(const Request& request) {
+  return std::string(address_prefix) + counted_address(request.peer);
+}
+
+// The bytes of a body count, too: a large body costs more than its request.
+std::uint32_t tokens_of_bytes(const Request& request) {
+  constexpr std::size_t bytes_of_one = 4096;
+  return static_cast<std::uint32_t>(request.body.size() / bytes_of_one);
+}
+
+// ---- Operators: HTTP Basic
+
+Response basic_challenge(const Error& error, const ExchangeContext& context, model::Timestamp now) {
+  Response response = error_response(error, context, now);
+  std::erase_if(response.headers,
+                [](const auto& header) { return header.first == "WWW-Authenticate"; });
+  response.headers.emplace_back("WWW-Authenticate", R"(Basic realm="conversed", charset="UTF-8")");
+  return response;
+}
+
+void admit_operator(Pending& pending) {
+  if (take_as_user(*pending.call.principal, pending.services.entry)) {
+    return admit(std::move(pending));
+  }
+  pending.reply.fail(too_fast);
+}
+
+// On the sign-in pool.
+void sign_in(Pending& pending) {
+  auto& [call, all, reply] = pending;
+  EntryServices& services = all.entry;
+  const auto now = services.options.steady_now();
+  const auto authorization = call.request.header("authorization").value_or("");
+  auto verified = services.authenticator.basic(authorization, call.request.peer, now);
+  const auto typed = parse_basic(authorization);
+  services.audit.sign_in(
+      {typed ? typed->name : "", call.request.peer, call.operation, reply.context().trace_id},
+      verified ? Result<const Principal*>(verified->get()) : model::fail(verified.error()));
+  if (!verified) {
+    if (const auto tokens = tokens_of_bytes(call.request); tokens > 0) {
+      services.public_limiter.charge(stranger_name(call.request), now, tokens);
+    }
+    if (verified.error().code != Errc::unauthenticated) return reply.fail(verified.error());
+    return reply.send(basic_challenge(verified.error(), reply.context(), services.clock.now()));
+  }
+  call.principal = std::move(*verified);
+  admit_operator(pending);
+}
+
+void start_operator(Pending&& started) {
+  auto& [call, all, reply] = started;
+  EntryServices& services = all.entry;
+  // A browser sends the credentials that it remembers with the requests of any page.
+  if (call.operation.method != Method::get && !is_from_own_site(call.request)) {
+    return reply.fail({Errc::permission_denied, "a page of another site may not ask for this"});
+  }
+  const auto now = services.options.steady_now();
+  const auto authorization = call.request.header("authorization").value_or("");
+  // Malformed credentials cost no thread of a pool.
+  const auto credentials = parse_basic(authorization);
+  if (!credentials) {
+    if (!take_as_stranger(call.request, services, reply)) return;
+    const Error error{Errc::unauthenticated, "this route takes HTTP Basic credentials"};
+    return reply.send(basic_challenge(error, reply.context(), services.clock.now()));
+  }
+  // Users who were verified lately do not wait behind those who guess.
+  call.principal = services.authenticator.remembered_basic(authorization, now);
+  if (call.principal) return admit_operator(started);
+  // The bytes of the body are charged once the credentials proved wrong.
+  if (services.public_limiter.take(stranger_name(call.request), now)) return reply.fail(too_fast);
+  auto pending = std::make_shared<Pending>(std::move(started));
+  if (!post_sign_in(services.authenticator, services.sign_ins, credentials->name,
+                    pending->call.request.peer, [pending] { sign_in(*pending); })) {
+    pending->reply.fail({Errc::unavailable, "too many such requests wait; try again later"});
+  }
+}
+
+// ---- Clients
+
+// The user of an operation's request. Errors: `unauthenticated`, `invalid_argument`, `unavailable`.
+Result<Authenticator::Verified> verify_client(const Request& request, EntryServices& services) {
+  auto credential = presented_credential(request);
+  if (!credential) return model::fail(credential.error());
+  if (*credential) {
+    return services.authenticator.client(**credential, services.options.steady_now());
+  }
+  return model::fail(Errc::unauthenticated,
+                     "credentials are required: an API key in X-API-Key, an access token in "
+                     "Authorization, or a contact-center token");
+}
+
+// A token that was refused is named as such (RFC 6750 section 3.1).
+void refuse_client(Reply& reply, const Request& request, const Error& error, model::Timestamp now) {
+  if (error.code != Errc::unauthenticated ||
+      !bearer_token(request.header("authorization").value_or(""))) {
+    return reply.fail(error);
+  }
+  Response response = error_response(error, reply.context(), now);
+  for (auto& [name, value] : response.headers) {
+    if (name == "WWW-Authenticate") value += R"(, error="invalid_token")";
+  }
+  reply.send(std::move(response));
+}
+
+void start_client(Pending&& started) {
+  auto& [call, all, reply] = started;
+  EntryServices& services = all.entry;
+  auto verified = verify_client(call.request, services);
+  // Unknown clients are limited by address, known ones by their key or user.
+  if (!verified) {
+    if (!take_as_stranger(call.request, services, reply)) return;
+    return refuse_client(reply, call.request, verified.error(), services.clock.now());
+  }
+  if (!take_as_user(**verified, services)) return reply.fail(too_fast);
+  call.principal = std::move(*verified);
+  admit(std::move(started));
+}
+
 }  // namespace
 
+bool take_as_stranger(const Request& request, EntryServices& services, Reply& reply) {
+  if (!services.public_limiter.active()) return true;
+  const auto wait = services.public_limiter.take(
+      stranger_name(request), services.options.steady_now(), 1 + tokens_of_bytes(request));
+  if (wait) reply.fail(too_fast);
+  return !wait;
+}
+
 void dispatch(Call&& call, Services& services, Reply&& reply) {
-  const Operation& operation = call.operation;
+  const Credential credential = call.operation.credential;
   Pending pending{std::move(call), services, std::move(reply)};
-  const bool is_kept = operation.credential != Credential::open && is_audited(operation);
-  if (!is_kept && !operation.runs_on_pool()) return handle(pending);
-  auto kept = std::make_shared<Pending>(std::move(pending));
-  if (!is_kept) return handle_on_pool(kept);
-  AuditTrail& audit = services.entry.audit;
-  audit.begin(kept->call, kept->reply.context().trace_id,
-              [kept, &audit](Result<store::AuditEntry> entry) {
-                if (!entry) return kept->reply.fail(entry.error());
-                kept->reply.on_answer(
-                    [&audit, entry = *std::move(entry)](int status) { audit.end(entry, status); });
-                handle_on_pool(kept);
-              });
+  switch (credential) {
+    case Credential::basic:
+      return start_operator(std::move(pending));
+    case Credential::client:
+      return start_client(std::move(pending));
+    case Credential::open:
+      if (!take_as_stranger(pending.call.request, services.entry, pending.reply)) return;
+      return admit(std::move(pending));
+  }
 }
 
 }  // namespace conversed::api

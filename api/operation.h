@@ -39,22 +39,17 @@ enum class Audited : std::uint8_t {
   never,
 };
 
-// The values that a path pattern's {names} matched, percent-decoded.
-class PathParameters {
- public:
-  void add(std::string name, std::string value) {
-    values_.emplace_back(std::move(name), std::move(value));
-  }
+// The names of a path pattern and the values that they matched, percent-decoded.
+struct PathParameters {
+  std::vector<std::pair<std::string_view, std::string>> values;
+
   // Empty for a name that the pattern does not have.
   [[nodiscard]] std::string_view operator[](std::string_view name) const {
-    for (const auto& [known, value] : values_) {
+    for (const auto& [known, value] : values) {
       if (known == name) return value;
     }
     return {};
   }
-
- private:
-  std::vector<std::pair<std::string, std::string>> values_;
 };
 
 struct Operation;

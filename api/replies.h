@@ -2,9 +2,10 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 
 #include "api/http/http.h"
-#include "store/model/error.h"
+#include "store/model/result.h"
 
 // Answers that several operations give.
 namespace conversed::api {
@@ -25,5 +26,10 @@ void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList 
 
 // A failure of the store, without its words, which may name files. Others pass as they are.
 [[nodiscard]] model::Error store_error(const model::Error& error);
+// The same of a result: `return from_store(keys.remove(id)).map(no_content);`
+template <typename T>
+[[nodiscard]] model::Result<T> from_store(model::Result<T> result) {
+  return std::move(result).map_error(store_error);
+}
 
 }  // namespace conversed::api

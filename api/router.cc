@@ -7,18 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
-#include "api/auth/browser.h"
 #include "api/auth/credentials.h"
 #include "api/auth/issuer.h"
 #include "api/dispatch.h"
-#include "api/http/client_address.h"
 #include "api/http/error_reply.h"
 #include "api/http/percent.h"
-#include "api/live/blocking_pool.h"
-#include "api/live/rate_limiter.h"
-#include "api/replies.h"
 #include "api/services.h"
 #include "store/model/ids.h"
 
@@ -82,8 +76,8 @@ struct Route {
     PathParameters found;
     for (std::size_t i = 0; i < segments.size(); ++i) {
       if (!segments[i].starts_with('{')) continue;
-      found.add(std::string(segments[i].substr(1, segments[i].size() - 2)),
-                percent_decode_segment(path[i]));
+      found.values.emplace_back(segments[i].substr(1, segments[i].size() - 2),
+                                percent_decode_segment(path[i]));
     }
     return found;
   }
@@ -105,153 +99,12 @@ Response preflight(const std::string& methods) {
   response.headers = {
       {"Access-Control-Allow-Methods", methods},
       {"Access-Control-Allow-Headers",
-       "Accept, Authorization, Content-Type, Idempotency-Key, Prefer, X-API-Key, "
+       "Accept, Authorization, Content-Type, Idempotency-Key, Prefer, "
+       "X-API-Key, "
        "X-ContactCenter-Authorization, traceparent, tracestate"},
       {"Access-Control-Max-Age", "86400"},
   };
   return response;
-}
-
-Response basic_challenge(const Error& error, const ExchangeContext& context, model::Timestamp now) {
-  Response response = error_response(error, context, now);
-  std::erase_if(response.headers,
-                [](const auto& header) { return header.first == "WWW-Authenticate"; });
-  response.headers.emplace_back("WWW-Authenticate", R"(Basic realm="conversed", charset="UTF-8")");
-  return response;
-}
-
-// A Call on its way through the sign-in pool: std::function wants to copy what it holds.
-struct Pending {
-  Call call;
-  Reply reply;
-  Services& services;
-};
-
-// Whether there was room for a request of this key or user.
-bool take_as_user(const Principal& principal, EntryServices& services) {
-  if (!services.rate_limiter.active()) return true;
-  const std::string name =
-      principal.key_id.empty() ? "user " + principal.user_id : "key " + principal.key_id;
-  return !services.rate_limiter.take(name, services.options.steady_now());
-}
-
-// The bytes of a body count, too: a large body costs more than its request.
-std::uint32_t tokens_of_bytes(const Request& request) {
-  constexpr std::size_t bytes_of_one = 4096;
-  return static_cast<std::uint32_t>(request.body.size() / bytes_of_one);
-}
-
-std::string stranger_name(const Request& request) {
-  return std::string(address_prefix) + counted_address(request.peer);
-}
-
-// Whether there was room for a request of this address, which shows no credentials or wrong ones.
-bool take_as_stranger(const Request& request, EntryServices& services) {
-  if (!services.public_limiter.active()) return true;
-  return !services.public_limiter.take(stranger_name(request), services.options.steady_now(),
-                                       1 + tokens_of_bytes(request));
-}
-
-// The same for credentials that may be right: the bytes are charged once they proved wrong.
-bool take_as_guest(const Request& request, EntryServices& services) {
-  if (!services.public_limiter.active()) return true;
-  return !services.public_limiter.take(stranger_name(request), services.options.steady_now());
-}
-
-void charge_bytes(const Request& request, EntryServices& services) {
-  const auto tokens = tokens_of_bytes(request);
-  if (tokens == 0 || !services.public_limiter.active()) return;
-  services.public_limiter.charge(stranger_name(request), services.options.steady_now(), tokens);
-}
-
-const Error too_fast{Errc::too_many, "too many requests; slow down"};
-
-void run_management(const std::shared_ptr<Pending>& pending) {
-  if (!take_as_user(*pending->call.principal, pending->services.entry)) {
-    return pending->reply.fail(too_fast);
-  }
-  dispatch(std::move(pending->call), pending->services, std::move(pending->reply));
-}
-
-// On the sign-in pool.
-void sign_in(const std::shared_ptr<Pending>& pending) {
-  auto& [call, reply, all] = *pending;
-  EntryServices& services = all.entry;
-  const auto authorization = call.request.header("authorization").value_or("");
-  auto verified =
-      services.authenticator.basic(authorization, call.request.peer, services.options.steady_now());
-  const auto typed = parse_basic(authorization);
-  services.audit.sign_in(
-      {typed ? typed->name : "", call.request.peer, call.operation, reply.context().trace_id},
-      verified ? Result<const Principal*>(verified->get()) : model::fail(verified.error()));
-  if (!verified) {
-    charge_bytes(call.request, services);
-    if (verified.error().code != Errc::unauthenticated) return reply.fail(verified.error());
-    return reply.send(basic_challenge(verified.error(), reply.context(), services.clock.now()));
-  }
-  call.principal = std::move(*verified);
-  run_management(pending);
-}
-
-void start_management(Call&& call, Services& all, Reply reply) {
-  EntryServices& services = all.entry;
-  // A browser remembers the credentials that it was asked for, whoever sends it here.
-  if (call.operation.method != Method::get && !is_from_own_site(call.request)) {
-    return reply.fail({Errc::permission_denied, "a page of another site may not ask for this"});
-  }
-  const auto authorization = call.request.header("authorization").value_or("");
-  // What can't be right is told apart here: it costs no thread of a pool.
-  const auto credentials = parse_basic(authorization);
-  if (!credentials) {
-    if (!take_as_stranger(call.request, services)) {
-      return reply.fail(too_fast);
-    }
-    const Error error{Errc::unauthenticated, "this route takes HTTP Basic credentials"};
-    return reply.send(basic_challenge(error, reply.context(), services.clock.now()));
-  }
-  call.principal =
-      services.authenticator.remembered_basic(authorization, services.options.steady_now());
-  auto pending = std::make_shared<Pending>(Pending{std::move(call), std::move(reply), all});
-  // Whoever was here before does not wait behind those who guess.
-  if (pending->call.principal) return run_management(pending);
-  if (!take_as_guest(pending->call.request, services)) return pending->reply.fail(too_fast);
-  if (!post_sign_in(services.authenticator, services.sign_ins, credentials->name,
-                    pending->call.request.peer, [pending] { sign_in(pending); })) {
-    pending->reply.fail({Errc::unavailable, "too many such requests wait; try again later"});
-  }
-}
-
-// The user of an operation's request. Errors: `unauthenticated`, `invalid_argument`, `too_many`,
-// `unavailable`.
-Result<Authenticator::Verified> check_client(const Call& call, EntryServices& services) {
-  const auto now = services.options.steady_now();
-  const auto verify = [&]() -> Result<Authenticator::Verified> {
-    auto credential = presented_credential(call.request);
-    if (!credential) return model::fail(credential.error());
-    if (*credential) return services.authenticator.client(**credential, now);
-    return model::fail(Errc::unauthenticated,
-                       "credentials are required: an API key in X-API-Key, an access token in "
-                       "Authorization, or a contact-center token");
-  };
-  auto verified = verify();
-  // Whoever guesses is limited by address, whoever is known by the key, or as a user.
-  const bool room =
-      verified ? take_as_user(**verified, services) : take_as_stranger(call.request, services);
-  if (!room) return model::fail(too_fast);
-  return verified;
-}
-
-// What a refused client is told. A token that was refused is named as such (RFC 6750 section 3.1).
-void refuse_client(Reply& reply, const Request& request, const Error& error, model::Timestamp now) {
-  if (error.code != Errc::unauthenticated ||
-      !bearer_token(request.header("authorization").value_or(""))) {
-    return reply.fail(error);
-  }
-  Response response = error_response(error, reply.context(), now);
-  for (auto& [name, value] : response.headers) {
-    if (name == "WWW-Authenticate") value += R"(, error="invalid_token")";
-  }
-  reply.send(std::move(response));
 }
 
 }  // namespace
@@ -315,11 +168,6 @@ class Router::Table {
   std::vector<std::vector<Route>> by_length_;
 };
 
-Router::Router(std::span<const Operation* const> operations, Services& services)
-    : Router(operations, services.entry.options.api) {
-  open(services);
-}
-
 Router::Router(std::span<const Operation* const> operations, const config::ApiSettings& settings)
     : table_(std::make_unique<const Table>(operations, settings.base_path)),
       usual_body_bytes_(settings.max_body_bytes) {}
@@ -343,7 +191,7 @@ void Router::handle(Request&& request, Reply reply) const {
   if (route == nullptr) {
     const auto path = table_->path(request.path);
     reply.set_error_shape(path.error_shape);
-    if (!take_as_stranger(request, services)) return reply.fail(too_fast);
+    if (!take_as_stranger(request, services, reply)) return;
     if (path.allowed.empty()) return reply.fail({Errc::not_found, "there is nothing at this path"});
     Response response = error_response(405, "the method is not defined on this path",
                                        reply.context(), services.clock.now(), path.error_shape);
@@ -366,21 +214,6 @@ void Router::handle(Request&& request, Reply reply) const {
   auto parameters = route->parameters(segments);  // read from the request's path
   Call call{
       .operation = operation, .request = std::move(request), .parameters = std::move(parameters)};
-  switch (operation.credential) {
-    case Credential::basic:
-      return start_management(std::move(call), *opened, std::move(reply));
-    case Credential::client: {
-      auto verified = check_client(call, services);
-      if (!verified) {
-        return refuse_client(reply, call.request, verified.error(), services.clock.now());
-      }
-      call.principal = std::move(*verified);
-      break;
-    }
-    case Credential::open:
-      if (!take_as_stranger(call.request, services)) return reply.fail(too_fast);
-      break;
-  }
   dispatch(std::move(call), *opened, std::move(reply));
 }
 

@@ -22,8 +22,6 @@ struct Services;
 // OPTIONS by the preflight's 204 on any path; another method by 405 with `Allow`.
 class Router {
  public:
-  // `services` must outlive this and all requests.
-  Router(std::span<const Operation* const> operations, Services& services);
   // Until `open` every request is refused with 503, but for the preflight's.
   Router(std::span<const Operation* const> operations, const config::ApiSettings& settings);
   ~Router();

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "store/model/ids.h"
+
 namespace conversed::api::openapi {
 
 Parameter query_parameter(std::string_view name, std::string description, Schema schema,
@@ -10,7 +12,7 @@ Parameter query_parameter(std::string_view name, std::string description, Schema
 }
 
 Parameter header_parameter(std::string_view name, std::string description, Schema schema) {
-  return {Parameter::In::header, name, std::move(description), std::move(schema), Need::optional};
+  return {Parameter::In::header, name, std::move(description), std::move(schema)};
 }
 
 std::vector<Content> json_content(Schema schema) {
@@ -18,7 +20,7 @@ std::vector<Content> json_content(Schema schema) {
 }
 
 std::vector<Content> form_content(Schema schema) {
-  // Unknown ones are ignored, but none may be there twice (RFC 6749, section 3.2).
+  // Unknown parameters are ignored, but none may be there twice (RFC 6749, section 3.2).
   schema["patternProperties"] = {{"", form_text()}};
   schema["propertyNames"] = form_text();
   return {{"application/x-www-form-urlencoded", std::move(schema)}};
@@ -26,6 +28,200 @@ std::vector<Content> form_content(Schema schema) {
 
 std::vector<int> specified_errors() {
   return {400, 401, 402, 403, 404, 405, 409, 413, 500, 501, 502, 503, 504};
+}
+
+Answer json_answer(std::string description, Schema schema, int status) {
+  return {.status = status,
+          .description = std::move(description),
+          .content = json_content(std::move(schema))};
+}
+
+Answer empty_answer(std::string description) {
+  return {.status = 204, .description = std::move(description)};
+}
+
+// ---- Answers in several representations, and lists
+
+namespace {
+
+Schema hal_links() {
+  const Schema link = object({{"href", text(1)}});
+  return named(
+      "HalLinks",
+      object({{"self", link}, {"next", link, Need::optional}, {"prev", link, Need::optional}}));
+}
+
+// The schema with what XML calls it.
+Schema element(std::string_view name, Schema schema) {
+  schema["xml"] = {{"name", name}};
+  return schema;
+}
+
+Schema wrapped_list(std::string_view name, std::string_view item_element, const Schema& item) {
+  Schema list = list_of({{"allOf", Value::array({item})}, {"xml", {{"name", item_element}}}});
+  list["xml"] = {{"name", name}, {"wrapped", true}};
+  return list;
+}
+
+std::vector<Content> contents(Schema json, Schema hal, const Schema& xml,
+                              std::string_view csv_says) {
+  return {{"application/json", std::move(json)},
+          {"application/hal+json", std::move(hal)},
+          {"application/xml", xml},
+          {"text/xml", xml},
+          {"text/csv", described(csv_says, text())}};
+}
+
+Schema page(Property items) {
+  return object({std::move(items),
+                 {"total", described("Of the items of all pages.", integer(0))},
+                 {"nextCursor", nullable(id())},
+                 {"previousCursor", nullable(id())}});
+}
+
+Schema hal_page(const Schema& item) {
+  return with_members(page({"_links", hal_links()}),
+                      {{"_embedded", object({{"items", list_of(item)}})}});
+}
+
+std::vector<Header> list_headers() {
+  return {{"X-Total-Count", "How many items all pages have.", integer(0)},
+          {"X-Next-Cursor", "For `next`.", id(), Need::optional},
+          {"X-Previous-Cursor", "For `previous`.", id(), Need::optional},
+          {"Link", "The next and the previous page (RFC 8288).", text(1), Need::optional}};
+}
+
+// "_id|order"
+std::string joined(std::span<const std::string_view> fields) {
+  std::string names;
+  for (const auto field : fields) {
+    if (!names.empty()) names += '|';
+    names += field;
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<Content> representations(std::string_view root, const Schema& schema) {
+  Schema hal{{"allOf", Value::array({schema, object({{"_links", hal_links()}})})}};
+  Schema xml{{"allOf", Value::array({schema})}};
+  return contents(schema, std::move(hal), element(root, std::move(xml)),
+                  "A row of names and a row of values (RFC 4180).");
+}
+
+std::vector<Parameter> page_parameters(std::span<const std::string_view> fields) {
+  const std::string key = "(" + joined(fields) + "):(asc|desc)";
+  Schema sort = text_like("^" + key + "(," + key + ")*$");
+  sort["minLength"] = 1;
+  return {query_parameter("limit", "How many items a page has.",
+                          with_default(default_page_limit, integer(1, max_page_limit))),
+          query_parameter("skip", "How many items to pass over.", with_default(0, integer(0))),
+          query_parameter("sort",
+                          "`field:direction`, several joined by commas. A cursor brings its own; "
+                          "given again it has to be the same.",
+                          std::move(sort)),
+          query_parameter("next", "The `nextCursor` of an earlier answer, good for an hour.", id()),
+          query_parameter("previous", "The `previousCursor` of an earlier answer.", id())};
+}
+
+Answer list_answer(std::string_view operation, std::string description, const ListForm& form,
+                   const Schema& item) {
+  const bool bare = form.json == ListForm::Json::bare_array;
+  Schema json = bare ? list_of(item) : page({"items", list_of(item)});
+  Schema wrapped = wrapped_list(bare ? form.root : "items", form.item, item);
+  Schema xml = bare ? std::move(wrapped) : element(form.root, page({"items", std::move(wrapped)}));
+  return {.description = std::move(description),
+          .content = contents(std::move(json), hal_page(item), xml,
+                              "A row of names, then one of values for each item (RFC 4180)."),
+          .headers = list_headers(),
+          .links = {{"next", operation, "next", "$response.header.X-Next-Cursor"},
+                    {"previous", operation, "previous", "$response.header.X-Previous-Cursor"}}};
+}
+
+std::vector<Parameter> row_parameters() {
+  return {query_parameter("limit", "How many items a page has.",
+                          with_default(default_page_limit, integer(1, max_page_limit))),
+          query_parameter("after", "The `next` of the page before.", with_default(0, integer(0)))};
+}
+
+Schema row_page(Schema item) {
+  return object({{"items", list_of(std::move(item))},
+                 {"next", described("For `after`; null on the last page.", nullable(integer(0)))}});
+}
+
+Schema items_of(Schema item) {
+  return object({{"items", list_of(std::move(item))}});
+}
+
+// ---- Conversations
+
+Schema message_schema(UrlTokenIn place) {
+  Schema schema = object(
+      {{"userId", conversation_name()},
+       {"sessionId", conversation_name()},
+       {"text", described("What the user says, or is said to.", nullable(text())), Need::optional},
+       {"data", described("Sent along with it.", nullable(free_object())), Need::optional}});
+  if (place == UrlTokenIn::body)
+    schema = with_members(std::move(schema), {{"URLToken", url_token()}});
+  schema = with_condition(std::move(schema), has_text("text"), anything(),
+                          object({{"data", free_object()}}));
+  Value example{{"userId", "bob"},
+                {"sessionId", "s1"},
+                {"text", "Hello"},
+                {"data", {{"event", "packed"}, {"orderId", "A-1"}}}};
+  if (place == UrlTokenIn::body) example["URLToken"] = std::string(model::url_token_length, 'a');
+  schema = with_example(std::move(example), std::move(schema));
+  return named(
+      place == UrlTokenIn::body ? "Message" : "MessageToEndpoint",
+      described("A message. It needs a `text` that is not empty, or `data`.", std::move(schema)));
+}
+
+Schema output_schema() {
+  return named("Output", object({{"seq", integer(1)},
+                                 {"text", text()},
+                                 {"data", anything()},
+                                 {"traceId", text()},
+                                 {"source", text(1)},
+                                 {"createdAt", unix_time()}}));
+}
+
+Schema accepted_schema() {
+  return named("Accepted", object({{"_id", id()}}));
+}
+
+Schema session_names_schema() {
+  return object(
+      {{"projectId", id()}, {"endpointId", id()}, {"userId", text(1)}, {"sessionId", text(1)}});
+}
+
+Parameter idempotency_parameter() {
+  // Spaces around a header's value are none of it.
+  Schema schema = text_like("^[!-~]([ -~]{0,253}[!-~])?$");
+  return header_parameter("Idempotency-Key",
+                          "Makes a repetition safe: under the same key the same body has its "
+                          "effects once, and another body is a 409.",
+                          std::move(schema));
+}
+
+Parameter project_parameter() {
+  return query_parameter("projectId", "The project; required unless there is just one to see.",
+                         id());
+}
+
+Parameter wait_until(std::string_view what) {
+  return query_parameter("wait", "How many seconds to wait for " + std::string(what) + " at most.",
+                         with_default(0, integer(0, max_wait_seconds)));
+}
+
+Header inject_id_header() {
+  return {"X-Inject-Id", "The id of the accepted message.", id()};
+}
+
+Answer accepted_answer(std::string_view says) {
+  return {.description = "The message is durable.",
+          .content = {{"text/plain", constant(says)}},
+          .headers = {inject_id_header()}};
 }
 
 }  // namespace conversed::api::openapi

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "api/openapi/schemas.h"
+#include "api/representation/input.h"
 
 namespace conversed::api::openapi {
 
@@ -65,13 +67,56 @@ struct Description {
   std::vector<Parameter> parameters = {};
   std::vector<Content> body = {};  // empty: none is read
   std::vector<Answer> answers;
-  // Statuses of 400 and above that this operation answers with, beside those that its credential
-  // brings and those that every request may be refused with (document.cc).
+  // Statuses of 400 and above that this operation answers with, beside those that follow from its
+  // credential and its path, and those that every request may be refused with (document.cc).
   std::vector<int> errors = {};
   bool has_error_page = false;  // for a browser, which asks for HTML
 };
 
 // The thirteen that the API's specification has for most of its operations.
 [[nodiscard]] std::vector<int> specified_errors();
+
+// ---- Answers and lists
+
+// An answer in JSON, and one without a body (204).
+[[nodiscard]] Answer json_answer(std::string description, Schema schema, int status = 200);
+[[nodiscard]] Answer empty_answer(std::string description);
+
+// An object as JSON, HAL, XML with this root element, and CSV.
+[[nodiscard]] std::vector<Content> representations(std::string_view root, const Schema& schema);
+
+// `limit`, `skip`, `sort` by these fields, `next` and `previous`.
+[[nodiscard]] std::vector<Parameter> page_parameters(std::span<const std::string_view> fields);
+
+// A page of a list of that form; `operation` is the list's own, for its next page.
+[[nodiscard]] Answer list_answer(std::string_view operation, std::string description,
+                                 const ListForm& form, const Schema& item);
+
+// The lists below /management: `limit` and `after`, which is the `next` of the page before.
+[[nodiscard]] std::vector<Parameter> row_parameters();
+[[nodiscard]] Schema row_page(Schema item);
+// {"items": [...]}
+[[nodiscard]] Schema items_of(Schema item);
+
+// ---- Conversations
+
+// A body that parse_message takes.
+[[nodiscard]] Schema message_schema(UrlTokenIn place);
+// One thing that a session has said: output_item.
+[[nodiscard]] Schema output_schema();
+// {"_id"} of what was accepted.
+[[nodiscard]] Schema accepted_schema();
+// The members of session_names.
+[[nodiscard]] Schema session_names_schema();
+
+[[nodiscard]] Parameter idempotency_parameter();
+// `projectId` of the lists below /management.
+[[nodiscard]] Parameter project_parameter();
+// `wait`, which holds the answer back until there is what is waited for.
+[[nodiscard]] Parameter wait_until(std::string_view what);
+
+[[nodiscard]] Header inject_id_header();
+// The plain text of inject and notify.
+[[nodiscard]] Answer accepted_answer(std::string_view text);
 
 }  // namespace conversed::api::openapi

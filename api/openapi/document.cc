@@ -1,7 +1,6 @@
 #include "api/openapi/document.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -9,8 +8,8 @@
 #include <utility>
 
 #include "api/http/error_reply.h"
+#include "api/http/http_syntax.h"
 #include "api/openapi/description.h"
-#include "api/openapi/webhooks.h"
 
 namespace conversed::api::openapi {
 namespace {
@@ -26,11 +25,13 @@ constexpr std::string_view about =
     "everywhere, other methods than those below with 405. A repeated `Idempotency-Key` with the "
     "same body answers as the first 2xx did, for 24 hours.";
 
-// What any request may be refused with before, or while, its operation looks at it.
+// Statuses that any request may be refused with.
 constexpr int common_errors[] = {400, 405, 408, 413, 414, 429, 431, 500, 503};
-// A change whose outcome is not known, because the store or the queue failed over it.
+// The object that the path names is missing or foreign.
+constexpr int missing_object = 404;
+// The store or the queue failed during a change, so its outcome is unknown.
 constexpr int unknown_outcome = 504;
-// What credentials bring.
+// Those of operations that ask for credentials.
 constexpr int credential_errors[] = {401, 403};
 
 [[noreturn]] void defect(std::string_view what, std::string_view where) {
@@ -113,19 +114,6 @@ std::string response_name(int status) {
   return name;
 }
 
-Value error_response_object(int status, Value content) {
-  return {{"description", reason_phrase(status)},
-          {"headers", headers_of(status)},
-          {"content", std::move(content)}};
-}
-
-Value problem_content(int status, Components& components) {
-  return {{"application/problem+json",
-           {{"schema", components.place(status == 404 ? not_found_problem() : problem())}}}};
-}
-
-// ---- One operation
-
 Value content_object(const std::vector<Content>& content, Components& components) {
   Value object = Value::object();
   for (const auto& [type, schema] : content) {
@@ -133,6 +121,19 @@ Value content_object(const std::vector<Content>& content, Components& components
   }
   return object;
 }
+
+Value error_response_object(int status, const std::vector<Content>& content,
+                            Components& components) {
+  return {{"description", reason_phrase(status)},
+          {"headers", headers_of(status)},
+          {"content", content_object(content, components)}};
+}
+
+Content problem_content(int status) {
+  return {"application/problem+json", status == 404 ? not_found_problem() : problem()};
+}
+
+// ---- One operation
 
 Value parameter_object(const Parameter& parameter, Components& components) {
   static constexpr std::string_view places[] = {"path", "query", "header"};
@@ -196,22 +197,21 @@ Value answer_object(const Answer& answer, Components& components) {
 Value error_object(const Operation& operation, const Description& description, int status,
                    Components& components) {
   if (operation.error_shape == ErrorShape::oauth) {
-    // What is refused before its path is known is a problem.
-    Value content{{"application/json", {{"schema", components.place(oauth_error())}}}};
-    content.update(problem_content(status, components));
-    if (description.has_error_page) content["text/html"] = {{"schema", text(1)}};
-    return error_response_object(status, std::move(content));
+    // A request that is refused before its path is known gets a problem.
+    std::vector<Content> content{{"application/json", oauth_error()}, problem_content(status)};
+    if (description.has_error_page) content.push_back({"text/html", text(1)});
+    return error_response_object(status, content, components);
   }
   const bool reduced =
       operation.error_shape == ErrorShape::reduced && (status == 400 || status == 404);
   if (!reduced) return reference("responses", response_name(status));
-  return error_response_object(
-      status, {{"application/problem+json", {{"schema", components.place(reduced_error())}}}});
+  return error_response_object(status, {{"application/problem+json", reduced_error()}}, components);
 }
 
 std::set<int> errors_of(const Operation& operation, const Description& description) {
   std::set<int> statuses(description.errors.begin(), description.errors.end());
   statuses.insert(std::begin(common_errors), std::end(common_errors));
+  if (operation.path.find('{') != std::string_view::npos) statuses.insert(missing_object);
   if (operation.method != Method::get) statuses.insert(unknown_outcome);
   if (operation.credential != Credential::open) {
     statuses.insert(std::begin(credential_errors), std::end(credential_errors));
@@ -221,19 +221,11 @@ std::set<int> errors_of(const Operation& operation, const Description& descripti
 
 Value security_of(Credential credential) {
   Value choices = Value::array();
-  const auto add = [&](const char* scheme) { choices.push_back({{scheme, Value::array()}}); };
-  switch (credential) {
-    case Credential::open:
-      break;
-    case Credential::client:
-      for (const char* scheme :
-           {"APIKeyHeader", "APIKeyQueryParam", "ContactCenterTokenHeader", "OAuth2"}) {
-        add(scheme);
-      }
-      break;
-    case Credential::basic:
-      add("BasicAuth");
-      break;
+  if (credential == Credential::basic) choices.push_back({{"BasicAuth", Value::array()}});
+  if (credential != Credential::client) return choices;
+  for (const char* scheme :
+       {"APIKeyHeader", "APIKeyQueryParam", "ContactCenterTokenHeader", "OAuth2"}) {
+    choices.push_back({{scheme, Value::array()}});
   }
   return choices;
 }
@@ -321,13 +313,6 @@ Value security_schemes(std::string_view base) {
             {"description", "E-mail address and password of a user; only below /management."}}}};
 }
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 }  // namespace
 
 Value document(std::span<const Operation* const> operations, std::string_view base) {
@@ -340,14 +325,14 @@ Value document(std::span<const Operation* const> operations, std::string_view ba
     const Description description = operation->describe();
     const Value tag{{"name", tag_of(operation->path)}};
     if (std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(tag);
-    paths[std::string(operation->path)][lower(method_name(operation->method))] =
+    paths[std::string(operation->path)][lower_case(method_name(operation->method))] =
         operation_object(*operation, description, components, errors);
   }
   tags.push_back({{"name", webhooks_tag}});
   Value responses = Value::object();
   for (const int status : errors) {
     responses[response_name(status)] =
-        error_response_object(status, problem_content(status, components));
+        error_response_object(status, {problem_content(status)}, components);
   }
   return {
       {"openapi", "3.1.0"},

@@ -14,4 +14,10 @@ namespace conversed::api::openapi {
 // either is a defect that no run of the tests survives.
 [[nodiscard]] Value document(std::span<const Operation* const> operations, std::string_view base);
 
+// The requests that the daemon sends to an Endpoint's webhook: the path item of an output's
+// delivery. It has to agree with daemon/delivery/webhook.cc and deliverer.cc. No schema in it has a
+// name.
+[[nodiscard]] Value delivery_item();
+inline constexpr std::string_view webhooks_tag = "Webhooks";
+
 }  // namespace conversed::api::openapi

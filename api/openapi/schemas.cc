@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "api/representation/message_body.h"
+#include "api/representation/input.h"
 #include "store/accounts/accounts.h"
 
 namespace conversed::api::openapi {
@@ -187,11 +187,9 @@ Schema problem() {
 }
 
 Schema not_found_problem() {
-  Schema schema = problem_members();
-  schema["properties"]["logLevel"] = text(1);
-  schema["required"].push_back("logLevel");
   return named("NotFoundProblem",
-               described("What is asked for is not there, or not for you to know of.", schema));
+               described("There is no such object, or it is not visible to you.",
+                         with_members(problem_members(), {{"logLevel", text(1)}})));
 }
 
 Schema reduced_error() {
@@ -203,13 +201,11 @@ Schema reduced_error() {
 }
 
 Schema oauth_error() {
-  Schema schema = problem_members();
-  schema["properties"]["error"] = described("RFC 6749's code.", text(1));
-  schema["properties"]["error_description"] = text();
-  schema["required"].push_back("error");
-  schema["required"].push_back("error_description");
-  return named("OAuthError",
-               described("An error of OAuth 2.0 (RFC 6749, section 5.2).", std::move(schema)));
+  return named(
+      "OAuthError",
+      described("An error of OAuth 2.0 (RFC 6749, section 5.2).",
+                with_members(problem_members(), {{"error", described("RFC 6749's code.", text(1))},
+                                                 {"error_description", text()}})));
 }
 
 }  // namespace conversed::api::openapi

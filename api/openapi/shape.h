@@ -12,14 +12,15 @@
 
 #include "api/openapi/schemas.h"
 #include "store/model/clock.h"
+#include "store/model/event.h"
 
 namespace conversed::api::openapi {
 
-// A member's value in JSON: times as Unix seconds, as everywhere in the API.
+// A member's value in JSON.
 template <typename T>
 [[nodiscard]] Value to_value(const T& value) {
   if constexpr (std::is_same_v<T, model::Timestamp>) {
-    return std::chrono::floor<std::chrono::seconds>(value).time_since_epoch().count();
+    return unix_seconds(value);
   } else {
     return value;
   }
@@ -51,27 +52,46 @@ class Shape {
         : name(member_name),
           schema(std::move(member_schema)),
           value([get](const T& object) { return Value(to_value(std::invoke(get, object))); }) {}
+    // An object of another shape.
+    template <typename U, typename Get>
+    Member(std::string_view member_name, const Shape<U>& shape, Get get)
+        : Member(member_name, shape.schema(),
+                 [shape, get](const T& object) { return shape(std::invoke(get, object)); }) {}
 
     std::string_view name;
     Schema schema;
     std::function<Value(const T&)> value;
   };
 
-  // A schema with a name is kept once in the document (schemas.h).
+  // A schema with a name is kept once in the document (schemas.h). One without has `name` empty.
   Shape(std::string_view name, std::initializer_list<Member> members)
       : name_(name), members_(members) {}
+
+  // The shape with these members, too.
+  [[nodiscard]] Shape with(std::string_view name, std::initializer_list<Member> members) const {
+    Shape more(*this);
+    more.name_ = name;
+    more.members_.insert(more.members_.end(), members);
+    return more;
+  }
 
   [[nodiscard]] Schema schema() const {
     Schema schema = object({});
     for (const Member& each : members_) {
       schema = with_members(std::move(schema), {{each.name, each.schema}});
     }
-    return named(name_, std::move(schema));
+    return name_.empty() ? schema : named(name_, std::move(schema));
   }
   [[nodiscard]] Value operator()(const T& object) const {
     Value value = Value::object();
     for (const Member& each : members_) value[std::string(each.name)] = each.value(object);
     return value;
+  }
+  // A list of the objects.
+  [[nodiscard]] Value operator()(const std::vector<T>& objects) const {
+    Value list = Value::array();
+    for (const T& each : objects) list.push_back((*this)(each));
+    return list;
   }
   // The names of the members, in their order: CSV's columns.
   [[nodiscard]] std::vector<std::string_view> names() const {
@@ -84,5 +104,18 @@ class Shape {
   std::string_view name_;
   std::vector<Member> members_;
 };
+
+// `projectId`, `endpointId`, `userId` and `sessionId` of the session that `key` is of.
+template <typename T>
+[[nodiscard]] Shape<T> session_shape(model::SessionKey T::*key) {
+  const auto part = [key](std::string model::SessionKey::*member) {
+    return [=](const T& object) { return object.*key.*member; };
+  };
+  return {"",
+          {{"projectId", id(), part(&model::SessionKey::project_id)},
+           {"endpointId", id(), part(&model::SessionKey::endpoint_id)},
+           {"userId", text(1), part(&model::SessionKey::user_id)},
+           {"sessionId", text(1), part(&model::SessionKey::session_id)}}};
+}
 
 }  // namespace conversed::api::openapi

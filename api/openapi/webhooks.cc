@@ -1,4 +1,4 @@
-#include "api/openapi/webhooks.h"
+#include "api/openapi/document.h"
 
 namespace conversed::api::openapi {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "api/auth/principal.h"
 #include "api/http/http.h"
-#include "api/representation/message_body.h"
+#include "api/representation/input.h"
 #include "api/services.h"
 #include "queue/keyed_append.h"
 #include "store/idempotency/keyed_answers.h"

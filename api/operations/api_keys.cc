@@ -1,10 +1,10 @@
-// /management/apikeys: keys are made, listed and revoked. Everybody has a hand in their own; those
-// of others take the role userAdmin, and those of a platformAdmin that one.
+// /management/apikeys: users make, list and revoke their own keys. The keys of others take the role
+// userAdmin, those of a platformAdmin the role platformAdmin.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/openapi/lists.h"
+#include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/operations/users.h"
@@ -21,15 +21,14 @@ using model::Result;
 using nlohmann::json;
 
 Result<Response> create_key(const Call& call, AccountServices& services) {
-  auto body = read_object(call.request);
+  std::string name;
+  std::string email;
+  auto body = read_object(call.request, {{"name", &name}, {"user", &email}});
   if (!body) return model::fail(body.error());
-  auto name = name_member(*body);
-  if (!name) return model::fail(name.error());
-  auto email = text_member(*body, "user");
-  if (!email) return model::fail(email.error());
-  auto user = user_to_manage(services.store, *call.principal, *email);
+  if (auto good = check_display_name(name); !good) return model::fail(good.error());
+  auto user = user_to_manage(services.store, *call.principal, email);
   if (!user) return model::fail(user.error());
-  auto made = services.store.accounts().create_api_key(user->organisation_id, user->id, *name);
+  auto made = services.store.accounts().create_api_key(user->organisation_id, user->id, name);
   if (!made) return model::fail(store_error(made.error()));
   // The one time that the key is shown.
   return json_response(status::created,
@@ -79,9 +78,7 @@ Result<Response> revoke_key(const Call& call, AccountServices& services) {
   auto user = accounts.user(principal.organisation_id, key->user_id);
   if (!user) return model::fail(store_error(user.error()));
   if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
-  auto revoked = accounts.revoke_api_key(principal.organisation_id, id);
-  if (!revoked) return model::fail(store_error(revoked.error()));
-  return no_content();
+  return from_store(accounts.revoke_api_key(principal.organisation_id, id)).map(no_content);
 }
 
 openapi::Description describe_create_key() {
@@ -110,17 +107,15 @@ openapi::Description describe_list_keys() {
   using namespace openapi;
   const auto key =
       object({{"_id", id()}, {"name", text(1)}, {"user", text()}, {"createdAt", unix_time()}});
-  return {.summary = "List API keys",
-          .details = "All with the role `userAdmin`, else one's own.",
-          .answers = {{.description = "The keys, without their secrets.",
-                       .content = json_content(items_of(named("ApiKey", key)))}}};
+  return {
+      .summary = "List API keys",
+      .details = "All with the role `userAdmin`, else one's own.",
+      .answers = {json_answer("The keys, without their secrets.", items_of(named("ApiKey", key)))}};
 }
 
 openapi::Description describe_revoke_key() {
   using namespace openapi;
-  return {.summary = "Revoke an API key",
-          .answers = {{.status = status::no_content, .description = "It opens nothing any more."}},
-          .errors = {404}};
+  return {.summary = "Revoke an API key", .answers = {empty_answer("It opens nothing any more.")}};
 }
 
 }  // namespace

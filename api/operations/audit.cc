@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/openapi/lists.h"
+#include "api/openapi/description.h"
 #include "api/openapi/shape.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
@@ -13,7 +13,6 @@ namespace conversed::api {
 
 namespace {
 
-using model::Errc;
 using store::AuditEntry;
 
 const openapi::Shape<AuditEntry>& audit_shape() {
@@ -56,8 +55,7 @@ Result<Response> list_audit(const Call& call, AccountServices& services) {
       .actor = std::string(call.request.parameter("actor").value_or("")),
       .operation = std::string(call.request.parameter("operation").value_or(""))};
   auto entries = services.store.audit().list(filter, page->after, page->limit);
-  if (!entries) return model::fail(store_error(entries.error()));
-  return rows_response(*entries, *page, &AuditEntry::row, audit_shape());
+  return rows_response(entries, *page, &AuditEntry::row, audit_shape());
 }
 
 openapi::Description describe_list_audit() {
@@ -73,8 +71,7 @@ openapi::Description describe_list_audit() {
           "conversations. Takes the role `userAdmin`; with `platformAdmin` besides, the entries "
           "of all organisations are listed.",
       .parameters = std::move(parameters),
-      .answers = {{.description = "A page of them.",
-                   .content = json_content(row_page(audit_shape().schema()))}}};
+      .answers = {json_answer("A page of them.", row_page(audit_shape().schema()))}};
 }
 
 }  // namespace

@@ -7,15 +7,12 @@
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 
 #include "api/http/error_reply.h"
 #include "api/live/blocking_pool.h"
 #include "api/openapi/description.h"
-#include "api/openapi/lists.h"
 #include "api/operations/management.h"
-#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "flows/bundle/loader.h"
@@ -31,16 +28,16 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-json to_json(const flows::Problems& problems) {
-  json list = json::array();
-  for (const flows::Problem& problem : problems) {
-    list.push_back({{"file", problem.file},
-                    {"line", problem.place.line},
-                    {"column", problem.place.column},
-                    {"path", problem.path},
-                    {"message", problem.message}});
-  }
-  return list;
+const openapi::Shape<flows::Problem>& problem_shape() {
+  using namespace openapi;
+  using flows::Problem;
+  static const Shape<Problem> shape(
+      "", {{"file", text(), &Problem::file},
+           {"line", integer(0), [](const Problem& problem) { return problem.place.line; }},
+           {"column", integer(0), [](const Problem& problem) { return problem.place.column; }},
+           {"path", text(), &Problem::path},
+           {"message", text(1), &Problem::message}});
+  return shape;
 }
 
 // The loader's own bound is 16 MiB of text; as JSON it may take more bytes.
@@ -53,32 +50,22 @@ struct Source {
 };
 
 Result<Source> read_source(const Request& request) {
-  auto body = read_object(request);
-  if (!body) return model::fail(body.error());
   Source source;
-  auto file = text_member(*body, "file");
-  if (!file) return model::fail(file.error());
-  source.file = file->empty() ? "bundle.yaml" : std::move(*file);
-  auto text = text_member(*body, "text");
-  if (!text) return model::fail(text.error());
-  if (text->empty()) return model::fail(Errc::invalid_argument, "text is required");
-  source.text = std::move(*text);
-  if (const auto names = body->find("environment"); names != body->end() && !names->is_null()) {
-    if (!names->is_object()) {
-      return model::fail(Errc::invalid_argument, "environment must be an object");
+  auto body = read_object(
+      request,
+      {{"file", &source.file}, {"text", &source.text}, {"environment", &source.environment}});
+  if (!body) return model::fail(body.error());
+  if (source.text.empty()) return model::fail(Errc::invalid_argument, "text is required");
+  if (source.file.empty()) source.file = "bundle.yaml";
+  for (const auto& [name, value] : source.environment.items()) {
+    if (!value.is_string()) {
+      return model::fail(Errc::invalid_argument, "environment." + name + " must be a string");
     }
-    for (const auto& [name, value] : names->items()) {
-      if (!value.is_string()) {
-        return model::fail(Errc::invalid_argument, "environment." + name + " must be a string");
-      }
-    }
-    source.environment = std::move(*names);
   }
   return source;
 }
 
-// The values of the environment come from whoever imports: the daemon's own is none of a project's
-// business.
+// The importing user gives the values of the environment: a project must not read the daemon's own.
 flows::Checked<model::Bundle> load(const Source& source) {
   return flows::load_bundle(source.text, source.file,
                             [&](std::string_view name) -> std::optional<std::string> {
@@ -88,66 +75,50 @@ flows::Checked<model::Bundle> load(const Source& source) {
                             });
 }
 
-// Its own projects take a projectAdmin of the project, new ones one of the organisation.
-Result<std::optional<store::ProjectInfo>> check_role(ProjectServices& services,
-                                                     const Principal& principal,
-                                                     const std::string& project_name) {
+// An existing project takes the role in the project, a new one the role in the organisation.
+Result<void> check_role(ProjectServices& services, const Principal& principal,
+                        const std::string& project_name) {
   auto projects = services.store.assets().projects(principal.organisation_id);
   if (!projects) return model::fail(store_error(projects.error()));
-  for (store::ProjectInfo& project : *projects) {
+  for (const store::ProjectInfo& project : *projects) {
     if (project.name != project_name) continue;
     if (principal.access(project.organisation_id, project.id, Role::project_admin) ==
         Access::granted) {
-      return std::move(project);
+      return {};
     }
     break;  // refused as a new one would be: its name is not to be found out
   }
-  if (!principal.has(Role::project_admin)) {
-    return model::fail(Errc::permission_denied, "the role projectAdmin is needed");
-  }
-  return std::nullopt;
+  if (principal.has(Role::project_admin)) return {};
+  return model::fail(Errc::permission_denied, "the role projectAdmin is needed");
 }
 
-// For a dry run, which writes nothing: what the import itself finds out inside its transaction.
-Result<void> check_tokens(ProjectServices& services, const Principal& principal,
-                          const std::optional<store::ProjectInfo>& project,
-                          const model::Bundle& bundle) {
-  const auto quota = services.options.quota.get().tokens;
-  if (quota == 0 || bundle.tokens.empty()) return {};
-  auto used = services.store.assets().count_tokens(principal.organisation_id);
-  if (!used) return model::fail(store_error(used.error()));
-  std::set<std::string> added;
-  for (const model::BundleToken& token : bundle.tokens) added.insert(token.label);
-  if (project) {
-    auto known = services.store.assets().project_assets(project->id);
-    if (!known) return model::fail(store_error(known.error()));
-    for (const auto& [label, script] : known->tokens) added.erase(label);
-  }
-  if (added.empty() || static_cast<std::uint64_t>(*used) + added.size() <= quota) return {};
-  return model::fail(Errc::quota_exhausted,
-                     "the plan's quota of Tokens does not suffice; nothing was imported");
-}
-
-// With the journey that the bundle has, should its project be set up already: one transaction.
-model::Result<json> import_all(ProjectServices& services, const Principal& principal,
-                               const model::Bundle& bundle) {
-  model::Result<json> report;
-  auto written =
-      services.store.committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
-        report = services.store.assets().import_bundle(
+// Imports the bundle, and its journey if the project is set up already: one transaction. A dry run
+// undoes it and reports nothing.
+Result<json> import_all(ProjectServices& services, const Principal& principal,
+                        const model::Bundle& bundle, bool dry_run) {
+  bool undone = false;
+  auto report =
+      services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<json> {
+        auto imported = services.store.assets().import_bundle(
             writer, principal.organisation_id, bundle,
             {.tokens = services.options.quota.get().tokens}, principal.user_id);
-        if (!report) return model::fail(report.error());
-        if (bundle.proactive.is_null()) return {};
-        return store::replace_journey(writer, report->at("project").at("_id").get<std::string>(),
-                                      flows::complete_journey(bundle.proactive, ""));
+        if (!imported) return imported;
+        if (!bundle.proactive.is_null()) {
+          auto replaced =
+              store::replace_journey(writer, imported->at("project").at("_id").get<std::string>(),
+                                     flows::complete_journey(bundle.proactive, ""));
+          if (!replaced) return model::fail(replaced.error());
+        }
+        undone = dry_run;
+        if (undone) return model::fail(Errc::conflict, "a dry run");
+        return imported;
       });
-  if (!written) return model::fail(written.error());
+  if (undone) return json{{"problems", json::array()}};
   return report;
 }
 
-// On the pool of imports. The request goes as soon as it is read: it may have as many bytes as all
-// that is made of it.
+// On the pool of imports. Frees the request as soon as it is read: it may take as much memory as
+// all that is made of it.
 Result<Response> import_bundle(Call& call, ProjectServices& services,
                                const ExchangeContext& exchange) {
   const auto dry_run = read_dry_run(call.request);
@@ -158,20 +129,13 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
   auto bundle = load(*source);
   source = {};
   if (!bundle) {
-    const json details{{"problems", to_json(bundle.error())}};
+    const json details{{"problems", problem_shape()(bundle.error())}};
     return error_response(400, "the bundle has problems; nothing was imported", exchange,
                           services.clock.now(), ErrorShape::problem, &details);
   }
-  auto project = check_role(services, *call.principal, bundle->project_name);
-  if (!project) return model::fail(project.error());
-  if (*dry_run) {
-    auto room = check_tokens(services, *call.principal, *project, *bundle);
-    if (!room) return model::fail(room.error());
-    return ok({{"problems", json::array()}});
-  }
-  auto report = import_all(services, *call.principal, *bundle);
-  if (!report) return model::fail(store_error(report.error()));
-  return ok(*report);
+  auto may = check_role(services, *call.principal, bundle->project_name);
+  if (!may) return model::fail(may.error());
+  return from_store(import_all(services, *call.principal, *bundle, *dry_run)).map(ok);
 }
 
 void import(Call call, ProjectServices& services, Reply reply) {
@@ -240,25 +204,29 @@ openapi::Description describe_import() {
           .parameters = {query_parameter("dryRun", "It is only checked.",
                                          with_default(false, boolean()))},
           .body = json_content(named("Bundle", with_example(example_bundle(), body))),
-          .answers = {{.description = "What there is of the project now; of a dry run, nothing.",
-                       .content = json_content(any_of({report_schema(), no_problems}))}},
+          .answers = {json_answer("The project's parts as they are now; of a dry run, nothing.",
+                                  any_of({report_schema(), no_problems}))},
           .errors = {402, 409}};
+}
+
+const openapi::Shape<store::ProjectInfo>& project_shape() {
+  using namespace openapi;
+  using store::ProjectInfo;
+  static const Shape<ProjectInfo> shape(
+      "Project", {{"_id", id(), &ProjectInfo::id}, {"name", text(1), &ProjectInfo::name}});
+  return shape;
 }
 
 Result<Response> list_projects(const Call& call, ProjectServices& services) {
   auto projects = projects_with(services.store, *call.principal, Role::member);
-  if (!projects) return model::fail(projects.error());
-  json items = json::array();
-  for (const store::ProjectInfo& project : *projects) {
-    items.push_back({{"_id", project.id}, {"name", project.name}});
-  }
-  return ok({{"items", std::move(items)}});
+  return items_response(std::move(projects), project_shape());
 }
 
-// What an import of the text would object to: a Flow that names a deleted Connection, say.
+// The problems that an import of the text would have, such as a Flow that names a deleted
+// Connection.
 json problems_of(const std::string& text, const std::string& file) {
   auto bundle = flows::load_bundle(text, file, {}, {.variables = flows::Variables::may_be_missing});
-  return bundle ? json::array() : to_json(bundle.error());
+  return bundle ? json::array() : json(problem_shape()(bundle.error()));
 }
 
 // A name for a file, whatever characters the project's name has.
@@ -290,22 +258,11 @@ Result<Response> export_project(const Call& call, ProjectServices& services) {
              {"problems", std::move(problems)}});
 }
 
-openapi::Schema problem_in_file() {
-  using namespace openapi;
-  return object({{"file", text()},
-                 {"line", integer(0)},
-                 {"column", integer(0)},
-                 {"path", text()},
-                 {"message", text(1)}});
-}
-
 openapi::Description describe_list_projects() {
   using namespace openapi;
   return {.summary = "List projects",
           .details = "Those that one is a member of.",
-          .answers = {{.description = "The projects, by name.",
-                       .content = json_content(items_of(
-                           named("Project", object({{"_id", id()}, {"name", text(1)}}))))}}};
+          .answers = {json_answer("The projects, by name.", items_of(project_shape().schema()))}};
 }
 
 openapi::Description describe_export() {
@@ -317,12 +274,10 @@ openapi::Description describe_export() {
                                       list_of(text(1)))},
               {"problems", described("What an import of it would refuse, such as a Flow that names "
                                      "a deleted Connection.",
-                                     list_of(problem_in_file()))}});
+                                     list_of(problem_shape().schema()))}});
   return {.summary = "Export a project as a bundle",
           .details = "Imported, it makes the same project. No secret is in it.",
-          .answers = {{.description = "The bundle.",
-                       .content = json_content(named("ExportedBundle", body))}},
-          .errors = {404}};
+          .answers = {json_answer("The bundle.", named("ExportedBundle", body))}};
 }
 
 constexpr Operation with_large_body(Operation row) {

@@ -12,11 +12,8 @@
 
 #include "api/live/assets_cache.h"
 #include "api/openapi/description.h"
-#include "api/openapi/lists.h"
-#include "api/openapi/messages.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
-#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "flows/node_types.h"
@@ -32,6 +29,7 @@ namespace {
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using store::ConnectionInfo;
 using FlowPtr = std::shared_ptr<const flows::Flow>;
 
 // Of sessions that one request looks at, and how long: the threads are few. Beyond either the count
@@ -42,18 +40,28 @@ constexpr std::size_t examined_at_once = 500;
 
 constexpr std::string_view missing_connection = "there is no such Connection";
 
+const openapi::Shape<ConnectionInfo>& connection_shape() {
+  using namespace openapi;
+  static const Shape<ConnectionInfo> shape(
+      "", {{"_id", id(), &ConnectionInfo::id},
+           {"name", text(1), &ConnectionInfo::name},
+           {"type", text(1), &ConnectionInfo::type},
+           {"hosts",
+            described("The hosts that its credentials may go to, as `host` or `host:port`; none: "
+                      "to any.",
+                      list_of(text(1))),
+            &ConnectionInfo::hosts}});
+  return shape;
+}
+
 Result<Response> list(const Call& call, ProjectServices& services) {
   auto project = project_of(services.store, call, call.operation.role);
   if (!project) return model::fail(project.error());
   auto connections = services.store.assets().connections(project->id);
   if (!connections) return model::fail(store_error(connections.error()));
   json items = json::array();
-  for (const store::ConnectionInfo& connection : *connections) {
-    items.push_back({{"_id", connection.id},
-                     {"projectId", project->id},
-                     {"name", connection.name},
-                     {"type", connection.type},
-                     {"hosts", connection.hosts}});
+  for (const ConnectionInfo& connection : *connections) {
+    items.emplace_back(connection_shape()(connection))["projectId"] = project->id;
   }
   return ok({{"items", std::move(items)}});
 }
@@ -68,21 +76,19 @@ enum class Meets : std::uint8_t {
 // Looks for them in one project.
 class Search {
  public:
-  Search(ProjectServices& services, const store::ProjectInfo& project,
-         store::ConnectionInfo connection)
+  Search(ProjectServices& services, const store::ProjectInfo& project, ConnectionInfo connection)
       : services_(services), project_(project), connection_(std::move(connection)) {}
 
   Result<void> prepare() {
     auto stored = services_.store.assets().flows(project_.id);
     if (!stored) return model::fail(store_error(stored.error()));
     std::vector<FlowPtr> newest;
-    for (store::FlowInfo& info : *stored) {
+    for (const store::FlowInfo& info : *stored) {
       auto flow = compiled(info.id, 0);
       if (!flow) return model::fail(flow.error());
       if (!*flow) continue;
       newest.push_back(*flow);
-      std::string name = info.name;
-      known_.emplace(std::move(name), Known{std::move(info), *std::move(flow)});
+      known_.emplace(info.name, Known{info, {{info.version, *flow}}});
     }
     ways_ = std::make_unique<flows::tools::WaysToConnection>(connection_.name, std::move(newest));
     return {};
@@ -93,8 +99,7 @@ class Search {
   [[nodiscard]] json using_flows() const {
     json list = json::array();
     for (const auto& [name, known] : known_) {
-      add_uses(list, known.info, known.info.version, *known.flow);
-      for (const auto& [version, flow] : known.pinned) add_uses(list, known.info, version, *flow);
+      for (const auto& [version, flow] : known.versions) add_uses(list, known.info, version, *flow);
     }
     return list;
   }
@@ -141,8 +146,8 @@ class Search {
  private:
   struct Known {
     store::FlowInfo info;
-    FlowPtr flow;
-    std::map<std::int64_t, FlowPtr> pinned{};  // older versions whose Nodes sessions will meet
+    // The newest, and older ones whose Nodes sessions will meet.
+    std::map<std::int64_t, FlowPtr, std::greater<>> versions;
   };
 
   void add_uses(json& list, const store::FlowInfo& info, std::int64_t version,
@@ -205,10 +210,7 @@ class Search {
       const auto at = (*flow)->find(standings[i].at);
       const bool is_innermost = i + 1 == standings.size();
       if (!(is_innermost ? ways_->from(*flow, at) : ways_->after(*flow, at))) continue;
-      const auto version = standings[i].version;
-      if (version != 0 && version != known->second.info.version) {
-        known->second.pinned.emplace(version, *flow);
-      }
+      if (standings[i].version != 0) known->second.versions.emplace(standings[i].version, *flow);
       leads = true;
     }
     return leads;
@@ -224,28 +226,33 @@ class Search {
 
   ProjectServices& services_;
   const store::ProjectInfo& project_;
-  const store::ConnectionInfo connection_;
+  const ConnectionInfo connection_;
   std::map<std::string, Known> known_;  // Flows by name
   std::unique_ptr<flows::tools::WaysToConnection> ways_;
 };
 
-Result<Response> usages(const Call& call, ProjectServices& services) {
+// The project of the path's Connection, for a principal with the role in it.
+Result<store::ProjectInfo> owner_of(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "connectionId");
   if (!id) return model::fail(id.error());
-  auto& assets = services.store.assets();
-  auto project = open_owner(services.store, *call.principal, assets.project_of_connection(*id),
-                            call.operation.role, missing_connection);
+  return open_owner(services.store, *call.principal,
+                    services.store.assets().project_of_connection(*id), call.operation.role,
+                    missing_connection);
+}
+
+Result<Response> usages(const Call& call, ProjectServices& services) {
+  auto project = owner_of(call, services);
   if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
-  auto connections = assets.connections(project->id);
+  auto connections = services.store.assets().connections(project->id);
   if (!connections) return model::fail(store_error(connections.error()));
-  const auto found = std::find_if(connections->begin(), connections->end(),
-                                  [&](const auto& each) { return each.id == *id; });
-  if (found == connections->end())
+  const auto id = call.parameters["connectionId"];
+  const auto found = std::ranges::find(*connections, id, &ConnectionInfo::id);
+  if (found == connections->end()) {
     return model::fail(Errc::not_found, std::string(missing_connection));
-  json body{
-      {"_id", found->id}, {"name", found->name}, {"type", found->type}, {"hosts", found->hosts}};
+  }
+  json body = connection_shape()(*found);
   Search search(services, *project, std::move(*found));
   if (auto ready = search.prepare(); !ready) return model::fail(ready.error());
   auto sessions = search.sessions(*page);
@@ -259,27 +266,13 @@ Result<Response> usages(const Call& call, ProjectServices& services) {
   return ok(body);
 }
 
-openapi::Schema type_schema() {
-  return openapi::text(1);
-}
-
-openapi::Schema hosts_schema() {
-  return openapi::described(
-      "The hosts that its credentials may go to, as `host` or `host:port`; none: to any.",
-      openapi::list_of(openapi::text(1)));
-}
-
 openapi::Description describe_list() {
   using namespace openapi;
-  const auto connection = object({{"_id", id()},
-                                  {"projectId", id()},
-                                  {"name", text(1)},
-                                  {"type", type_schema()},
-                                  {"hosts", hosts_schema()}});
+  const auto connection = with_members(connection_shape().schema(), {{"projectId", id()}});
   return {.summary = "List the Connections of a project",
           .parameters = {project_parameter()},
-          .answers = {{.description = "The Connections, by name, without their fields.",
-                       .content = json_content(items_of(named("Connection", connection)))}},
+          .answers = {json_answer("The Connections, by name, without their fields.",
+                                  items_of(named("Connection", connection)))},
           .errors = {404}};
 }
 
@@ -303,42 +296,30 @@ openapi::Description describe_usages() {
        {"items", described("A page of them; null without the role `conversationAdmin`.",
                            nullable(list_of(named("SessionThatMeets", session))))},
        {"next", described("For `after`; null on the last page.", nullable(integer(0)))}});
-  const auto body = object({{"_id", id()},
-                            {"name", text(1)},
-                            {"type", type_schema()},
-                            {"hosts", hosts_schema()},
-                            {"flows", list_of(flow)},
-                            {"sessions", sessions}});
-  auto parameters = row_parameters();
+  const auto body =
+      with_members(connection_shape().schema(), {{"flows", list_of(flow)}, {"sessions", sessions}});
   return {.summary = "Say what a Connection's deletion would hit",
           .details =
               "The Nodes of the Flows' newest versions that name it, and of older ones to which "
               "a session is pinned that will meet them there, as far as this page has looked; and "
               "the sessions from whose place some way leads to such a Node. Those that have "
               "expired are not counted.",
-          .parameters = std::move(parameters),
-          .answers = {{.description = "Its uses.",
-                       .content = json_content(named("ConnectionUsages", body))}},
-          .errors = {404}};
+          .parameters = row_parameters(),
+          .answers = {json_answer("Its uses.", named("ConnectionUsages", body))}};
 }
 
 Result<Response> delete_connection(const Call& call, ProjectServices& services) {
-  auto id = id_of(call, "connectionId");
-  if (!id) return model::fail(id.error());
-  auto& assets = services.store.assets();
-  auto project = open_owner(services.store, *call.principal, assets.project_of_connection(*id),
-                            Role::connection_admin, missing_connection);
+  auto project = owner_of(call, services);
   if (!project) return model::fail(project.error());
-  auto deleted = assets.delete_connection(project->id, *id);
-  if (!deleted) return model::fail(store_error(deleted.error()));
-  return no_content();
+  const std::string id(call.parameters["connectionId"]);
+  return from_store(services.store.assets().delete_connection(project->id, id)).map(no_content);
 }
 
 openapi::Description describe_delete_connection() {
   using namespace openapi;
   return {.summary = "Delete a Connection",
           .details = "Flows that use it are not changed: they fail at the Node that does.",
-          .answers = {{.status = status::no_content, .description = "It is deleted."}},
+          .answers = {empty_answer("It is deleted.")},
           .errors = specified_errors()};
 }
 

@@ -135,22 +135,20 @@ openapi::Description describe_status() {
               {"counts", counts}});
   return {.summary = "Get how the daemon is",
           .details = "A figure that can't be had is null.",
-          .answers = {{.description = "Its figures, of all organisations.",
-                       .content = json_content(named("Status", body))}}};
+          .answers = {json_answer("Its figures, of all organisations.", named("Status", body))}};
 }
 
 using model::Result;
 
 Result<Response> back_up(const Call& call, DaemonServices& services) {
-  auto body = read_object(call.request);
+  std::string name;
+  auto body = read_object(call.request, {{"name", &name}});
   if (!body) return model::fail(body.error());
-  auto name = text_member(*body, "name");
-  if (!name) return model::fail(name.error());
-  if (name->empty() && body->contains("name")) {
+  if (name.empty() && body->contains("name")) {
     return model::fail(Errc::invalid_argument, "name must not be empty");
   }
   if (!services.back_up) return model::fail(Errc::not_supported, "there is nothing to back up");
-  auto made = services.back_up(*name);
+  auto made = services.back_up(name);
   if (!made) return model::fail(made.error());
   return json_response(status::created, {{"name", made->name},
                                          {"path", made->path},
@@ -171,9 +169,7 @@ openapi::Description describe_back_up() {
               "Of store and log, as `conversectl restore` takes it. The master key is not in "
               "it.",
           .body = json_content(named("NewBackup", body)),
-          .answers = {{.status = status::created,
-                       .description = "It is on the disk.",
-                       .content = json_content(named("Backup", backup))}},
+          .answers = {json_answer("It is on the disk.", named("Backup", backup), status::created)},
           .errors = {409, 501}};
 }
 
@@ -197,9 +193,9 @@ Result<Response> rotate(const Call& /*call*/, DaemonServices& services) {
                        "rotate it; stop the others first (" +
                            others + "), and then give them the new master.key");
   }
-  auto done = services.store.key_rotation().rotate();
-  if (!done) return model::fail(store_error(done.error()));
-  return ok({{"key", done->key}, {"resealed", done->resealed}});
+  return from_store(services.store.key_rotation().rotate()).map([](const auto& done) {
+    return ok({{"key", done.key}, {"resealed", done.resealed}});
+  });
 }
 
 openapi::Description describe_rotate_key() {
@@ -211,8 +207,8 @@ openapi::Description describe_rotate_key() {
           .details =
               "If it is interrupted, both keys stay, and the next start of the daemon goes on. "
               "Of several daemons all but one have to be stopped.",
-          .answers = {{.description = "The old key is gone from the key file.",
-                       .content = json_content(named("KeyRotation", answer))}},
+          .answers = {json_answer("The old key is gone from the key file.",
+                                  named("KeyRotation", answer))},
           .errors = {409, 501}};
 }
 

@@ -1,13 +1,12 @@
-// /management/deadletters: what could not be processed or delivered, with its reason; operators
-// have it run again or discard it.
+// /management/deadletters: operators list events that could not be processed and outputs that could
+// not be delivered, and replay or discard them.
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/live/events.h"
-#include "api/openapi/lists.h"
-#include "api/openapi/messages.h"
+#include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
@@ -21,24 +20,42 @@ namespace {
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using store::DeadLetter;
 
 constexpr std::array states{store::DeadLetterState::fresh, store::DeadLetterState::replayed,
                             store::DeadLetterState::discarded};
 
-json letter_json(const store::DeadLetter& letter) {
-  json body = session_names(letter.key);
-  body["_id"] = letter.id;
-  body["state"] = store::to_string(letter.state);
-  body["reason"] = letter.reason;
-  body["createdAt"] = unix_seconds(letter.created_at);
-  body["type"] = letter.output_seq ? "output" : letter.event.type;
-  body["eventId"] = letter.output_seq ? json(nullptr) : json(letter.event.event_id);
-  body["outputSeq"] = letter.output_seq ? json(*letter.output_seq) : json(nullptr);
-  body["traceId"] = letter.event.trace_id;
-  return body;
+openapi::Schema state_schema() {
+  std::vector<std::string_view> names;
+  for (const auto state : states) names.push_back(store::to_string(state));
+  return openapi::one_of(names);
 }
 
-Result<model::Event> decode(const store::DeadLetter& letter) {
+const openapi::Shape<DeadLetter>& letter_shape() {
+  using namespace openapi;
+  static const auto shape =
+      session_shape(&DeadLetter::key)
+          .with("DeadLetter",
+                {{"_id", id(), &DeadLetter::id},
+                 {"state", state_schema(),
+                  [](const DeadLetter& letter) { return store::to_string(letter.state); }},
+                 {"reason", text(), &DeadLetter::reason},
+                 {"createdAt", unix_time(), &DeadLetter::created_at},
+                 {"type", text(1),
+                  [](const DeadLetter& letter) {
+                    return letter.output_seq ? "output" : letter.event.type;
+                  }},
+                 {"eventId", nullable(text()),
+                  [](const DeadLetter& letter) {
+                    return letter.output_seq ? Value() : Value(letter.event.event_id);
+                  }},
+                 {"outputSeq", nullable(integer(0)), null_if_absent(&DeadLetter::output_seq)},
+                 {"traceId", text(),
+                  [](const DeadLetter& letter) { return letter.event.trace_id; }}});
+  return shape;
+}
+
+Result<model::Event> decode(const DeadLetter& letter) {
   return model::decode_event(letter.key.encode(), letter.event.event_id, letter.event.type,
                              letter.event.trace_id, letter.event.value);
 }
@@ -60,11 +77,10 @@ Result<Response> list_dead_letters(const Call& call, SessionServices& services) 
   auto state = state_filter(call.request);
   if (!state) return model::fail(state.error());
   auto letters = services.store.dead_letters().list(project->id, *state, page->after, page->limit);
-  if (!letters) return model::fail(store_error(letters.error()));
-  return rows_response(*letters, *page, &store::DeadLetter::row, letter_json);
+  return rows_response(letters, *page, &DeadLetter::row, letter_shape());
 }
 
-Result<store::DeadLetter> find_dead_letter(const Call& call, SessionServices& services) {
+Result<DeadLetter> find_dead_letter(const Call& call, SessionServices& services) {
   const auto find = [&, id = std::string(call.parameters["deadLetterId"])](const auto& project_id) {
     return services.store.dead_letters().get(project_id, id);
   };
@@ -74,7 +90,7 @@ Result<store::DeadLetter> find_dead_letter(const Call& call, SessionServices& se
 Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
   auto letter = find_dead_letter(call, services);
   if (!letter) return model::fail(letter.error());
-  json body = letter_json(*letter);
+  json body = letter_shape()(*letter);
   // An event that can't be decoded is shown without its content: that may be why it is here.
   if (auto event = decode(*letter); event && !letter->output_seq) {
     body["text"] = event->text ? json(*event->text) : json(nullptr);
@@ -86,7 +102,7 @@ Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
 
 // The event as it is appended again: at the tail, under a new id. Its claim is the dead letter, so
 // that two replays have one effect.
-Result<model::Event> replayed(const store::DeadLetter& letter, SessionServices& services) {
+Result<model::Event> replayed(const DeadLetter& letter, SessionServices& services) {
   if (letter.state != store::DeadLetterState::fresh) {
     return model::fail(Errc::conflict, "the dead letter was replayed or discarded before");
   }
@@ -121,9 +137,7 @@ void replay(Call call, SessionServices& services, Reply reply) {
   if (!event) return reply.fail(event.error());
   auto waiting = std::make_shared<Reply>(std::move(reply));
   services.events.append(*event, [waiting, id = event->id](auto appended) {
-    if (!appended) {
-      return waiting->fail(append_error(appended.error()));
-    }
+    if (!appended) return waiting->fail(append_error(appended.error()));
     send_json(*waiting, 202, {{"_id", id}});
   });
 }
@@ -131,28 +145,8 @@ void replay(Call call, SessionServices& services, Reply reply) {
 Result<Response> discard(const Call& call, SessionServices& services) {
   auto letter = find_dead_letter(call, services);
   if (!letter) return model::fail(letter.error());
-  auto done = services.store.dead_letters().discard(letter->key.project_id, letter->id);
-  if (!done) return model::fail(store_error(done.error()));
-  return no_content();
-}
-
-openapi::Schema dead_letter_state_schema() {
-  std::vector<std::string_view> names;
-  names.reserve(states.size());
-  for (const auto state : states) names.push_back(store::to_string(state));
-  return openapi::one_of(names);
-}
-
-openapi::Schema letter_schema() {
-  using namespace openapi;
-  return with_members(session_names_schema(), {{"_id", id()},
-                                               {"state", dead_letter_state_schema()},
-                                               {"reason", text()},
-                                               {"createdAt", unix_time()},
-                                               {"type", text(1)},
-                                               {"eventId", nullable(text())},
-                                               {"outputSeq", nullable(integer(0))},
-                                               {"traceId", text()}});
+  return from_store(services.store.dead_letters().discard(letter->key.project_id, letter->id))
+      .map(no_content);
 }
 
 openapi::Link link(std::string_view name, std::string_view operation) {
@@ -163,12 +157,11 @@ openapi::Description describe_list_dead_letters() {
   using namespace openapi;
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
-  parameters.push_back(
-      query_parameter("state", "Only those of this state.", dead_letter_state_schema()));
+  parameters.push_back(query_parameter("state", "Only those of this state.", state_schema()));
   return {.summary = "List dead letters",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of them, the oldest first.",
-                       .content = json_content(row_page(named("DeadLetter", letter_schema()))),
+                       .content = json_content(row_page(letter_shape().schema())),
                        .links = {link("show", "showDeadLetter"), link("replay", "replayDeadLetter"),
                                  link("discard", "discardDeadLetter")}}},
           .errors = {404}};
@@ -176,28 +169,26 @@ openapi::Description describe_list_dead_letters() {
 
 openapi::Description describe_show_dead_letter() {
   using namespace openapi;
-  const auto letter = with_members(letter_schema(), {{"text", nullable(text()), Need::optional},
-                                                     {"data", anything(), Need::optional},
-                                                     {"acceptedAt", unix_time(), Need::optional}});
+  const auto letter =
+      with_members(letter_shape().schema(), {{"text", nullable(text()), Need::optional},
+                                             {"data", anything(), Need::optional},
+                                             {"acceptedAt", unix_time(), Need::optional}});
   return {.summary = "Show a dead letter",
-          .answers = {{.description = "The dead letter, with its event if that can be read.",
-                       .content = json_content(named("DeadLetterWithEvent", letter))}},
-          .errors = {404}};
+          .answers = {json_answer("The dead letter, with its event if that can be read.",
+                                  named("DeadLetterWithEvent", letter))}};
 }
 
 openapi::Description describe_replay() {
   using namespace openapi;
   return {.summary = "Replay a dead letter",
-          .answers = {{.status = 202,
-                       .description = "It runs again, under this id.",
-                       .content = json_content(accepted_schema())}},
-          .errors = {404, 409, 502, 504}};
+          .answers = {json_answer("It runs again, under this id.", accepted_schema(), 202)},
+          .errors = {409, 502}};
 }
 
 openapi::Description describe_discard() {
   return {.summary = "Discard a dead letter",
-          .answers = {{.status = status::no_content, .description = "It is discarded."}},
-          .errors = {404, 409}};
+          .answers = {openapi::empty_answer("It is discarded.")},
+          .errors = {409}};
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
 #include "api/operations/documents.h"
 
-#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "api/http/percent.h"
-#include "api/representation/query.h"
+#include "api/representation/input.h"
 #include "store/model/ids.h"
 
 namespace conversed::api {
@@ -15,40 +14,39 @@ using model::Result;
 
 namespace {
 
-// The request's address again, without its credentials. With a cursor it is that of another page.
-std::string address(const Request& request, std::string_view instance, std::string_view parameter,
-                    const std::string& cursor) {
-  std::string target(instance);
-  char separator = '?';
-  const auto add = [&](std::string_view name, std::string_view value) {
-    target += separator;
-    target += percent_encode(name);
-    target += '=';
-    target += percent_encode(value);
-    separator = '&';
-  };
-  for (const auto& [name, value] : request.query) {
+// The request's address, without its credentials; with a cursor, that of another page.
+std::string address(const Request& request, std::string_view instance,
+                    std::string_view parameter = {}, const std::string& cursor = {}) {
+  HeaderList query = request.query;
+  std::erase_if(query, [&](const auto& each) {
+    const auto& name = each.first;
     const bool of_this_page = name == "next" || name == "previous" || name == "skip";
-    if (name == "api_key" || (!cursor.empty() && of_this_page)) continue;
-    add(name, value);
+    return name == "api_key" || (!cursor.empty() && of_this_page);
+  });
+  if (!cursor.empty()) query.emplace_back(parameter, cursor);
+  std::string target(instance);
+  for (const auto& [name, value] : query) {
+    target += target.size() == instance.size() ? '?' : '&';
+    target.append(percent_encode(name)).append("=").append(percent_encode(value));
   }
-  if (!cursor.empty()) add(parameter, cursor);
   return target;
 }
 
-void add_page_headers(const Document& document, HeaderList& headers) {
-  const PageInfo& page = document.list->page;
+// Adds the links to the other pages and the headers that say where the list goes on.
+void add_pages(const Request& request, std::string_view instance, Document& document,
+               HeaderList& headers) {
+  const ListPage& page = *document.list;
   headers.emplace_back("X-Total-Count", std::to_string(page.total));
   std::string link;
-  if (!page.next_cursor.empty()) {
-    headers.emplace_back("X-Next-Cursor", page.next_cursor);
-    link = "<" + document.links.next + ">; rel=\"next\"";
-  }
-  if (!page.previous_cursor.empty()) {
-    headers.emplace_back("X-Previous-Cursor", page.previous_cursor);
-    if (!link.empty()) link += ", ";
-    link += "<" + document.links.previous + ">; rel=\"prev\"";
-  }
+  const auto add = [&](const char* header, const char* parameter, const char* relation,
+                       const std::string& cursor, std::string& target) {
+    if (cursor.empty()) return;
+    target = address(request, instance, parameter, cursor);
+    headers.emplace_back(header, cursor);
+    link += (link.empty() ? "<" : ", <") + target + ">; rel=\"" + relation + '"';
+  };
+  add("X-Next-Cursor", "next", "next", page.next_cursor, document.links.next);
+  add("X-Previous-Cursor", "previous", "prev", page.previous_cursor, document.links.previous);
   if (!link.empty()) headers.emplace_back("Link", std::move(link));
 }
 
@@ -73,33 +71,13 @@ Result<std::vector<store::SortKey>> parse_sort(std::string_view text) {
   }
 }
 
-Result<std::string> parse_cursor(const Request& request, std::string_view name) {
-  const auto text = request.parameter(name);
-  if (!text) return std::string();
-  if (!model::is_id(*text)) {
-    return model::fail(Errc::invalid_argument,
-                       std::string(name) + " must be a cursor: 24 characters of a-z and 0-9");
-  }
-  return std::string(*text);
-}
-
 }  // namespace
 
 Response document_response(const Request& request, const std::string& instance, int status,
                            Document document) {
   HeaderList headers;
-  Links& links = document.links;
-  if (links.self.empty()) links.self = address(request, instance, {}, {});
-  if (document.list) {
-    const PageInfo& page = document.list->page;
-    if (!page.next_cursor.empty()) {
-      links.next = address(request, instance, "next", page.next_cursor);
-    }
-    if (!page.previous_cursor.empty()) {
-      links.previous = address(request, instance, "previous", page.previous_cursor);
-    }
-    add_page_headers(document, headers);
-  }
+  if (document.links.self.empty()) document.links.self = address(request, instance);
+  if (document.list) add_pages(request, instance, document, headers);
   headers.emplace_back("Vary", "Accept");
   const MediaType type = negotiate(request);
   return {.status = status,
@@ -126,12 +104,16 @@ Result<store::PageRequest> read_page_request(const Request& request, model::Time
     if (!sort) return model::fail(sort.error());
     page.sort = *std::move(sort);
   }
-  auto next = parse_cursor(request, "next");
-  if (!next) return model::fail(next.error());
-  page.next = *std::move(next);
-  auto previous = parse_cursor(request, "previous");
-  if (!previous) return model::fail(previous.error());
-  page.previous = *std::move(previous);
+  for (const auto& [name, place] :
+       {std::pair{"next", &page.next}, std::pair{"previous", &page.previous}}) {
+    const auto cursor = request.parameter(name);
+    if (!cursor) continue;
+    if (!model::is_id(*cursor)) {
+      return model::fail(Errc::invalid_argument,
+                         std::string(name) + " must be a cursor: 24 characters of a-z and 0-9");
+    }
+    *place = *cursor;
+  }
   return page;
 }
 

@@ -34,15 +34,14 @@ template <typename Row>
                                      const openapi::Shape<Row>& shape) {
   Value items = Value::array();
   for (const Row& row : page.items) items.push_back(shape(row));
-  return document_response(
-      call.request, call.exchange.instance, status::ok,
-      {.name = form.root,
-       .value = std::move(items),
-       .list = ListPage{.form = form,
-                        .columns = shape.names(),
-                        .page = {.total = page.total,
-                                 .next_cursor = std::move(page.next),
-                                 .previous_cursor = std::move(page.previous)}}});
+  return document_response(call.request, call.exchange.instance, status::ok,
+                           {.name = form.root,
+                            .value = std::move(items),
+                            .list = ListPage{.form = form,
+                                             .columns = shape.names(),
+                                             .total = page.total,
+                                             .next_cursor = std::move(page.next),
+                                             .previous_cursor = std::move(page.previous)}});
 }
 
 }  // namespace conversed::api

@@ -4,10 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/openapi/lists.h"
-#include "api/openapi/messages.h"
+#include "api/openapi/description.h"
 #include "api/operations/management.h"
-#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "flows/flow.h"
@@ -55,13 +53,6 @@ Result<std::string> flow_of(const Call& call, ProjectServices& services) {
   return id;
 }
 
-Result<std::vector<FlowVersionInfo>> versions_of(const std::string& flow,
-                                                 ProjectServices& services) {
-  auto versions = services.store.assets().flow_versions(flow);
-  if (!versions) return model::fail(store_error(versions.error()));
-  return versions;
-}
-
 Result<model::FlowVersion> version_of(const std::string& flow, std::int64_t version,
                                       ProjectServices& services) {
   auto found = services.store.assets().flow(flow, version);
@@ -70,9 +61,17 @@ Result<model::FlowVersion> version_of(const std::string& flow, std::int64_t vers
   return std::move(**found);
 }
 
-Result<json> definition_of(const model::FlowVersion& version) {
-  auto definition = model::parse_json(version.definition);
-  if (definition) return definition;
+struct Definition {
+  model::FlowVersion version;
+  json content;
+};
+
+Result<Definition> definition_of(const std::string& flow, std::int64_t number,
+                                 ProjectServices& services) {
+  auto version = version_of(flow, number, services);
+  if (!version) return model::fail(version.error());
+  auto content = model::parse_json(version->definition);
+  if (content) return Definition{*std::move(version), *std::move(content)};
   return model::fail(Errc::internal, "what is stored of the Flow can't be read");
 }
 
@@ -97,9 +96,7 @@ const openapi::Shape<FlowVersionInfo>& version_shape() {
 Result<Response> list_versions(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
-  auto versions = versions_of(*flow, services);
-  if (!versions) return model::fail(versions.error());
-  return items_response(*versions, version_shape());
+  return items_response(services.store.assets().flow_versions(*flow), version_shape());
 }
 
 Result<Response> show_definition(const Call& call, ProjectServices& services) {
@@ -107,14 +104,12 @@ Result<Response> show_definition(const Call& call, ProjectServices& services) {
   if (!flow) return model::fail(flow.error());
   auto number = number_parameter(call.request, "version", 1, max_version, 0);
   if (!number) return model::fail(number.error());
-  auto version = version_of(*flow, *number, services);
-  if (!version) return model::fail(version.error());
-  auto definition = definition_of(*version);
+  auto definition = definition_of(*flow, *number, services);
   if (!definition) return model::fail(definition.error());
   return ok({{"_id", *flow},
-             {"name", version->name},
-             {"version", version->version},
-             {"definition", *std::move(definition)}});
+             {"name", definition->version.name},
+             {"version", definition->version.version},
+             {"definition", std::move(definition->content)}});
 }
 
 json fields_of(const FlowChange& change) {
@@ -133,7 +128,8 @@ const openapi::Shape<FlowChange>& change_shape() {
       {{"change", one_of({"added", "removed", "changed", "moved"}),
         [](const FlowChange& change) { return flows::tools::to_string(change.kind); }},
        {"path",
-        described("Where the Node is now, or was before it was removed. Null: the Flow itself.",
+        described("Where the Node is now, or was before it was removed. Null: "
+                  "the Flow itself.",
                   nullable(text(1))),
         null_if_empty(&FlowChange::path)},
        {"oldPath", described("Where it was, if that is another place.", nullable(text(1))),
@@ -153,7 +149,7 @@ Result<std::pair<std::int64_t, std::int64_t>> compared_versions(const std::strin
   if (!from) return model::fail(from.error());
   auto to = number_parameter(call.request, "to", 1, max_version, 0);
   if (!to) return model::fail(to.error());
-  auto versions = versions_of(flow, services);
+  auto versions = from_store(services.store.assets().flow_versions(flow));
   if (!versions) return model::fail(versions.error());
   if (*to == 0) *to = versions->front().version;
   if (*from == 0) {
@@ -169,25 +165,16 @@ Result<Response> diff(const Call& call, ProjectServices& services) {
   if (!flow) return model::fail(flow.error());
   auto compared = compared_versions(*flow, call, services);
   if (!compared) return model::fail(compared.error());
-  std::vector<json> definitions;
-  std::string name;
-  for (const std::int64_t number : {compared->first, compared->second}) {
-    auto version = version_of(*flow, number, services);
-    if (!version) return model::fail(version.error());
-    auto definition = definition_of(*version);
-    if (!definition) return model::fail(definition.error());
-    name = version->name;
-    definitions.push_back(*std::move(definition));
-  }
-  json changes = json::array();
-  for (const auto& change : flows::tools::diff_flows(definitions[0], definitions[1])) {
-    changes.emplace_back(change_shape()(change));
-  }
+  auto before = definition_of(*flow, compared->first, services);
+  if (!before) return model::fail(before.error());
+  auto after = definition_of(*flow, compared->second, services);
+  if (!after) return model::fail(after.error());
+  const auto changes = flows::tools::diff_flows(before->content, after->content);
   return ok({{"_id", *flow},
-             {"name", name},
+             {"name", after->version.name},
              {"from", compared->first},
              {"to", compared->second},
-             {"changes", std::move(changes)}});
+             {"changes", change_shape()(changes)}});
 }
 
 Result<std::int64_t> read_version(const Request& request) {
@@ -237,19 +224,17 @@ openapi::Description describe_list_flows() {
                             {"version", described("The newest.", version_number())}});
   return {.summary = "List the Flows of a project",
           .parameters = {project_parameter()},
-          .answers = {{.description = "The Flows, by name.",
-                       .content = json_content(items_of(named("FlowSummary", flow)))}},
+          .answers = {json_answer("The Flows, by name.", items_of(named("FlowSummary", flow)))},
           .errors = {404}};
 }
 
 openapi::Description describe_versions() {
   using namespace openapi;
-  return {.summary = "List the versions of a Flow",
-          .details = "The last " + std::to_string(store::kept_flow_versions) +
-                     " are kept, and those that executions still run.",
-          .answers = {{.description = "The versions, newest first.",
-                       .content = json_content(items_of(version_shape().schema()))}},
-          .errors = {404}};
+  return {
+      .summary = "List the versions of a Flow",
+      .details = "The last " + std::to_string(store::kept_flow_versions) +
+                 " are kept, and those that executions still run.",
+      .answers = {json_answer("The versions, newest first.", items_of(version_shape().schema()))}};
 }
 
 openapi::Description describe_definition() {
@@ -261,9 +246,7 @@ openapi::Description describe_definition() {
   return {.summary = "Show a version of a Flow",
           .parameters = {query_parameter("version", "Which one; the newest without it.",
                                          version_number())},
-          .answers = {{.description = "The version.",
-                       .content = json_content(named("FlowDefinition", body))}},
-          .errors = {404}};
+          .answers = {json_answer("The version.", named("FlowDefinition", body))}};
 }
 
 openapi::Description describe_diff() {
@@ -278,9 +261,7 @@ openapi::Description describe_diff() {
                                          version_number()),
                          query_parameter("to", "The newer one; without it the newest.",
                                          version_number())},
-          .answers = {{.description = "What leads from one to the other.",
-                       .content = json_content(named("FlowDiff", body))}},
-          .errors = {404}};
+          .answers = {json_answer("What leads from one to the other.", named("FlowDiff", body))}};
 }
 
 openapi::Description describe_rollback() {
@@ -292,12 +273,12 @@ openapi::Description describe_rollback() {
                             {"restoredFrom", version_number()}});
   return {.summary = "Go back to an older version of a Flow",
           .details =
-              "Makes a new version that is equal to the older one; none, if the newest is equal "
+              "Makes a new version that is equal to the older one; none, if the "
+              "newest is equal "
               "already. Executions go on with the version that they began with.",
           .body = json_content(named("Rollback", with_example({{"version", 1}}, wanted))),
-          .answers = {{.description = "The Flow's newest version.",
-                       .content = json_content(named("RolledBack", body))}},
-          .errors = {404, 409}};
+          .answers = {json_answer("The Flow's newest version.", named("RolledBack", body))},
+          .errors = {409}};
 }
 
 }  // namespace

@@ -10,7 +10,6 @@
 #include "api/live/events.h"
 #include "api/live/inject_quota.h"
 #include "api/openapi/description.h"
-#include "api/openapi/messages.h"
 #include "api/operations/accept.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"

@@ -5,9 +5,7 @@
 #include <utility>
 
 #include "api/operations/accept.h"
-#include "api/replies.h"
-#include "api/representation/query.h"
-#include "store/model/json.h"
+#include "store/model/ids.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -15,6 +13,51 @@ namespace conversed::api {
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+
+Result<std::string> checked_id(std::string_view parameter, std::string_view value) {
+  if (model::is_id(value)) return std::string(value);
+  return model::fail(Errc::invalid_argument,
+                     std::string(parameter) + " must have 24 characters of a-z and 0-9");
+}
+
+Result<std::string> id_of(const Call& call, std::string_view parameter) {
+  return checked_id(parameter, call.parameters[parameter]);
+}
+
+Result<store::ProjectInfo> open_project(store::Store& store, const Principal& principal,
+                                        const std::string& project_id, Role role,
+                                        std::string_view missing) {
+  auto project = store.assets().project(project_id);
+  if (!project && project.error().code != Errc::not_found) {
+    return model::fail(store_error(project.error()));
+  }
+  const bool visible = project && principal.access(project->organisation_id, project->id,
+                                                   Role::none) == Access::granted;
+  if (!visible) return model::fail(Errc::not_found, std::string(missing));
+  if (auto held = require_role(principal, *project, role); !held) return model::fail(held.error());
+  return project;
+}
+
+Result<store::ProjectInfo> path_project(store::Store& store, const Call& call) {
+  auto id = id_of(call, "projectId");
+  if (!id) return model::fail(id.error());
+  return open_project(store, *call.principal, *id, call.operation.role);
+}
+
+Result<void> require_role(const Principal& principal, const store::ProjectInfo& project,
+                          Role role) {
+  if (principal.access(project.organisation_id, project.id, role) == Access::granted) return {};
+  return model::fail(Errc::permission_denied,
+                     "the role " + std::string(to_string(role)) + " is needed in the project");
+}
+
+Result<store::ProjectInfo> open_owner(store::Store& store, const Principal& principal,
+                                      const Result<std::string>& found, Role role,
+                                      std::string_view missing) {
+  if (found) return open_project(store, principal, *found, role, missing);
+  if (found.error().code != Errc::not_found) return model::fail(store_error(found.error()));
+  return model::fail(Errc::not_found, std::string(missing));
+}
 
 Result<std::vector<store::ProjectInfo>> projects_with(store::Store& store,
                                                       const Principal& principal, Role role) {
@@ -53,22 +96,6 @@ Result<model::SessionKey> session_of(AssetsCache& assets, const Principal& princ
                            std::string(session_id)};
 }
 
-Result<bool> read_dry_run(const Request& request) {
-  const auto text = request.parameter("dryRun").value_or("false");
-  if (text == "true" || text == "false") return text == "true";
-  return model::fail(Errc::invalid_argument, "dryRun must be true or false");
-}
-
-Result<json> read_object(const Request& request) {
-  if (request.body.empty()) return model::fail(Errc::invalid_argument, "a JSON body is required");
-  auto object = model::parse_json(request.body);
-  if (!object) return model::fail(object.error());
-  if (!object->is_object()) {
-    return model::fail(Errc::invalid_argument, "the body must be a JSON object");
-  }
-  return object;
-}
-
 Result<std::string> text_member(const json& object, const char* name) {
   const auto member = object.find(name);
   if (member == object.end() || member->is_null()) return std::string();
@@ -102,11 +129,15 @@ Result<bool> flag_member(const nlohmann::json& object, const char* name) {
   return member->get<bool>();
 }
 
+Result<void> check_display_name(std::string_view name) {
+  if (!name.empty() && name.size() <= max_display_name_bytes) return {};
+  return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
+}
+
 Result<std::string> name_member(const json& object) {
   auto name = text_member(object, "name");
-  if (name && (name->empty() || name->size() > max_display_name_bytes)) {
-    return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
-  }
+  if (!name) return name;
+  if (auto good = check_display_name(*name); !good) return model::fail(good.error());
   return name;
 }
 
@@ -123,10 +154,6 @@ json session_names(const model::SessionKey& key) {
           {"endpointId", key.endpoint_id},
           {"userId", key.user_id},
           {"sessionId", key.session_id}};
-}
-
-std::int64_t unix_seconds(model::Timestamp time) {
-  return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
 
 }  // namespace conversed::api

@@ -2,26 +2,53 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/auth/principal.h"
 #include "api/openapi/shape.h"
 #include "api/operation.h"
-#include "api/operations/objects.h"
 #include "api/replies.h"
-#include "api/representation/message_body.h"
-#include "api/representation/query.h"
+#include "api/representation/input.h"
 #include "api/services.h"
 #include "store/accounts/accounts.h"
 #include "store/assets/assets.h"
 #include "store/model/result.h"
 
-// What the management operations have in common. They run on the management pool, so all of this
-// may block.
+// What operations have in common: from the ids in a path to objects that the principal may use, and
+// from rows of the store to answers. All of this may block.
 namespace conversed::api {
+
+// ---- Objects
+//
+// A foreign object is the very error of a missing one; on an own one without the role it is
+// `permission_denied`.
+
+// A path's or query's id. `invalid_argument` unless it has 24 characters of a-z and 0-9.
+[[nodiscard]] model::Result<std::string> id_of(const Call& call, std::string_view parameter);
+[[nodiscard]] model::Result<std::string> checked_id(std::string_view parameter,
+                                                    std::string_view value);
+
+// The project, for a principal with the role in it. `missing` is what its absence is called.
+[[nodiscard]] model::Result<store::ProjectInfo> open_project(
+    store::Store& store, const Principal& principal, const std::string& project_id, Role role,
+    std::string_view missing = "there is no such project");
+
+// The project that the path names, for a principal with the operation's role in it.
+[[nodiscard]] model::Result<store::ProjectInfo> path_project(store::Store& store, const Call& call);
+
+// The role, for an object that the principal can see: `permission_denied` without it.
+[[nodiscard]] model::Result<void> require_role(const Principal& principal,
+                                               const store::ProjectInfo& project, Role role);
+
+// The project of an object, as `found` in the store, for a principal with the role in it. `missing`
+// is what the object's absence is called.
+[[nodiscard]] model::Result<store::ProjectInfo> open_owner(store::Store& store,
+                                                           const Principal& principal,
+                                                           const model::Result<std::string>& found,
+                                                           Role role, std::string_view missing);
 
 // The projects of the principal's organisation in which it holds the role.
 [[nodiscard]] model::Result<std::vector<store::ProjectInfo>> projects_with(
@@ -40,59 +67,6 @@ namespace conversed::api {
                                                           std::string_view url_token,
                                                           std::string_view user_id,
                                                           std::string_view session_id);
-
-// The query parameter `dryRun`; default false. A word that is neither of the two must not be taken
-// for a request that is meant: `invalid_argument`.
-[[nodiscard]] model::Result<bool> read_dry_run(const Request& request);
-
-// The body as a JSON object. `invalid_argument` for anything else.
-[[nodiscard]] model::Result<nlohmann::json> read_object(const Request& request);
-
-// A string member: empty when absent or null. `invalid_argument` for another type.
-[[nodiscard]] model::Result<std::string> text_member(const nlohmann::json& object,
-                                                     const char* name);
-
-// A member that is a list of strings: empty when absent or null. `invalid_argument` for anything
-// else.
-[[nodiscard]] model::Result<std::vector<std::string>> text_list_member(const nlohmann::json& object,
-                                                                       const char* name);
-
-// A member that is true or false: false when absent or null.
-[[nodiscard]] model::Result<bool> flag_member(const nlohmann::json& object, const char* name);
-
-// What a user, a key or an organisation is called, `name` of the object: 1 to 200 bytes.
-// `invalid_argument` for anything else.
-inline constexpr std::size_t max_display_name_bytes = 200;
-[[nodiscard]] model::Result<std::string> name_member(const nlohmann::json& object);
-
-// The page parameters of the lists: `limit` and `after` (the `next` of the page
-// before, 0 begins).
-struct PageQuery {
-  std::size_t limit = default_page_limit;
-  std::int64_t after = 0;
-};
-[[nodiscard]] model::Result<PageQuery> page_query(const Request& request);
-
-// All of a list: {"items"}.
-template <typename Row>
-[[nodiscard]] Response items_response(const std::vector<Row>& rows,
-                                      const openapi::Shape<Row>& shape) {
-  nlohmann::json items = nlohmann::json::array();
-  for (const Row& row : rows) items.emplace_back(shape(row));
-  return ok({{"items", std::move(items)}});
-}
-
-// A page of rows: {"items","next"}. `item` makes JSON of a row; `place` is the member of the last
-// row that `after` takes.
-template <typename Row, typename Place, typename Item>
-[[nodiscard]] Response rows_response(const std::vector<Row>& rows, const PageQuery& page,
-                                     Place Row::*place, Item item) {
-  nlohmann::json items = nlohmann::json::array();
-  for (const Row& row : rows) items.emplace_back(item(row));
-  const bool is_full = rows.size() == page.limit;
-  return ok({{"items", std::move(items)},
-             {"next", is_full ? nlohmann::json(rows.back().*place) : nlohmann::json()}});
-}
 
 // The object of the path that is `found` in one of the principal's projects, for a principal with
 // conversationAdmin there. `missing` is what its absence is called.
@@ -113,10 +87,62 @@ template <typename Found>
   return model::fail(model::Errc::not_found, std::string(missing));
 }
 
+// ---- Members of bodies
+
+// A string member: empty when absent or null. `invalid_argument` for another type.
+[[nodiscard]] model::Result<std::string> text_member(const nlohmann::json& object,
+                                                     const char* name);
+
+// A member that is a list of strings: empty when absent or null. `invalid_argument` for anything
+// else.
+[[nodiscard]] model::Result<std::vector<std::string>> text_list_member(const nlohmann::json& object,
+                                                                       const char* name);
+
+// A member that is true or false: false when absent or null.
+[[nodiscard]] model::Result<bool> flag_member(const nlohmann::json& object, const char* name);
+
+// What a user, a key or an organisation is called, `name` of the object: 1 to 200 bytes.
+// `invalid_argument` for anything else.
+inline constexpr std::size_t max_display_name_bytes = 200;
+[[nodiscard]] model::Result<std::string> name_member(const nlohmann::json& object);
+[[nodiscard]] model::Result<void> check_display_name(std::string_view name);
+
+// ---- Answers
+//
+// They take what the store answered. A failure of the store is told without its words.
+
+// All of a list: {"items"}.
+template <typename Row>
+[[nodiscard]] model::Result<Response> items_response(model::Result<std::vector<Row>> rows,
+                                                     const openapi::Shape<Row>& shape) {
+  return from_store(std::move(rows)).map([&](const std::vector<Row>& all) {
+    return ok({{"items", shape(all)}});
+  });
+}
+
+// The parameters of a page of rows: `limit` and `after` (the `next` of the page before, 0 begins).
+struct PageQuery {
+  std::size_t limit = default_page_limit;
+  std::int64_t after = 0;
+};
+[[nodiscard]] model::Result<PageQuery> page_query(const Request& request);
+
+// A page of rows: {"items","next"}. `item` makes JSON of a row; `place` is the member of the last
+// row that `after` takes.
+template <typename Row, typename Place, typename Item>
+[[nodiscard]] model::Result<Response> rows_response(const model::Result<std::vector<Row>>& found,
+                                                    const PageQuery& page, Place Row::*place,
+                                                    const Item& item) {
+  return from_store(found).map([&](const std::vector<Row>& rows) {
+    nlohmann::json items = nlohmann::json::array();
+    for (const Row& row : rows) items.emplace_back(item(row));
+    const bool is_full = rows.size() == page.limit;
+    return ok({{"items", std::move(items)},
+               {"next", is_full ? nlohmann::json(rows.back().*place) : nlohmann::json()}});
+  });
+}
+
 // {"projectId","endpointId","userId","sessionId"} of a session.
 [[nodiscard]] nlohmann::json session_names(const model::SessionKey& key);
-
-// Unix seconds, as every time in the API.
-[[nodiscard]] std::int64_t unix_seconds(model::Timestamp time);
 
 }  // namespace conversed::api

@@ -13,7 +13,6 @@
 #include "api/live/events.h"
 #include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
-#include "api/openapi/messages.h"
 #include "api/operations/accept.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"

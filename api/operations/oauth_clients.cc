@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "api/auth/redirect_uri.h"
-#include "api/openapi/lists.h"
+#include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
@@ -84,9 +84,8 @@ const openapi::Shape<OauthClient>& client_shape() {
 }
 
 Result<Response> list_clients(const Call& call, AccountServices& services) {
-  auto clients = services.store.oauth().clients(call.principal->organisation_id);
-  if (!clients) return model::fail(store_error(clients.error()));
-  return items_response(*clients, client_shape());
+  return items_response(services.store.oauth().clients(call.principal->organisation_id),
+                        client_shape());
 }
 
 Result<Response> remove_client(const Call& call, AccountServices& services) {

@@ -5,9 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/openapi/lists.h"
+#include "api/openapi/description.h"
 #include "api/operations/management.h"
-#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/operations/users.h"
 #include "api/replies.h"

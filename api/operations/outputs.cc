@@ -9,11 +9,10 @@
 #include "api/live/answer.h"
 #include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
-#include "api/openapi/messages.h"
 #include "api/operations/accept.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "api/representation/query.h"
+#include "api/representation/input.h"
 #include "store/store.h"
 
 namespace conversed::api {

@@ -9,12 +9,10 @@
 #include <utility>
 
 #include "api/http/error_reply.h"
-#include "api/openapi/lists.h"
-#include "api/openapi/messages.h"
+#include "api/openapi/description.h"
 #include "api/operations/accept.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
-#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/operations/tasks.h"
 #include "api/replies.h"

@@ -5,11 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/openapi/lists.h"
+#include "api/openapi/description.h"
 #include "api/openapi/shape.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
-#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "store/store.h"

@@ -4,8 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "api/openapi/lists.h"
-#include "api/openapi/messages.h"
+#include "api/openapi/description.h"
 #include "api/operations/accept.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
@@ -107,8 +106,7 @@ Result<Response> list_schedules(const Call& call, SessionServices& services) {
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
   auto rows = services.store.schedules().list(project->id, page->after, page->limit);
-  if (!rows) return model::fail(store_error(rows.error()));
-  return rows_response(*rows, *page, &store::Schedules::Row::n,
+  return rows_response(rows, *page, &store::Schedules::Row::n,
                        [](const auto& row) { return schedule_json(row.schedule); });
 }
 

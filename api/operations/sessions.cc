@@ -7,12 +7,11 @@
 #include "api/live/answer.h"
 #include "api/live/assets_cache.h"
 #include "api/live/pending_replies.h"
-#include "api/openapi/lists.h"
-#include "api/openapi/messages.h"
+#include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "api/representation/query.h"
+#include "api/representation/input.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -44,8 +43,7 @@ Result<Response> list_sessions(const Call& call, SessionServices& services) {
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
   auto sessions = services.store.sessions().list(project->id, page->after, page->limit);
-  if (!sessions) return model::fail(store_error(sessions.error()));
-  return rows_response(*sessions, *page, &store::SessionSummary::row,
+  return rows_response(sessions, *page, &store::SessionSummary::row,
                        [&](const auto& session) { return summary_json(session, services.assets); });
 }
 

@@ -8,14 +8,12 @@
 #include <vector>
 
 #include "api/live/pending_replies.h"
-#include "api/openapi/lists.h"
-#include "api/openapi/messages.h"
+#include "api/openapi/description.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
-#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "api/representation/query.h"
+#include "api/representation/input.h"
 #include "store/store.h"
 
 namespace conversed::api {

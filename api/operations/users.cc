@@ -9,10 +9,9 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/openapi/lists.h"
+#include "api/openapi/description.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
-#include "api/operations/objects.h"
 #include "api/operations/operations.h"
 #include "api/operations/users.h"
 #include "api/replies.h"
@@ -139,9 +138,8 @@ const openapi::Shape<store::User>& user_shape() {
 }
 
 Result<Response> list_users(const Call& call, AccountServices& services) {
-  auto users = services.store.accounts().users(call.principal->organisation_id);
-  if (!users) return model::fail(store_error(users.error()));
-  return items_response(*users, user_shape());
+  return items_response(services.store.accounts().users(call.principal->organisation_id),
+                        user_shape());
 }
 
 Result<Response> set_password(const Call& call, AccountServices& services) {

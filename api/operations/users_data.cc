@@ -9,13 +9,11 @@
 
 #include "api/live/busy_sessions.h"
 #include "api/live/pending_replies.h"
-#include "api/openapi/lists.h"
-#include "api/openapi/messages.h"
+#include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "api/representation/message_body.h"
-#include "api/representation/query.h"
+#include "api/representation/input.h"
 #include "queue/log.h"
 #include "store/store.h"
 

@@ -1,9 +1,10 @@
 #include "api/representation/document.h"
 
+#include <array>
+#include <cstdio>
 #include <utility>
 
-#include "api/representation/csv.h"
-#include "api/representation/xml.h"
+#include "store/text/utf8.h"
 
 namespace conversed::api {
 
@@ -11,19 +12,24 @@ Value or_null(const std::string& text) {
   return text.empty() ? Value(nullptr) : Value(text);
 }
 
+std::string to_text(const Value& value) {
+  return value.dump(-1, ' ', false, Value::error_handler_t::replace);
+}
+
 namespace {
 
-Value listing(const Document& document) {
-  const PageInfo& page = document.list->page;
-  return {{"items", document.value},
-          {"total", page.total},
+Value page_members(const ListPage& page) {
+  return {{"total", page.total},
           {"nextCursor", or_null(page.next_cursor)},
           {"previousCursor", or_null(page.previous_cursor)}};
 }
 
 Value json_value(const Document& document) {
   const bool whole = !document.list || document.list->form.json == ListForm::Json::bare_array;
-  return whole ? document.value : listing(document);
+  if (whole) return document.value;
+  Value object{{"items", document.value}};
+  object.update(page_members(*document.list));
+  return object;
 }
 
 // JSON Hypertext Application Language: the object with `_links`; the items of a list embedded.
@@ -37,19 +43,192 @@ Value hal_value(const Document& document) {
     hal.update(document.value);
     return hal;
   }
-  Value members = listing(document);
-  Value items = std::move(members["items"]);
-  members.erase("items");
-  hal.update(members);
-  hal["_embedded"] = {{"items", std::move(items)}};
+  hal.update(page_members(*document.list));
+  hal["_embedded"] = {{"items", document.value}};
   return hal;
 }
 
-}  // namespace
+// ---- CSV
 
-std::string to_text(const Value& value) {
-  return value.dump(-1, ' ', false, Value::error_handler_t::replace);
+std::string cell_text(const Value& value) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return value.get<std::string>();
+  return to_text(value);
 }
+
+void append_cell(std::string& out, std::string text) {
+  constexpr std::string_view formula_begins = "=+-@\t\r\n";
+  if (!text.empty() && formula_begins.find(text.front()) != std::string_view::npos) {
+    text.insert(text.begin(), '\'');
+  }
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    out += text;
+    return;
+  }
+  out += '"';
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  out += '"';
+}
+
+template <typename Cells>
+void append_row(std::string& out, const Cells& cells) {
+  const std::size_t begin = out.size();
+  bool first = true;
+  for (const auto& cell : cells) {
+    if (!first) out += ',';
+    first = false;
+    append_cell(out, std::string(cell));
+  }
+  // An empty line is no row to most readers.
+  if (out.size() == begin) out += "\"\"";
+  out += "\r\n";
+}
+
+std::vector<std::string> row_of(const Value& object, const std::vector<std::string_view>& columns) {
+  std::vector<std::string> row;
+  row.reserve(columns.size());
+  for (const auto column : columns) {
+    const auto member = object.find(column);
+    row.push_back(member == object.end() ? std::string() : cell_text(*member));
+  }
+  return row;
+}
+
+std::string to_csv(const Document& document) {
+  std::string out;
+  if (document.list) {
+    append_row(out, document.list->columns);
+    for (const auto& item : document.value) append_row(out, row_of(item, document.list->columns));
+    return out;
+  }
+  std::vector<std::string_view> columns;
+  for (const auto& member : document.value.items()) columns.push_back(member.key());
+  append_row(out, columns);
+  append_row(out, row_of(document.value, columns));
+  return out;
+}
+
+// ---- XML
+
+constexpr char32_t replacement = 0xFFFD;
+
+// The production Char of XML 1.0.
+bool is_allowed(char32_t c) {
+  return c == 0x9 || c == 0xA || c == 0xD ||
+         (c >= 0x20 && c != 0xFFFE && c != 0xFFFF && (c < 0xD800 || c > 0xDFFF));
+}
+
+// Of the characters of names those that all parsers take: widespread ones go by XML 1.0's fourth
+// edition, which knows far fewer letters than the fifth. The colon belongs to namespaces.
+bool may_begin_name(char32_t c) {
+  return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
+}
+
+bool may_continue_name(char32_t c) {
+  return may_begin_name(c) || (c >= '0' && c <= '9') || c == '-' || c == '.';
+}
+
+void append_escaped_name(std::string& out, char32_t c) {
+  std::array<char, 16> text{};
+  const int length = std::snprintf(text.data(), text.size(), "_x%04X_", static_cast<unsigned>(c));
+  out.append(text.data(), static_cast<std::size_t>(length));
+}
+
+std::string element_name(std::string_view member) {
+  if (member.empty()) return "_";
+  std::string name;
+  for (std::size_t at = 0; at < member.size();) {
+    const auto [c, bytes] = text::decode(member, at);
+    at += bytes;
+    const bool ambiguous = c == '_' && member.substr(at).starts_with('x');
+    const bool fits = name.empty() ? may_begin_name(c) : may_continue_name(c);
+    if (fits && !ambiguous) {
+      name += static_cast<char>(c);
+    } else {
+      append_escaped_name(name, c);
+    }
+  }
+  return name;
+}
+
+void append_text(std::string& out, std::string_view text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [c, bytes] = text::decode(text, at);
+    at += bytes;
+    if (c == '&') {
+      out += "&amp;";
+    } else if (c == '<') {
+      out += "&lt;";
+    } else if (c == '>') {
+      out += "&gt;";
+    } else if (c == '\r') {
+      out += "&#13;";  // parsers read a bare one as a line feed
+    } else {
+      text::append_code(out, is_allowed(c) ? c : replacement);
+    }
+  }
+}
+
+void append_members(std::string& out, const Value& object);
+
+// Elements nest as deep as the value does, which is bounded where JSON comes in.
+void append_element(std::string& out, const std::string& name, const Value& value) {
+  if (value.is_null()) {
+    out.append("<").append(name).append(" xsi:nil=\"true\"/>");
+    return;
+  }
+  out.append("<").append(name).append(">");
+  if (value.is_object()) {
+    append_members(out, value);
+  } else if (value.is_array()) {
+    for (const auto& each : value) append_element(out, "item", each);
+  } else if (value.is_string()) {
+    append_text(out, value.get_ref<const std::string&>());
+  } else {
+    out += to_text(value);
+  }
+  out.append("</").append(name).append(">");
+}
+
+void append_members(std::string& out, const Value& object) {
+  for (const auto& [member, value] : object.items()) {
+    const std::string name = element_name(member);
+    if (!value.is_array()) {
+      append_element(out, name, value);
+      continue;
+    }
+    for (const auto& each : value) append_element(out, name, each);
+  }
+}
+
+void append_items(std::string& out, const Document& document) {
+  const std::string item(document.list->form.item);
+  for (const auto& each : document.value) append_element(out, item, each);
+}
+
+std::string to_xml(const Document& document) {
+  std::string out = R"(<?xml version="1.0" encoding="UTF-8"?>)";
+  const std::string root(document.name);
+  out.append("\n<").append(root);
+  out.append(R"( xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance">)");
+  if (!document.list) {
+    append_members(out, document.value);
+  } else if (document.list->form.json == ListForm::Json::bare_array) {
+    append_items(out, document);
+  } else {
+    out += "<items>";
+    append_items(out, document);
+    out += "</items>";
+    append_members(out, page_members(*document.list));
+  }
+  out.append("</").append(root).append(">\n");
+  return out;
+}
+
+}  // namespace
 
 std::string write(const Document& document, MediaType type) {
   switch (type) {

@@ -1,6 +1,5 @@
 #include "api/representation/media_type.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -13,6 +12,7 @@
 namespace conversed::api {
 namespace {
 
+// In the order of MediaType.
 struct Offer {
   MediaType type;
   std::string_view main;
@@ -28,13 +28,11 @@ constexpr std::array offers{
     Offer{MediaType::csv, "text", "csv", "text/csv; charset=utf-8; header=present"},
 };
 
-constexpr int full_quality = 1000;
-
 // One media range of the header.
 struct Range {
   std::string main;
   std::string sub;
-  int quality = full_quality;  // in thousandths
+  double quality = 1;
 
   // 0: does not match; else the higher, the more exact.
   [[nodiscard]] int exactness(std::string_view offered_main, std::string_view offered_sub) const {
@@ -64,19 +62,14 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-// "0.85" as 850. Nothing for what is no weight.
-std::optional<int> parse_quality(std::string_view text) {
+// "0.85". Nothing for a text that is no weight.
+std::optional<double> parse_quality(std::string_view text) {
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;
-  int quality = text[0] == '1' ? full_quality : 0;
-  if (text.size() == 1) return quality;
-  if (text[1] != '.') return std::nullopt;
-  int place = full_quality / 10;
-  for (const char digit : text.substr(2)) {
-    if (digit < '0' || digit > '9') return std::nullopt;
-    quality += (digit - '0') * place;
-    place /= 10;
-  }
-  return quality <= full_quality ? std::optional(quality) : std::nullopt;
+  double quality = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, quality, std::chars_format::fixed);
+  if (error != std::errc{} || stop != end || quality > 1) return std::nullopt;
+  return quality;
 }
 
 std::optional<Range> parse_range(std::string_view text) {
@@ -99,22 +92,15 @@ std::optional<Range> parse_range(std::string_view text) {
   return range;
 }
 
-std::vector<Range> parse_ranges(std::string_view accept) {
-  std::vector<Range> ranges;
-  for (const auto part : split(accept, ',')) {
-    if (auto range = parse_range(part)) ranges.push_back(std::move(*range));
-  }
-  return ranges;
-}
-
-// Quality, exactness and, negated, the place of the range that speaks for a type; all 0: none does.
-using Rank = std::tuple<int, int, int>;
+// Quality, exactness and, negated, the place of the range that decides about a type; all 0: no
+// range matches it.
+using Rank = std::tuple<double, int, int>;
 
 Rank rank_of(const std::vector<Range>& ranges, std::string_view main, std::string_view sub) {
   Rank rank{0, 0, 0};
   int exactness = 0;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    // The most exact range decides, be its weight higher or lower than that of others.
+    // The most exact range decides, whatever its weight.
     const int matched = ranges[i].exactness(main, sub);
     if (matched <= exactness) continue;
     exactness = matched;
@@ -123,27 +109,26 @@ Rank rank_of(const std::vector<Range>& ranges, std::string_view main, std::strin
   return rank;
 }
 
-// All Accept headers as one.
-std::string accept_of(const Request& request) {
-  std::string accept;
+// The ranges of all Accept headers.
+std::vector<Range> accepted_by(const Request& request) {
+  std::vector<Range> ranges;
   for (const auto& [name, value] : request.headers) {
     if (name != "accept") continue;
-    if (!accept.empty()) accept += ',';
-    accept += value;
+    for (const auto part : split(value, ',')) {
+      if (auto range = parse_range(part)) ranges.push_back(std::move(*range));
+    }
   }
-  return accept;
+  return ranges;
 }
 
 }  // namespace
 
 std::string_view content_type(MediaType type) {
-  const auto offer = std::find_if(offers.begin(), offers.end(),
-                                  [type](const Offer& each) { return each.type == type; });
-  return offer->content_type;
+  return offers[static_cast<std::size_t>(type)].content_type;
 }
 
-MediaType negotiate(std::string_view accept) {
-  const auto ranges = parse_ranges(accept);
+MediaType negotiate(const Request& request) {
+  const auto ranges = accepted_by(request);
   MediaType best = MediaType::json;
   Rank best_rank{0, 0, 0};
   for (const Offer& offer : offers) {
@@ -156,12 +141,8 @@ MediaType negotiate(std::string_view accept) {
   return best;
 }
 
-MediaType negotiate(const Request& request) {
-  return negotiate(accept_of(request));
-}
-
 bool prefers_html(const Request& request) {
-  const auto ranges = parse_ranges(accept_of(request));
+  const auto ranges = accepted_by(request);
   const Rank html = rank_of(ranges, "text", "html");
   return std::get<0>(html) > 0 && html > rank_of(ranges, "application", "json");
 }

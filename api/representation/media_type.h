@@ -14,13 +14,11 @@ enum class MediaType : std::uint8_t { json, hal, xml, text_xml, csv };
 // What the Content-Type header says: "application/json; charset=utf-8".
 [[nodiscard]] std::string_view content_type(MediaType type);
 
-// The representation with the highest q-value in `accept`, the value of all Accept headers joined
-// by commas. Of equal ones that which is named most exactly, then that which is named first. What
-// we can't make falls back to JSON, and so does no header at all.
-[[nodiscard]] MediaType negotiate(std::string_view accept);
+// The representation to which the Accept headers give the highest q-value. Of equal ones the most
+// exactly named, then the first. JSON without the header, and where we can make none of them.
 [[nodiscard]] MediaType negotiate(const Request& request);
 
-// Whether the client would rather have a page than JSON, as browsers say of what they are to show.
+// Whether the client prefers HTML to JSON, as a browser does for a page that it shows.
 [[nodiscard]] bool prefers_html(const Request& request);
 
 }  // namespace conversed::api

@@ -125,7 +125,8 @@ World::World(const WorldSettings& settings) {
   services->daemon.back_up = [this](const std::string& name) { return back_up(name); };
   store->jobs().on_change(
       [this](const std::string& id, store::Jobs::Change /*change*/) { job_watch.notify(id); });
-  router = std::make_unique<Router>(all_operations(), *services);
+  router = std::make_unique<Router>(all_operations(), services->entry.options.api);
+  router->open(*services);
   fill();
 }
 

@@ -1,6 +1,6 @@
 // The body of inject and of a user's message: what is taken and what is refused, and how that is
 // told.
-#include "api/representation/message_body.h"
+#include "api/representation/input.h"
 
 #include <gtest/gtest.h>
 

@@ -2,10 +2,8 @@
 // make of them is in tests/integration/test_nine.py.
 #include <gtest/gtest.h>
 
-#include "api/representation/csv.h"
 #include "api/representation/document.h"
 #include "api/representation/media_type.h"
-#include "api/representation/xml.h"
 
 namespace conversed::api {
 namespace {
@@ -17,19 +15,24 @@ Document object(Value value) {
 }
 
 Document list(ListForm::Json json) {
-  Document document{
-      .name = "things",
-      .value = Value::array({{{"a", 1}, {"b", {1, "x"}}}, {{"a", nullptr}}}),
-      .list = ListPage{.form = {.json = json, .root = "things", .item = "thing"},
-                       .columns = {"a", "b"},
-                       .page = {.total = 7, .next_cursor = "n", .previous_cursor = {}}}};
+  Document document{.name = "things",
+                    .value = Value::array({{{"a", 1}, {"b", {1, "x"}}}, {{"a", nullptr}}}),
+                    .list = ListPage{.form = {.json = json, .root = "things", .item = "thing"},
+                                     .columns = {"a", "b"},
+                                     .total = 7,
+                                     .next_cursor = "n",
+                                     .previous_cursor = {}}};
   document.links = {.self = "/s", .next = "/n", .previous = {}};
   return document;
 }
 
+std::string to_csv(const Document& document) {
+  return write(document, MediaType::csv);
+}
+
 // Without the declaration and the root's tags.
 std::string inner_xml(const Document& document) {
-  const std::string text = to_xml(document);
+  const std::string text = write(document, MediaType::xml);
   const std::string begin = "<" + std::string(document.name) +
                             " xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\">";
   const std::string end = "</" + std::string(document.name) + ">\n";
@@ -70,7 +73,12 @@ TEST(Negotiation, HighestWeightWinsThenTheMostExactThenTheFirst) {
       {"text/plain;a=\"x,text/csv\", application/xml", MediaType::xml},
       {"*/xml", MediaType::json},
   };
-  for (const auto& [accept, type] : rows) EXPECT_EQ(negotiate(accept), type) << accept;
+  for (const auto& [accept, type] : rows) {
+    Request request;
+    request.headers = {{"accept", std::string(accept)}};
+    EXPECT_EQ(negotiate(request), type) << accept;
+  }
+  EXPECT_EQ(negotiate(Request{}), MediaType::json);
 }
 
 TEST(Negotiation, SeveralHeadersAreOneList) {
