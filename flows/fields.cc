@@ -3,7 +3,6 @@
 #include <unicode/timezone.h>
 
 #include <algorithm>
-#include <cctype>
 #include <memory>
 #include <set>
 #include <utility>
@@ -14,12 +13,6 @@ namespace conversed::flows {
 namespace {
 
 constexpr std::size_t max_name_characters = 200;
-
-bool is_plain_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '$';
-  });
-}
 
 }  // namespace
 
@@ -80,7 +73,7 @@ std::string View::path() const {
   if (parent_ == nullptr) return {};
   std::string path = parent_->path();
   if (name_ == nullptr) return path + '[' + std::to_string(index_) + ']';
-  if (!is_plain_name(*name_)) return path + "[\"" + *name_ + "\"]";
+  if (!is_word(*name_, "_-$")) return path + "[\"" + *name_ + "\"]";
   if (!path.empty()) path += '.';
   return path + *name_;
 }
@@ -153,18 +146,18 @@ std::optional<std::string> View::one_of(std::span<const std::string_view> choice
   return std::nullopt;
 }
 
-std::vector<std::string> View::names() const {
+std::vector<std::string> View::unique(const Read& read) const {
   std::vector<std::string> list;
   if (!expect_list()) return list;
-  std::set<std::string_view> seen;
+  std::set<std::string, std::less<>> seen;
   for (const View& item : items()) {
-    auto name = item.name();
-    if (!name) continue;
-    if (!seen.insert(item.value().text()).second) {
-      item.problem("'" + *name + "' is in the list twice; remove one");
-      continue;
+    auto text = read(item);
+    if (!text) continue;
+    if (seen.insert(*text).second) {
+      list.push_back(std::move(*text));
+    } else {
+      item.problem("'" + *text + "' is in the list twice; remove one");
     }
-    list.push_back(std::move(*name));
   }
   return list;
 }
@@ -233,6 +226,13 @@ std::string list_of(std::span<const std::string_view> words) {
     list += word;
   }
   return list;
+}
+
+bool is_word(std::string_view text, std::string_view others) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           others.find(c) != std::string_view::npos;
+  });
 }
 
 bool is_email(std::string_view text) {

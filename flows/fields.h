@@ -66,8 +66,10 @@ class View {
   // A text of 1 to 200 characters without control characters or blanks at its ends.
   [[nodiscard]] std::optional<std::string> name() const;
   [[nodiscard]] std::optional<std::string> one_of(std::span<const std::string_view> choices) const;
-  // A list of unique names, without those that are problems.
-  [[nodiscard]] std::vector<std::string> names() const;
+  // A list of unique texts that `read` gives, without those that are problems.
+  using Read = std::function<std::optional<std::string>(const View& item)>;
+  [[nodiscard]] std::vector<std::string> unique(const Read& read) const;
+  [[nodiscard]] std::vector<std::string> names() const { return unique(&View::name); }
 
  private:
   View(const Located& value, const View& parent, const std::string* name, std::size_t index)
@@ -117,6 +119,8 @@ template <typename Words>
 // `a, b, c`
 [[nodiscard]] std::string list_of(std::span<const std::string_view> words);
 
+// True for one or more letters and digits of ASCII, and characters of `others`.
+[[nodiscard]] bool is_word(std::string_view text, std::string_view others);
 [[nodiscard]] bool is_email(std::string_view text);
 // A name of the time-zone database that ICU knows.
 [[nodiscard]] bool is_time_zone(const std::string& name);

@@ -16,12 +16,8 @@ constexpr std::size_t max_nodes = 10'000;  // in one Flow
 
 // An id begins with a letter and has no brackets and dots, so it can't be confused with a path.
 bool is_node_id(std::string_view id) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !id.empty() && id.size() <= max_id_bytes && letter(id.front()) &&
-         std::all_of(id.begin(), id.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+  return is_word(id, "_-") && id.size() <= max_id_bytes && id.front() != '-' &&
+         (id.front() < '0' || id.front() > '9');
 }
 
 }  // namespace
@@ -128,18 +124,15 @@ const NodeType* FlowCompiler::type_of(const View& view) {
 }
 
 std::string FlowCompiler::address_of(const View& view, const std::string& path) {
-  const Located* id = view.value().find("id");
-  if (id == nullptr) return path;
-  for (const auto& member : view.value().members()) {
-    if (&member.value != id) continue;
-    const View at = view.member(member);
-    if (!id->is_text() || !is_node_id(id->text())) {
-      at.problem("an id is a letter and at most 63 letters, digits, `_` or `-`");
-    } else if (flow_->by_address_.contains(id->text())) {
-      at.problem("the id '" + id->text() + "' is used twice in this Flow; choose another");
-    } else {
-      return id->text();
-    }
+  const auto id = view.find("id");
+  if (!id) return path;
+  const Located& value = id->value();
+  if (!value.is_text() || !is_node_id(value.text())) {
+    id->problem("an id is a letter and at most 63 letters, digits, `_` or `-`");
+  } else if (flow_->by_address_.contains(value.text())) {
+    id->problem("the id '" + value.text() + "' is used twice in this Flow; choose another");
+  } else {
+    return value.text();
   }
   return path;
 }

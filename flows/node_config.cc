@@ -40,14 +40,6 @@ std::optional<Path> place_below(const View& view, std::string_view root, const s
   return path_from(view, prefix + name);
 }
 
-// RFC 9110, 5.6.2.
-bool is_header_name(std::string_view name) {
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
-  });
-}
-
 // Headers that the sender of the request sets.
 bool is_reserved_header(std::string_view name) {
   static constexpr std::array<std::string_view, 8> reserved{
@@ -245,7 +237,7 @@ void NodeConfig::read(const View& at, const NodeField&, Headers& into) {
   if (!at.expect_mapping()) return;
   for (const auto& member : at.value().members()) {
     const View view = at.member(member);
-    if (!is_header_name(member.name)) {
+    if (!is_word(member.name, "!#$%&'*+-.^_`|~")) {  // RFC 9110, 5.6.2
       view.problem("'" + member.name + "' is no name of a header; use letters, digits and '-'");
     } else if (is_reserved_header(member.name)) {
       view.problem("the daemon sets the header '" + member.name + "'; remove it");

@@ -31,15 +31,11 @@ constexpr std::array<std::string_view, 4> connection_types{"httpBasic", "httpBea
                                                            "llm"};
 
 // The required fields of a Connection; it may have others.
-std::span<const std::string_view> required_fields(std::string_view type) {
-  static constexpr std::array<std::string_view, 2> basic{"username", "password"};
-  static constexpr std::array<std::string_view, 1> bearer{"token"};
-  static constexpr std::array<std::string_view, 2> header{"name", "value"};
-  static constexpr std::array<std::string_view, 1> llm{"baseUrl"};
-  if (type == "httpBasic") return basic;
-  if (type == "httpBearer") return bearer;
-  if (type == "httpHeader") return header;
-  if (type == "llm") return llm;
+std::vector<std::string> required_fields(std::string_view type) {
+  if (type == "httpBasic") return {"username", "password"};
+  if (type == "httpBearer") return {"token"};
+  if (type == "httpHeader") return {"name", "value"};
+  if (type == "llm") return {"baseUrl"};
   return {};
 }
 
@@ -55,12 +51,7 @@ std::string_view text_in(const Located& item, std::string_view field) {
 }
 
 bool is_variable_name(std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  return !name.empty() && letter(name.front()) &&
-         std::all_of(name.begin(), name.end(),
-                     [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
+  return is_word(name, "_") && (name.front() < '0' || name.front() > '9');
 }
 
 using std::chrono::hours;
@@ -210,14 +201,9 @@ class BundleReader {
         at->problem("expected an e-mail address such as ann@example.com");
     }
     member.name = fields.find("name") ? fields.name("name") : member.email;
-    fields.each("roles", [&](const View& item) {
-      auto role = item.one_of(project_roles);
-      if (!role) return;
-      if (std::find(member.roles.begin(), member.roles.end(), *role) != member.roles.end()) {
-        return item.problem("'" + *role + "' is in the list twice; remove one");
-      }
-      member.roles.push_back(std::move(*role));
-    });
+    if (const auto roles = fields.find("roles")) {
+      member.roles = roles->unique([](const View& item) { return item.one_of(project_roles); });
+    }
     member.allowed_locales = fields.names("allowedLocales");
     fields.each("allowedLocales", [&](const View& item) {
       expect_known(item, "the project has no locale", locales_);
@@ -268,36 +254,29 @@ class BundleReader {
   }
 
   static std::vector<std::string> read_hosts(const Fields& fields, std::string_view type) {
-    std::vector<std::string> hosts;
     const auto at = fields.find("hosts");
-    if (!at) return hosts;
+    if (!at) return {};
     if (type == "llm")
       at->problem("a Connection of type llm goes to its baseUrl only; remove `hosts`");
     if (at->value().is_array() && at->value().items().empty()) {
       at->problem("the list is empty; leave `hosts` out if the Connection is for any host");
     }
-    fields.each("hosts", [&](const View& item) {
+    return at->unique([](const View& item) -> std::optional<std::string> {
       const auto text = item.text();
-      if (!text) return;
+      if (!text) return std::nullopt;
       auto host = model::authority_of(*text);
-      if (!model::is_host(host) || host.size() != text->size()) {
-        return item.problem("expected a host, and maybe its port, such as crm.example.com:8443");
-      }
-      if (std::find(hosts.begin(), hosts.end(), host) != hosts.end()) {
-        return item.problem("'" + host + "' is in the list twice; remove one");
-      }
-      hosts.push_back(std::move(host));
+      if (model::is_host(host) && host.size() == text->size()) return host;
+      item.problem("expected a host, and maybe its port, such as crm.example.com:8443");
+      return std::nullopt;
     });
-    return hosts;
   }
 
   void check_connection(const Fields& fields, const model::BundleConnection& connection) {
     const auto at = fields.find("fields");
     const View& place = at ? *at : fields.view();
     if (at && !at->value().is_object()) return;
-    for (const auto required : required_fields(connection.type)) {
-      const std::string name(required);
-      if (!at || at->value().find(required) == nullptr) {
+    for (const auto& name : required_fields(connection.type)) {
+      if (!at || at->value().find(name) == nullptr) {
         place.problem("a Connection of type " + connection.type + " needs the field '" + name +
                       "'");
       } else if (!connection.source.contains(name)) {

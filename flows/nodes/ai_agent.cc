@@ -283,14 +283,6 @@ struct AiAgentNode final : ChatNode {
   }
 };
 
-// The names of tools that servers accept.
-bool is_tool_name(std::string_view name) {
-  return !name.empty() && name.size() <= 64 && std::ranges::all_of(name, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-';
-  });
-}
-
 json read_parameters(const Fields& fields) {
   const auto found = fields.find("parameters");
   json schema = found ? found->value().to_json() : json{{"type", "object"}};
@@ -312,7 +304,8 @@ Tool read_tool(NodeConfig& config, const View& view, std::size_t index,
             .parameters = read_parameters(fields)};
   tool.width = schema_width(tool.parameters);
   if (const auto name = fields.find("name"); name && !tool.name.empty()) {
-    if (!is_tool_name(tool.name) || tool.name == knowledge_tool) {
+    // Names that servers accept.
+    if (!is_word(tool.name, "_-") || tool.name.size() > 64 || tool.name == knowledge_tool) {
       name->problem("a tool's name is 1 to 64 letters, digits, `_` or `-`, and not " +
                     std::string(knowledge_tool));
     } else if (!names.insert(tool.name).second) {

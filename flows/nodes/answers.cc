@@ -10,6 +10,7 @@
 
 #include "flows/expression/text.h"
 #include "flows/fields.h"
+#include "flows/regex.h"
 #include "store/model/url.h"
 #include "store/text/words.h"
 
@@ -51,13 +52,17 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   return parts;
 }
 
-// The whole of the text as a number of at most `most` digits.
-std::optional<int> small_number(std::string_view text, std::size_t most) {
-  if (text.empty() || text.size() > most || !std::all_of(text.begin(), text.end(), is_digit)) {
-    return std::nullopt;
-  }
+// What the parentheses of the pattern take, if it fits the whole text; else nothing.
+std::vector<std::string> groups_of(const Regex& pattern, std::string_view text) {
+  auto found = pattern.find_all(text, 1);
+  if (!found || found->empty()) return {};
+  return std::move(found->front().groups);
+}
+
+// Of some digits.
+int number_of(std::string_view digits) {
   int number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return number;
 }
 
@@ -98,22 +103,6 @@ constexpr std::array<DayName, 20> day_names{{{"today", 0},
                                              {"vandaag", 0},
                                              {"hoje", 0}}};
 
-// The numbers between the separators; empty if something else stands there.
-std::vector<std::string_view> date_parts(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const auto end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
-  }
-  if (parts.size() > 1 && parts.back().empty()) parts.pop_back();  // `24.12.`
-  const bool numbers = std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
-    return small_number(part, 4).has_value();
-  });
-  return numbers && parts.size() <= 3 ? parts : std::vector<std::string_view>{};
-}
-
 std::optional<year_month_day> next_such_day(int month, int day, sys_days today) {
   const year_month_day now(today);
   constexpr int leap_cycle = 8;  // years until every day of the calendar has come
@@ -127,11 +116,13 @@ std::optional<year_month_day> next_such_day(int month, int day, sys_days today) 
 }
 
 std::optional<year_month_day> numeric_date(std::string_view text, DateOrder order, sys_days today) {
-  const auto separator = text.find_first_of("-./");
-  if (separator == std::string_view::npos) return std::nullopt;
-  const auto parts = date_parts(text, text[separator]);
-  if (parts.size() < 2) return std::nullopt;
-  const auto number = [&](std::size_t i) { return small_number(parts[i], 4).value_or(0); };
+  static const Regex pattern = *Regex::compile(
+      "^([0-9]{1,4})([-./])([0-9]{1,4})(?:\\2([0-9]{1,4}))?\\2?$", Regex::Case::kept);
+  const auto parts = groups_of(pattern, text);
+  if (parts.empty()) return std::nullopt;
+  const int first = number_of(parts[0]);
+  const int second = number_of(parts[2]);
+  const auto& last = parts[3];  // may be missing
   const auto calendar = [](int year, int month, int day) -> std::optional<year_month_day> {
     const year_month_day date(std::chrono::year(year),
                               std::chrono::month(static_cast<unsigned>(month)),
@@ -139,53 +130,16 @@ std::optional<year_month_day> numeric_date(std::string_view text, DateOrder orde
     return date.ok() ? std::optional(date) : std::nullopt;
   };
   if (parts[0].size() == 4) {
-    return parts.size() == 3 ? calendar(number(0), number(1), number(2)) : std::nullopt;
+    return last.empty() ? std::nullopt : calendar(first, second, number_of(last));
   }
   // With dots the day comes first in every country.
-  const bool day_first = text[separator] == '.' || order == DateOrder::day_first;
-  const int day = number(day_first ? 0 : 1);
-  const int month = number(day_first ? 1 : 0);
-  if (parts.size() == 2) return next_such_day(month, day, today);
-  if (parts[2].size() == 3 || parts[2].size() == 1) return std::nullopt;
+  const bool day_first = parts[1] == "." || order == DateOrder::day_first;
+  const int day = day_first ? first : second;
+  const int month = day_first ? second : first;
+  if (last.empty()) return next_such_day(month, day, today);
+  if (last.size() == 3 || last.size() == 1) return std::nullopt;
   constexpr int century = 2000;
-  return calendar(parts[2].size() == 2 ? century + number(2) : number(2), month, day);
-}
-
-// Words, cut where digits and letters meet: `14h30` is three tokens, `2pm` two. Words hold no
-// blanks, colons and dots.
-std::vector<std::string> time_tokens(const std::vector<text::Word>& words) {
-  std::vector<std::string> tokens;
-  for (const auto& word : words) {
-    for (std::size_t at = 0; at < word.text.size(); ++at) {
-      const bool joins = at > 0 && is_digit(word.text[at]) == is_digit(word.text[at - 1]);
-      if (!joins) tokens.emplace_back();
-      tokens.back() += word.text[at];
-    }
-  }
-  return tokens;
-}
-
-// Numbers before any mark, and the letters behind them (`am`), without words such as `at` and
-// `uhr`.
-struct TimeParts {
-  std::vector<int> numbers;
-  std::string marks;
-};
-
-TimeParts time_parts(const std::vector<std::string>& tokens) {
-  TimeParts parts;
-  for (const auto& token : tokens) {
-    const bool leads = token == "at" || token == "um" || token == "a";
-    if (leads && parts.numbers.empty()) continue;
-    if (token == "h" || token == "uhr") continue;
-    const auto number = small_number(token, 2);
-    if (number && parts.marks.empty()) {
-      parts.numbers.push_back(*number);
-    } else {
-      parts.marks += token;
-    }
-  }
-  return parts;
+  return calendar(last.size() == 2 ? century + number_of(last) : number_of(last), month, day);
 }
 
 }  // namespace
@@ -271,21 +225,22 @@ std::optional<std::string> read_date(std::string_view text, DateOrder order,
 
 std::optional<std::string> read_time(std::string_view text) {
   constexpr std::size_t most_words = 6;
-  const auto words = text::words_of(text, most_words);
-  if (words.size() == 1 && (words[0].text == "noon" || words[0].text == "mittag")) return "12:00";
-  if (words.size() == 1 && (words[0].text == "midnight" || words[0].text == "mitternacht")) {
-    return "00:00";
-  }
-  const auto tokens = time_tokens(words);
-  const auto [numbers, marks] = time_parts(tokens);
-  if (numbers.empty() || numbers.size() > 2) return std::nullopt;
-  int hour = numbers[0];
-  const int minute = numbers.size() == 2 ? numbers[1] : 0;
-  if (marks == "am" || marks == "pm") {
+  const auto phrase = text::phrase_of(text, most_words);
+  if (phrase == "noon" || phrase == "mittag") return "12:00";
+  if (phrase == "midnight" || phrase == "mitternacht") return "00:00";
+  // Perhaps a word such as `at`; the hour; perhaps `h`, and the minute behind that or a blank;
+  // perhaps `uhr`; perhaps `am` or `p m`.
+  static const Regex pattern = *Regex::compile(
+      "^(?:(?:at|um|a) )?([0-9]{1,2})(?:(?: ?(?:h|uhr) ?| )([0-9]{1,2}))?(?: ?(?:h|uhr))?"
+      "(?: ?([ap]) ?m)?$",
+      Regex::Case::kept);
+  const auto parts = groups_of(pattern, phrase);
+  if (parts.empty() || parts[0] == phrase) return std::nullopt;  // a number alone says no time
+  int hour = number_of(parts[0]);
+  const int minute = number_of(parts[1]);
+  if (!parts[2].empty()) {
     if (hour < 1 || hour > 12) return std::nullopt;
-    hour = hour % 12 + (marks == "pm" ? 12 : 0);
-  } else if (!marks.empty() || tokens.size() == 1) {
-    return std::nullopt;  // a number alone says no time
+    hour = hour % 12 + (parts[2] == "p" ? 12 : 0);
   }
   if (hour > 23 || minute > 59) return std::nullopt;
   return two_digits(static_cast<unsigned>(hour)) + ':' + two_digits(static_cast<unsigned>(minute));
