@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "config/keys.h"
+#include "store/text/joined.h"
 
 namespace conversed::config {
 namespace {
@@ -36,9 +37,7 @@ void comment(std::string& out, std::string_view text, const std::string& indent)
 std::string value_text(const Key& key, const Settings& settings) {
   const std::vector<std::string> items = key.show(settings, key);
   if (!key.is_list()) return items.front().empty() ? "\"\"" : items.front();
-  std::string out;
-  for (const std::string& item : items) out += (out.empty() ? "" : ", ") + item;
-  return "[" + out + "]";
+  return "[" + text::joined(items) + "]";
 }
 
 // Opens the groups of `path` that are not open after `previous`.

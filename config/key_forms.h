@@ -24,21 +24,6 @@ struct Bytes {
   std::uint64_t max;
 };
 
-// The rules of texts and of items of lists (key_forms.cc).
-extern const TextRule folder_path;
-extern const TextRule file_path;
-extern const TextRule base_path;
-extern const TextRule one_line;
-extern const TextRule host;
-extern const TextRule host_and_port;
-extern const TextRule networks_and_hosts;
-extern const TextRule networks;
-extern const TextRule kafka_name;
-extern const TextRule optional_kafka_name;
-extern const TextRule kafka_property;
-extern const TextRule postgres_url;
-extern const TextRule long_secret;
-
 using Items = std::vector<std::string>;
 using Complaint = std::optional<std::string>;  // none: the text has the key's form
 

@@ -1,11 +1,92 @@
 #include "config/keys.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "config/key_forms.h"
+#include "config/values.h"
 
 namespace conversed::config {
 namespace {
+
+bool has_control(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+}
+
+bool consists_of(std::string_view text, std::string_view others) {
+  return std::all_of(text.begin(), text.end(), [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           others.find(c) != std::string_view::npos;
+  });
+}
+
+// `/new`, `/a/b`. Clients and proxies would resolve dot segments and empty ones.
+bool is_base_path(std::string_view text) {
+  if (text.empty()) return true;
+  if (text.front() != '/' || text.back() == '/' || text.size() > 200) return false;
+  if (!consists_of(text, "/._~-") || text.find("//") != std::string_view::npos) return false;
+  for (std::size_t at = 0; at != std::string_view::npos; at = text.find('/', at + 1)) {
+    const std::string_view segment = text.substr(at + 1, text.find('/', at + 1) - at - 1);
+    if (segment == "." || segment == "..") return false;
+  }
+  return true;
+}
+
+// Names of topics and group members have at most 249 characters; our endings need some.
+bool is_name_for_kafka(std::string_view text) {
+  return text.size() <= 200 && consists_of(text, "._-") && text != "." && text != "..";
+}
+
+bool is_line(std::string_view text) {
+  return text.size() <= 4000 && !has_control(text);
+}
+
+bool is_kafka_property(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  return is_line(text) && equals != std::string_view::npos && equals != 0 &&
+         consists_of(text.substr(0, equals), "._-");
+}
+
+bool is_postgres_url(std::string_view text) {
+  return text.empty() ||
+         ((text.starts_with("postgresql://") || text.starts_with("postgres://")) && is_line(text));
+}
+
+// The rules of texts and of items of lists.
+constexpr TextRule folder_path{is_line, "the path of a folder, or nothing for the default place"};
+constexpr TextRule file_path{is_line, "the path of a file, or nothing"};
+constexpr TextRule base_path{is_base_path,
+                             "a path such as /new, without a slash at its end, or nothing"};
+constexpr TextRule one_line{is_line, "a line of text, or nothing"};
+constexpr TextRule host{
+    [](std::string_view text) { return is_ip_address(text) || is_host_name(text); },
+    "an IP address or a host name"};
+constexpr TextRule host_and_port{is_host_and_port,
+                                 "a list of host:port, such as [kafka-1:9092, kafka-2:9092]"};
+constexpr TextRule networks_and_hosts{
+    [](std::string_view text) {
+      return is_cidr(text) || is_ip_address(text) || is_host_name(text);
+    },
+    "a list of CIDR ranges, IP addresses and host names, such as [10.0.0.0/8, crm.example.com]",
+    true};
+constexpr TextRule networks{
+    [](std::string_view text) { return is_cidr(text) || is_ip_address(text); },
+    "a list of CIDR ranges and IP addresses, such as [10.0.0.0/8, 192.0.2.7]", true};
+constexpr TextRule kafka_name{
+    [](std::string_view text) { return !text.empty() && is_name_for_kafka(text); },
+    "1 to 200 letters, digits, dots, hyphens and underscores"};
+constexpr TextRule optional_kafka_name{
+    is_name_for_kafka, "at most 200 letters, digits, dots, hyphens and underscores, or nothing"};
+constexpr TextRule kafka_property{
+    is_kafka_property,
+    "a list of name=value, such as [security.protocol=sasl_ssl, sasl.mechanism=SCRAM-SHA-512]"};
+constexpr TextRule postgres_url{is_postgres_url,
+                                "a URL that begins with postgresql://, or nothing"};
+// As many bytes as HS256 makes of them (RFC 7518 section 3.2).
+constexpr TextRule long_secret{
+    [](std::string_view text) { return text.empty() || (text.size() >= 32 && is_line(text)); },
+    "32 bytes or more without control characters, or nothing"};
 
 // The path of a member of Settings, and an accessor without captures, for reading and for writing.
 #define CONVERSED_FIELD(member) #member, ([](auto& settings) -> auto& { return settings.member; })

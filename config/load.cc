@@ -1,20 +1,21 @@
 #include "config/load.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <set>
 #include <utility>
 
 #include "config/keys.h"
 #include "config/values.h"
 #include "store/model/url.h"
+#include "store/text/joined.h"
 #include "store/text/near.h"
 #include "store/text/quantity.h"
+#include "store/text/terminal.h"
 #include "store/text/utf8.h"
 #include "store/yaml/reader.h"
 
@@ -67,37 +68,24 @@ std::string did_you_mean(std::string_view candidate) {
 // The file's text, or why it can't be read. A FIFO or a device would block or never end, so only
 // regular files are read.
 tl::expected<std::string, std::string> read_text(const std::filesystem::path& path) {
-  const auto reason = [](int error) {
-    return "cannot be read: " + std::string(std::strerror(error));
-  };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return tl::unexpected(reason(errno));
-  struct Closer {
-    int fd;
-    ~Closer() { ::close(fd); }
-  } const closer{fd};
-
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return tl::unexpected(reason(errno));
-  if (S_ISDIR(status.st_mode)) return tl::unexpected(std::string("is a folder, expected a file"));
-  if (!S_ISREG(status.st_mode)) return tl::unexpected(std::string("is not a regular file"));
-
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (std::filesystem::is_directory(status)) {
+    return tl::unexpected(std::string("is a folder, expected a file"));
+  }
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    return tl::unexpected(std::string("is not a regular file"));
+  }
+  std::ifstream file(path, std::ios::binary);
   // One byte more than allowed, since the size may change while we read (and is 0 in /proc).
   std::string text(max_file_bytes + 1, '\0');
-  std::size_t used = 0;
-  while (used < text.size()) {
-    const ssize_t got = ::read(fd, text.data() + used, text.size() - used);
-    if (got == 0) break;
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return tl::unexpected(reason(errno));
-    used += static_cast<std::size_t>(got);
+  if (!file || (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && file.bad())) {
+    return tl::unexpected("cannot be read: " + std::string(std::strerror(errno)));
   }
-  if (used > max_file_bytes) {
-    return tl::unexpected("is larger than " + text::size_text(max_file_bytes) +
-                          ", which no settings file is");
-  }
-  text.resize(used);
-  return text;
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  if (text.size() <= max_file_bytes) return text;
+  return tl::unexpected("is larger than " + text::size_text(max_file_bytes) +
+                        ", which no settings file is");
 }
 
 // Collects settings and problems over all sources. One thread at a time.
@@ -160,7 +148,8 @@ class Loader {
       take_key(member.value, *key, place);
     } else if (!is_group(path)) {
       Place shown = place;
-      if (path.size() > 100 || in_quotes(path) != "\"" + path + "\"") shown.path = in_quotes(path);
+      if (path.size() > 100 || text::in_quotes(path) != "\"" + path + "\"")
+        shown.path = text::in_quotes(path);
       problem(shown, "unknown key" + did_you_mean(nearest_path(path)));
     } else if (member.value.is_object()) {
       take_map(member.value, path);
@@ -180,20 +169,18 @@ class Loader {
       return assign(
           key, place,
           key.is_list() ? split_list(value.text()) : std::vector<std::string>{value.text()},
-          in_quotes(value.text()));
+          text::in_quotes(value.text()));
     }
     if (!key.is_list()) return refuse("a list");
     std::vector<std::string> items;
-    std::string shown;
     for (const Located& item : value.items()) {
       if (!item.is_text()) {
         return refuse("a list whose item " + std::to_string(items.size() + 1) +
                       " is no plain text");
       }
-      shown += (shown.empty() ? "" : ", ") + item.text();
       items.push_back(item.text());
     }
-    assign(key, place, items, in_quotes(shown));
+    assign(key, place, items, text::in_quotes(text::joined(items)));
   }
 
   // A file for each secret, named like its key, and the master key's file. Other files are ignored.
@@ -236,7 +223,7 @@ class Loader {
         }
         return assign(key, place,
                       key.is_list() ? split_list(value) : std::vector<std::string>{value},
-                      in_quotes(value));
+                      text::in_quotes(value));
       }
       candidates.push_back(key.variable());
     }
@@ -244,7 +231,8 @@ class Loader {
       if (name == reserved || (reserved.ends_with('_') && name.starts_with(reserved))) return;
     }
     Place shown = place;
-    if (!text::is_utf8(name) || in_quotes(name) != "\"" + name + "\"") shown.path = "CONVERSED_...";
+    if (!text::is_utf8(name) || text::in_quotes(name) != "\"" + name + "\"")
+      shown.path = "CONVERSED_...";
     problem(shown, "is no setting" + did_you_mean(text::nearest(name, candidates)));
   }
 

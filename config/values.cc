@@ -82,30 +82,4 @@ std::vector<std::string> split_list(std::string_view text) {
   return parts;
 }
 
-std::string in_quotes(std::string_view text) {
-  constexpr std::size_t max_shown = 60;
-  constexpr std::string_view hex = "0123456789abcdef";
-  std::string_view shown = text;
-  if (text.size() > max_shown) {
-    std::size_t cut = max_shown;
-    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) --cut;
-    shown = text.substr(0, cut);
-  }
-  std::string out = "\"";
-  for (const char c : shown) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
-      out += "\\x";
-      out += hex[byte >> 4U];
-      out += hex[byte & 0xFU];
-    } else {
-      out += c;
-    }
-  }
-  return out + (shown.size() < text.size() ? "...\"" : "\"");
-}
-
 }  // namespace conversed::config

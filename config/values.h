@@ -19,8 +19,4 @@ namespace conversed::config {
 // The parts between commas, without the blanks around them; an empty text has none.
 [[nodiscard]] std::vector<std::string> split_list(std::string_view text);
 
-// In double quotes, control characters and quotes escaped, cut after 60 bytes at a character's
-// border.
-[[nodiscard]] std::string in_quotes(std::string_view text);
-
 }  // namespace conversed::config

@@ -6,8 +6,8 @@
 #include "config/load.h"
 #include "daemon/app_parts.h"
 #include "daemon/data/storage.h"
-#include "daemon/ops/joined.h"
 #include "daemon/ops/logging.h"
+#include "store/text/joined.h"
 
 namespace conversed::daemon {
 
@@ -134,9 +134,9 @@ void App::reload(const std::function<std::optional<config::Settings>()>& read) {
   }
   const auto reloaded = config::reload(settings_, *wanted);
   parts_->take_settings();
-  log::info("settings reloaded", {{"applied", joined(reloaded.applied)}});
+  log::info("settings reloaded", {{"applied", text::joined(reloaded.applied)}});
   if (reloaded.need_restart.empty()) return supervisor_.reloaded("Settings reloaded");
-  const std::string waiting = joined(reloaded.need_restart);
+  const std::string waiting = text::joined(reloaded.need_restart);
   log::warn("some settings need a restart", {{"keys", waiting}});
   supervisor_.reloaded("Settings reloaded; these need a restart: " + waiting);
 }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "api/http/http_syntax.h"
+#include "store/text/times.h"
 
 namespace conversed::api {
 namespace {
@@ -146,13 +146,7 @@ std::string reason_for_log(int status, std::string_view detail) {
 }
 
 std::string http_date(model::Timestamp time) {
-  const std::time_t seconds =
-      std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  std::array<char, 64> text{};  // the program stays in the locale "C", whose names are English
-  const auto length = std::strftime(text.data(), text.size(), "%a, %d %b %Y %H:%M:%S GMT", &parts);
-  return {text.data(), length};
+  return text::utc_time(time, "%a, %d %b %Y %H:%M:%S GMT");
 }
 
 Response error_response(int status, std::string_view detail, const ExchangeContext& context,

@@ -2,7 +2,7 @@
 #include <iostream>
 
 #include "daemon/ctl/commands.h"
-#include "daemon/ctl/lookup.h"
+#include "store/text/joined.h"
 
 namespace conversed::ctl {
 namespace {
@@ -56,7 +56,7 @@ Result<std::string> find_user(Client& client, const Values&, const std::string& 
 }
 
 std::string joined_or_none(const std::vector<std::string>& texts) {
-  return texts.empty() ? "none" : joined(texts);
+  return texts.empty() ? "none" : text::joined(texts, ",");
 }
 
 Command add_user() {
@@ -122,9 +122,8 @@ Group user_commands() {
                {"List the users"},
                {},
                "GET /management/users",
-               rows({text_column("ID", "_id"), text_column("EMAIL", "email"),
-                     text_column("NAME", "name"), flag_column("PASSWORD", "hasPassword"),
-                     list_column("ROLES", "roles")},
+               rows({column("ID", "_id"), column("EMAIL", "email"), column("NAME", "name"),
+                     column("PASSWORD", "hasPassword"), column("ROLES", "roles")},
                     "No users.")}}};
 }
 
@@ -154,28 +153,28 @@ Command add_client() {
       }};
 }
 
+Cell kind_cell(const Fields& client, const char* field) {
+  return client.flag(field) ? "public" : "confidential";
+}
+
 Group client_commands() {
-  return {"oauth-client",
-          "OAuth 2.0 clients of the organisation",
-          {add_client(),
-           Command{"oauth-client list",
-                   {"List clients, without their secrets"},
-                   {},
-                   "GET /management/oauth/clients",
-                   rows({text_column("ID", "clientId"),
-                         text_column("NAME", "name"),
-                         {"KIND", "public",
-                          [](const Fields& client, const char* field) {
-                            return Cell(client.flag(field) ? "public" : "confidential");
-                          }},
-                         flag_column("PASSWORD GRANT", "passwordGrant"),
-                         list_column("REDIRECT URIS", "redirectUris")},
-                        "No OAuth clients.")},
-           Command{"oauth-client remove",
-                   {"Remove a client and end its tokens", "6f9619ff8b86d011b42d00c0"},
-                   {Option{"ID", "The client's id"}.require()},
-                   "DELETE /management/oauth/clients/{ID}",
-                   says({"Removed {ID} and ended its tokens"})}}};
+  return {
+      "oauth-client",
+      "OAuth 2.0 clients of the organisation",
+      {add_client(),
+       Command{"oauth-client list",
+               {"List clients, without their secrets"},
+               {},
+               "GET /management/oauth/clients",
+               rows({column("ID", "clientId"), column("NAME", "name"),
+                     column("KIND", "public", kind_cell), column("PASSWORD GRANT", "passwordGrant"),
+                     column("REDIRECT URIS", "redirectUris")},
+                    "No OAuth clients.")},
+       Command{"oauth-client remove",
+               {"Remove a client and end its tokens", "6f9619ff8b86d011b42d00c0"},
+               {Option{"ID", "The client's id"}.require()},
+               "DELETE /management/oauth/clients/{ID}",
+               says({"Removed {ID} and ended its tokens"})}}};
 }
 
 Command add_organisation() {
@@ -216,7 +215,7 @@ Command set_domains() {
 
 Group organisation_commands() {
   constexpr auto used = [](const Fields& organisation, const char* field) {
-    return Cell(organisation.object("used").number(field));
+    return usual_cell(organisation.object("used"), field);
   };
   return {"organisation",
           "Organisations of the installation",
@@ -225,15 +224,9 @@ Group organisation_commands() {
                    {"List the organisations and their use in this month"},
                    {},
                    "GET /management/organisations",
-                   rows({text_column("ID", "_id"),
-                         text_column("NAME", "name"),
-                         {"MONTH", "month",
-                          [](const Fields& organisation, const char* field) {
-                            return Cell(organisation.object("used").text(field));
-                          }},
-                         {"INJECTS", "injects", used},
-                         {"MODEL TOKENS", "modelTokens", used},
-                         list_column("DOMAINS", "domains")},
+                   rows({column("ID", "_id"), column("NAME", "name"),
+                         column("MONTH", "month", used), column("INJECTS", "injects", used),
+                         column("MODEL TOKENS", "modelTokens", used), column("DOMAINS", "domains")},
                         "No organisations.")}}};
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <iostream>
+#include <memory>
 #include <utility>
 
 #include "daemon/ctl/fields.h"
@@ -154,20 +155,10 @@ Result<std::string> prompt_password(const std::string& what) {
   return password;
 }
 
-std::string encode(std::string_view text) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-                       (byte >= 'a' && byte <= 'z') || c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      encoded += c;
-    } else {
-      encoded += {'%', digits[byte >> 4], digits[byte & 0xF]};
-    }
-  }
-  return encoded;
+std::string encode(const std::string& text) {
+  const std::unique_ptr<char, void (*)(void*)> encoded(
+      curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())), curl_free);
+  return encoded ? encoded.get() : "";
 }
 
 model::Error error_of(const Answer& answer) {

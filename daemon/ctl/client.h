@@ -65,7 +65,7 @@ class Client {
 [[nodiscard]] model::Result<std::string> prompt_password(const std::string& what);
 
 // Percent-encodes a path segment or a query value (RFC 3986 §2.1).
-[[nodiscard]] std::string encode(std::string_view text);
+[[nodiscard]] std::string encode(const std::string& text);
 
 // An answer of 300 and above as an Error that says what to do next.
 [[nodiscard]] model::Error error_of(const Answer& answer);

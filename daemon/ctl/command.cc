@@ -1,13 +1,15 @@
 #include "daemon/ctl/command.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "daemon/ctl/lookup.h"
+#include "store/text/joined.h"
 
 namespace conversed::ctl {
 namespace {
 
 using Kind = Option::Kind;
+using model::Errc;
 using model::fail;
 using model::Result;
 using nlohmann::json;
@@ -47,7 +49,6 @@ Result<Request> request_of(Client& client, const Command& command, const Values&
   const auto blank = command.request.find(' ');
   Request request{command.request.substr(0, blank), {}, {}, command.body};
   std::map<std::string, std::string> ids;
-  std::vector<std::pair<const char*, std::string>> query;
   for (const Option& option : command.options) {
     std::string text =
         option.kind == Kind::flag && values.flag(option.name) ? "true" : values.text(option.name);
@@ -58,7 +59,9 @@ Result<Request> request_of(Client& client, const Command& command, const Values&
     }
     ids[option.name] = text;
     const bool of_pages = command.pages && option.name == "--limit";
-    if (!option.query.empty() && !of_pages) query.emplace_back(option.query.c_str(), text);
+    if (!option.query.empty() && !of_pages && !text.empty()) {
+      request.query += (request.query.empty() ? "" : "&") + option.query + '=' + encode(text);
+    }
     if (option.field.empty()) continue;
     if (request.body.is_null()) request.body = json::object();
     if (option.kind >= Kind::flag || !text.empty()) {
@@ -67,7 +70,6 @@ Result<Request> request_of(Client& client, const Command& command, const Values&
   }
   request.path = replaced(std::string_view(command.request).substr(blank + 1),
                           [&](const std::string& name) { return encode(ids[name]); });
-  request.query = parameters(query);
   if (command.prepare) {
     if (auto ready = command.prepare(values, request); !ready) return fail(ready.error());
   }
@@ -134,6 +136,22 @@ std::vector<Option> with_times(std::vector<Option> options) {
   return options;
 }
 
+Cell usual_cell(const Fields& item, const char* field) {
+  if (!item.has(field)) return "";
+  const json& value = item.any(field);
+  if (value.is_number()) return item.number(field);
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return value.is_array() ? text::joined(item.texts(field), ",") : item.text(field);
+}
+
+Cell time_cell(const Fields& item, const char* field) {
+  return item.time(field);
+}
+
+Column column(const char* header, const char* field, decltype(Column::cell) cell) {
+  return {header, field, cell};
+}
+
 Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items) {
   std::vector<std::string> headers;
   for (const Column& column : columns) headers.emplace_back(column.header);
@@ -169,6 +187,57 @@ Show says(std::vector<std::string> lines) {
   return [lines = std::move(lines)](const Fields& answer, const Values& values) {
     for (const std::string& line : lines) say(filled(line, answer, values));
   };
+}
+
+Result<std::string> find_id(Client& client, const std::string& path, std::string_view what,
+                            const std::string& id_or_name) {
+  auto list = client.manage("GET", path);
+  if (!list) return fail(list.error());
+  std::vector<std::string> names;
+  for (const Fields& item : Fields(*list).items()) {
+    auto id = item.text("_id");
+    names.push_back(item.text("name"));
+    if (id == id_or_name || names.back() == id_or_name) return id;
+  }
+  return fail(Errc::not_found, "there is no " + std::string(what) + " '" + id_or_name + "'" +
+                                   (names.empty() ? "" : "; there are: " + text::joined(names)));
+}
+
+Result<std::string> find_project(Client& client, const Values&, const std::string& id_or_name) {
+  return find_id(client, "/management/projects", "project", id_or_name);
+}
+
+Result<std::string> find_in_project(Client& client, const Values& values, std::string path,
+                                    std::string_view what, const std::string& id_or_name) {
+  if (const auto& named = values.text("--project"); !named.empty()) {
+    auto project = find_project(client, values, named);
+    if (!project) return project;
+    path += "?projectId=" + encode(*project);
+  }
+  return find_id(client, path, what, id_or_name);
+}
+
+Result<std::string> find_flow(Client& client, const Values& values, const std::string& id_or_name) {
+  return find_in_project(client, values, "/management/flows", "Flow", id_or_name);
+}
+
+Result<nlohmann::json> fetch_pages(Client& client, const std::string& path, std::size_t limit,
+                                   const std::string& after) {
+  constexpr std::size_t most_a_page = 100;
+  auto items = nlohmann::json::array();
+  nlohmann::json next = after;
+  const char* const first = path.find('?') == std::string::npos ? "?" : "&";
+  do {
+    std::string query = "limit=" + std::to_string(std::min(limit - items.size(), most_a_page));
+    const auto from = next.is_string() ? next.get<std::string>() : next.dump();
+    if (!from.empty()) query += "&after=" + encode(from);
+    auto page = client.manage("GET", path + first + query);
+    if (!page) return fail(page.error());
+    const Fields fields(*page);
+    for (const auto& item : fields.any("items")) items.push_back(item);
+    next = fields.has("next") ? fields.any("next") : nlohmann::json();
+  } while (items.size() < limit && !next.is_null());
+  return nlohmann::json{{"items", std::move(items)}, {"next", std::move(next)}};
 }
 
 }  // namespace conversed::ctl

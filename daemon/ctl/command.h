@@ -145,23 +145,18 @@ int run(Client& client, const Command& command, const Values& values);
 // Adds `--at`, `--in`, `--cron` and `--timezone`, for the body.
 [[nodiscard]] std::vector<Option> with_times(std::vector<Option> options);
 
-// A column of a table of the answer's `items`: a field, or a text made of several.
+// The field as its type shows it: `yes` or `no`, commas between texts, nothing for null.
+[[nodiscard]] Cell usual_cell(const Fields& item, const char* field);
+[[nodiscard]] Cell time_cell(const Fields& item, const char* field);
+
+// A column of a table of the answer's `items`.
 struct Column {
   const char* header;
   const char* field;
   Cell (*cell)(const Fields& item, const char* field);
 };
-template <auto read>
-Column column(const char* header, const char* field) {
-  return {header, field,
-          [](const Fields& item, const char* name) { return Cell((item.*read)(name)); }};
-}
-inline constexpr auto text_column = column<&Fields::text>;
-inline constexpr auto optional_column = column<&Fields::text_if_any>;
-inline constexpr auto number_column = column<&Fields::number>;
-inline constexpr auto time_column = column<&Fields::time>;
-inline constexpr auto list_column = column<&Fields::list>;
-inline constexpr auto flag_column = column<&Fields::yes_or_no>;
+[[nodiscard]] Column column(const char* header, const char* field,
+                            decltype(Column::cell) cell = usual_cell);
 
 [[nodiscard]] Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items);
 // Prints the answer's `items`, or without any this line.
@@ -171,5 +166,31 @@ inline constexpr auto flag_column = column<&Fields::yes_or_no>;
 [[nodiscard]] std::string filled(std::string_view text, const Fields& answer, const Values& values);
 // Prints the lines, filled.
 [[nodiscard]] Show says(std::vector<std::string> lines);
+
+// ---- From names to ids, and from pages to lists
+
+// The id of the item with this id or name in the list at `path`. `not_found`, with the names of the
+// list; `what` names the kind of item.
+[[nodiscard]] model::Result<std::string> find_id(Client& client, const std::string& path,
+                                                 std::string_view what,
+                                                 const std::string& id_or_name);
+
+// The id of the project of this id or name.
+[[nodiscard]] model::Result<std::string> find_project(Client& client, const Values& values,
+                                                      const std::string& id_or_name);
+
+// The id of an item in the list of the project of `--project`, such as `/management/flows`. Without
+// a project the daemon takes the only one that there is.
+[[nodiscard]] model::Result<std::string> find_in_project(Client& client, const Values& values,
+                                                         std::string path, std::string_view what,
+                                                         const std::string& id_or_name);
+[[nodiscard]] model::Result<std::string> find_flow(Client& client, const Values& values,
+                                                   const std::string& id_or_name);
+
+// Up to `limit` items of the list at `path`, from behind `after` on (empty: from the beginning), as
+// `{"items", "next"}`. Reads as many pages as that takes: a page may be short.
+[[nodiscard]] model::Result<nlohmann::json> fetch_pages(Client& client, const std::string& path,
+                                                        std::size_t limit,
+                                                        const std::string& after = {});
 
 }  // namespace conversed::ctl

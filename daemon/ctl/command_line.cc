@@ -76,8 +76,8 @@ void add_command(CLI::App& parent, const Command& row, Action& action) {
 void add_commands(CLI::App& app, Action& action) {
   for (const auto& groups :
        {project_commands(), account_commands(), conversation_commands(), dead_letter_commands(),
-        data_commands(), flow_commands(), connection_commands(), job_commands(),
-        schedule_commands(), timer_commands(), audit_commands()}) {
+        data_commands(), flow_commands(), connection_commands(), job_commands(), timer_commands(),
+        audit_commands()}) {
     for (const Group& group : groups) {
       auto& parent = group.name.empty()
                          ? app

@@ -19,11 +19,9 @@ namespace conversed::ctl {
 [[nodiscard]] std::vector<Group> dead_letter_commands();   // deadletters
 [[nodiscard]] std::vector<Group> data_commands();          // backup, restore, keys, users' data
 [[nodiscard]] std::vector<Group> flow_commands();          // flow
-[[nodiscard]] std::vector<Command> version_commands();     // flow versions, diff, rollback
 [[nodiscard]] std::vector<Group> connection_commands();    // connections
 [[nodiscard]] std::vector<Group> job_commands();           // jobs
-[[nodiscard]] std::vector<Group> schedule_commands();      // schedules
-[[nodiscard]] std::vector<Group> timer_commands();         // timers, proactive
+[[nodiscard]] std::vector<Group> timer_commands();         // timers, schedules, proactive
 [[nodiscard]] std::vector<Group> audit_commands();         // audit, status
 
 // The command of a parsed command line. Returns the exit code: 0 done, 1 failed.

@@ -1,12 +1,12 @@
 // conversectl connections.
 #include "daemon/ctl/commands.h"
-#include "daemon/ctl/lookup.h"
+#include "store/text/joined.h"
 
 namespace conversed::ctl {
 namespace {
 
-std::string hosts_text(const Fields& connection) {
-  const auto text = joined(connection.texts("hosts"), ", ");
+Cell hosts_cell(const Fields& connection, const char* field) {
+  const auto text = text::joined(connection.texts(field));
   return text.empty() ? "any host" : text;
 }
 
@@ -16,15 +16,16 @@ void show_sessions(const Fields& sessions) {
         std::to_string(sessions.number("count")) + " sessions may reach these Nodes");
   }
   if (!sessions.has("items")) return say("(to list them, sign in with the role conversationAdmin)");
-  table_of({text_column("MEETS IT", "meets"), text_column("USER", "userId"),
-            text_column("SESSION", "sessionId"), time_column("LAST ACTIVITY", "lastActivityAt")},
+  table_of({column("MEETS IT", "meets"), column("USER", "userId"), column("SESSION", "sessionId"),
+            column("LAST ACTIVITY", "lastActivityAt", time_cell)},
            sessions.items())
       .print("No sessions.");
   if (sessions.has("next")) say("more with --after " + std::to_string(sessions.number("next")));
 }
 
 void show_usages(const Fields& usages, const Values&) {
-  say(usages.text("name") + " (" + usages.text("type") + "), for " + hosts_text(usages));
+  say(usages.text("name") + " (" + usages.text("type") + "), for " +
+      hosts_cell(usages, "hosts").text);
   Table table({"FLOW", "VERSION", "NODE", "TYPE"});
   for (const Fields& flow : usages.objects("flows")) {
     for (const Fields& node : flow.objects("nodes")) {
@@ -54,24 +55,14 @@ std::vector<Group> connection_commands() {
                  "`connections usages` shows what uses one."},
                 {project_option()},
                 "GET /management/connections",
-                rows({text_column("ID", "_id"),
-                      text_column("TYPE", "type"),
-                      text_column("NAME", "name"),
-                      {"FOR", "hosts",
-                       [](const Fields& connection, const char*) {
-                         return Cell(hosts_text(connection));
-                       }}},
+                rows({column("ID", "_id"), column("TYPE", "type"), column("NAME", "name"),
+                      column("FOR", "hosts", hosts_cell)},
                      "No Connections.")},
         Command{"connections usages",
                 {"List the Flows, Nodes and sessions that use a Connection", "crm"},
                 {scope_option(),
                  Option{"ID", "The Connection's id or name"}.require().found_by(find_connection),
-                 Option{"--limit", "Number of sessions to list", Option::Kind::number}
-                     .in_query("limit")
-                     .with_preset("25"),
-                 Option{"--after", "Begin behind this one, the `next` of the page before",
-                        Option::Kind::number}
-                     .in_query("after")},
+                 limit_option(25), after_option().in_query("after")},
                 "GET /management/connections/{ID}/usages",
                 show_usages}}}};
 }

@@ -1,18 +1,16 @@
 // conversectl backup, restore, rotate-key, webhook-secret, users-data.
 #include <chrono>
 #include <filesystem>
-#include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "config/load.h"
 #include "daemon/ctl/commands.h"
-#include "daemon/ctl/lookup.h"
 #include "daemon/data/restore.h"
 #include "daemon/delivery/webhook.h"
 #include "store/model/clock.h"
-#include "store/text/terminal.h"
 
 namespace conversed::ctl {
 namespace {
@@ -52,36 +50,17 @@ int make_webhook_secret(Client& client, const Values&) {
   return print(client, made, [](const Fields& fields) { say(fields.text("secret")); });
 }
 
-std::string text_of(const json& value) {
-  return text::shown(value.dump(-1, ' ', false, json::error_handler_t::replace), text::Lines::many);
-}
-
-// One JSON document, written as its pages come.
 int export_data(Client& client, const Values& values) {
   const std::string& user_id = values.text("USERID");
-  std::string path = "/management/usersdata?limit=100&userId=" + encode(user_id);
+  std::string path = "/management/usersdata?userId=" + encode(user_id);
   if (const auto& named = values.text("--project"); !named.empty()) {
     auto project = find_project(client, values, named);
     if (!project) return failed(project.error());
     path += "&projectId=" + encode(*project);
   }
-  std::string after;
-  bool first = true;
-  do {
-    auto page = client.manage("GET", after.empty() ? path : path + "&after=" + encode(after));
-    if (!page) return failed(page.error());
-    const Fields fields(*page);
-    if (first) std::cout << "{\"userId\":" << text_of(user_id) << ",\"items\":[";
-    for (const auto& item : fields.any("items")) {
-      std::cout << (std::exchange(first, false) ? "\n" : ",\n") << text_of(item);
-    }
-    first = false;
-    after = fields.text_if_any("next");
-  } while (!after.empty());
-  std::cout << "\n]}\n";
-  std::cout.flush();
-  if (std::cout) return 0;
-  return failed({model::Errc::unavailable, "the export could not be written: is the disk full?"});
+  auto pages = fetch_pages(client, path, std::numeric_limits<std::size_t>::max());
+  if (!pages) return failed(pages.error());
+  return say_json({{"userId", user_id}, {"items", std::move(pages->at("items"))}});
 }
 
 void show_erased(const Fields& erased, const Values& values) {

@@ -1,9 +1,6 @@
 #include "daemon/ctl/fields.h"
 
-#include <algorithm>
-#include <array>
-#include <ctime>
-#include <nlohmann/json.hpp>
+#include "store/text/times.h"
 
 namespace conversed::ctl {
 namespace {
@@ -15,29 +12,12 @@ using nlohmann::json;
                   "': are conversectl and the daemon of one version?");
 }
 
-std::int64_t whole_number(const json& value, const char* name) {
-  if (!value.is_number_integer()) refuse(name, "whole number");
-  return value.get<std::int64_t>();
-}
-
 std::string utc(std::int64_t unix_seconds) {
-  const auto seconds = static_cast<std::time_t>(unix_seconds);
-  std::tm parts{};
-  std::array<char, 32> text{};
-  if (gmtime_r(&seconds, &parts) == nullptr) return std::to_string(unix_seconds);
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S", &parts)};
+  return text::utc_time(text::Milliseconds(std::chrono::seconds(unix_seconds)),
+                        "%Y-%m-%d %H:%M:%S");
 }
 
 }  // namespace
-
-std::string joined(const std::vector<std::string>& texts, std::string_view between) {
-  std::string all;
-  for (const std::string& text : texts) {
-    if (!all.empty()) all += between;
-    all += text;
-  }
-  return all;
-}
 
 Fields::Fields(const json& object) : object_(&object) {
   if (!object.is_object()) {
@@ -51,9 +31,9 @@ const json& Fields::any(const char* name) const {
   return *found;
 }
 
-const json& Fields::array(const char* name) const {
+const json& Fields::checked(const char* name, Is is, const char* expected) const {
   const json& value = any(name);
-  if (!value.is_array()) refuse(name, "list");
+  if (!(value.*is)()) refuse(name, expected);
   return value;
 }
 
@@ -63,9 +43,7 @@ bool Fields::has(const char* name) const {
 }
 
 std::string Fields::text(const char* name) const {
-  const json& value = any(name);
-  if (!value.is_string()) refuse(name, "text");
-  return value.get<std::string>();
+  return checked(name, &json::is_string, "text");
 }
 
 std::string Fields::text_if_any(const char* name) const {
@@ -73,51 +51,34 @@ std::string Fields::text_if_any(const char* name) const {
 }
 
 std::vector<std::string> Fields::texts(const char* name) const {
-  std::vector<std::string> all;
-  for (const json& value : array(name)) {
-    if (!value.is_string()) refuse(name, "list of texts");
-    all.push_back(value.get<std::string>());
-  }
-  return all;
-}
-
-std::string Fields::list(const char* name) const {
-  return joined(texts(name));
+  return checked(name, &json::is_array, "list");
 }
 
 std::int64_t Fields::number(const char* name) const {
-  return whole_number(any(name), name);
+  return checked(name, &json::is_number_integer, "whole number");
 }
 
 bool Fields::flag(const char* name) const {
-  const json& value = any(name);
-  if (!value.is_boolean()) refuse(name, "true or false");
-  return value.get<bool>();
+  return checked(name, &json::is_boolean, "true or false");
 }
 
 std::string Fields::time(const char* name) const {
-  const json& value = any(name);
-  return value.is_null() ? "-" : utc(whole_number(value, name));
+  return any(name).is_null() ? "-" : utc(number(name));
 }
 
 std::vector<std::string> Fields::times(const char* name) const {
   std::vector<std::string> all;
-  for (const json& value : array(name)) all.push_back(utc(whole_number(value, name)));
+  for (const json& value : checked(name, &json::is_array, "list")) all.push_back(utc(value));
   return all;
 }
 
 Fields Fields::object(const char* name) const {
-  const json& value = any(name);
-  if (!value.is_object()) refuse(name, "object");
-  return Fields(value);
+  return Fields(checked(name, &json::is_object, "object"));
 }
 
 std::vector<Fields> Fields::objects(const char* name) const {
   std::vector<Fields> all;
-  for (const json& value : array(name)) {
-    if (!value.is_object()) refuse(name, "list of objects");
-    all.emplace_back(value);
-  }
+  for (const json& value : checked(name, &json::is_array, "list")) all.emplace_back(value);
   return all;
 }
 

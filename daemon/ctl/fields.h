@@ -1,18 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 // Reads the daemon's answers.
 namespace conversed::ctl {
-
-// The texts as one.
-[[nodiscard]] std::string joined(const std::vector<std::string>& texts,
-                                 std::string_view between = ",");
 
 // The daemon's answer is not as expected. Main reports it and ends with 1.
 class BadAnswer : public std::runtime_error {
@@ -32,10 +27,8 @@ class Fields {
   // Empty for null or a field that is missing.
   [[nodiscard]] std::string text_if_any(const char* name) const;
   [[nodiscard]] std::vector<std::string> texts(const char* name) const;
-  [[nodiscard]] std::string list(const char* name) const;  // the texts with commas between them
   [[nodiscard]] std::int64_t number(const char* name) const;
   [[nodiscard]] bool flag(const char* name) const;
-  [[nodiscard]] std::string yes_or_no(const char* name) const { return flag(name) ? "yes" : "no"; }
   // Unix seconds in UTC, as `2026-11-21 14:03:59`; `-` for null.
   [[nodiscard]] std::string time(const char* name) const;
   [[nodiscard]] std::vector<std::string> times(const char* name) const;
@@ -45,7 +38,8 @@ class Fields {
   [[nodiscard]] const nlohmann::json& any(const char* name) const;
 
  private:
-  const nlohmann::json& array(const char* name) const;
+  using Is = bool (nlohmann::json::*)() const noexcept;
+  [[nodiscard]] const nlohmann::json& checked(const char* name, Is is, const char* expected) const;
 
   const nlohmann::json* object_;
 };

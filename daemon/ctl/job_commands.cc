@@ -111,25 +111,24 @@ int watch(Client& client, const Values& values) {
   return ended.text("status") == "done" ? 0 : 1;
 }
 
+Cell reason_cell(const Fields& job, const char* step) {
+  return job.text_if_any(job.has("failReason") ? "failReason" : step);
+}
+
 Command list_jobs() {
   Option project = project_option();
   project.help = "Name or id; default: all that you may see";
-  return Command{"jobs list",
-                 {"List jobs, newest first", "--status active",
-                  "`jobs show` tells all about one, `jobs cancel` undoes it."},
-                 {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
-                      {"queued", "active", "done", "cancelling", "cancelled", "error"}),
-                  std::move(project), limit_option(25)},
-                 "GET /management/tasks",
-                 rows({text_column("ID", "_id"),
-                       text_column("STATUS", "status"),
-                       number_column("PERCENT", "progress"),
-                       text_column("NAME", "name"),
-                       {"STEP OR REASON", "stepName",
-                        [](const Fields& job, const char* step) {
-                          return Cell(job.text_if_any(job.has("failReason") ? "failReason" : step));
-                        }}},
-                      "No jobs.")};
+  return Command{
+      "jobs list",
+      {"List jobs, newest first", "--status active",
+       "`jobs show` tells all about one, `jobs cancel` undoes it."},
+      {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
+           {"queued", "active", "done", "cancelling", "cancelled", "error"}),
+       std::move(project), limit_option(25)},
+      "GET /management/tasks",
+      rows({column("ID", "_id"), column("STATUS", "status"), column("PERCENT", "progress"),
+            column("NAME", "name"), column("STEP OR REASON", "stepName", reason_cell)},
+           "No jobs.")};
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
@@ -13,7 +14,9 @@ namespace {
 // Runs the command. Every exception becomes an exit code.
 int run(const Action& action, Client& client) {
   try {
-    return action(client);
+    const int code = action(client);
+    if (std::cout.flush()) return code;
+    return failed({model::Errc::unavailable, "the output could not be written: is the disk full?"});
   } catch (const BadAnswer& bad) {
     return failed({model::Errc::internal, bad.what()});
   } catch (const nlohmann::json::exception& error) {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
-#include "daemon/ctl/lookup.h"
 
 namespace conversed::ctl {
 namespace {
@@ -94,8 +93,8 @@ Group key_commands() {
                {"List keys, without their secrets"},
                {},
                "GET /management/apikeys",
-               rows({text_column("ID", "_id"), text_column("USER", "user"),
-                     time_column("CREATED", "createdAt"), text_column("NAME", "name")},
+               rows({column("ID", "_id"), column("USER", "user"),
+                     column("CREATED", "createdAt", time_cell), column("NAME", "name")},
                     "No API keys.")},
        Command{"apikey revoke",
                {"End a key at once", "6f9619ff8b86d011b42d00c0"},

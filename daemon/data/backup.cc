@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <ctime>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -21,6 +19,7 @@
 #include "queue/sqlite/sqlite_copy.h"
 #include "store/model/hex.h"
 #include "store/sql/database.h"
+#include "store/text/times.h"
 
 namespace conversed::daemon {
 
@@ -101,14 +100,8 @@ bool is_backup_name(std::string_view name) {
          });
 }
 
-// 20260131T235959Z
 std::string name_of(model::Timestamp time) {
-  const std::time_t seconds = model::to_unix_ms(time) / 1000;
-  std::tm parts{};
-  gmtime_r(&seconds, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y%m%dT%H%M%SZ", &parts);
-  return text.data();
+  return text::utc_time(time, "%Y%m%dT%H%M%SZ");
 }
 
 std::string text_of(const BackupManifest& manifest) {

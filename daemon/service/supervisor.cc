@@ -10,9 +10,9 @@
 #include <stop_token>
 #include <utility>
 
-#include "daemon/ops/joined.h"
 #include "daemon/ops/logging.h"
 #include "store/runtime/thread_name.h"
+#include "store/text/joined.h"
 
 namespace conversed::daemon {
 namespace {
@@ -145,7 +145,7 @@ void Supervisor::look(Time now) {
   const auto stalled = heartbeats_.stalled(now, stall_limit_);
   const std::lock_guard lock(mutex_);
   if (phase_ == Phase::stopping) return;
-  if (const std::string names = joined(stalled); names != stalled_) {
+  if (const std::string names = text::joined(stalled); names != stalled_) {
     if (!names.empty()) {
       log::error("loops make no progress", {{"loops", names}, {"forMs", stall_limit_.count()}});
     } else {

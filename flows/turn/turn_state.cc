@@ -1,13 +1,11 @@
 // What a Turn reads from the stored session, and what it writes back. Bad shapes are values, never
 // exceptions.
 #include <algorithm>
-#include <array>
-#include <chrono>
-#include <cstdio>
 #include <utility>
 
 #include "flows/json_members.h"
 #include "flows/turn/turn_runner.h"
+#include "store/text/times.h"
 
 namespace conversed::flows {
 namespace {
@@ -23,21 +21,6 @@ std::string_view source_name(EventType type) {
   if (type == EventType::user_message) return "user";
   if (type == EventType::time_out) return "timeOut";
   return type == EventType::follow_up ? "followUp" : "inject";
-}
-
-// `2026-11-21T04:12:46.123Z`, what JavaScript's toISOString gives. Years are 0 to 9999.
-std::string iso_time(model::Timestamp time) {
-  const auto day = std::chrono::floor<std::chrono::days>(time);
-  const std::chrono::year_month_day date(day);
-  const std::chrono::hh_mm_ss clock(time - day);
-  std::array<char, 40> text{};
-  const int size = std::snprintf(
-      text.data(), text.size(), "%04d-%02u-%02uT%02d:%02d:%02d.%03dZ",
-      std::max(0, static_cast<int>(date.year())), static_cast<unsigned>(date.month()),
-      static_cast<unsigned>(date.day()), static_cast<int>(clock.hours().count()),
-      static_cast<int>(clock.minutes().count()), static_cast<int>(clock.seconds().count()),
-      static_cast<int>(clock.subseconds().count()));
-  return {text.data(), static_cast<std::size_t>(size)};
 }
 
 tl::unexpected<model::Error> unreadable(const char* what) {
@@ -201,7 +184,7 @@ void TurnRunner::make_input_object() {
   input["userId"] = event().session.user_id;
   input["URLToken"] = endpoint.url_token;
   input["channel"] = endpoint.name;
-  input["currentTime"] = iso_time(turn_.input_.now);
+  input["currentTime"] = text::iso_time(turn_.input_.now);
   input["execution"] = turn_.executions_;
   input["traceId"] = event().trace_id;
   input["inputId"] = event().id;

@@ -11,7 +11,8 @@ bool acts_on_terminals(char32_t code, Lines lines) {
   if (code == '\n' || code == '\t') return lines == Lines::one;
   return code < 0x20 || (code >= 0x7F && code < 0xA0) ||  // C0, delete, C1
          (code >= 0x2028 && code <= 0x202E) ||            // separators, embeddings, overrides
-         (code >= 0x2066 && code <= 0x2069);              // isolates
+         (code >= 0x2066 && code <= 0x2069) ||            // isolates
+         code == 0xFEFF;                                  // byte order mark
 }
 
 void append_escape(std::string& out, char32_t code) {
@@ -42,6 +43,17 @@ std::string shown(std::string_view text, Lines lines) {
     at += std::max<std::size_t>(1, length);
   }
   return out;
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t longest = 60;
+  const auto beginning = cut(text, longest);
+  std::string out = "\"";
+  for (const char c : beginning) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return shown(out, Lines::one) + (beginning.size() < text.size() ? "...\"" : "\"");
 }
 
 std::size_t columns(std::string_view text) {

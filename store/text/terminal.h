@@ -14,12 +14,16 @@ enum class Lines : std::uint8_t {
 
 // The text, safe for a terminal. A character that would act on the terminal becomes its escape,
 // such as `\u001b`: control characters of C0 and C1, characters that change the direction of
-// writing (Unicode's bidirectional embeddings, overrides and isolates), and line and paragraph
-// separators. A byte that is not UTF-8 becomes U+FFFD.
+// writing (Unicode's bidirectional embeddings, overrides and isolates), line and paragraph
+// separators, and the byte order mark. A byte that is not UTF-8 becomes U+FFFD.
 //
 // JSON stays the same JSON: in it such characters stand only inside of strings, where the escape
 // means the character.
 [[nodiscard]] std::string shown(std::string_view text, Lines lines);
+
+// The text in double quotes, for a message: safe for a terminal, with `\` before quotes, and cut
+// after 60 bytes, at a character's border.
+[[nodiscard]] std::string in_quotes(std::string_view text);
 
 // How many columns a text of one line takes, if each character takes one.
 [[nodiscard]] std::size_t columns(std::string_view text);

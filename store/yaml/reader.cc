@@ -49,14 +49,6 @@ Place place_behind(std::string_view text) {
   return place;
 }
 
-// A key of the text for a message: no control characters, and not all of a long one.
-std::string in_quotes(std::string_view key) {
-  constexpr std::size_t longest = 60;
-  const auto beginning = text::cut(key, longest);
-  return '"' + text::shown(beginning, text::Lines::one) +
-         (beginning.size() < key.size() ? "...\"" : "\"");
-}
-
 bool all_of(std::string_view text, bool (*test)(char)) {
   return !text.empty() && std::all_of(text.begin(), text.end(), test);
 }
@@ -250,7 +242,7 @@ class Handler final : public YAML::EventHandler {
 
   void refuse_tag(const std::string& tag, Place place) {
     if (tag.empty() || tag == "?" || tag == "!") return;
-    note({place, "tags (" + in_quotes(tag) + ") are not supported here"});
+    note({place, "tags (" + text::in_quotes(tag) + ") are not supported here"});
   }
 
   [[noreturn]] void too_deep(Place place) const {
@@ -326,7 +318,7 @@ class Handler final : public YAML::EventHandler {
     const auto [first, is_new] =
         parent.lines_of_names.try_emplace(value.text(), value.place().line);
     if (!is_new) {
-      note({value.place(), "the key " + in_quotes(value.text()) +
+      note({value.place(), "the key " + text::in_quotes(value.text()) +
                                " is given twice, first in line " + std::to_string(first->second)});
     }
     parent.name.emplace(value.text(), value.place());

@@ -3,8 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <string_view>
+
+#include "store/text/terminal.h"
 
 namespace conversed::yaml {
 namespace {
@@ -37,97 +38,21 @@ bool is_plain(std::string_view text) {
   return std::find(words.begin(), words.end(), lower) == words.end();
 }
 
-// Escapes of characters that YAML must not hold unescaped or takes for line ends, and of characters
-// that change the direction of writing, so that a reader sees the text in its real order.
-std::string_view escape_of(std::string_view rest, std::size_t& length) {
-  struct Escape {
-    std::string_view bytes;
-    std::string_view text;
-  };
-  static constexpr std::array<Escape, 15> escapes{{{"\x7F", "\\x7f"},
-                                                   {"\xC2\x85", "\\x85"},
-                                                   {"\xE2\x80\xA8", "\\L"},
-                                                   {"\xE2\x80\xA9", "\\P"},
-                                                   {"\xEF\xBB\xBF", "\\ufeff"},
-                                                   {"\xC2\xA0", "\\xa0"},
-                                                   {"\xE2\x80\xAA", "\\u202a"},
-                                                   {"\xE2\x80\xAB", "\\u202b"},
-                                                   {"\xE2\x80\xAC", "\\u202c"},
-                                                   {"\xE2\x80\xAD", "\\u202d"},
-                                                   {"\xE2\x80\xAE", "\\u202e"},
-                                                   {"\xE2\x81\xA6", "\\u2066"},
-                                                   {"\xE2\x81\xA7", "\\u2067"},
-                                                   {"\xE2\x81\xA8", "\\u2068"},
-                                                   {"\xE2\x81\xA9", "\\u2069"}}};
-  for (const Escape& escape : escapes) {
-    if (!rest.starts_with(escape.bytes)) continue;
-    length = escape.bytes.size();
-    return escape.text;
-  }
-  // C1 control characters: U+0080 to U+009F.
-  if (rest.size() > 1 && rest[0] == '\xC2' && static_cast<std::uint8_t>(rest[1]) < 0xA0) {
-    length = 2;
-  }
-  return {};
-}
-
-void append_hex(std::string& out, std::uint8_t byte) {
-  static constexpr std::string_view digits = "0123456789abcdef";
-  out += "\\x";
-  out += digits[byte >> 4];
-  out += digits[byte & 0xF];
-}
-
-std::string in_quotes(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    std::size_t length = 0;
-    const auto escape = escape_of(text, length);
-    const char c = text.front();
-    const auto byte = static_cast<std::uint8_t>(c);
-    if (length > 0 && escape.empty()) {
-      append_hex(out, static_cast<std::uint8_t>(text[1]));
-    } else if (length > 0) {
-      out += escape;
-    } else {
-      length = 1;
-      if (c == '"' || c == '\\') {
-        out += '\\';
-        out += c;
-      } else if (c == '\n') {
-        out += "\\n";
-      } else if (c == '\t') {
-        out += "\\t";
-      } else if (byte < 0x20) {
-        append_hex(out, byte);
-      } else {
-        out += c;
-      }
-    }
-    text.remove_prefix(length);
-  }
-  return out + '"';
+// JSON's escapes are YAML's. YAML also forbids some characters that JSON lets stand, and takes some
+// for line ends. Marks of the direction of writing are escaped, so that a reader sees the real
+// order.
+std::string in_quotes(const std::string& text) {
+  return text::shown(ordered_json(text).dump(), text::Lines::one);
 }
 
 // Several lines as they are, such as prompts.
-bool fits_block(std::string_view text) {
-  if (text.find('\n') == std::string_view::npos || text.ends_with("\n\n") || text == "\n") {
-    return false;
-  }
-  bool starts_line = true;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    std::size_t length = 0;
-    (void)escape_of(text.substr(i), length);
-    if (length > 0) return false;
-    const char c = text[i];
-    if (static_cast<std::uint8_t>(c) < 0x20 && c != '\n') return false;
-    // Leading blanks would be taken for indentation, trailing ones are lost by editors.
-    if (starts_line && c == ' ') return false;
-    const bool ends_line = i + 1 == text.size() || text[i + 1] == '\n';
-    if (c == ' ' && ends_line) return false;
-    starts_line = c == '\n';
-  }
-  return text.front() != '\n';
+bool fits_block(const std::string& text) {
+  const auto has = [&](std::string_view part) { return text.find(part) != std::string::npos; };
+  // Leading blanks would be taken for indentation, trailing ones are lost by editors.
+  const bool has_outer_blanks =
+      text.starts_with(' ') || has("\n ") || has(" \n") || text.ends_with(' ');
+  return has("\n") && !text.starts_with('\n') && !text.ends_with("\n\n") && !has_outer_blanks &&
+         !has("\t") && text::shown(text, text::Lines::many) == text;
 }
 
 class Writer {

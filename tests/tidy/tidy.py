@@ -29,7 +29,6 @@ THIRD_PARTY = {
     "pistache/": [],
     "prometheus/": ["daemon/ops/metrics.*"],
     "sodium.h": ["store/*.cc", "api/auth/*.cc", "api/live/digest.cc", "daemon/data/backup.cc", "daemon/delivery/webhook.cc"],
-    "spdlog/": ["daemon/ops/logging.*"],
     "systemd/": ["daemon/service/supervisor.cc"],
     "sqlite3.h": ["store/sql/fts_rank.cc", "store/sql/sqlite.cc", "queue/sqlite/*"],
     "tl/expected.hpp": ["*"],

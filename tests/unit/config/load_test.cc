@@ -160,7 +160,7 @@ TEST_F(Load, UnknownKeysAreErrorsWithAHint) {
             "conversed.yaml:1: queue.topic_prefix: unknown key; did you mean "
             "queue.kafka.topic_prefix?\n");
   EXPECT_EQ(problems_of("something_else: 1\n"), "conversed.yaml:1: something_else: unknown key\n");
-  EXPECT_EQ(problems_of("\"a\\nb\": 1\n"), "conversed.yaml:1: \"a\\x0ab\": unknown key\n");
+  EXPECT_EQ(problems_of("\"a\\nb\": 1\n"), "conversed.yaml:1: \"a\\nb\": unknown key\n");
 }
 
 TEST_F(Load, ListsAreCheckedItemByItem) {

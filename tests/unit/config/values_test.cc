@@ -45,12 +45,5 @@ TEST(List, IsSplitAtCommas) {
   EXPECT_EQ(split_list("a,,b,"), (std::vector<std::string>{"a", "", "b", ""}));
 }
 
-TEST(Quoted, CantDisturbATerminalOrALogLine) {
-  EXPECT_EQ(in_quotes("a\nb\x1B\"\\"), R"("a\x0ab\x1b\"\\")");
-  EXPECT_EQ(in_quotes(std::string(61, 'x')), "\"" + std::string(60, 'x') + "...\"");
-  // Never cut within a character.
-  EXPECT_EQ(in_quotes(std::string(59, 'x') + "\u00e9"), "\"" + std::string(59, 'x') + "...\"");
-}
-
 }  // namespace
 }  // namespace conversed::config

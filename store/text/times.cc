@@ -1,0 +1,23 @@
+#include "store/text/times.h"
+
+#include <array>
+#include <ctime>
+
+namespace conversed::text {
+
+std::string utc_time(Milliseconds time, const char* format) {
+  const std::time_t seconds =
+      std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  std::array<char, 64> text{};  // the programs stay in the locale "C"
+  return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
+}
+
+std::string iso_time(Milliseconds time) {
+  const auto milliseconds = time - std::chrono::floor<std::chrono::seconds>(time);
+  const auto digits = std::to_string(1000 + milliseconds.count()).substr(1);
+  return utc_time(time, "%Y-%m-%dT%H:%M:%S.") + digits + 'Z';
+}
+
+}  // namespace conversed::text

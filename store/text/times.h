@@ -1,0 +1,18 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+
+// Times as texts, in UTC. Pure; thread-safe.
+namespace conversed::text {
+
+using Milliseconds = std::chrono::sys_time<std::chrono::milliseconds>;
+
+// By a format of strftime, in English.
+[[nodiscard]] std::string utc_time(Milliseconds time, const char* format);
+
+// `2026-11-21T04:12:46.123Z`, as JavaScript's toISOString writes it. Requires a year of four
+// digits.
+[[nodiscard]] std::string iso_time(Milliseconds time);
+
+}  // namespace conversed::text
