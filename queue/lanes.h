@@ -1,16 +1,26 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "queue/log.h"
+#include "queue/progress.h"
+#include "queue/shares.h"
+#include "store/model/keyed_hash.h"
 #include "store/runtime/heartbeat.h"
 
 namespace conversed::queue {
@@ -56,9 +66,9 @@ class Finish {
 
  private:
   friend class Lanes;
-  Finish(Lanes* lanes, void* lane) : lanes_(lanes), lane_(lane) {}
+  Finish(Lanes* lanes, LaneNode* lane) : lanes_(lanes), lane_(lane) {}
   Lanes* lanes_;
-  void* lane_;
+  LaneNode* lane_;
 };
 
 // Called on a worker thread with the next run of a key. Must not throw. May return before the run
@@ -152,9 +162,78 @@ class Lanes {
 
  private:
   friend class Finish;
-  class Impl;
-  void finish(void* lane, Next next);
-  std::unique_ptr<Impl> impl_;
+  // Runs that one worker has taken at once: fewer trips through the lock than run by run.
+  struct Taken {
+    struct One {
+      Run run;
+      LaneNode* lane;
+      std::vector<Position> parked;  // the run's records, which are still to be read
+    };
+    std::vector<One> runs;
+    std::optional<Shares::Hold> hold;
+    std::chrono::steady_clock::duration longest{};
+  };
+
+  void finish(LaneNode& node, Next next);
+  void work(model::Heartbeat heartbeat);
+  // Gives back what was taken before, waits for runs and takes some; false at the end.
+  [[nodiscard]] bool take(Taken& taken, model::Heartbeat& heartbeat);
+  // Reads the records of a run that were parked. False: that failed, and the run is put off.
+  [[nodiscard]] bool read(Taken::One& one);
+  // Parks the run's records again, in front of all others of their lane. Those of a partition that
+  // is gone, or about to go, are dropped: its next owner reads them.
+  void put_off(LaneNode& node, std::span<const Position> run);
+
+  // The rest is for a holder of the lock.
+  void begin_stop();
+  void mark_touched(const std::string& key);
+  [[nodiscard]] LaneNode& lane_of(const std::string& key);
+  void make_ready(LaneNode& node);
+  // The lane's next run, now in hand. None when a revocation has left it nothing to do.
+  [[nodiscard]] std::optional<Taken::One> next_run(LaneNode& node);
+  void take_in_hand(Lane& lane, const Position& position);
+  // The lane's run is in hand no more.
+  void let_go(LaneNode& node);
+  void erase(const LaneNode& node);
+  // Whether the key's partition is known not to be read here, or about to be given up.
+  [[nodiscard]] bool is_lost(std::string_view key) const;
+  // Whether its partition is still assigned as it was when the record was taken in.
+  [[nodiscard]] bool is_tracked(const InHand& record) const;
+  [[nodiscard]] bool roomy() const;
+  // Parked records come into memory with their run. So the records in hand have a bound of their
+  // own, beyond what the workers can have at once.
+  [[nodiscard]] bool may_take() const { return in_hand_ < most_in_hand_ && shares_.may_take(); }
+  void wake_workers();
+  void wake_room();
+
+  const LanesSettings settings_;
+  const std::size_t most_ = settings_.in_flight_limit + settings_.parked_limit;  // in flight
+  const std::size_t most_in_hand_ = std::min(
+      settings_.in_hand_limit,
+      settings_.in_flight_limit + settings_.workers * Shares::max_taken * settings_.max_run);
+  const Handler handler_;
+
+  mutable std::mutex mutex_;  // guards all below but the threads
+  std::condition_variable work_;
+  std::condition_variable room_;
+  std::condition_variable quiet_;
+  std::unordered_map<std::string, Lane, model::KeyedHash, std::equal_to<>>
+      lanes_;                                  // only those that have something to do
+  Shares shares_;                              // of ready lanes
+  std::map<std::int32_t, Progress> progress_;  // by partition
+  std::uint64_t generation_ = 0;
+  std::size_t in_flight_ = 0;  // records taken in and not finished
+  std::size_t parked_ = 0;     // of these
+  std::size_t in_hand_ = 0;    // of these
+  std::size_t runs_in_hand_ = 0;
+  std::size_t idle_workers_ = 0;
+  std::span<const std::int32_t> leaving_;  // of the `revoke` that goes on
+  bool waiting_for_room_ = false;
+  bool interrupted_ = false;
+  bool stopping_ = false;
+  bool ended_ = false;
+
+  std::vector<std::jthread> workers_;  // last: joined before the rest is destroyed
 };
 
 }  // namespace conversed::queue

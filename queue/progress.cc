@@ -1,7 +1,6 @@
 #include "queue/progress.h"
 
 #include <algorithm>
-#include <cstddef>
 #include <cstdlib>
 
 namespace conversed::queue {
@@ -13,16 +12,8 @@ void Progress::take(const model::Position& position) {
 }
 
 void Progress::finish(std::int64_t offset) {
-  const auto size = static_cast<std::int64_t>(window_.size());
-  const std::int64_t guess = window_.empty() ? -1 : offset - window_.front().position.offset;
-  auto found = window_.begin();
-  if (guess >= 0 && guess < size &&
-      window_[static_cast<std::size_t>(guess)].position.offset == offset) {
-    found += guess;
-  } else {
-    found = std::ranges::lower_bound(window_, offset, {},
-                                     [](const Taken& taken) { return taken.position.offset; });
-  }
+  const auto found = std::ranges::lower_bound(
+      window_, offset, {}, [](const Taken& taken) { return taken.position.offset; });
   if (found == window_.end() || found->position.offset != offset || found->finished) {
     std::abort();  // finished twice, or never taken
   }

@@ -18,7 +18,7 @@ class Progress {
 
   // Offsets are taken ascending; there may be gaps.
   void take(const model::Position& position);
-  // Once for an offset taken. Constant time without gaps, else logarithmic in what is unfinished.
+  // Once for an offset taken. Takes logarithmic time in the number of unfinished records.
   void finish(std::int64_t offset);
 
   // Everything below it is finished.

@@ -2,16 +2,46 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "queue/lane.h"
+#include "queue/log.h"
 
 namespace conversed::queue {
+
+// A record of a run in hand, for the run's Finish.
+struct InHand {
+  std::int32_t partition;
+  std::uint64_t generation;
+  std::int64_t offset;
+};
+
+struct Share;
+
+// The records of one key, for Lanes only.
+struct Lane {
+  enum class State : std::uint8_t { idle, ready, in_hand };
+  State state = State::idle;
+  bool touched = false;            // a run is due even without records
+  std::vector<LogRecord> waiting;  // in order
+  // The records behind `waiting`, which are in the log only. A list: taking from its front takes
+  // constant time an item, however many there are.
+  std::list<Position> parked;
+  std::vector<InHand> in_hand;
+  Share* share = nullptr;
+
+  [[nodiscard]] bool has_nothing_to_do() const {
+    return waiting.empty() && parked.empty() && !touched;
+  }
+};
+using LaneNode = std::pair<const std::string, Lane>;  // in the map; its address is the lane's name
 
 // The lanes of one name, such as an organisation's, and how many workers run some of them.
 struct Share {
