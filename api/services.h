@@ -106,7 +106,7 @@ struct SessionServices {
 
   // Runs the session's lane once more (queue::Lanes::touch) if the session is this daemon's: a
   // reset may have freed its inbox. Other daemons hear of it
-  // (store/cluster/session_notifications.h).
+  // (store/cluster/notifications.h).
   std::function<void(const model::SessionKey&)> touch = {};
   // Delivers outputs that have become pending in the store (Deliverer::offer_earlier). Called on
   // the Committer's thread.

@@ -5,7 +5,7 @@
 #include "daemon/data/storage.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
-#include "store/cluster/session_notifications.h"
+#include "store/cluster/notifications.h"
 
 namespace conversed::daemon {
 
@@ -55,22 +55,17 @@ void ClusterParts::hear(LiveParts& live) {
   heard_answers_ = subscribe(store::answers_topic, [&live](std::string_view inputs) {
     live.pending_replies.hear(inputs);
   });
-  heard_sessions_ =
-      subscribe(store::sessions_topic, [this](std::string_view payload) { hear_session(payload); });
+  // The looks of PartitionKeeper and Deliverer find sessions of notifications that were lost.
+  heard_touches_ = subscribe(store::touch_topic, [this](std::string_view session) {
+    if (const auto key = model::SessionKey::decode(session)) ports.touch(*key);
+  });
+  heard_deliveries_ = subscribe(store::deliver_topic, [this](std::string_view session) {
+    if (const auto key = model::SessionKey::decode(session)) ports.deliver(*key);
+  });
   heard_outputs_ = subscribe(store::outputs_topic,
                              [&live](std::string_view sessions) { live.watch.notify(sessions); });
   heard_jobs_ =
       subscribe(store::jobs_topic, [&live](std::string_view id) { live.job_watch.notify(id); });
-}
-
-// The looks of PartitionKeeper and Deliverer find what was missed of sessions.
-void ClusterParts::hear_session(std::string_view payload) const {
-  const auto notification = store::session_notification_from(payload);
-  if (!notification) return;
-  const auto key = model::SessionKey::decode(notification->session);
-  if (!key) return;
-  const bool is_touch = notification->kind == store::SessionNotification::Kind::touch;
-  is_touch ? ports.touch(*key) : ports.deliver(*key);
 }
 
 Result<void> ClusterParts::start() {
@@ -85,7 +80,8 @@ Result<void> ClusterParts::start() {
 
 void ClusterParts::stop_hearing() {
   heard_answers_ = {};
-  heard_sessions_ = {};
+  heard_touches_ = {};
+  heard_deliveries_ = {};
 }
 
 void ClusterParts::stop() {

@@ -51,10 +51,9 @@ struct ClusterParts {
   std::unique_ptr<Peers> peers;
 
  private:
-  void hear_session(std::string_view payload) const;
-
   store::Notifications::Subscription heard_answers_;
-  store::Notifications::Subscription heard_sessions_;
+  store::Notifications::Subscription heard_touches_;
+  store::Notifications::Subscription heard_deliveries_;
   store::Notifications::Subscription heard_outputs_;
   store::Notifications::Subscription heard_jobs_;
 };

@@ -46,15 +46,17 @@ void add_spent(std::vector<std::string>& notifications, const std::string& daemo
   if (!items.empty()) notifications.push_back(announcement(spent_topic, daemon, items));
 }
 
-// The announcement of another daemon; null if it is this daemon's, or can't be read.
-json items_of(std::string_view payload, const std::string& own, std::string* by) {
-  auto said = json::parse(payload, nullptr, false);
-  if (!said.is_object() || !said.contains("by") || !said["by"].is_string() ||
-      !said.contains("items") || !said["items"].is_array() || said["by"] == own) {
-    return nullptr;
+// Calls `heard` with the items of the announcement and the name of the daemon that sent them.
+// Ignores this daemon's own announcements, and those that can't be read.
+template <typename Items>
+void hear(std::string_view payload, const std::string& own,
+          const std::function<void(const std::string& by, Items)>& heard) {
+  try {
+    const auto said = json::parse(payload);
+    const auto by = said.at("by").get<std::string>();
+    if (by != own) heard(by, said.at("items").get<Items>());
+  } catch (const json::exception&) {  // empty where announcements may have been lost
   }
-  *by = said["by"].get<std::string>();
-  return std::move(said["items"]);
 }
 
 }  // namespace
@@ -111,29 +113,21 @@ void SharedLimits::count_accepted() {
 }
 
 void SharedLimits::hear_spent(std::string_view payload) {
-  std::string by;
-  const json items = items_of(payload, settings_.daemon, &by);
-  const auto now = settings_.steady_now();
-  for (const json& item : items) {
-    if (!item.is_array() || item.size() != 2 || !item[0].is_string() ||
-        !item[1].is_number_unsigned()) {
-      continue;
+  using Spent = std::vector<std::pair<std::string, std::uint32_t>>;
+  hear<Spent>(payload, settings_.daemon, [this](const std::string&, Spent items) {
+    const auto now = settings_.steady_now();
+    for (auto& [name, tokens] : items) {
+      auto& limiter = name.starts_with(api::address_prefix) ? public_limiter_ : limiter_;
+      limiter.spent_elsewhere({std::move(name), tokens}, now);
     }
-    auto name = item[0].get<std::string>();
-    auto& limiter = name.starts_with(api::address_prefix) ? public_limiter_ : limiter_;
-    limiter.spent_elsewhere({std::move(name), item[1].get<std::uint32_t>()}, now);
-  }
+  });
 }
 
 void SharedLimits::hear_full(std::string_view payload) {
-  std::string by;
-  const json items = items_of(payload, settings_.daemon, &by);
-  if (!items.is_array()) return;
-  std::vector<std::string> marks;
-  for (const json& item : items) {
-    if (item.is_string()) marks.push_back(item.get<std::string>());
-  }
-  busy_.full_elsewhere(by, std::move(marks), settings_.steady_now());
+  using Marks = std::vector<std::string>;
+  hear<Marks>(payload, settings_.daemon, [this](const std::string& by, Marks marks) {
+    busy_.full_elsewhere(by, std::move(marks), settings_.steady_now());
+  });
 }
 
 }  // namespace conversed::daemon

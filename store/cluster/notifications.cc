@@ -1,9 +1,9 @@
 #include "store/cluster/notifications.h"
 
 #include <cstdint>
+#include <list>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "store/sql/sql.h"
 
@@ -12,6 +12,14 @@ namespace conversed::store {
 void announce(Connection& connection, std::string_view notification) {
   if (connection.dialect() != Dialect::postgres) return;
   connection.run("SELECT pg_notify('conversed', :notification)", notification);
+}
+
+void announce(Connection& connection, std::string_view topic, std::string_view session) {
+  std::string text(topic);
+  if (text.size() + 1 + session.size() <= max_notification_bytes) {
+    (text += ' ') += session;
+  }
+  announce(connection, text);
 }
 
 // FNV-1a, 64 bits.
@@ -30,36 +38,25 @@ std::string short_name(std::string_view key) {
 }
 
 struct Notifications::State {
+  struct Listener {
+    std::string topic;
+    Heard heard;
+  };
   std::mutex mutex;  // held during calls, so that the end of a subscription waits for them
-  std::vector<Subscription::Entry*> entries;
+  std::list<Listener> listeners;
 };
-
-struct Notifications::Subscription::Entry {
-  std::shared_ptr<State> state;
-  std::string topic;
-  Heard heard;
-};
-
-Notifications::Subscription& Notifications::Subscription::operator=(Subscription&& other) noexcept {
-  std::swap(entry_, other.entry_);
-  return *this;
-}
-
-Notifications::Subscription::~Subscription() {
-  if (!entry_) return;
-  const std::lock_guard lock(entry_->state->mutex);
-  std::erase(entry_->state->entries, entry_.get());
-}
 
 Notifications::Notifications() : state_(std::make_shared<State>()) {}
 Notifications::~Notifications() = default;
 
 Notifications::Subscription Notifications::subscribe(std::string topic, Heard heard) {
-  auto entry = std::make_shared<Subscription::Entry>(
-      Subscription::Entry{state_, std::move(topic), std::move(heard)});
   const std::lock_guard lock(state_->mutex);
-  state_->entries.push_back(entry.get());
-  return Subscription(std::move(entry));
+  const auto own =
+      state_->listeners.insert(state_->listeners.end(), {std::move(topic), std::move(heard)});
+  return Subscription(&*own, [state = state_, own](const void*) {
+    const std::lock_guard ending(state->mutex);
+    state->listeners.erase(own);
+  });
 }
 
 void Notifications::tell(std::string_view heard) {
@@ -68,8 +65,8 @@ void Notifications::tell(std::string_view heard) {
   const auto payload =
       space == std::string_view::npos ? std::string_view() : heard.substr(space + 1);
   const std::lock_guard lock(state_->mutex);
-  for (Subscription::Entry* entry : state_->entries) {
-    if (heard.empty() || entry->topic == topic) entry->heard(payload);
+  for (const auto& listener : state_->listeners) {
+    if (heard.empty() || listener.topic == topic) listener.heard(payload);
   }
 }
 

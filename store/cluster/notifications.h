@@ -8,12 +8,14 @@
 namespace conversed::store {
 
 // Topics. `outputs`: short names of sessions with new outputs; `jobs`: the id of a changed job;
-// `answers`: ids of inputs whose waiting clients have something to read; `sessions`:
-// store/cluster/session_notifications.h.
+// `answers`: ids of inputs whose waiting clients have something to read. `touch` and `deliver` ask
+// the owner of a session, given by its encoded key, to run its lane once more, and to look for
+// pending outputs.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
-inline constexpr std::string_view sessions_topic = "sessions";
+inline constexpr std::string_view touch_topic = "touch";
+inline constexpr std::string_view deliver_topic = "deliver";
 
 inline constexpr std::size_t max_notification_bytes = 7'000;  // of one announcement, with its topic
 
@@ -27,6 +29,9 @@ class Connection;
 // Sends the notification to all daemons on the store once the connection's transaction is durable:
 // see Writer::announce. Throws SqlError.
 void announce(Connection& connection, std::string_view notification);
+// The same for a topic of sessions. If the key is too long for a notification, all daemons hear
+// that one may have been lost.
+void announce(Connection& connection, std::string_view topic, std::string_view session);
 
 // Hands out the notifications that daemons on one store send by `announce`: "TOPIC" or
 // "TOPIC PAYLOAD". They arrive in the order of the commits, at every daemon, the sender included.
@@ -38,22 +43,8 @@ class Notifications {
   // Called on the watch's thread, one call at a time. It must not block or end a subscription.
   using Heard = std::function<void(std::string_view payload)>;
 
-  // Its destructor ends the subscription and waits for a call in progress.
-  class Subscription {
-   public:
-    Subscription() = default;
-    Subscription(Subscription&&) noexcept = default;
-    Subscription& operator=(Subscription&& other) noexcept;
-    Subscription(const Subscription&) = delete;
-    Subscription& operator=(const Subscription&) = delete;
-    ~Subscription();
-
-   private:
-    friend class Notifications;
-    struct Entry;
-    explicit Subscription(std::shared_ptr<Entry> entry) : entry_(std::move(entry)) {}
-    std::shared_ptr<Entry> entry_;
-  };
+  // The end of the last copy ends the subscription, and waits for a call in progress.
+  using Subscription = std::shared_ptr<const void>;
 
   Notifications();
   ~Notifications();

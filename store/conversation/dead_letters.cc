@@ -3,7 +3,7 @@
 #include <limits>
 #include <utility>
 
-#include "store/cluster/session_notifications.h"
+#include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/model/names.h"
 #include "store/sql/read.h"
@@ -108,8 +108,7 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
     connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", *session,
                    *letter->output_seq);
     wake_outbox(connection, *session, letter->key.endpoint_id);
-    announce(connection,
-             SessionNotification{SessionNotification::Kind::deliver, letter->key.encode()});
+    announce(connection, deliver_topic, letter->key.encode());
     if (committed) writer.on_commit(committed);
     return {};
   });

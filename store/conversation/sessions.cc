@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "store/cluster/session_notifications.h"
+#include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 
@@ -179,7 +179,7 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
       }
       announce_progress(connection, {ended_input});
     }
-    announce(connection, SessionNotification{SessionNotification::Kind::touch, key.encode()});
+    announce(connection, touch_topic, key.encode());
     if (committed) {
       writer.on_commit(
           [committed, ended_input = std::move(ended_input)] { committed(ended_input); });

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "store/cluster/session_notifications.h"
+#include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 
@@ -392,7 +392,7 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
               connection.run_counted("DELETE FROM pending_calls WHERE session = :s", row.id) +
               connection.run_counted("DELETE FROM follow_ups WHERE session = :s", row.id);
     connection.run("DELETE FROM sessions WHERE id = :i", row.id);
-    announce(connection, SessionNotification{SessionNotification::Kind::deliver, row.key});
+    announce(connection, deliver_topic, row.key);
     if (hooks.ended && key) {
       writer.on_commit(
           [ended = hooks.ended, key = *key, inputs = std::move(inputs)] { ended(key, inputs); });

@@ -14,7 +14,6 @@ namespace conversed::model {
 namespace {
 
 constexpr const char* kill_variable = "CONVERSED_TEST_KILL_AT";
-constexpr const char* freeze_variable = "CONVERSED_TEST_FREEZE_AT";
 constexpr const char* hold_variable = "CONVERSED_TEST_HOLD_AT";
 constexpr const char* fifo_variable = "CONVERSED_TEST_HOLD_FIFO";
 
@@ -44,10 +43,10 @@ class Target {
   std::atomic<std::uint64_t> reached_{0};
 };
 
-// Opening waits until somebody opens the other end, reading until that is closed.
-void wait_at_fifo() {
+// Opening waits until a test opens the other end, reading until that is closed.
+void hold() {
   const char* path = std::getenv(fifo_variable);
-  if (path == nullptr) std::abort();
+  while (path == nullptr) ::pause();
   std::ifstream fifo(path);
   while (fifo.get() != std::ifstream::traits_type::eof()) {
   }
@@ -57,19 +56,14 @@ void wait_at_fifo() {
 
 namespace detail {
 
-const bool fault_points_armed = std::getenv(kill_variable) != nullptr ||
-                                std::getenv(freeze_variable) != nullptr ||
-                                std::getenv(hold_variable) != nullptr;
+const bool fault_points_armed =
+    std::getenv(kill_variable) != nullptr || std::getenv(hold_variable) != nullptr;
 
 void reach_fault_point(std::string_view name) {
   static Target held(hold_variable);
   static Target killed(kill_variable);
-  static Target frozen(freeze_variable);
-  if (held.is_reached(name)) wait_at_fifo();
+  if (held.is_reached(name)) hold();
   if (killed.is_reached(name)) std::raise(SIGKILL);
-  if (frozen.is_reached(name)) {
-    for (;;) ::pause();
-  }
 }
 
 }  // namespace detail

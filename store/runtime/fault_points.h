@@ -10,15 +10,14 @@ void reach_fault_point(std::string_view name);
 }  // namespace detail
 
 // A named place where tests kill the process, to see what a crash there leaves behind, or hold a
-// thread forever, to see what notices it:
+// thread, to see what notices it:
 //   fault_point("log.before_commit");
 // With CONVERSED_TEST_KILL_AT=name[:n] in the environment at start, the n-th time (default 1, the
-// first) that the point of this name is reached, by whichever thread, the process gets SIGKILL.
-// With CONVERSED_TEST_FREEZE_AT=name[:n] the thread that comes n-th never goes on; the others do.
-// With CONVERSED_TEST_HOLD_AT=name[:n] and CONVERSED_TEST_HOLD_FIFO=path, the thread that reaches
-// it then waits there: until a test has opened the FIFO for writing, which tells it that the point
-// is reached, and has closed it again. Without them, the cost is one load and a branch.
-// Thread-safe.
+// first) that any thread reaches the point of this name, the process gets SIGKILL.
+// With CONVERSED_TEST_HOLD_AT=name[:n] the n-th thread that reaches it stays there; the others go
+// on. With CONVERSED_TEST_HOLD_FIFO=path besides, it stays until a test has opened the FIFO for
+// writing, which tells the test that the point is reached, and has closed it again.
+// Without them, the cost is one load and a branch. Thread-safe.
 inline void fault_point(std::string_view name) {
   if (detail::fault_points_armed) [[unlikely]] {
     detail::reach_fault_point(name);

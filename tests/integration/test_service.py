@@ -176,7 +176,7 @@ class Starting(ServiceCase):
 class Watchdog(ServiceCase):
     def starves(self, point, loop):
         """A loop (a pattern) that is frozen at this point: named, and the watchdog is not fed any more."""
-        self.spawn_ready({"CONVERSED_TEST_FREEZE_AT": point}, watchdog_ms=WATCHDOG_MS)
+        self.spawn_ready({"CONVERSED_TEST_HOLD_AT": point}, watchdog_ms=WATCHDOG_MS)
         self.notify.wait_for(lambda message: re.match(f"No progress: .*{loop}", message.get("STATUS", "")))
         since = len(self.notify.messages)
         for _ in range(LOOKS):  # each look says it again

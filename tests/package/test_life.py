@@ -163,7 +163,7 @@ class Installed(Life):
         self.assertNotIn("not permitted", log)
 
     def test_a_frozen_worker_starves_the_watchdog(self):
-        self.start({"CONVERSED_TEST_FREEZE_AT": "worker.loop"}, watchdog_ms=4000)
+        self.start({"CONVERSED_TEST_HOLD_AT": "worker.loop"}, watchdog_ms=4000)
         self.notify.wait_for(lambda message: re.match("No progress: .*worker", message.get("STATUS", "")))
         since = len(self.notify.messages)
         for _ in range(LOOKS):
