@@ -35,6 +35,10 @@ std::uint32_t murmur2(std::string_view bytes) {
   return hash;
 }
 
+std::string place_of(const Position& at) {
+  return "epoch " + std::to_string(at.epoch) + ", partition " + std::to_string(at.partition);
+}
+
 }  // namespace
 
 std::int32_t partition_of(std::string_view key, std::int32_t partitions) {
@@ -52,14 +56,15 @@ bool is_finished(std::span<const PartitionRange> ranges, const Position& at) {
   return range == ranges.end() || at.epoch < range->epoch || at.offset < range->committed;
 }
 
+Error not_handed_out(const Position& at) {
+  return {Errc::conflict, "No record was handed out at " + place_of(at) + ", offset " +
+                              std::to_string(at.offset) + "."};
+}
+
 Result<bool> is_after(const Position& a, const Position& b) {
   if (a.epoch != b.epoch || a.partition != b.partition) {
-    const auto name = [](const Position& position) {
-      return "epoch " + std::to_string(position.epoch) + ", partition " +
-             std::to_string(position.partition);
-    };
     return model::fail(Errc::conflict, "Positions have no order across epochs and partitions: " +
-                                           name(a) + " and " + name(b) + ".");
+                                           place_of(a) + " and " + place_of(b) + ".");
   }
   return a.offset > b.offset;
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "store/model/event.h"
 #include "store/model/result.h"
+#include "store/runtime/heartbeat.h"
 
 namespace conversed::queue {
 
@@ -69,6 +71,9 @@ struct PartitionRange {
 // of earlier epochs and of partitions that are gone are finished.
 [[nodiscard]] bool is_finished(std::span<const PartitionRange> ranges, const Position& at);
 
+// The `conflict` of Consumer::commit.
+[[nodiscard]] Error not_handed_out(const Position& at);
+
 // Keys from `from` up to, but without, `to`.
 struct KeyRange {
   std::string from;
@@ -91,6 +96,16 @@ class Listener {
   // of that call.
   virtual void on_waiting() {}
 };
+
+// Waits for the future's value. The Listener is told meanwhile, so that a slow disk or broker does
+// not look like a loop that stands still.
+template <typename T>
+[[nodiscard]] T wait_for(std::future<T> outcome, Listener& listener) {
+  while (outcome.wait_for(model::beat_interval) != std::future_status::ready) {
+    listener.on_waiting();
+  }
+  return outcome.get();
+}
 
 // Reads the log: at least once, each partition in order. One thread at a time, but for `wake`,
 // which is thread-safe. Destroying it leaves the log at the last committed positions. It must be

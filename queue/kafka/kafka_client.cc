@@ -10,36 +10,13 @@ namespace {
 
 using Property = std::pair<std::string, std::string>;
 
-// Properties that the promises rest on, or that have a setting of their own.
-constexpr std::array<std::string_view, 19> reserved{
-    "acks",
-    "allow.auto.create.topics",
-    "auto.commit.interval.ms",
-    "auto.offset.reset",
-    "bootstrap.servers",
-    "delivery.timeout.ms",
-    "enable.auto.commit",
-    "enable.auto.offset.store",
-    "enable.idempotence",
-    "enable.partition.eof",
-    "group.id",
-    "group.instance.id",
-    "isolation.level",
-    "message.timeout.ms",
-    "metadata.broker.list",
-    "partition.assignment.strategy",
-    "partitioner",
-    "request.required.acks",
-    "transactional.id",
-};
-
 bool is_producer(KafkaRole role) {
   return role == KafkaRole::producer || role == KafkaRole::mover;
 }
 
-std::string joined(const std::vector<std::string>& servers) {
+std::string joined(const std::vector<std::string>& parts, const char* separator) {
   std::string text;
-  for (const auto& server : servers) text += (text.empty() ? "" : ",") + server;
+  for (const auto& part : parts) text += (text.empty() ? "" : separator) + part;
   return text;
 }
 
@@ -65,7 +42,7 @@ std::vector<Property> defaults(KafkaRole role) {
 
 std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role) {
   // No request may make a deleted topic again.
-  std::vector<Property> all{{"bootstrap.servers", joined(settings.bootstrap_servers)},
+  std::vector<Property> all{{"bootstrap.servers", joined(settings.bootstrap_servers, ",")},
                             {"allow.auto.create.topics", "false"}};
   if (is_producer(role)) {
     // The library's own bounds are above ours, which count what waits for its outcome.
@@ -109,11 +86,24 @@ std::optional<std::string> set(rd_kafka_conf_t* conf, const Property& property) 
   return "Kafka's client does not take the value of " + name + "; mend it or leave it out";
 }
 
+// Whether the promises rest on the property, or it is another name of one of these.
+bool is_reserved(std::string_view name) {
+  constexpr std::array<std::string_view, 5> others{"auto.commit.interval.ms", "delivery.timeout.ms",
+                                                   "metadata.broker.list", "partitioner",
+                                                   "request.required.acks"};
+  constexpr std::array roles{KafkaRole::producer, KafkaRole::mover, KafkaRole::consumer};
+  return std::ranges::find(others, name) != others.end() ||
+         std::ranges::any_of(roles, [&](KafkaRole role) {
+           const auto own = promises({}, role);
+           return std::ranges::find(own, name, &Property::first) != own.end();
+         });
+}
+
 std::vector<std::string> set_operators(rd_kafka_conf_t* conf,
                                        const std::vector<Property>& properties) {
   std::vector<std::string> problems;
   for (const auto& property : properties) {
-    if (std::ranges::find(reserved, property.first) != reserved.end()) {
+    if (is_reserved(property.first)) {
       problems.push_back(property.first + " is conversed's own; leave it out");
     } else if (auto problem = set(conf, property)) {
       problems.push_back(std::move(*problem));
@@ -130,9 +120,7 @@ Result<void> set_all(rd_kafka_conf_t* conf, const KafkaLogSettings& settings, Ka
     if (auto problem = set(conf, property)) return bad(*problem);
   }
   if (const auto problems = set_operators(conf, settings.properties); !problems.empty()) {
-    std::string all;
-    for (const auto& problem : problems) all += (all.empty() ? "" : ". ") + problem;
-    return bad("queue.kafka.properties: " + all);
+    return bad("queue.kafka.properties: " + joined(problems, ". "));
   }
   for (const auto& property : promises(settings, role)) {
     if (auto problem = set(conf, property)) return bad(*problem);

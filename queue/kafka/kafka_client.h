@@ -1,15 +1,80 @@
 #pragma once
 
+#include <librdkafka/rdkafka.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
-#include <utility>
-#include <vector>
+#include <string_view>
 
-#include "queue/kafka/kafka_handles.h"
 #include "queue/kafka/kafka_log.h"
 
+// Owners of librdkafka's objects; its callbacks as a class; its errors as ours. For kafka_*.
 namespace conversed::queue {
+
+template <auto destroy>
+struct KafkaDeleter {
+  template <typename T>
+  void operator()(T* object) const {
+    destroy(object);
+  }
+};
+template <typename T, auto destroy>
+using KafkaOwned = std::unique_ptr<T, KafkaDeleter<destroy>>;
+
+// Destroys a consumer without leaving its group: a static member keeps its partitions until it is
+// back, or its session has timed out.
+inline void destroy_kafka_client(rd_kafka_t* client) {
+  rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}
+
+using KafkaClient = KafkaOwned<rd_kafka_t, destroy_kafka_client>;
+using KafkaConf = KafkaOwned<rd_kafka_conf_t, rd_kafka_conf_destroy>;
+using KafkaTopic = KafkaOwned<rd_kafka_topic_t, rd_kafka_topic_destroy>;
+using KafkaPartitions =
+    KafkaOwned<rd_kafka_topic_partition_list_t, rd_kafka_topic_partition_list_destroy>;
+using KafkaHeaders = KafkaOwned<rd_kafka_headers_t, rd_kafka_headers_destroy>;
+using KafkaMessage = KafkaOwned<rd_kafka_message_t, rd_kafka_message_destroy>;
+using KafkaQueue = KafkaOwned<rd_kafka_queue_t, rd_kafka_queue_destroy>;
+using KafkaEvent = KafkaOwned<rd_kafka_event_t, rd_kafka_event_destroy>;
+using KafkaMetadata = KafkaOwned<const rd_kafka_metadata_t, rd_kafka_metadata_destroy>;
+using KafkaNewTopic = KafkaOwned<rd_kafka_NewTopic_t, rd_kafka_NewTopic_destroy>;
+using KafkaConfigResource = KafkaOwned<rd_kafka_ConfigResource_t, rd_kafka_ConfigResource_destroy>;
+using KafkaDeleteRecords = KafkaOwned<rd_kafka_DeleteRecords_t, rd_kafka_DeleteRecords_destroy>;
+
+using KafkaReport = std::function<void(const std::string& what)>;
+
+// What a client calls back, on the thread that polls it, except `report`. None may throw. The
+// client keeps a pointer to it: it must outlive the client.
+class KafkaHandler {
+ public:
+  // `report` must outlive this.
+  explicit KafkaHandler(const KafkaReport& report) : report_(report) {}
+  virtual ~KafkaHandler() = default;
+  virtual void on_error(rd_kafka_resp_err_t /*error*/) {}
+  virtual void on_delivery(const rd_kafka_message_t& /*message*/) {}
+  virtual void on_rebalance(rd_kafka_resp_err_t /*what*/,
+                            rd_kafka_topic_partition_list_t& /*partitions*/) {}
+  // For operators, from any thread, the library's included. `what` holds no secret.
+  void report(const std::string& what) const { report_(what); }
+
+ private:
+  const KafkaReport& report_;
+};
+
+// An error of the broker or the library: `too_large`, `too_many`, `bad_upstream` where the broker
+// refuses, else `unavailable`. `doing` says what failed.
+[[nodiscard]] Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing);
+// The same, or success.
+[[nodiscard]] Result<void> kafka_result(rd_kafka_resp_err_t error, std::string_view doing);
+
+// Partitions of a topic with their offsets.
+using KafkaOffsets = std::map<std::int32_t, std::int64_t>;
+[[nodiscard]] KafkaPartitions kafka_partitions(const std::string& topic,
+                                               const KafkaOffsets& offsets);
 
 // The names of a log's topics and group. The group of events is the prefix itself.
 struct KafkaNames {

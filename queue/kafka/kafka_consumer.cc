@@ -4,8 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "queue/wait_for.h"
-
 namespace conversed::queue {
 namespace {
 
@@ -87,7 +85,10 @@ Result<std::vector<LogRecord>> KafkaConsumer::poll(std::size_t max,
     return records;
   }
   if (all_paused_) pause_all(false);
-  take_held_back(records, max);
+  while (!held_back_.empty() && records.size() < max) {
+    records.push_back(std::move(held_back_.front()));
+    held_back_.pop_front();
+  }
   const auto now = SteadyClock::now();
   auto assignment = assignment_;
   while (records.size() < max) {
@@ -115,13 +116,6 @@ Result<void> KafkaConsumer::poll_none() {
   if (!record) return model::fail(record.error());
   if (*record) held_back_.push_back(std::move(**record));
   return {};
-}
-
-void KafkaConsumer::take_held_back(std::vector<LogRecord>& records, std::size_t max) {
-  while (!held_back_.empty() && records.size() < max) {
-    records.push_back(std::move(held_back_.front()));
-    held_back_.pop_front();
-  }
 }
 
 Result<void> KafkaConsumer::prepare() {
@@ -152,7 +146,11 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
     served_at_ = SteadyClock::now();
     KafkaMessage message(rd_kafka_consumer_poll(client_.get(), static_cast<int>(left.count())));
     if (message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-      reached_end(*message);
+      // Offsets before the end without a record end a transaction, or were given up by one.
+      const auto ended = partitions_.find(message->partition);
+      if (ended != partitions_.end() && message->offset > ended->second.next) {
+        pass(ended->second, message->offset);
+      }
       continue;
     }
     if (message) {
@@ -226,8 +224,7 @@ Result<LogRecord> KafkaConsumer::read(const rd_kafka_message_t& message) const {
   return LogRecord{std::move(*record), {epoch.epoch, message.partition, message.offset}};
 }
 
-// Better without a part of it than a partition that stands still: the record itself stays in the
-// log until its position is committed and deleted.
+// A dead letter that is too large is stored without a part of it, so that the partition goes on.
 Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::string& reason) {
   const KafkaHeaderList own{{"dead-letter-reason", reason},
                             {"dead-letter-topic", context_.names.records},
@@ -241,14 +238,15 @@ Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::s
   }
   letter.headers = kafka_headers_of(message);
   letter.headers.insert(letter.headers.end(), own.begin(), own.end());
-  const auto is_too_large = [](const Result<KafkaPlace>& stored) {
-    return !stored && stored.error().code == Errc::too_large;
+  const auto store = [&] { return wait_for(context_.producer.send_own(letter), listener_); };
+  const auto is_too_large = [](const Result<KafkaPlace>& placed) {
+    return !placed && placed.error().code == Errc::too_large;
   };
-  auto stored = wait_for(context_.producer.send_own(letter), listener_);
+  auto stored = store();
   if (is_too_large(stored)) {
     letter.value.clear();
     letter.headers.emplace_back("dead-letter-without-value", "too large");
-    stored = wait_for(context_.producer.send_own(letter), listener_);
+    stored = store();
   }
   if (is_too_large(stored)) {
     letter.headers = own;
@@ -258,7 +256,7 @@ Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::s
       letter.key.resize(cut_key_bytes);
       letter.headers.emplace_back("dead-letter-with-cut-key", "too large");
     }
-    stored = wait_for(context_.producer.send_own(std::move(letter)), listener_);
+    stored = store();
   }
   const bool passes_by = is_too_large(stored);
   if (!stored && !passes_by) return model::fail(stored.error());
@@ -267,14 +265,6 @@ Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::s
                     : "it is in " + context_.names.dead_letters + " now. ") +
          reason);
   return {};
-}
-
-// What stands before the end and was not handed out ends a transaction, or was given up by one.
-void KafkaConsumer::reached_end(const rd_kafka_message_t& end) {
-  const auto partition = partitions_.find(end.partition);
-  if (partition != partitions_.end() && end.offset > partition->second.next) {
-    pass(partition->second, end.offset);
-  }
 }
 
 // What is below `next` counts as finished once everything that was handed out before it is.
@@ -393,29 +383,19 @@ Result<void> KafkaConsumer::begin_assignment() {
   return {};
 }
 
-Result<void> KafkaConsumer::check_finished(const Position& position) const {
-  const auto found = partitions_.find(position.partition);
-  if (found != partitions_.end() && position.offset >= 0 && position.offset < found->second.next &&
-      context_.epochs->at(position.partition, position.offset).epoch == position.epoch) {
-    return {};
-  }
-  return model::fail(Errc::conflict, "No record was handed out at epoch " +
-                                         std::to_string(position.epoch) + ", partition " +
-                                         std::to_string(position.partition) + ", offset " +
-                                         std::to_string(position.offset) + ".");
-}
-
 Result<void> KafkaConsumer::commit(std::span<const Position> finished) {
-  for (const auto& position : finished) {
-    if (auto checked = check_finished(position); !checked) return checked;
-  }
   KafkaOffsets offsets;
-  for (const auto& position : finished) {
-    const Partition& partition = partitions_.at(position.partition);
-    if (position.offset < partition.committed) continue;
-    const auto behind = partition.finished_behind.find(position.offset);
-    offsets[position.partition] =
-        behind == partition.finished_behind.end() ? position.offset + 1 : behind->second;
+  for (const auto& at : finished) {
+    const auto found = partitions_.find(at.partition);
+    if (found == partitions_.end() || at.offset < 0 || at.offset >= found->second.next ||
+        context_.epochs->at(at.partition, at.offset).epoch != at.epoch) {
+      return model::fail(not_handed_out(at));
+    }
+    const Partition& partition = found->second;
+    if (at.offset < partition.committed) continue;
+    const auto behind = partition.finished_behind.find(at.offset);
+    offsets[at.partition] =
+        behind == partition.finished_behind.end() ? at.offset + 1 : behind->second;
   }
   return commit_offsets(offsets);
 }

@@ -75,18 +75,15 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   // Joins the group, begins what it has assigned and tries a dead letter again, each if it is due.
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<void> poll_none();
-  void take_held_back(std::vector<LogRecord>& records, std::size_t max);
   void pause_all(bool paused);
   // Waits for one message until `until`; none when there is none, or somebody woke it.
   [[nodiscard]] Result<std::optional<LogRecord>> next(SteadyTime until);
   [[nodiscard]] Result<std::optional<LogRecord>> take(KafkaMessage message);
   [[nodiscard]] Result<void> bury(const rd_kafka_message_t& message, const std::string& reason);
-  void reached_end(const rd_kafka_message_t& end);
   static void pass(Partition& partition, std::int64_t next);
   void commit_passed();
   [[nodiscard]] Result<LogRecord> read(const rd_kafka_message_t& message) const;
   [[nodiscard]] Result<void> commit_offsets(const KafkaOffsets& offsets);
-  [[nodiscard]] Result<void> check_finished(const Position& position) const;
   // Asks for what is finished to be deleted, now and then; reads the answers with the next request.
   void prune();
   void report_prune_answers();

@@ -23,13 +23,9 @@ Result<void> check(const KafkaLogSettings& settings) {
   const auto bad = [](const char* what) { return model::fail(Errc::invalid_argument, what); };
   if (settings.bootstrap_servers.empty()) return bad("The log needs a broker to begin with.");
   if (settings.topic_prefix.empty()) return bad("The log needs a prefix of its topics.");
-  if (settings.stream.empty()) return bad("The log needs a name under its prefix.");
   if (settings.instance_id.empty()) return bad("The log's reader needs a name.");
   if (settings.partitions < 1 || settings.partitions > 1'024) {
     return bad("A log has 1 to 1024 partitions.");
-  }
-  if (settings.max_waiting_records == 0 || settings.max_waiting_bytes == 0) {
-    return bad("The log's limits are above 0.");
   }
   return {};
 }

@@ -42,10 +42,6 @@ Result<std::unique_ptr<KafkaProducer>> KafkaProducer::open(const KafkaLogSetting
 KafkaProducer::KafkaProducer(const KafkaLogSettings& settings, Trouble trouble)
     : KafkaHandler(settings.report), settings_(settings), trouble_(std::move(trouble)) {}
 
-KafkaProducer::~KafkaProducer() {
-  stop();
-}
-
 // The order of the sends is that of taking the lock.
 void KafkaProducer::send(KafkaOutgoing record, KafkaPlaced done, Bound bound) {
   const std::size_t bytes = record.key.size() + record.value.size();

@@ -43,7 +43,7 @@ class KafkaProducer final : public KafkaHandler {
   using Trouble = std::function<void(const Error&)>;
   [[nodiscard]] static Result<std::unique_ptr<KafkaProducer>> open(const KafkaLogSettings& settings,
                                                                    Trouble trouble);
-  ~KafkaProducer() override;  // stops
+  ~KafkaProducer() override { stop(); }
   KafkaProducer(const KafkaProducer&) = delete;
   KafkaProducer& operator=(const KafkaProducer&) = delete;
 

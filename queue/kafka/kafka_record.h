@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "queue/kafka/kafka_handles.h"
+#include "queue/kafka/kafka_client.h"
 #include "queue/log.h"
 
 namespace conversed::queue {

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "queue/sqlite/sqlite_handles.h"
 #include "store/model/hex.h"
 
 namespace conversed::queue {
@@ -21,6 +20,23 @@ using model::Result;
 
 constexpr int steps_between_questions = 100'000;  // of SQLite's virtual machine
 constexpr int pages_a_slice = 1'024;              // of 4 KiB, as both of our files have them
+
+struct Close {
+  void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+};
+using Handle = std::unique_ptr<sqlite3, Close>;
+
+// Null if it can't be opened. It never checkpoints, closing included: the writer of the file does.
+Handle open(const std::string& path, int flags) {
+  sqlite3* opened = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &opened, flags | SQLITE_OPEN_NOMUTEX, nullptr);
+  Handle handle(opened);
+  if (code != SQLITE_OK) return nullptr;
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_wal_autocheckpoint(opened, 0);
+  sqlite3_busy_timeout(opened, 5'000);  // ms
+  return handle;
+}
 
 Result<void> failed(const std::filesystem::path& file, std::string_view doing, int code) {
   return model::fail(Errc::unavailable, file.filename().string() + " could not be " +
@@ -41,17 +57,18 @@ Result<void> make_file(const std::filesystem::path& file) {
 
 Result<void> copy(const std::filesystem::path& from, const std::filesystem::path& to,
                   const std::function<bool()>& go_on) {
-  auto source = SqliteConnection::open(from.string(), SqliteAccess::read);
+  const Handle source = open(from.string(), SQLITE_OPEN_READONLY);
   if (!source) return failed(from, "opened", SQLITE_CANTOPEN);
-  auto target = SqliteConnection::open(to.string(), SqliteAccess::write);
+  const Handle target = open(to.string(), SQLITE_OPEN_READWRITE);
   if (!target) return failed(to, "opened", SQLITE_CANTOPEN);
   // A transaction that has read holds its snapshot: without it, each write by others would begin
   // the copy anew.
-  int code = source->run("BEGIN; SELECT count(*) FROM sqlite_schema;");
+  int code = sqlite3_exec(source.get(), "BEGIN; SELECT count(*) FROM sqlite_schema", nullptr,
+                          nullptr, nullptr);
   if (code != SQLITE_OK) return failed(from, "read", code);
   const std::unique_ptr<sqlite3_backup, int (*)(sqlite3_backup*)> backup(
-      sqlite3_backup_init(target->raw(), "main", source->raw(), "main"), sqlite3_backup_finish);
-  if (!backup) return failed(to, "written", sqlite3_errcode(target->raw()));
+      sqlite3_backup_init(target.get(), "main", source.get(), "main"), sqlite3_backup_finish);
+  if (!backup) return failed(to, "written", sqlite3_errcode(target.get()));
   do {
     if (!go_on()) {
       return model::fail(Errc::unavailable,
@@ -90,22 +107,27 @@ Result<void> copy_sqlite_file(const std::filesystem::path& from, const std::file
 Result<void> check_sqlite_file(const std::filesystem::path& file,
                                const std::function<bool()>& go_on, const std::stop_token& stop) {
   // Immutable: it is read as it lies there, without a lock and without files beside it.
-  auto connection = SqliteConnection::open(uri_of(file) + "?immutable=1", SqliteAccess::read);
-  if (!connection) return failed(file, "opened", SQLITE_CANTOPEN);
-  SqliteStatement check(*connection, "PRAGMA quick_check(1)");
+  const Handle handle = open(uri_of(file) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
+  if (!handle) return failed(file, "opened", SQLITE_CANTOPEN);
   // The one reaches a check that is inside of the pages; the other, one that has not begun.
-  const std::stop_callback interrupt(stop, [&] { sqlite3_interrupt(connection->raw()); });
+  const std::stop_callback interrupt(stop, [&] { sqlite3_interrupt(handle.get()); });
   std::function<bool()> goes_on = [&] { return !stop.stop_requested() && (!go_on || go_on()); };
   const auto ask = [](void* asked) {
     return (*static_cast<std::function<bool()>*>(asked))() ? 0 : 1;
   };
-  sqlite3_progress_handler(connection->raw(), steps_between_questions, ask, &goes_on);
-  const int code = check.step();
+  sqlite3_progress_handler(handle.get(), steps_between_questions, ask, &goes_on);
+  bool is_whole = false;
+  const auto read_answer = [](void* whole, int, char** texts, char**) {
+    *static_cast<bool*>(whole) = texts[0] != nullptr && std::string_view(texts[0]) == "ok";
+    return 0;
+  };
+  const int code =
+      sqlite3_exec(handle.get(), "PRAGMA quick_check(1)", read_answer, &is_whole, nullptr);
   if (stop.stop_requested()) {
     return model::fail(Errc::unavailable,
                        "the check of " + file.filename().string() + " was ended");
   }
-  if (code == SQLITE_ROW && check.bytes(0) == "ok") return {};
+  if (is_whole) return {};
   if (code == SQLITE_INTERRUPT) return failed(file, "checked", code);
   return model::fail(Errc::internal, file.filename().string() + " is damaged");
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,13 +7,20 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "queue/keyed_append.h"
 #include "queue/log.h"
-#include "queue/sqlite/sqlite_handles.h"
+
+namespace conversed::store {
+class Connection;
+class SqliteError;
+}  // namespace conversed::store
 
 namespace conversed::queue {
+
+struct SqliteLogSettings;
 
 // From which offset on each partition's records belong to an epoch.
 struct EpochStart {
@@ -22,15 +28,16 @@ struct EpochStart {
   std::vector<std::int64_t> first;  // by partition
 };
 
-// Where the partitions stand.
+// The state of the file besides its records and keys.
 struct LogMarks {
-  std::vector<PartitionRange> partitions;  // by number
-  std::vector<EpochStart> epochs;          // ascending, never empty
+  std::vector<PartitionRange> partitions;     // by number
+  std::vector<EpochStart> epochs;             // ascending, never empty
+  std::optional<std::int64_t> oldest_key_ms;  // when the oldest key was made; since the Unix epoch
 };
 
-// What a key stands for.
+// The record that a key stands for.
 struct KeyRow {
-  std::array<std::uint8_t, 32> body_hash{};
+  std::string body_hash;  // 32 bytes
   std::string id;
   Position position;
   std::int64_t created_ms = 0;  // since the Unix epoch
@@ -39,98 +46,89 @@ struct KeyRow {
   [[nodiscard]] bool stands(std::int64_t now_ms, std::chrono::milliseconds lifetime) const {
     return now_ms - created_ms < lifetime.count();
   }
-  // What the key's next use gets: this record, or `conflict` for another body.
+  // The answer to the key's next use: this record, or `conflict` for another body.
   [[nodiscard]] Result<KeyedAppended> repeated_by(const AppendKey& key) const;
 };
 
-// The statements of the log's file, on the one connection that writes to it. Functions that return
-// `int` return SQLite's result code. One thread at a time.
+// An error of the file for people. `bad_upstream` if the file refuses the record or is damaged,
+// else `unavailable`.
+[[nodiscard]] Error log_file_error(const store::SqliteError& error, std::string_view doing);
+
+// The statements of the log's file, on the one connection that writes to it. They throw
+// store::SqliteError. One thread at a time.
 class SqliteLogFile {
  public:
-  // Opens the file or makes it with this many partitions, and checks its version.
-  [[nodiscard]] static Result<std::unique_ptr<SqliteLogFile>> open(const std::string& path,
-                                                                   std::int32_t partitions,
-                                                                   std::size_t max_file_bytes);
+  // Opens the file or makes it, and checks its version.
+  [[nodiscard]] static Result<std::unique_ptr<SqliteLogFile>> open(
+      const SqliteLogSettings& settings);
+  ~SqliteLogFile();
+  SqliteLogFile(const SqliteLogFile&) = delete;
+  SqliteLogFile& operator=(const SqliteLogFile&) = delete;
 
-  [[nodiscard]] Result<LogMarks> read_marks();
+  // The task of the last call, for error messages.
+  [[nodiscard]] std::string_view doing() const { return doing_; }
 
-  int begin() { return begin_.execute(); }
-  int commit() { return commit_.execute(); }
-  void rollback();  // does nothing outside a transaction
+  // As of the opening.
+  [[nodiscard]] const LogMarks& marks() const { return marks_; }
 
-  int insert(const Position& at, const Record& record);
-  int set_committed(std::int32_t partition, std::int64_t committed);
+  void begin();
+  void commit();
+  void rollback() noexcept;  // does nothing outside a transaction
+
+  void insert(const Position& at, const Record& record);
+  void set_committed(std::int32_t partition, std::int64_t committed);
   // Deletes the records in [from, to) and remembers that the partition begins at `to`.
-  int prune(std::int32_t partition, std::int64_t from, std::int64_t to);
-  int add_epoch(const EpochStart& start);
+  void prune(std::int32_t partition, std::int64_t from, std::int64_t to);
+  void add_epoch(const EpochStart& start);
 
-  int find_key(const AppendKey& key, std::optional<KeyRow>& found);
-  // In place of an earlier row; `record_key` is that of the record that the key stands for.
-  int put_key(const AppendKey& key, const KeyRow& row, const std::string& record_key);
-  // Of the next slice of rows behind number `after`, deletes those of records in the ranges;
-  // `after` is then where the slice ended, or nothing if there was none.
-  int forget_keys(const std::vector<KeyRange>& of, std::optional<std::int64_t>& after);
+  [[nodiscard]] std::optional<KeyRow> find_key(const AppendKey& key);
+  // From now on the key stands for this record, and for no earlier one.
+  void put_key(const AppendKey& key, const Record& record, const Position& at, std::int64_t now_ms);
+  // Deletes the keys of records in the ranges, in the next slice of rows behind number `after`.
+  // Returns where the slice ended; nothing if there was none.
+  [[nodiscard]] std::optional<std::int64_t> forget_keys(const std::vector<KeyRange>& of,
+                                                        std::int64_t after);
   // Deletes those of the oldest `limit` keys that were made at `created_ms` or before.
-  int prune_keys(std::int64_t created_ms, std::int64_t limit);
-  int oldest_key(std::optional<std::int64_t>& created_ms);
+  void prune_keys(std::int64_t created_ms, std::int64_t limit);
+  [[nodiscard]] std::optional<std::int64_t> oldest_key_ms();
 
-  // Takes and frees 64 KiB: tells whether there is space again.
-  int probe();
+  // Takes and frees 64 KiB: fails unless there is space again.
+  void probe();
 
-  // Bytes in the write-ahead log that wait to be moved into the file, as of the last commit.
-  [[nodiscard]] std::size_t wal_bytes() const { return wal_bytes_; }
-  // Moves what no reader holds back. `truncate` also empties the log's file, if no reader is in it.
-  enum class Checkpoint : std::uint8_t { passive, truncate };
-  int checkpoint(Checkpoint mode);
-
-  // Overwrites a slice, 1 MiB, of the pages that are free, by taking them: what was deleted is
-  // still in them. `left`: how many there are afterwards.
-  int overwrite_free(std::int64_t& left);
-  // Gives back a few slices of what `overwrite_free` has taken. `left`: whether there is more.
-  int release_overwritten(bool& left);
+  // Overwrites a slice, 1 MiB, of the free pages by allocating them: they still hold deleted data.
+  // Returns how many are free afterwards.
+  [[nodiscard]] std::int64_t overwrite_free();
+  // Frees a few slices that `overwrite_free` has allocated. True while there are more.
+  [[nodiscard]] bool release_overwritten();
+  // Empties the write-ahead log. False if a reader is in the way.
+  [[nodiscard]] bool empty_wal();
 
  private:
-  explicit SqliteLogFile(SqliteConnection connection);
+  explicit SqliteLogFile(std::unique_ptr<store::Connection> connection);
+  [[nodiscard]] Result<void> read_marks();
 
-  SqliteConnection connection_;
-  std::size_t wal_bytes_ = 0;
-  SqliteStatement begin_;
-  SqliteStatement commit_;
-  SqliteStatement rollback_;
-  SqliteStatement insert_;
-  SqliteStatement set_committed_;
-  SqliteStatement delete_records_;
-  SqliteStatement set_first_;
-  SqliteStatement add_epoch_;
-  SqliteStatement find_key_;
-  SqliteStatement put_key_;
-  SqliteStatement prune_keys_;
-  SqliteStatement oldest_key_;
-  SqliteStatement probe_;
-  SqliteStatement unprobe_;
+  const std::unique_ptr<store::Connection> connection_;
+  LogMarks marks_;
+  const char* doing_ = "";
 };
 
-// Reads records and keys beside the connection that writes. One thread at a time.
-class SqliteLogReader {
- public:
-  [[nodiscard]] static Result<std::unique_ptr<SqliteLogReader>> open(const std::string& path);
+// A connection that reads records and keys beside the one that writes. One thread at a time.
+[[nodiscard]] Result<std::unique_ptr<store::Connection>> open_log_reader(const std::string& path);
 
-  // The records in [from, to) of a partition, at most `max_records` (above 0) and about
-  // `max_bytes`, but one at least. Their epoch is left 0. A record that is missing is `internal`.
-  [[nodiscard]] Result<std::vector<LogRecord>> read(std::int32_t partition, std::int64_t from,
-                                                    std::int64_t to, std::size_t max_records,
-                                                    std::size_t max_bytes);
-  // As Log::read.
-  [[nodiscard]] Result<std::vector<LogRecord>> read(std::span<const Position> at);
-  [[nodiscard]] Result<std::optional<KeyRow>> find_key(const AppendKey& key);
-  // As Log::unfinished.
-  [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys);
-
- private:
-  explicit SqliteLogReader(SqliteConnection connection);
-  SqliteConnection connection_;
-  SqliteStatement select_;
-  SqliteStatement find_key_;
-};
+// The records in [from, to) of a partition, at most `max_records` (above 0) and about `max_bytes`,
+// but one at least. Their epoch is left 0. A record that is missing is `internal`.
+[[nodiscard]] Result<std::vector<LogRecord>> read_records(store::Connection& connection,
+                                                          std::int32_t partition, std::int64_t from,
+                                                          std::int64_t to, std::size_t max_records,
+                                                          std::size_t max_bytes);
+// As Log::read.
+[[nodiscard]] Result<std::vector<LogRecord>> read_records(store::Connection& connection,
+                                                          std::span<const Position> at);
+// Outside a transaction.
+[[nodiscard]] Result<std::optional<KeyRow>> look_up(store::Connection& connection,
+                                                    const AppendKey& key);
+// As Log::unfinished.
+[[nodiscard]] Result<std::int64_t> count_unfinished(store::Connection& connection,
+                                                    std::span<const KeyRange> keys);
 
 }  // namespace conversed::queue

@@ -1,15 +1,12 @@
 #include "queue/sqlite/sqlite_log_state.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace conversed::queue {
 
 SqliteLogState::SqliteLogState(LogMarks marks, TailBounds bounds)
-    : bounds_{std::max<std::size_t>(bounds.records / marks.partitions.size(), 1),
-              std::max<std::size_t>(bounds.bytes / marks.partitions.size(), 1)},
-      epochs_(std::move(marks.epochs)) {
+    : bounds_(bounds), epochs_(std::move(marks.epochs)) {
   for (const auto& range : marks.partitions) partitions_.emplace_back().range = range;
 }
 
@@ -22,18 +19,18 @@ void SqliteLogState::publish(const LogMarks& marks, std::vector<LogRecord> recor
     }
     if (!attached_) return;
     for (auto& record : records) {
-      Partition& partition = partitions_[static_cast<std::size_t>(record.position.partition)];
-      partition.tail_bytes += record.record.bytes();
-      partition.tail.push_back(std::move(record));
-      // The oldest go first. A consumer that is behind reads the file from there on, in order, and
-      // meets the tail where it begins.
-      while (partition.tail.size() > bounds_.records || partition.tail_bytes > bounds_.bytes) {
-        partition.tail_bytes -= partition.tail.front().record.bytes();
-        partition.tail.pop_front();
-      }
+      tail_bytes_ += record.record.bytes();
+      tail_.push_back(std::move(record));
     }
+    if (tail_.size() > bounds_.records || tail_bytes_ > bounds_.bytes) drop_tail();
   }
   if (!records.empty()) changed_.notify_one();
+}
+
+void SqliteLogState::drop_tail() {
+  tail_.clear();
+  tail_bytes_ = 0;
+  for (auto& partition : partitions_) partition.file_end = partition.range.end;
 }
 
 std::vector<PartitionRange> SqliteLogState::ranges() const {
@@ -48,19 +45,15 @@ bool SqliteLogState::attach() {
   if (attached_) return false;
   attached_ = true;
   woken_ = false;
-  for (auto& partition : partitions_) {
-    partition.next = partition.range.committed;
-  }
+  for (auto& partition : partitions_) partition.next = partition.range.committed;
+  drop_tail();
   return true;
 }
 
 void SqliteLogState::detach() {
   const std::lock_guard lock(mutex_);
   attached_ = false;
-  for (auto& partition : partitions_) {
-    partition.tail.clear();
-    partition.tail_bytes = 0;
-  }
+  drop_tail();
 }
 
 SqliteLogState::Take SqliteLogState::take(std::size_t max, std::chrono::milliseconds wait) {
@@ -69,33 +62,21 @@ SqliteLogState::Take SqliteLogState::take(std::size_t max, std::chrono::millisec
   if (max == 0) return out;
   changed_.wait_for(lock, wait, [this] { return readable() || woken_; });
   woken_ = false;
-  for (std::size_t seen = 0; seen < partitions_.size() && out.records.size() < max; ++seen) {
-    Partition& partition = partitions_[turn_];
-    if (partition.next < partition.range.end) {
-      const bool in_memory =
-          !partition.tail.empty() && partition.tail.front().position.offset == partition.next;
-      if (!in_memory && !out.records.empty()) return out;  // its turn comes first next time
-      if (in_memory) {
-        take_from(partition, max, out);
-      } else {
-        const std::int64_t to =
-            partition.tail.empty() ? partition.range.end : partition.tail.front().position.offset;
-        out.file = {partition.range.partition, partition.next, to};
-      }
-    }
+  for (std::size_t seen = 0; seen < partitions_.size(); ++seen) {
+    const Partition& partition = partitions_[turn_];
     turn_ = (turn_ + 1) % partitions_.size();
-    if (out.file) return out;
+    if (partition.next >= partition.file_end) continue;
+    out.file = {partition.range.partition, partition.next, partition.file_end};
+    return out;
+  }
+  while (!tail_.empty() && out.records.size() < max) {
+    out.records.push_back(std::move(tail_.front()));
+    tail_.pop_front();
+    const LogRecord& taken = out.records.back();
+    tail_bytes_ -= taken.record.bytes();
+    partition_at(taken.position).next = taken.position.offset + 1;
   }
   return out;
-}
-
-void SqliteLogState::take_from(Partition& partition, std::size_t max, Take& out) {
-  while (!partition.tail.empty() && out.records.size() < max) {
-    partition.tail_bytes -= partition.tail.front().record.bytes();
-    out.records.push_back(std::move(partition.tail.front()));
-    partition.tail.pop_front();
-  }
-  partition.next = out.records.back().position.offset + 1;
 }
 
 void SqliteLogState::took(std::vector<LogRecord>& records) {
@@ -105,26 +86,21 @@ void SqliteLogState::took(std::vector<LogRecord>& records) {
   }
   if (records.empty()) return;
   const Position& last = records.back().position;
-  partitions_[static_cast<std::size_t>(last.partition)].next = last.offset + 1;
+  partition_at(last).next = last.offset + 1;
 }
 
-Result<void> SqliteLogState::check_finished(std::vector<Position>& finished) const {
+Result<void> SqliteLogState::check_finished(std::vector<Position>& finished) {
   const std::lock_guard lock(mutex_);
-  for (const auto& position : finished) {
-    const bool handed_out =
-        known(position.partition) && position.offset >= 0 &&
-        position.offset < partitions_[static_cast<std::size_t>(position.partition)].next;
-    if (!handed_out || epoch_of(position.partition, position.offset) != position.epoch) {
-      return model::fail(Errc::conflict, "No record was handed out at epoch " +
-                                             std::to_string(position.epoch) + ", partition " +
-                                             std::to_string(position.partition) + ", offset " +
-                                             std::to_string(position.offset) + ".");
+  for (const auto& at : finished) {
+    const bool known =
+        at.partition >= 0 && static_cast<std::size_t>(at.partition) < partitions_.size();
+    if (!known || at.offset < 0 || at.offset >= partition_at(at).next ||
+        epoch_of(at.partition, at.offset) != at.epoch) {
+      return model::fail(not_handed_out(at));
     }
   }
-  std::erase_if(finished, [&](const Position& position) {
-    const auto& range = partitions_[static_cast<std::size_t>(position.partition)].range;
-    return position.offset < range.committed;
-  });
+  std::erase_if(finished,
+                [&](const Position& at) { return at.offset < partition_at(at).range.committed; });
   return {};
 }
 
@@ -146,10 +122,6 @@ std::int64_t SqliteLogState::epoch_of(std::int32_t partition, std::int64_t offse
 bool SqliteLogState::readable() const {
   return std::ranges::any_of(
       partitions_, [](const Partition& partition) { return partition.next < partition.range.end; });
-}
-
-bool SqliteLogState::known(std::int32_t partition) const {
-  return partition >= 0 && static_cast<std::size_t>(partition) < partitions_.size();
 }
 
 }  // namespace conversed::queue

@@ -15,12 +15,13 @@
 
 namespace conversed::queue {
 
-// What the log's writer and its consumer share: where each partition stands, and the tail of
-// committed records that the consumer has not taken yet. What does not fit into the tail is not
-// lost: the consumer is sent to the file for it. Thread-safe.
+// What the log's thread and its consumer share: the offsets of each partition, and the tail of
+// committed records that the consumer has not taken yet. A tail that would go beyond its bounds is
+// dropped: the consumer reads these records from the file, before what the tail gathers next.
+// Thread-safe.
 class SqliteLogState {
  public:
-  struct TailBounds {  // over all partitions
+  struct TailBounds {
     std::size_t records;
     std::size_t bytes;
   };
@@ -52,27 +53,30 @@ class SqliteLogState {
   void took(std::vector<LogRecord>& records);
 
   // Leaves in `finished` what is above the committed positions. `conflict` as Consumer::commit.
-  [[nodiscard]] Result<void> check_finished(std::vector<Position>& finished) const;
+  [[nodiscard]] Result<void> check_finished(std::vector<Position>& finished);
 
   void wake();
 
  private:
   struct Partition {
     PartitionRange range;
-    std::int64_t next = 0;       // to hand out
-    std::deque<LogRecord> tail;  // contiguous, up to range.end
-    std::size_t tail_bytes = 0;
+    std::int64_t next = 0;      // to hand out
+    std::int64_t file_end = 0;  // what is below is not in the tail
   };
+  [[nodiscard]] Partition& partition_at(const Position& at) {
+    return partitions_[static_cast<std::size_t>(at.partition)];
+  }
   [[nodiscard]] std::int64_t epoch_of(std::int32_t partition, std::int64_t offset) const;
   [[nodiscard]] bool readable() const;
-  void take_from(Partition& partition, std::size_t max, Take& out);
-  [[nodiscard]] bool known(std::int32_t partition) const;
+  void drop_tail();
 
-  const TailBounds bounds_;  // of one partition
+  const TailBounds bounds_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Partition> partitions_;
   std::vector<EpochStart> epochs_;
+  std::deque<LogRecord> tail_;  // in the order of the commits
+  std::size_t tail_bytes_ = 0;
   std::size_t turn_ = 0;  // the partition that `take` looks at first
   bool attached_ = false;
   bool woken_ = false;

@@ -2,14 +2,15 @@
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
-#include <string>
+#include <utility>
 
 #include "store/model/result.h"
-#include "store/sql/postgres_pulse.h"
 #include "store/sql/postgres_settings.h"
 
 namespace conversed::store {
@@ -58,32 +59,34 @@ class Database {
   [[nodiscard]] Dialect dialect() const;
 
   // The connection that writes. For one thread at a time: the Committer's while it runs.
-  [[nodiscard]] Connection& writer();
+  [[nodiscard]] Connection& writer() { return *writer_; }
 
   // A connection for reading, held until the lease is destroyed. With at most as many threads as
   // readers, a thread gets the same connection each time; further threads wait. A thread must not
   // hold two leases. Thread-safe.
   class Lease {
    public:
-    Lease(Lease&& other) noexcept;
-    Lease& operator=(Lease&&) = delete;
-    ~Lease();
     [[nodiscard]] Connection& operator*() const { return *connection_; }
     [[nodiscard]] Connection* operator->() const { return connection_; }
 
    private:
     friend class Database;
-    Lease(Connection& connection, void* slot) : connection_(&connection), slot_(slot) {}
+    Lease(Connection& connection, std::unique_lock<std::mutex> lock)
+        : connection_(&connection), lock_(std::move(lock)) {}
     Connection* connection_;
-    void* slot_;
+    std::unique_lock<std::mutex> lock_;
   };
   [[nodiscard]] Lease reader();
 
  private:
-  struct Impl;
-  explicit Database(std::unique_ptr<Impl> impl);
+  struct Reader {
+    std::mutex in_use;
+    std::unique_ptr<Connection> connection;
+  };
+  Database();
 
-  std::unique_ptr<Impl> impl_;
+  std::unique_ptr<Connection> writer_;  // closed last, so that it can checkpoint
+  std::deque<Reader> readers_;
 };
 
 }  // namespace conversed::store

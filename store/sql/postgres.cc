@@ -116,9 +116,9 @@ class PostgresDriver final : public Driver {
   [[nodiscard]] Dialect dialect() const override { return Dialect::postgres; }
   [[nodiscard]] std::uint64_t round_trips() const override { return round_trips_; }
 
-  // Sends the statement. Its result goes to `answer`, to the statement itself, or nowhere.
-  enum class Wanted : std::uint8_t { nothing, result };
-  void send(PostgresStatement& statement, Wanted wanted, std::shared_ptr<SqlAnswer> answer);
+  // Sends the statement. Its result goes to `receiver` or to the answer for it, if not null.
+  void send(PostgresStatement& statement, PostgresStatement* receiver,
+            std::shared_ptr<SqlAnswer> answer = nullptr);
   [[nodiscard]] bool in_transaction() const { return in_transaction_; }
   // Runs a reader's statement again if the session broke meanwhile: reading twice is harmless.
   // Inside a snapshot it fails: the snapshot ended with its session.
@@ -172,7 +172,7 @@ class PostgresStatement final : public Statement {
     driver_.settle();
     for (bool again = driver_.may_repeat();; again = false) {
       try {
-        driver_.send(*this, PostgresDriver::Wanted::result, nullptr);
+        driver_.send(*this, this);
         driver_.settle();
         break;
       } catch (const SqlError& error) {
@@ -195,17 +195,14 @@ class PostgresStatement final : public Statement {
   void reset() noexcept override { result_.reset(); }
 
   void defer() override {
-    driver_.send(*this, PostgresDriver::Wanted::nothing, nullptr);
+    driver_.send(*this, nullptr);
     // Outside a transaction there may be nothing that would take it along.
     if (!driver_.in_transaction()) driver_.settle();
   }
-  void ask(const std::shared_ptr<SqlAnswer>& answer) override {
-    driver_.send(*this, PostgresDriver::Wanted::result, answer);
-  }
+  void ask(const std::shared_ptr<SqlAnswer>& answer) override { driver_.send(*this, this, answer); }
 
   void receive(PostgresResult result) { result_ = std::move(result); }
   [[nodiscard]] PGresult* result() const { return result_.get(); }
-  [[nodiscard]] std::vector<SqlSlot> layout() { return columns(); }
 
   // One without a name is prepared each time.
   [[nodiscard]] bool is_prepared(std::uint64_t session) const {
@@ -242,7 +239,7 @@ bool PostgresStatement::send_execute(PGconn* connection) {
   std::vector<std::uint64_t> integers(count);
   std::deque<std::string> escaped_texts;  // a deque leaves them where they are
   for (std::size_t i = 0; i < count; ++i) {
-    const Slot& slot = parameters()[i];
+    const SqlSlot& slot = parameters()[i];
     formats[i] = 1;
     if (slot.null) continue;
     if (slot.type == SqlType::integer) {
@@ -311,7 +308,7 @@ void PostgresDriver::drop_session() noexcept {
   session_.reset();
 }
 
-void PostgresDriver::send(PostgresStatement& statement, Wanted wanted,
+void PostgresDriver::send(PostgresStatement& statement, PostgresStatement* receiver,
                           std::shared_ptr<SqlAnswer> answer) {
   need_session();
   PGconn* handle = session_->handle();
@@ -327,7 +324,6 @@ void PostgresDriver::send(PostgresStatement& statement, Wanted wanted,
     drop_session();
     throw connection_lost();
   }
-  PostgresStatement* receiver = wanted == Wanted::result ? &statement : nullptr;
   sent_.push_back({.receiver = receiver, .answer = std::move(answer)});
 }
 
@@ -377,7 +373,7 @@ void PostgresDriver::deliver(const Sent& sent, PostgresResult result) {
   sent.answer->arrived = true;
   sent.answer->found = PQntuples(result.get()) > 0;
   if (!sent.answer->found) return;
-  sent.answer->columns = sent.receiver->layout();
+  sent.answer->columns = sent.receiver->columns();
   take_row(result.get(), 0, sent.answer->columns);
 }
 
@@ -416,7 +412,7 @@ void PostgresDriver::begin_snapshot() {
 }
 
 void PostgresDriver::commit() {
-  send(*commit_, Wanted::result, nullptr);
+  send(*commit_, commit_.get());
   settle();
   in_transaction_ = false;
   // A transaction that had failed ends by ROLLBACK, and without an error.
@@ -434,7 +430,7 @@ void PostgresDriver::rollback() noexcept {
   }
   try {
     if (!session_) return;
-    send(*rollback_, Wanted::nothing, nullptr);
+    send(*rollback_, nullptr);
     settle();
   } catch (const std::exception&) {
     drop_session();

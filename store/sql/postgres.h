@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "store/sql/postgres_pulse.h"
 #include "store/sql/postgres_settings.h"
 #include "store/sql/sql.h"
 

@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "store/model/result.h"
-#include "store/sql/postgres_pulse.h"
 #include "store/sql/postgres_settings.h"
 
 namespace conversed::store {

@@ -46,13 +46,13 @@ void Connection::rows_once(const std::function<void(std::vector<SqlValue>&&)>& e
   }
   const auto statement = driver_->prepare(sql, types, out, Driver::Use::once);
   for (std::size_t i = 0; i < in.size(); ++i) {
-    std::visit([&](const auto& value) { detail::put(statement->parameter(i), value); }, in[i]);
+    std::visit([&](const auto& value) { detail::put(statement->parameters()[i], value); }, in[i]);
   }
   for (bool more = statement->execute(); more; more = statement->fetch()) {
     std::vector<SqlValue> row;
     row.reserve(out.size());
     for (std::size_t i = 0; i < out.size(); ++i) {
-      Statement::Slot& slot = statement->column(i);
+      SqlSlot& slot = statement->columns()[i];
       if (out[i] == SqlType::integer) {
         row.emplace_back(detail::take<std::int64_t>(slot));
       } else {

@@ -93,15 +93,13 @@ struct SqlAnswer {
 // One prepared statement with its bound values; a slot keeps its memory from use to use.
 class Statement {
  public:
-  using Slot = SqlSlot;
-
   Statement(std::span<const SqlType> parameters, std::span<const SqlType> columns);
   virtual ~Statement() = default;
   Statement(const Statement&) = delete;
   Statement& operator=(const Statement&) = delete;
 
-  [[nodiscard]] Slot& parameter(std::size_t i) { return parameters_[i]; }
-  [[nodiscard]] Slot& column(std::size_t i) { return columns_[i]; }
+  [[nodiscard]] std::vector<SqlSlot>& parameters() { return parameters_; }
+  [[nodiscard]] std::vector<SqlSlot>& columns() { return columns_; }
 
   // True if there is a row.
   virtual bool execute() = 0;
@@ -115,14 +113,10 @@ class Statement {
   // The same, with the first row for `answer`; it has arrived after `Driver::settle` at the latest.
   virtual void ask(const std::shared_ptr<SqlAnswer>& answer) = 0;
 
- protected:
-  [[nodiscard]] std::vector<Slot>& parameters() { return parameters_; }
-  [[nodiscard]] std::vector<Slot>& columns() { return columns_; }
-
  private:
   // Never resized: a driver may hold their addresses.
-  std::vector<Slot> parameters_;
-  std::vector<Slot> columns_;
+  std::vector<SqlSlot> parameters_;
+  std::vector<SqlSlot> columns_;
 };
 
 // One connection to a database, as Connection needs it. One thread at a time. Throws SqlError.
@@ -209,7 +203,7 @@ constexpr SqlType type_of() {
 }
 
 template <typename T>
-void put(Statement::Slot& slot, const T& value) {
+void put(SqlSlot& slot, const T& value) {
   if constexpr (IsOptional<T>::value) {
     slot.null = !value;
     if (value) put(slot, *value);
@@ -229,7 +223,7 @@ void put(Statement::Slot& slot, const T& value) {
 }
 
 template <typename T>
-T take(Statement::Slot& slot) {
+T take(SqlSlot& slot) {
   if constexpr (IsOptional<T>::value) {
     if (slot.null) return std::nullopt;
     return take<typename T::value_type>(slot);
@@ -246,6 +240,14 @@ T take(Statement::Slot& slot) {
   } else {
     return std::move(slot.text);
   }
+}
+
+template <typename... Out>
+std::tuple<Out...> take_row(std::vector<SqlSlot>& columns) {
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::tuple<Out...>{take<Out>(columns[I])...};
+  }
+  (std::index_sequence_for<Out...>());
 }
 
 // The parameters of a lambda or function, which tell the types of a row's columns.
@@ -333,7 +335,7 @@ class Connection {
     Statement& statement = bound<Out...>(sql, in...);
     const detail::ResetAtEnd reset{statement};
     if (!statement.execute()) return std::nullopt;
-    return take_row<Out...>(statement, std::index_sequence_for<Out...>());
+    return detail::take_row<Out...>(statement.columns());
   }
 
   // The same for later: all questions together cost one round trip when the first answer is taken.
@@ -366,8 +368,8 @@ class Connection {
     return statement.execute();
   }
 
-  // Calls the lambda `each` for every row; its parameters are the columns. It must not run the same
-  // statement.
+  // Calls the lambda `each` for every row, or until it returns false if it returns a bool; its
+  // parameters are the columns. It must not run the same statement.
   template <typename Each, typename... In>
   void rows(const Each& each, std::string_view sql, const In&... in) {
     each_row(typename detail::ColumnsOf<Each>::Type(), each, sql, in...);
@@ -455,7 +457,7 @@ class Connection {
     Statement& statement =
         prepared(sql, std::span(parameters, sizeof...(In)), std::span(columns, sizeof...(Out)));
     std::size_t i = 0;
-    (detail::put(statement.parameter(i++), in), ...);
+    (detail::put(statement.parameters()[i++], in), ...);
     return statement;
   }
 
@@ -464,7 +466,12 @@ class Connection {
     Statement& statement = bound<Out...>(sql, in...);
     const detail::ResetAtEnd reset{statement};
     for (bool more = statement.execute(); more; more = statement.fetch()) {
-      std::apply(each, take_row<Out...>(statement, std::index_sequence_for<Out...>()));
+      auto row = detail::take_row<Out...>(statement.columns());
+      if constexpr (std::is_same_v<std::invoke_result_t<const Each&, Out...>, bool>) {
+        if (!std::apply(each, std::move(row))) return;
+      } else {
+        std::apply(each, std::move(row));
+      }
     }
   }
   template <typename... Out, typename Make, typename... In>
@@ -480,11 +487,6 @@ class Connection {
   auto first_row(detail::Columns<Out...>, const Make& make, std::string_view sql, const In&... in) {
     auto found = row<Out...>(sql, in...);
     return found ? std::optional(std::apply(make, *std::move(found))) : std::nullopt;
-  }
-
-  template <typename... Out, std::size_t... I>
-  static std::tuple<Out...> take_row(Statement& statement, std::index_sequence<I...>) {
-    return std::tuple<Out...>{detail::take<Out>(statement.column(I))...};
   }
 
   std::unique_ptr<Driver> driver_;
@@ -503,15 +505,10 @@ class Asked {
   [[nodiscard]] std::optional<std::tuple<Out...>> take() {
     if (!answer_->arrived) driver_->settle();
     if (!answer_->found) return std::nullopt;
-    return take_row(std::index_sequence_for<Out...>());
+    return detail::take_row<Out...>(answer_->columns);
   }
 
  private:
-  template <std::size_t... I>
-  std::tuple<Out...> take_row(std::index_sequence<I...>) {
-    return std::tuple<Out...>{detail::take<Out>(answer_->columns[I])...};
-  }
-
   Driver* driver_;
   std::shared_ptr<SqlAnswer> answer_;
 };

@@ -1,6 +1,8 @@
 #include "store/sql/sqlite.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <new>
 #include <string>
@@ -26,8 +28,14 @@ bool blames_values(int code) {
   }
 }
 
+// False for codes after which a COMMIT has certainly not worked.
+bool may_have_written(int code) {
+  const int primary = code & 0xff;
+  return primary != SQLITE_FULL && primary != SQLITE_BUSY && primary != SQLITE_LOCKED;
+}
+
 void check(int code) {
-  if (code != SQLITE_OK) throw sqlite_error(code);
+  if (code != SQLITE_OK) throw SqliteError(code);
 }
 
 std::string_view text_of(sqlite3_value* value) {
@@ -54,6 +62,13 @@ void add_functions(sqlite3* handle, const GoOn* const& go_on) {
   check(add_knowledge_rank(handle, go_on));
 }
 
+// SQLite gives its WAL the mode of the database, so the file is made before SQLite opens it. If it
+// can't be made, SQLite says why.
+void make_private(const std::filesystem::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (descriptor >= 0) ::close(descriptor);
+}
+
 // Bound texts are not copied: a slot stays as it is until `reset`.
 class SqliteStatement final : public Statement {
  public:
@@ -71,16 +86,16 @@ class SqliteStatement final : public Statement {
   bool execute() override {
     sqlite3_reset(statement_);  // its result is that of the last step, which has been told
     int position = 0;
-    for (const Slot& slot : parameters()) check(bind(++position, slot));
+    for (const SqlSlot& slot : parameters()) check(bind(++position, slot));
     return fetch() && !columns().empty();
   }
 
   bool fetch() override {
     const int code = sqlite3_step(statement_);
     if (code == SQLITE_DONE) return false;
-    if (code != SQLITE_ROW) throw sqlite_error(code);
+    if (code != SQLITE_ROW) throw SqliteError(code);
     int position = 0;
-    for (Slot& slot : columns()) load(position++, slot);
+    for (SqlSlot& slot : columns()) load(position++, slot);
     return true;
   }
 
@@ -101,7 +116,7 @@ class SqliteStatement final : public Statement {
   }
 
  private:
-  [[nodiscard]] int bind(int position, const Slot& slot) {
+  [[nodiscard]] int bind(int position, const SqlSlot& slot) {
     if (slot.null) return sqlite3_bind_null(statement_, position);
     if (slot.type == SqlType::integer) {
       return sqlite3_bind_int64(statement_, position, slot.integer);
@@ -110,7 +125,7 @@ class SqliteStatement final : public Statement {
                                SQLITE_STATIC, SQLITE_UTF8);
   }
 
-  void load(int position, Slot& slot) {
+  void load(int position, SqlSlot& slot) {
     slot.null = sqlite3_column_type(statement_, position) == SQLITE_NULL;
     slot.integer = 0;
     slot.text.clear();
@@ -134,9 +149,9 @@ class SqliteDriver final : public Driver {
   SqliteDriver(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout) {
     sqlite3* opened = nullptr;
     // NOMUTEX: a Connection is used by one thread at a time.
-    const int code =
-        sqlite3_open_v2(file.c_str(), &opened,
-                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int flags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    const int code = sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
     handle_.reset(opened);  // SQLite hands out one to be closed even if opening failed
     check(code);
     sqlite3_busy_timeout(handle(), static_cast<int>(busy_timeout.count()));
@@ -189,17 +204,15 @@ class SqliteDriver final : public Driver {
 
 }  // namespace
 
-SqlError sqlite_error(int code) {
-  const int primary = code & 0xff;
-  const bool wrote_nothing =
-      primary == SQLITE_FULL || primary == SQLITE_BUSY || primary == SQLITE_LOCKED;
-  return {blames_values(code) ? SqlError::Kind::refused : SqlError::Kind::failed,
-          std::to_string(code) + " (" + sqlite3_errstr(code) + ")",
-          wrote_nothing ? SqlError::Effect::none : SqlError::Effect::uncertain};
-}
+SqliteError::SqliteError(int code)
+    : SqlError(blames_values(code) ? Kind::refused : Kind::failed,
+               std::to_string(code) + " (" + sqlite3_errstr(code) + ")",
+               may_have_written(code) ? Effect::uncertain : Effect::none),
+      code_(code & 0xff) {}
 
 std::unique_ptr<Connection> open_sqlite(const std::filesystem::path& file, Connection::Role role,
                                         std::chrono::milliseconds busy_timeout) {
+  if (role == Connection::Role::writer) make_private(file);
   auto driver = std::make_unique<SqliteDriver>(file, busy_timeout);
   if (role == Connection::Role::writer) {
     // Foreign keys are checked here alone, where rows change. A checkpoint each 4,000 pages (16

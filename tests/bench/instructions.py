@@ -10,7 +10,7 @@ EVENTS = 500
 START_SECONDS = 300
 STEPS = {  # with all that the function calls
     "accept": "conversed::api::accept_message*",
-    "append": "conversed::queue::SqliteLogWriter::commit_batch*",
+    "append": "conversed::queue::SqliteLog::commit_batch*",
     "turn": "conversed::flows::run_turn*",
     "commit": "conversed::store::Committer::Impl::commit*",
 }

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "queue/kafka/kafka_handles.h"
+#include "queue/kafka/kafka_client.h"
 #include "queue/kafka/kafka_log.h"
 #include "tests/conformance/kafka_test_settings.h"
 #include "tests/conformance/log_conformance.h"

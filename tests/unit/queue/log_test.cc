@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "queue/wait_for.h"
 #include "store/runtime/fault_points.h"
 
 namespace conversed::queue {

@@ -243,9 +243,9 @@ TEST(SqliteError, OnlyWhatWroteNothingIsASureNo) {
   constexpr int busy = 5;
   constexpr int full = 13;
   constexpr int sync_failed = 1034;
-  EXPECT_FALSE(sqlite_error(busy).uncertain());
-  EXPECT_FALSE(sqlite_error(full).uncertain());
-  EXPECT_TRUE(sqlite_error(sync_failed).uncertain());
+  EXPECT_FALSE(SqliteError(busy).uncertain());
+  EXPECT_FALSE(SqliteError(full).uncertain());
+  EXPECT_TRUE(SqliteError(sync_failed).uncertain());
 }
 
 TEST_F(FailureTest, PatienceOfOneIsNotThatOfOthers) {
