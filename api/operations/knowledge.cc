@@ -163,8 +163,7 @@ openapi::Description describe_chunk_count() {
   const auto count = object({{"chunkCount", integer(0)}});
   return {.summary = "Get the number of Knowledge Chunks",
           .details = "Of all projects of the organisation.",
-          .answers = {{.description = "The number.",
-                       .content = json_content(named("ChunkCount", count))}},
+          .answers = {json_answer("The number.", named("ChunkCount", count))},
           .errors = specified_errors()};
 }
 

@@ -96,49 +96,9 @@ Result<model::SessionKey> session_of(AssetsCache& assets, const Principal& princ
                            std::string(session_id)};
 }
 
-Result<std::string> text_member(const json& object, const char* name) {
-  const auto member = object.find(name);
-  if (member == object.end() || member->is_null()) return std::string();
-  if (!member->is_string()) {
-    return model::fail(Errc::invalid_argument, std::string(name) + " must be a string");
-  }
-  return member->get<std::string>();
-}
-
-Result<std::vector<std::string>> text_list_member(const nlohmann::json& object, const char* name) {
-  const auto member = object.find(name);
-  std::vector<std::string> list;
-  if (member == object.end() || member->is_null()) return list;
-  const auto wrong = [&] {
-    return model::fail(Errc::invalid_argument, std::string(name) + " must be a list of strings");
-  };
-  if (!member->is_array()) return wrong();
-  for (const auto& item : *member) {
-    if (!item.is_string()) return wrong();
-    list.push_back(item.get<std::string>());
-  }
-  return list;
-}
-
-Result<bool> flag_member(const nlohmann::json& object, const char* name) {
-  const auto member = object.find(name);
-  if (member == object.end() || member->is_null()) return false;
-  if (!member->is_boolean()) {
-    return model::fail(Errc::invalid_argument, std::string(name) + " must be true or false");
-  }
-  return member->get<bool>();
-}
-
 Result<void> check_display_name(std::string_view name) {
   if (!name.empty() && name.size() <= max_display_name_bytes) return {};
   return model::fail(Errc::invalid_argument, "name must have 1 to 200 bytes");
-}
-
-Result<std::string> name_member(const json& object) {
-  auto name = text_member(object, "name");
-  if (!name) return name;
-  if (auto good = check_display_name(*name); !good) return model::fail(good.error());
-  return name;
 }
 
 Result<PageQuery> page_query(const Request& request) {

@@ -87,24 +87,8 @@ template <typename Found>
   return model::fail(model::Errc::not_found, std::string(missing));
 }
 
-// ---- Members of bodies
-
-// A string member: empty when absent or null. `invalid_argument` for another type.
-[[nodiscard]] model::Result<std::string> text_member(const nlohmann::json& object,
-                                                     const char* name);
-
-// A member that is a list of strings: empty when absent or null. `invalid_argument` for anything
-// else.
-[[nodiscard]] model::Result<std::vector<std::string>> text_list_member(const nlohmann::json& object,
-                                                                       const char* name);
-
-// A member that is true or false: false when absent or null.
-[[nodiscard]] model::Result<bool> flag_member(const nlohmann::json& object, const char* name);
-
-// What a user, a key or an organisation is called, `name` of the object: 1 to 200 bytes.
-// `invalid_argument` for anything else.
+// The name of a user, a key or an organisation: 1 to 200 bytes, else `invalid_argument`.
 inline constexpr std::size_t max_display_name_bytes = 200;
-[[nodiscard]] model::Result<std::string> name_member(const nlohmann::json& object);
 [[nodiscard]] model::Result<void> check_display_name(std::string_view name);
 
 // ---- Answers

@@ -23,20 +23,20 @@ using store::OauthClient;
 constexpr std::size_t max_redirect_uris = 20;
 
 Result<OauthClient> read_client(const Call& call) {
-  auto body = read_object(call.request);
+  OauthClient client;
+  client.organisation_id = call.principal->organisation_id;
+  bool is_public = false;
+  auto body = read_object(call.request, {{"name", &client.name},
+                                         {"public", &is_public},
+                                         {"passwordGrant", &client.password_grant},
+                                         {"redirectUris", &client.redirect_uris}});
   if (!body) return model::fail(body.error());
-  auto name = name_member(*body);
-  if (!name) return model::fail(name.error());
-  auto is_public = flag_member(*body, "public");
-  if (!is_public) return model::fail(is_public.error());
-  auto password_grant = flag_member(*body, "passwordGrant");
-  if (!password_grant) return model::fail(password_grant.error());
-  auto uris = text_list_member(*body, "redirectUris");
-  if (!uris) return model::fail(uris.error());
-  if (uris->size() > max_redirect_uris) {
+  if (auto good = check_display_name(client.name); !good) return model::fail(good.error());
+  client.type = is_public ? ClientType::public_ : ClientType::confidential;
+  if (client.redirect_uris.size() > max_redirect_uris) {
     return model::fail(Errc::invalid_argument, "redirectUris has 20 items at most");
   }
-  for (const std::string& uri : *uris) {
+  for (const std::string& uri : client.redirect_uris) {
     if (is_redirect_uri(uri)) continue;
     return model::fail(Errc::invalid_argument,
                        "redirectUris: " + uri +
@@ -44,16 +44,11 @@ Result<OauthClient> read_client(const Call& call) {
                            "on 127.0.0.1, [::1] or localhost, or one of a scheme of your own whose "
                            "name holds a dot");
   }
-  if (uris->empty() && !*password_grant) {
+  if (client.redirect_uris.empty() && !client.password_grant) {
     return model::fail(Errc::invalid_argument,
                        "a client needs redirectUris or passwordGrant, or nobody can use it");
   }
-  return OauthClient{.id = "",
-                     .organisation_id = call.principal->organisation_id,
-                     .name = std::move(*name),
-                     .type = *is_public ? ClientType::public_ : ClientType::confidential,
-                     .redirect_uris = std::move(*uris),
-                     .password_grant = *password_grant};
+  return client;
 }
 
 Result<Response> create_client(const Call& call, AccountServices& services) {
@@ -89,10 +84,9 @@ Result<Response> list_clients(const Call& call, AccountServices& services) {
 }
 
 Result<Response> remove_client(const Call& call, AccountServices& services) {
-  auto removed = services.store.oauth().remove_client(call.principal->organisation_id,
-                                                      std::string(call.parameters["clientId"]));
-  if (!removed) return model::fail(store_error(removed.error()));
-  return no_content();
+  return from_store(services.store.oauth().remove_client(call.principal->organisation_id,
+                                                         std::string(call.parameters["clientId"])))
+      .map(no_content);
 }
 
 openapi::Description describe_create_client() {
@@ -129,15 +123,14 @@ openapi::Description describe_create_client() {
 openapi::Description describe_list_clients() {
   using namespace openapi;
   return {.summary = "List the OAuth clients of the organisation",
-          .answers = {{.description = "The clients.",
-                       .content = json_content(items_of(client_shape().schema()))}}};
+          .answers = {json_answer("The clients.", items_of(client_shape().schema()))}};
 }
 
 openapi::Description describe_remove_client() {
   using namespace openapi;
   return {.summary = "Remove an OAuth client",
           .details = "What it was given ends.",
-          .answers = {{.status = status::no_content, .description = "It is gone."}},
+          .answers = {empty_answer("It is gone.")},
           .errors = {404}};
 }
 

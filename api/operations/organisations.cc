@@ -23,19 +23,18 @@ using nlohmann::json;
 constexpr std::size_t max_domains = 100;
 
 Result<Response> create_organisation(const Call& call, AccountServices& services) {
-  auto body = read_object(call.request);
+  std::string name;
+  std::string admin;
+  std::string password;
+  auto body =
+      read_object(call.request, {{"name", &name}, {"admin", &admin}, {"password", &password}});
   if (!body) return model::fail(body.error());
-  auto name = name_member(*body);
-  if (!name) return model::fail(name.error());
-  auto admin = text_member(*body, "admin");
-  if (!admin) return model::fail(admin.error());
-  auto password = text_member(*body, "password");
-  if (!password) return model::fail(password.error());
+  if (auto good = check_display_name(name); !good) return model::fail(good.error());
   auto made =
-      services.store.accounts().create_organisation(*name, {.email = *admin,
-                                                            .name = *admin,
-                                                            .roles = {"projectAdmin", "userAdmin"},
-                                                            .password = *password});
+      services.store.accounts().create_organisation(name, {.email = admin,
+                                                           .name = admin,
+                                                           .roles = {"projectAdmin", "userAdmin"},
+                                                           .password = password});
   if (!made) return model::fail(store_error(made.error()));
   return json_response(status::created, {{"_id", made->id}, {"name", made->name}});
 }
@@ -63,13 +62,12 @@ Result<Response> list_organisations(const Call& /*call*/, AccountServices& servi
 Result<Response> set_domains(const Call& call, AccountServices& services) {
   auto id = id_of(call, "organisationId");
   if (!id) return model::fail(id.error());
-  auto body = read_object(call.request);
+  std::vector<std::string> domains;
+  auto body = read_object(call.request, {{"domains", &domains}});
   if (!body) return model::fail(body.error());
   // Without the member every domain would be lost by mistake.
   if (!body->contains("domains")) return model::fail(Errc::invalid_argument, "domains is required");
-  auto domains = text_list_member(*body, "domains");
-  if (!domains) return model::fail(domains.error());
-  if (domains->size() > max_domains) {
+  if (domains.size() > max_domains) {
     return model::fail(Errc::invalid_argument, "domains has 100 items at most");
   }
   // A write that finds nothing commits all the same.
@@ -79,7 +77,7 @@ Result<Response> set_domains(const Call& call, AccountServices& services) {
   if (std::ranges::none_of(*all, [&](const auto& each) { return each.id == wanted; })) {
     return model::fail(Errc::not_found, "there is no such organisation");
   }
-  auto set = services.store.accounts().set_domains(wanted, *domains);
+  auto set = services.store.accounts().set_domains(wanted, domains);
   if (!set) return model::fail(store_error(set.error()));
   return ok({{"_id", set->organisation.id},
              {"name", set->organisation.name},
@@ -99,9 +97,7 @@ openapi::Description describe_create() {
                             {"password", new_password_schema()}});
   return {.summary = "Add an organisation",
           .body = json_content(named("NewOrganisation", body)),
-          .answers = {{.status = status::created,
-                       .description = "The organisation.",
-                       .content = json_content(organisation_schema())}},
+          .answers = {json_answer("The organisation.", organisation_schema(), status::created)},
           .errors = {409}};
 }
 
@@ -124,8 +120,7 @@ openapi::Description describe_set_domains() {
               "Other organisations can't add users with addresses there. Subdomains are domains of "
               "their own. A 409 if another organisation has one.",
           .body = json_content(named("OrganisationDomains", body)),
-          .answers = {{.description = "The organisation.",
-                       .content = json_content(named("OrganisationWithDomains", answer))}},
+          .answers = {json_answer("The organisation.", named("OrganisationWithDomains", answer))},
           .errors = {404, 409}};
 }
 
@@ -138,9 +133,8 @@ openapi::Description describe_list_organisations() {
   const auto item = named(
       "OrganisationInUse",
       object({{"_id", id()}, {"name", text(1)}, {"domains", list_of(text(1))}, {"used", used}}));
-  return {
-      .summary = "List the organisations, and what each has used of its plan this month",
-      .answers = {{.description = "The organisations.", .content = json_content(items_of(item))}}};
+  return {.summary = "List the organisations, and what each has used of its plan this month",
+          .answers = {json_answer("The organisations.", items_of(item))}};
 }
 
 }  // namespace

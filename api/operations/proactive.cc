@@ -190,8 +190,8 @@ openapi::Schema proactive_state_schema() {
 openapi::Description describe_show_proactive() {
   using namespace openapi;
   return {.summary = "Say whether silent users are followed up",
-          .answers = {{.description = "`notSetUp` until a set-up is done.",
-                       .content = json_content(named("ProactiveState", proactive_state_schema()))}},
+          .answers = {json_answer("`notSetUp` until a set-up is done.",
+                                  named("ProactiveState", proactive_state_schema()))},
           .errors = {404}};
 }
 
@@ -208,8 +208,7 @@ openapi::Description describe_switch() {
               "`followUp` Nodes have asked for come. Tenant, journey and Flow stay, so that the "
               "project counts as set up. While a set-up runs: 409.",
           .body = json_content(named("ProactiveSwitch", body)),
-          .answers = {{.description = "How it is now.",
-                       .content = json_content(named("ProactiveSwitched", answer))}},
+          .answers = {json_answer("How it is now.", named("ProactiveSwitched", answer))},
           .errors = {404, 409, 501}};
 }
 

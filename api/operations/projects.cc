@@ -24,11 +24,6 @@ constexpr std::size_t max_label_length = 200;  // characters
 constexpr std::array<std::string_view, 7> types{"profile", "input",       "context",   "custom",
                                                 "answer",  "flow-output", "flow-input"};
 
-bool is_given(const nlohmann::json& object, const char* name) {
-  const auto member = object.find(name);
-  return member != object.end() && !member->is_null();
-}
-
 std::size_t characters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
@@ -36,29 +31,20 @@ std::size_t characters(std::string_view text) {
 }
 
 Result<store::Assets::NewToken> read_token(const Call& call) {
-  auto body = read_object(call.request);
+  store::Assets::NewToken token{.created_by = call.principal->user_id};
+  std::optional<std::string> label;
+  auto body = read_object(call.request,
+                          {{"label", &label}, {"type", &token.type}, {"script", &token.script}});
   if (!body) return model::fail(body.error());
-  store::Assets::NewToken token;
-  auto label = text_member(*body, "label");
-  if (!label) return model::fail(label.error());
-  if (is_given(*body, "label") && (label->empty() || characters(*label) > max_label_length)) {
+  if (label && (label->empty() || characters(*label) > max_label_length)) {
     return model::fail(Errc::invalid_argument, "label must have 1 to 200 characters");
   }
-  token.label = *std::move(label);
-  if (is_given(*body, "type")) {
-    auto type = text_member(*body, "type");
-    if (!type) return model::fail(type.error());
-    if (std::find(types.begin(), types.end(), *type) == types.end()) {
-      return model::fail(Errc::invalid_argument,
-                         "type must be profile, input, context, custom, answer, flow-output or "
-                         "flow-input");
-    }
-    token.type = *std::move(type);
+  if (std::ranges::find(types, token.type) == types.end()) {
+    return model::fail(Errc::invalid_argument,
+                       "type must be profile, input, context, custom, answer, flow-output or "
+                       "flow-input");
   }
-  auto script = text_member(*body, "script");
-  if (!script) return model::fail(script.error());
-  token.script = *std::move(script);
-  token.created_by = call.principal->user_id;
+  token.label = std::move(label).value_or("");
   return token;
 }
 

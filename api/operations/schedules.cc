@@ -126,9 +126,8 @@ Result<Response> show_schedule(const Call& call, SessionServices& services) {
 Result<Response> cancel_schedule(const Call& call, SessionServices& services) {
   auto schedule = find_schedule(call, services);
   if (!schedule) return model::fail(schedule.error());
-  auto done = services.store.schedules().cancel(schedule->session.project_id, schedule->id);
-  if (!done) return model::fail(store_error(done.error()));
-  return no_content();
+  return from_store(services.store.schedules().cancel(schedule->session.project_id, schedule->id))
+      .map(no_content);
 }
 
 Result<Response> reschedule(const Call& call, SessionServices& services) {
@@ -249,8 +248,7 @@ openapi::Description describe_create_schedule() {
               "that passes.",
           .parameters = {dry_run_parameter(), idempotency_parameter()},
           .body = json_content(creation_schema()),
-          .answers = {{.description = "When it would come; of a dry run.",
-                       .content = json_content(previewed_schema())},
+          .answers = {json_answer("When it would come; of a dry run.", previewed_schema()),
                       {.status = status::created,
                        .description = "The schedule, with its next times.",
                        .content = json_content(previewed_schema()),
@@ -277,14 +275,13 @@ openapi::Description describe_list_schedules() {
 openapi::Description describe_show_schedule() {
   using namespace openapi;
   return {.summary = "Show a scheduled message",
-          .answers = {{.description = "The schedule, with its next times.",
-                       .content = json_content(previewed_schema())}},
+          .answers = {json_answer("The schedule, with its next times.", previewed_schema())},
           .errors = {404}};
 }
 
 openapi::Description describe_cancel_schedule() {
   return {.summary = "Cancel a scheduled message",
-          .answers = {{.status = status::no_content, .description = "It comes no more."}},
+          .answers = {openapi::empty_answer("It comes no more.")},
           .errors = {404}};
 }
 
@@ -293,26 +290,19 @@ openapi::Description describe_move_schedule() {
   return {.summary = "Have a scheduled message come at another time",
           .parameters = {dry_run_parameter()},
           .body = json_content(schedule_times_schema()),
-          .answers = {{.description = "The schedule, with its next times.",
-                       .content = json_content(previewed_schema())}},
+          .answers = {json_answer("The schedule, with its next times.", previewed_schema())},
           .errors = {404}};
 }
 
 }  // namespace
 
 Result<flows::ScheduleWish> read_times(const Request& request) {
-  auto body = read_object(request);
-  if (!body) return model::fail(body.error());
   flows::ScheduleWish wish;
-  for (const auto& [name, into] :
-       {std::pair{"at", &wish.at}, std::pair{"in", &wish.in}, std::pair{"cron", &wish.cron}}) {
-    auto text = text_member(*body, name);
-    if (!text) return model::fail(text.error());
-    *into = *std::move(text);
-  }
-  auto zone = text_member(*body, "timezone");
-  if (!zone) return model::fail(zone.error());
-  if (!zone->empty()) wish.timezone = *std::move(zone);
+  std::string zone;
+  auto body = read_object(
+      request, {{"at", &wish.at}, {"in", &wish.in}, {"cron", &wish.cron}, {"timezone", &zone}});
+  if (!body) return model::fail(body.error());
+  if (!zone.empty()) wish.timezone = std::move(zone);
   return wish;
 }
 

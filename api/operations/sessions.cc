@@ -87,16 +87,13 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
 }
 
 Result<model::SessionKey> read_key(const Call& call, SessionServices& services) {
-  auto body = read_object(call.request);
+  std::string url_token;
+  std::string user;
+  std::string session;
+  auto body = read_object(call.request,
+                          {{"URLToken", &url_token}, {"userId", &user}, {"sessionId", &session}});
   if (!body) return model::fail(body.error());
-  std::array<std::string, 3> names;
-  std::size_t next = 0;
-  for (const char* name : {"URLToken", "userId", "sessionId"}) {
-    auto text = text_member(*body, name);
-    if (!text) return model::fail(text.error());
-    names[next++] = std::move(*text);
-  }
-  return session_of(services.assets, *call.principal, names[0], names[1], names[2]);
+  return session_of(services.assets, *call.principal, url_token, user, session);
 }
 
 Result<Response> reset_session(const Call& call, SessionServices& services) {
@@ -133,8 +130,7 @@ openapi::Description describe_list_sessions() {
                                                        {"outputs", integer(0)}});
   return {.summary = "List sessions",
           .parameters = std::move(parameters),
-          .answers = {{.description = "A page of them.",
-                       .content = json_content(row_page(named("SessionSummary", session)))}},
+          .answers = {json_answer("A page of them.", row_page(named("SessionSummary", session)))},
           .errors = {404}};
 }
 
@@ -157,8 +153,7 @@ openapi::Description describe_show_session() {
           .details = "With its last " + std::to_string(shown_outputs) + " outputs.",
           .parameters = {query_parameter("URLToken", "The Endpoint.", url_token(), Need::required),
                          name("userId", "The user."), name("sessionId", "The session.")},
-          .answers = {{.description = "The session.",
-                       .content = json_content(named("Session", session))}},
+          .answers = {json_answer("The session.", named("Session", session))},
           .errors = {404}};
 }
 
@@ -170,7 +165,7 @@ openapi::Description describe_reset_session() {
   return {.summary = "End a conversation",
           .details = "The session's next message begins anew.",
           .body = json_content(named("SessionName", body)),
-          .answers = {{.status = status::no_content, .description = "It is over."}},
+          .answers = {empty_answer("It is over.")},
           .errors = {404}};
 }
 

@@ -110,9 +110,7 @@ Result<PendingTimers::Row> find_timer(const Call& call, SessionServices& service
 Result<Response> cancel_timer(const Call& call, SessionServices& services) {
   auto timer = find_timer(call, services);
   if (!timer) return model::fail(timer.error());
-  auto done = services.store.pending_timers().cancel(timer->id);
-  if (!done) return model::fail(store_error(done.error()));
-  return no_content();
+  return from_store(services.store.pending_timers().cancel(timer->id)).map(no_content);
 }
 
 Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
@@ -191,7 +189,7 @@ openapi::Description describe_cancel_timer() {
               "A question goes on waiting, for as long as it takes. A `sleep` can't be taken "
               "back (409): its execution would stand still for ever; put it forward, or reset "
               "the session.",
-          .answers = {{.status = status::no_content, .description = "Nothing comes of it."}},
+          .answers = {empty_answer("Nothing comes of it.")},
           .errors = {404, 409}};
 }
 
@@ -202,8 +200,7 @@ openapi::Description describe_reschedule_timer() {
               "`cron` is for schedules only. A follow-up can't be put off past its expiry. What "
               "has just fallen due comes in any case.",
           .body = json_content(schedule_times_schema()),
-          .answers = {{.description = "The timer, as it waits now.",
-                       .content = json_content(timer_schema())}},
+          .answers = {json_answer("The timer, as it waits now.", timer_schema())},
           .errors = {404, 409}};
 }
 

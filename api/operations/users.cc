@@ -22,7 +22,6 @@ namespace conversed::api {
 
 using model::Errc;
 using model::Result;
-using nlohmann::json;
 
 Result<void> may_manage(const Principal& principal, const store::User& user) {
   const bool is_platform_admin =
@@ -32,11 +31,9 @@ Result<void> may_manage(const Principal& principal, const store::User& user) {
                      "the role platformAdmin is needed to manage a user who has it");
 }
 
-Result<std::vector<std::string>> read_roles(const json& body, bool in_project,
-                                            const Principal& principal) {
-  auto names = text_list_member(body, "roles");
-  if (!names) return names;
-  for (const std::string& name : *names) {
+Result<void> check_roles(const std::vector<std::string>& names, bool in_project,
+                         const Principal& principal) {
+  for (const std::string& name : names) {
     const auto role = role_from(name);
     if (!role || (in_project && is_of_organisation(*role))) {
       return model::fail(Errc::invalid_argument,
@@ -47,7 +44,7 @@ Result<std::vector<std::string>> read_roles(const json& body, bool in_project,
       return model::fail(Errc::permission_denied, "the role platformAdmin is needed to give it");
     }
   }
-  return names;
+  return {};
 }
 
 Result<store::User> user_to_manage(store::Store& store, const Principal& principal,
@@ -86,34 +83,30 @@ Result<std::string> find_project(const std::string& wanted, const Principal& pri
 }
 
 Result<store::Accounts::NewUser> read_user(const Call& call, AccountServices& services) {
-  auto body = read_object(call.request);
-  if (!body) return model::fail(body.error());
   store::Accounts::NewUser user;
   std::string project;
-  std::string password;
-  for (const auto& [name, place] :
-       {std::pair{"email", &user.email}, std::pair{"name", &user.name},
-        std::pair{"project", &project}, std::pair{"password", &password}}) {
-    auto value = text_member(*body, name);
-    if (!value) return model::fail(value.error());
-    *place = std::move(*value);
-  }
+  std::vector<std::string> roles;
+  // An empty text is no password; a user without one can't sign in until it is set.
+  auto body = read_object(call.request, {{"email", &user.email},
+                                         {"name", &user.name},
+                                         {"project", &project},
+                                         {"password", &user.password},
+                                         {"roles", &roles}});
+  if (!body) return model::fail(body.error());
   if (user.name.size() > max_display_name_bytes) {
     return model::fail(Errc::invalid_argument, "name has 200 bytes at most");
   }
   if (user.name.empty()) user.name = user.email;
-  // An empty text is no password; a user without one can't sign in until it is set.
-  const auto given = body->find("password");
-  if (given != body->end() && !given->is_null()) user.password = std::move(password);
-  auto roles = read_roles(*body, !project.empty(), *call.principal);
-  if (!roles) return model::fail(roles.error());
+  if (auto good = check_roles(roles, !project.empty(), *call.principal); !good) {
+    return model::fail(good.error());
+  }
   if (project.empty()) {
-    user.roles = std::move(*roles);
+    user.roles = std::move(roles);
     return user;
   }
   auto id = find_project(project, *call.principal, services);
   if (!id) return model::fail(id.error());
-  user.membership = {std::move(*id), std::move(*roles)};
+  user.membership = {std::move(*id), std::move(roles)};
   return user;
 }
 
@@ -143,17 +136,15 @@ Result<Response> list_users(const Call& call, AccountServices& services) {
 }
 
 Result<Response> set_password(const Call& call, AccountServices& services) {
-  auto body = read_object(call.request);
+  std::string email;
+  std::string password;
+  auto body = read_object(call.request, {{"user", &email}, {"password", &password}});
   if (!body) return model::fail(body.error());
-  auto email = text_member(*body, "user");
-  if (!email) return model::fail(email.error());
-  auto password = text_member(*body, "password");
-  if (!password) return model::fail(password.error());
-  auto user = user_to_manage(services.store, *call.principal, *email);
+  auto user = user_to_manage(services.store, *call.principal, email);
   if (!user) return model::fail(user.error());
-  auto changed = services.store.accounts().set_password(user->organisation_id, user->id, *password);
-  if (!changed) return model::fail(store_error(changed.error()));
-  return no_content();
+  return from_store(
+             services.store.accounts().set_password(user->organisation_id, user->id, password))
+      .map(no_content);
 }
 
 openapi::Schema new_user_schema() {
@@ -194,8 +185,7 @@ openapi::Description describe_create_user() {
 openapi::Description describe_list_users() {
   using namespace openapi;
   return {.summary = "List the users of the organisation",
-          .answers = {{.description = "The users.",
-                       .content = json_content(items_of(user_shape().schema()))}}};
+          .answers = {json_answer("The users.", items_of(user_shape().schema()))}};
 }
 
 openapi::Description describe_set_password() {
@@ -207,7 +197,7 @@ openapi::Description describe_set_password() {
   return {.summary = "Set a password",
           .details = "Others' take the role `userAdmin`. The tokens that the old one led to end.",
           .body = json_content(named("NewPassword", body)),
-          .answers = {{.status = status::no_content, .description = "It is set."}},
+          .answers = {empty_answer("It is set.")},
           .errors = {404}};
 }
 
@@ -225,23 +215,24 @@ Result<store::User> managed_user(const Call& call, AccountServices& services) {
 Result<Response> set_roles(const Call& call, AccountServices& services) {
   auto user = managed_user(call, services);
   if (!user) return model::fail(user.error());
-  auto body = read_object(call.request);
+  std::vector<std::string> roles;
+  auto body = read_object(call.request, {{"roles", &roles}});
   if (!body) return model::fail(body.error());
   // Without the member every role would be lost by mistake.
   if (!body->contains("roles")) return model::fail(Errc::invalid_argument, "roles is required");
-  auto roles = read_roles(*body, false, *call.principal);
-  if (!roles) return model::fail(roles.error());
-  auto changed = services.store.accounts().set_roles(user->organisation_id, user->id, *roles);
+  if (auto good = check_roles(roles, false, *call.principal); !good) {
+    return model::fail(good.error());
+  }
+  auto changed = services.store.accounts().set_roles(user->organisation_id, user->id, roles);
   if (!changed) return model::fail(store_error(changed.error()));
-  return ok({{"_id", user->id}, {"email", user->email}, {"roles", *roles}});
+  return ok({{"_id", user->id}, {"email", user->email}, {"roles", roles}});
 }
 
 Result<Response> remove_user(const Call& call, AccountServices& services) {
   auto user = managed_user(call, services);
   if (!user) return model::fail(user.error());
-  auto removed = services.store.accounts().remove_user(user->organisation_id, user->id);
-  if (!removed) return model::fail(store_error(removed.error()));
-  return no_content();
+  return from_store(services.store.accounts().remove_user(user->organisation_id, user->id))
+      .map(no_content);
 }
 
 openapi::Description describe_set_roles() {
@@ -254,8 +245,7 @@ openapi::Description describe_set_roles() {
               "A 409 if nobody else could administer the platform. The API keys and tokens of a "
               "user who becomes a platformAdmin end.",
           .body = json_content(named("UserRoles", body)),
-          .answers = {{.description = "The user.",
-                       .content = json_content(named("UserWithRoles", user))}},
+          .answers = {json_answer("The user.", named("UserWithRoles", user))},
           .errors = {404, 409}};
 }
 
@@ -265,16 +255,15 @@ openapi::Description describe_remove_user() {
           .details =
               "The user's API keys, tokens, sign-ins and memberships end. A 409 if nobody else "
               "could administer the platform.",
-          .answers = {{.status = status::no_content, .description = "The user is gone."}},
+          .answers = {empty_answer("The user is gone.")},
           .errors = {404, 409}};
 }
 
 Result<Response> deprecate_password(const Call& call, AccountServices& services) {
-  auto body = read_object(call.request);
+  std::string text;
+  auto body = read_object(call.request, {{"userId", &text}});
   if (!body) return model::fail(body.error());
-  auto text = text_member(*body, "userId");
-  if (!text) return model::fail(text.error());
-  auto id = checked_id("userId", *text);
+  auto id = checked_id("userId", text);
   if (!id) return model::fail(id.error());
   const Principal& principal = *call.principal;
   auto& accounts = services.store.accounts();

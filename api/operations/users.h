@@ -1,6 +1,5 @@
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -27,11 +26,11 @@ namespace conversed::api {
 // one is one, and an installation without any can get none. `permission_denied` otherwise.
 [[nodiscard]] model::Result<void> may_manage(const Principal& principal, const store::User& user);
 
-// The member `roles` of the body, of a project or else of the organisation. `invalid_argument` for
-// what is no such role, `permission_denied` for platformAdmin from one who does not have it.
-[[nodiscard]] model::Result<std::vector<std::string>> read_roles(const nlohmann::json& body,
-                                                                 bool in_project,
-                                                                 const Principal& principal);
+// Whether these are roles of a project, or else of the organisation, that the principal may give.
+// `invalid_argument` for an unknown role, `permission_denied` for platformAdmin from a principal
+// without that role.
+[[nodiscard]] model::Result<void> check_roles(const std::vector<std::string>& names,
+                                              bool in_project, const Principal& principal);
 
 // A password that is to be set.
 [[nodiscard]] openapi::Schema new_password_schema();

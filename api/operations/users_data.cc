@@ -96,12 +96,11 @@ Result<store::UserData::Erased> erase_from_store(SessionServices& services,
 Result<Response> erase_data(const Call& call, SessionServices& services) {
   auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
-  auto body = read_object(call.request);
+  std::string user;
+  auto body = read_object(call.request, {{"userId", &user}});
   if (!body) return model::fail(body.error());
-  auto user = text_member(*body, "userId");
-  if (!user) return model::fail(user.error());
-  if (auto checked = check_name("userId", *user); !checked) return model::fail(checked.error());
-  const store::UserOfProject whose{project->id, *user};
+  if (auto checked = check_name("userId", user); !checked) return model::fail(checked.error());
+  const store::UserOfProject whose{project->id, user};
   const auto alone = services.store.user_data().begin_erasure();
   if (!alone) return model::fail(alone.error());
   if (auto free = check_nothing_waits(services, whose); !free) return model::fail(free.error());
@@ -177,8 +176,8 @@ openapi::Description describe_export_data() {
       {{"items", list_of(named("UserDataItem", item_schema()))}, {"next", nullable(text(1))}});
   return {.summary = "Export what is stored about a user",
           .parameters = std::move(parameters),
-          .answers = {{.description = "A page of it; nothing for a user that nothing is known of.",
-                       .content = json_content(named("UserDataPage", page))}},
+          .answers = {json_answer("A page of it; nothing for a user that nothing is known of.",
+                                  named("UserDataPage", page))},
           .errors = {404}};
 }
 
@@ -206,8 +205,7 @@ openapi::Description describe_erase() {
               "their way, or while another user is erased. Backups keep what they hold.",
           .parameters = {project_parameter()},
           .body = json_content(named("UserToErase", body)),
-          .answers = {{.description = "What there was is gone.",
-                       .content = json_content(named("ErasedUserData", answer))}},
+          .answers = {json_answer("What there was is gone.", named("ErasedUserData", answer))},
           .errors = {404, 409}};
 }
 

@@ -7,6 +7,7 @@
 #include "api/http/http_syntax.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
+#include "store/text/utf8.h"
 
 namespace conversed::api {
 namespace {
@@ -65,15 +66,12 @@ Result<json> parse_object(std::string_view body) {
   return object;
 }
 
-// Unicode's category Cc, in UTF-8 that is known to be valid.
+// Unicode's category Cc.
 bool has_control_character(std::string_view text) {
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    if (byte < 0x20 || byte == 0x7F) return true;
-    if (byte == 0xC2 && i + 1 < text.size()) {
-      const auto next = static_cast<unsigned char>(text[i + 1]);
-      if (next >= 0x80 && next <= 0x9F) return true;
-    }
+  for (std::size_t at = 0; at < text.size();) {
+    const auto [code, bytes] = text::decode(text, at);
+    if (code < 0x20 || (code >= 0x7F && code <= 0x9F)) return true;
+    at += bytes;
   }
   return false;
 }
