@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "flows/time/schedule_times.h"
-#include "flows/turn/time_outs.h"
+#include "flows/turn/standing.h"
 #include "store/conversation/answers.h"
 #include "store/conversation/calls.h"
 #include "store/conversation/dead_letters.h"

@@ -4,7 +4,7 @@
 
 #include "api/live/assets_cache.h"
 #include "flows/turn/follow_up.h"
-#include "flows/turn/time_outs.h"
+#include "flows/turn/standing.h"
 #include "flows/turn/turn.h"
 #include "store/commit/usage.h"
 #include "store/store.h"

@@ -5,7 +5,7 @@
 
 #include "api/live/assets_cache.h"
 #include "daemon/turns/recovery.h"
-#include "flows/turn/time_outs.h"
+#include "flows/turn/standing.h"
 #include "flows/turn/turn.h"
 #include "store/commit/call_target.h"
 #include "store/commit/usage.h"

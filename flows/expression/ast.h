@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,15 +14,14 @@
 
 namespace conversed::flows::expression {
 
-struct Method;    // library.h
-struct Function;  // library.h
+struct Method;  // library.h
+struct Function;
+struct Operator;
 
 enum class NodeKind : std::uint8_t {
   literal,
-  input,
-  context,
-  profile,
-  name,           // none that the language knows: a token's label, or an error
+  root,           // input, context or profile: text, and its member of the scope
+  name,           // none that the language knows: a token's label, or an error unless optional
   local,          // a parameter of an arrow function: slot
   array,          // list of items and spreads
   object,         // list of properties and spreads
@@ -30,68 +30,37 @@ enum class NodeKind : std::uint8_t {
   template_text,  // list of literals and expressions, joined
   unary,          // op a
   binary,         // a op b
-  logical_and,
-  logical_or,
-  logical_nullish,
   conditional,    // a ? b : c
   member,         // a.text
   index,          // a[b]
   call_method,    // a.text(list)
   call_function,  // function(list)
   chain,          // a; what ?. cuts off ends here
-  callback,       // list of parameters => a; or, without a, a function of the library
-  parameter,      // of a callback: slot, or a list of bindings that take it apart
-  binding,        // slot takes the item at its place in the list or, with a text, the property
+  callback,       // list of bindings => a; or, without a, a function of the library
+  binding,        // slot takes the argument at `index`, or its `item`, or its property text
   raise,          // can only fail: text
-};
-
-enum class Op : std::uint8_t {
-  none,
-  negate,
-  plus,
-  not_,
-  bit_not,
-  type_of,
-  add,
-  subtract,
-  multiply,
-  divide,
-  remainder,
-  power,
-  bit_and,
-  bit_or,
-  bit_xor,
-  shift_left,
-  shift_right,
-  shift_right_unsigned,
-  equal,
-  not_equal,
-  strict_equal,
-  strict_not_equal,
-  less,
-  less_equal,
-  greater,
-  greater_equal,
-  in,
 };
 
 using NodeId = std::uint32_t;  // 0: none
 
 struct Node {
   NodeKind kind = NodeKind::literal;
-  Op op = Op::none;
   bool optional = false;       // ?. stands before this access, or before this call's method name
   bool optional_call = false;  // ?. stands before the arguments
-  bool keyed = false;          // an object pattern's parameter
-  std::uint32_t at = 0;        // byte in the source
+  bool parenthesised = false;
+  std::uint32_t at = 0;  // byte in the source
   NodeId a = 0;
   NodeId b = 0;
   NodeId c = 0;
   std::uint32_t first = 0;  // the list: lists[first, first + count)
   std::uint32_t count = 0;
   std::uint32_t slot = 0;
+  std::uint32_t index = 0;
+  std::optional<std::uint32_t> item;
+  const nlohmann::json* Scope::*root = nullptr;
   std::string_view text;
   Value value;
+  const Operator* op = nullptr;
   const Method* method = nullptr;
   const Function* function = nullptr;
 };

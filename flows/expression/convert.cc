@@ -1,4 +1,5 @@
 // Conversions and comparisons, as ECMA-262 has them (section 7), and access to properties.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -73,6 +74,22 @@ Value Machine::to_primitive(const Value& value) {
   return value.is_composite() ? Value::string(to_text(value)) : value;
 }
 
+double Machine::to_integer(const Value& value, double otherwise) {
+  return value.is_undefined() ? otherwise : expression::to_integer(to_number(value));
+}
+
+std::size_t Machine::position(const Value& value, std::size_t length, std::size_t otherwise) {
+  const double position = to_integer(value, static_cast<double>(otherwise));
+  return static_cast<std::size_t>(std::clamp(position, 0.0, static_cast<double>(length)));
+}
+
+std::size_t Machine::position_from_end(const Value& value, std::size_t length,
+                                       std::size_t otherwise) {
+  const double position = to_integer(value, static_cast<double>(otherwise));
+  const auto size = static_cast<double>(length);
+  return static_cast<std::size_t>(std::clamp(position < 0 ? size + position : position, 0.0, size));
+}
+
 bool Machine::strictly_equal(const Value& left, const Value& right) {
   if (left.is_numeric() && right.is_numeric()) return to_number(left) == to_number(right);
   if (left.kind() != right.kind()) return false;
@@ -103,16 +120,14 @@ Value Machine::get(const Value& value, const Value& key) {
     const auto at = static_cast<std::size_t>(position);
     if (!value.is_string()) return value.item(at);
     if (!read(value.as_string().size()) || at >= unit_length(value.as_string())) return {};
-    std::string storage;
-    const std::string_view unit = slice_units(value.as_string(), at, at + 1, storage);
-    return storage.empty() ? Value::string(unit) : text(unit);
+    return slice(value.as_string(), at, at + 1);
   }
   return get(value, to_text(key));
 }
 
 Value Machine::get(const Value& value, std::string_view key) {
   if (value.is_object()) {
-    return look_up(value, key) ? value.find(key).value : Value();
+    return look_up(value, key) ? value.find(key).value_or(Value()) : Value();
   }
   if (!value.is_string() && !value.is_array()) return {};
   if (key == "length") {
@@ -120,8 +135,17 @@ Value Machine::get(const Value& value, std::string_view key) {
     if (!read(value.as_string().size())) return {};
     return Value::number(unit_length(value.as_string()));
   }
-  const ArrayIndex at = array_index(key);
-  return at.valid ? get(value, Value::number(at.index)) : Value();
+  const auto at = array_index(key);
+  return at ? get(value, Value::number(*at)) : Value();
+}
+
+bool Machine::has_own(const Value& value, std::string_view key) {
+  if (value.is_object()) return look_up(value, key) && value.find(key);
+  if (!value.is_array() && !value.is_string()) return false;
+  if (key == "length") return true;
+  const auto at = array_index(key);
+  if (value.is_array()) return at && *at < value.array_size();
+  return at && !get(value, Value::number(*at)).is_undefined();
 }
 
 bool Machine::look_up(const Value& object, std::string_view key) {

@@ -16,19 +16,8 @@ using nlohmann::json;
 void add_members_read(const Program& program, MembersRead& reads) {
   for (const Node& node : program.nodes) {
     if (node.kind != NodeKind::member) continue;
-    switch (program.node(node.a).kind) {
-      case NodeKind::input:
-        reads.emplace_back("input", node.text);
-        break;
-      case NodeKind::context:
-        reads.emplace_back("context", node.text);
-        break;
-      case NodeKind::profile:
-        reads.emplace_back("profile", node.text);
-        break;
-      default:
-        break;
-    }
+    const Node& whole = program.node(node.a);
+    if (whole.kind == NodeKind::root) reads.emplace_back(whole.text, node.text);
   }
 }
 
@@ -46,20 +35,13 @@ Result<Expression> Expression::compile(std::string_view source, const Limits& li
   return Expression(std::move(parsed->program));
 }
 
-Result<std::optional<json>> Expression::evaluate_defined(const Scope& scope) const {
+Result<json> Expression::evaluate(const Scope& scope) const {
   Budget budget(program_->limits, scope);
   Machine machine(*program_, scope, budget);
-  const Value value = machine.run();
-  std::optional<json> copy;
-  if (!machine.failed() && !value.is_undefined()) copy_to_json(machine, value, copy.emplace());
+  json copy;
+  copy_to_json(machine, machine.run(), copy);
   if (machine.failed()) return model::fail(machine.take_error());
   return copy;
-}
-
-Result<json> Expression::evaluate(const Scope& scope) const {
-  auto value = evaluate_defined(scope);
-  if (!value) return model::fail(std::move(value.error()));
-  return value->has_value() ? std::move(**value) : json();
 }
 
 Result<bool> Expression::test(const Scope& scope) const {

@@ -2,7 +2,6 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,10 +32,6 @@ class Expression {
   // A copy of the value; undefined is null. invalid_argument for a JavaScript exception, such as
   // "column 9: can't read 'x' of undefined"; too_large past max_steps or max_bytes.
   [[nodiscard]] model::Result<nlohmann::json> evaluate(const Scope& scope) const;
-
-  // The same, telling undefined (nullopt) from null.
-  [[nodiscard]] model::Result<std::optional<nlohmann::json>> evaluate_defined(
-      const Scope& scope) const;
 
   // Whether the value counts as true in JavaScript; nothing is copied.
   [[nodiscard]] model::Result<bool> test(const Scope& scope) const;

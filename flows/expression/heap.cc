@@ -6,74 +6,8 @@
 #include "flows/expression/machine.h"
 #include "flows/expression/properties.h"
 #include "flows/expression/text.h"
-#include "flows/expression/turn_budget.h"
 
 namespace conversed::flows::expression {
-
-namespace {
-
-constexpr std::size_t steps_a_loan = 4'096;
-constexpr std::size_t steps_to_begin = 6;  // what an evaluation takes beside its nodes
-
-}  // namespace
-
-Budget::Budget(const Limits& limits, const Scope& scope)
-    : turn_(scope.budget),
-      steps_(turn_ == nullptr ? limits.max_steps : 0),
-      more_steps_(turn_ == nullptr ? 0 : limits.max_steps),
-      bytes_(turn_ == nullptr ? limits.max_bytes : std::min(limits.max_bytes, turn_->bytes())),
-      lent_bytes_(bytes_),
-      turn_is_short_(bytes_ < limits.max_bytes) {
-  if (turn_ != nullptr) turn_->step(steps_to_begin);
-}
-
-Budget::~Budget() {
-  if (turn_ == nullptr) return;
-  turn_->give_back_steps(steps_);
-  const std::size_t made = lent_bytes_ - bytes_;
-  if (turn_->charge(made)) turn_->read(made);
-}
-
-bool Budget::borrow(std::size_t missing) {
-  std::size_t lent = 0;
-  if (missing <= more_steps_) {
-    lent = turn_->lend_steps(missing, std::min(steps_a_loan, more_steps_));
-  }
-  if (lent == 0) {  // nothing is left for the other pieces either
-    steps_ = more_steps_ = 0;
-    return false;
-  }
-  steps_ += lent;
-  more_steps_ -= lent;
-  return true;
-}
-
-bool Budget::run_out_of_bytes() {
-  if (turn_is_short_) turn_->charge(lent_bytes_ + 1);
-  bytes_ = 0;
-  return false;
-}
-
-void* Heap::allocate(std::size_t bytes) {
-  bytes = (bytes + alignof(std::max_align_t) - 1) & ~(alignof(std::max_align_t) - 1);
-  if (bytes > left_) {
-    const std::size_t block = std::max(bytes, block_bytes);
-    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(block));
-    free_ = blocks_.back().get();
-    left_ = block;
-  }
-  void* place = free_;
-  free_ += bytes;
-  left_ -= bytes;
-  return place;
-}
-
-bool Machine::charge(std::size_t bytes) {
-  if (failed()) return false;
-  if (budget_.charge(bytes)) return true;
-  fail_limit("too much memory");
-  return false;
-}
 
 Value Machine::text(std::string_view text) {
   return charge(text.size()) ? keep(text) : Value();
@@ -81,29 +15,25 @@ Value Machine::text(std::string_view text) {
 
 Value Machine::keep(std::string_view text) {
   if (failed() || text.empty()) return Value::string({});
-  char* place = static_cast<char*>(heap_.allocate(text.size()));
+  char* place = static_cast<char*>(heap_.allocate(text.size(), 1));
   std::memcpy(place, text.data(), text.size());
   return Value::string({place, text.size()});
 }
 
-Value Machine::list(const std::vector<Value>& items) {
-  return charge(items.size() * sizeof(Value)) ? keep_list(items) : Value();
+template <typename Whole, typename Part>
+const Whole* Machine::keep_all(const std::vector<Part>& parts) {
+  void* place = heap_.allocate(parts.size() * sizeof(Part) + sizeof(Whole));
+  auto* begin = static_cast<Part*>(place);
+  auto* end = std::uninitialized_copy(parts.begin(), parts.end(), begin);
+  return new (end) Whole{{begin, end}};
 }
 
 Value Machine::keep_list(const std::vector<Value>& items) {
-  if (!charge(sizeof(Array))) return {};
-  auto* place = static_cast<Value*>(heap_.allocate(items.size() * sizeof(Value)));
-  std::uninitialized_copy(items.begin(), items.end(), place);
-  void* array = heap_.allocate(sizeof(Array));
-  return Value::array(new (array) Array{{place, items.size()}});
+  return charge(sizeof(Array)) ? Value::array(keep_all<Array>(items)) : Value();
 }
 
 Value Machine::keep_object(const std::vector<Property>& properties) {
-  if (!charge(sizeof(Object))) return {};
-  auto* place = static_cast<Property*>(heap_.allocate(properties.size() * sizeof(Property)));
-  std::uninitialized_copy(properties.begin(), properties.end(), place);
-  void* object = heap_.allocate(sizeof(Object));
-  return Value::object(new (object) Object{{place, properties.size()}});
+  return charge(sizeof(Object)) ? Value::object(keep_all<Object>(properties)) : Value();
 }
 
 Value Machine::concat(std::string_view left, std::string_view right) {
@@ -116,10 +46,16 @@ Value Machine::concat(std::string_view left, std::string_view right) {
     append_text(joined, right);
     return keep(joined);
   }
-  char* place = static_cast<char*>(heap_.allocate(left.size() + right.size()));
+  char* place = static_cast<char*>(heap_.allocate(left.size() + right.size(), 1));
   std::memcpy(place, left.data(), left.size());
   std::memcpy(place + left.size(), right.data(), right.size());
   return Value::string({place, left.size() + right.size()});
+}
+
+Value Machine::slice(std::string_view text, std::size_t from, std::size_t to) {
+  std::string storage;
+  const std::string_view piece = slice_units(text, from, to, storage);
+  return storage.empty() ? Value::string(piece) : this->text(piece);
 }
 
 bool TextBuilder::append(std::string_view piece) {
@@ -172,10 +108,9 @@ void ObjectBuilder::add_all(const Value& source) {
 
 Value ObjectBuilder::finish() {
   if (machine_.failed()) return {};
-  const auto is_index = [](const Property& property) { return array_index(property.key).valid; };
-  const auto middle = std::stable_partition(properties_.begin(), properties_.end(), is_index);
-  std::sort(properties_.begin(), middle, [](const Property& left, const Property& right) {
-    return array_index(left.key).index < array_index(right.key).index;
+  // Array indexes come first and ascend, all others stay as they were added.
+  std::ranges::stable_sort(properties_, {}, [](const Property& property) {
+    return array_index(property.key).value_or(SIZE_MAX);
   });
   return machine_.keep_object(properties_);
 }

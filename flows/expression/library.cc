@@ -51,15 +51,7 @@ Value value_of(Machine&, const Value& self, const Args&) {
 }
 
 Value has_own_property(Machine& machine, const Value& self, const Args& args) {
-  const std::string_view key = machine.to_text(args[0]);
-  if (self.is_object()) {
-    return Value::boolean(machine.look_up(self, key) && self.find(key).present);
-  }
-  const ArrayIndex at = array_index(key);
-  const bool inside = self.is_array() ? at.index < self.array_size()
-                                      : !machine.get(self, Value::number(at.index)).is_undefined();
-  const bool sized = self.is_array() || self.is_string();
-  return Value::boolean(sized && (key == "length" || (at.valid && inside)));
+  return Value::boolean(machine.has_own(self, machine.to_text(args[0])));
 }
 
 constexpr std::array number_methods{
@@ -84,6 +76,8 @@ struct NamedConstant {
 };
 
 constexpr std::array constants{
+    NamedConstant{"", "Infinity", infinity},
+    NamedConstant{"", "NaN", not_a_number},
     NamedConstant{"Math", "E", std::numbers::e},
     NamedConstant{"Math", "LN10", std::numbers::ln10},
     NamedConstant{"Math", "LN2", std::numbers::ln2},

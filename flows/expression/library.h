@@ -9,8 +9,8 @@
 
 #include "flows/expression/ast.h"
 
-// Methods of strings, arrays and numbers, and functions such as Math.max. The tables are constant;
-// natives run within one evaluation (one thread).
+// Operators, methods of strings, arrays and numbers, and functions such as Math.max. The tables are
+// constant; natives run within one evaluation (one thread).
 namespace conversed::flows::expression {
 
 class Machine;
@@ -62,12 +62,24 @@ struct Method {
   [[nodiscard]] Native of(const Value& self) const;
 };
 
+struct Operator {
+  std::string_view mark;
+  int precedence = 0;  // of a binary operator, from 1
+  // The value of `left mark right`, or of `mark left`.
+  Value (*run)(Machine& machine, const Value& left, const Value& right) = nullptr;
+  // Of ??, || and &&, instead of `run`: whether the left side is the value, so that the right side
+  // is not evaluated.
+  bool (*settled)(const Value& left) = nullptr;
+};
+
 struct Function {
   std::string_view space;  // "Math", or empty for a global one
   std::string_view name;
   Native run = nullptr;
 };
 
+[[nodiscard]] const Operator* find_unary(std::string_view mark);
+[[nodiscard]] const Operator* find_binary(std::string_view mark);
 [[nodiscard]] const Method* find_method(std::string_view name);
 [[nodiscard]] const Function* find_function(std::string_view space, std::string_view name);
 

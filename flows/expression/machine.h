@@ -1,7 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
-#include <memory>
+#include <memory_resource>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -11,59 +12,38 @@
 #include "flows/expression/ast.h"
 #include "flows/expression/library.h"
 #include "flows/expression/scope.h"
+#include "flows/expression/turn_budget.h"
 #include "store/model/error.h"
 #include "store/model/keyed_hash.h"
 
 namespace conversed::flows::expression {
 
-// The rest of the limits of one expression or text, whose pieces share it. The Turn's budget pays
-// for all that it spends.
+// The rest of the limits of one expression or text, whose pieces share it. All that it spends is
+// spent from the Turn's budget as well.
 class Budget {
  public:
-  Budget(const Limits& limits, const Scope& scope);
-  ~Budget();
-  Budget(const Budget&) = delete;
-  Budget& operator=(const Budget&) = delete;
+  Budget(const Limits& limits, const Scope& scope)
+      : turn_(scope.budget), steps_(limits.max_steps), bytes_(limits.max_bytes) {
+    constexpr std::size_t steps_to_begin = 6;  // what an evaluation takes beside its nodes
+    if (turn_ != nullptr) turn_->step(steps_to_begin);
+  }
 
+  // False once a limit is exceeded. Then nothing is left for the other pieces either.
   bool step(std::size_t count) {
-    if (count > steps_ && !borrow(count - steps_)) return false;
-    steps_ -= count;
-    return true;
+    const bool paid = count <= steps_ && (turn_ == nullptr || turn_->step(count));
+    steps_ = paid ? steps_ - count : 0;
+    return paid;
   }
   bool charge(std::size_t bytes) {
-    if (bytes > bytes_) return run_out_of_bytes();
-    bytes_ -= bytes;
-    return true;
+    const bool paid = bytes <= bytes_ && (turn_ == nullptr || turn_->charge(bytes));
+    bytes_ = paid ? bytes_ - bytes : 0;
+    return paid;
   }
 
  private:
-  bool borrow(std::size_t missing);
-  bool run_out_of_bytes();
-
   TurnBudget* const turn_;  // null: there is none
-  std::size_t steps_;       // at hand
-  std::size_t more_steps_;  // of the limit, to be borrowed from the Turn
+  std::size_t steps_;
   std::size_t bytes_;
-  const std::size_t lent_bytes_;
-  const bool turn_is_short_;  // of bytes: it has fewer than the limit
-};
-
-// Memory for the values of one evaluation, freed all at once. The first bytes are in place, so that
-// a simple expression allocates nothing.
-class Heap {
- public:
-  Heap() = default;
-  Heap(const Heap&) = delete;
-  Heap& operator=(const Heap&) = delete;
-
-  [[nodiscard]] void* allocate(std::size_t bytes);  // aligned for every Value
-
- private:
-  static constexpr std::size_t block_bytes = 8192;
-  alignas(std::max_align_t) std::byte first_[512];
-  std::byte* free_ = first_;
-  std::size_t left_ = sizeof(first_);
-  std::vector<std::unique_ptr<std::byte[]>> blocks_;
 };
 
 // One evaluation. Errors stick: after the first, every function returns undefined at once, and the
@@ -82,37 +62,44 @@ class Machine {
   [[nodiscard]] std::size_t max_depth() const { return program_.limits.max_depth; }
 
   // Errors; the results are undefined, for `return machine.fail(...)`.
-  Value fail(std::string_view problem);
-  Value fail_limit(std::string_view problem);
+  Value fail(std::string_view problem, model::Errc code = model::Errc::invalid_argument);
+  Value fail_limit(std::string_view problem) { return fail(problem, model::Errc::too_large); }
 
   // Pay before doing: false (and failed) when the budget is spent.
   bool step(std::size_t count = 1) {
-    if (state_ == State::failed) return false;
-    return budget_.step(count) || out_of_steps();
+    if (!failed() && !budget_.step(count)) fail_limit("too many steps");
+    return !failed();
   }
   bool read(std::size_t bytes) { return step(1 + bytes / 32); }  // for looking at a text
-  bool charge(std::size_t bytes);
+  bool charge(std::size_t bytes) {
+    if (!failed() && !budget_.charge(bytes)) fail_limit("too much memory");
+    return !failed();
+  }
 
-  // New values. `text` and `list` pay for themselves; for `keep` the caller has paid.
+  // New values. `text` pays for itself; for the bytes and items of the others the caller has paid.
   Value text(std::string_view text);
   Value keep(std::string_view text);
-  Value list(const std::vector<Value>& items);
   Value keep_list(const std::vector<Value>& items);
   Value keep_object(const std::vector<Property>& properties);
   Value concat(std::string_view left, std::string_view right);
+  Value slice(std::string_view text, std::size_t from, std::size_t to);  // units [from, to)
 
   // Conversions of ECMA-262. Texts live like values do.
   std::string_view to_text(const Value& value, std::size_t depth = 0);
   double to_number(const Value& value);
   Value to_primitive(const Value& value);
+  // ToIntegerOrInfinity; `otherwise` of undefined.
+  double to_integer(const Value& value, double otherwise = 0);
+  // A position within [0, length]; a negative one is 0, or counts from the end.
+  std::size_t position(const Value& value, std::size_t length, std::size_t otherwise = 0);
+  std::size_t position_from_end(const Value& value, std::size_t length, std::size_t otherwise = 0);
   bool strictly_equal(const Value& left, const Value& right);
   bool loosely_equal(Value left, Value right);
 
   // value[key]; the value is not null or undefined.
   Value get(const Value& value, const Value& key);
   Value get(const Value& value, std::string_view key);
-  // Pays for looking for an own property of the object.
-  bool look_up(const Value& object, std::string_view key);
+  bool has_own(const Value& value, std::string_view key);
 
   // Adds the items of `...value` in an array.
   void spread(const Value& value, std::vector<Value>& out);
@@ -125,33 +112,34 @@ class Machine {
   enum class State : std::uint8_t { running, cut, failed };
 
   Value evaluate(NodeId id);
-  Value root(const nlohmann::json* value, const Node& node);
+  Value root(const Node& node);
   Value name(const Node& node);
   Value array(const Node& node);
   Value object(const Node& node);
   Value template_text(const Node& node);
   Value unary(const Node& node);
   Value binary(const Node& node);
-  Value arithmetic(Op op, double left, double right);
-  Value compare(Op op, Value left, Value right);
-  Value has(const Value& key, const Value& whole);
-  Value logical(const Node& node);
   Value member(const Node& node);
   Value index(const Node& node);
   Value call_method(const Node& node);
   Value call_function(const Node& node);
   bool arguments(const Node& node, Args& args);
-  void bind(const Node& parameter, const Value& value);
+  // Pays for looking for an own property of the object.
+  bool look_up(const Value& object, std::string_view key);
+  void bind(const Node& binding, const Args& args);
   Value cut();
   Value fail_read(std::string_view key, const Value& value);
-  bool out_of_steps();
+  template <typename Whole, typename Part>
+  const Whole* keep_all(const std::vector<Part>& parts);
 
   const Program& program_;
   const Scope& scope_;
   Budget& budget_;
   State state_ = State::running;
   std::uint32_t at_ = 0;  // byte of what runs, for messages
-  Heap heap_;
+  // Freed all at once. The first bytes are in place, so that a simple expression allocates nothing.
+  alignas(std::max_align_t) std::array<std::byte, 512> first_bytes_;
+  std::pmr::monotonic_buffer_resource heap_{first_bytes_.data(), first_bytes_.size()};
   std::vector<Value> locals_;
   model::Error error_;
 };

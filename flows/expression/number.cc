@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <clocale>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <vector>
 
@@ -15,36 +17,26 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Significant decimal digits d1d2d3... and n, where the value is 0.d1d2d3... x 10^n.
-struct Digits {
-  std::array<char, 32> text;
-  std::size_t count = 0;
-  int point = 0;
-  [[nodiscard]] std::string_view view() const { return {text.data(), count}; }
-};
-
-// The power of ten that std::to_chars wrote at the end of a scientific form.
-int exponent_of(std::string_view scientific) {
-  std::string_view exponent = scientific.substr(scientific.find('e') + 1);
-  if (exponent.front() == '+') exponent.remove_prefix(1);
-  int value = 0;
-  std::from_chars(exponent.data(), exponent.data() + exponent.size(), value);
-  return value;
+// What std::to_chars writes. Its longest texts are those of 1074 decimals, which show each double
+// exactly, so that a half is known for one.
+constexpr int all_decimals = 1074;
+template <typename... Format>
+std::string written(double number, Format... format) {
+  std::array<char, 1400> buffer;
+  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number, format...);
+  return {buffer.data(), end.ptr};
 }
 
-// Of a positive, finite number.
-Digits shortest_digits(double number) {
-  std::array<char, 64> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number,
-                                 std::chars_format::scientific);
-  const std::string_view scientific(buffer.data(),
-                                    static_cast<std::size_t>(end.ptr - buffer.data()));
-  Digits digits;
-  for (const char c : scientific.substr(0, scientific.find('e'))) {
-    if (c != '.') digits.text[digits.count++] = c;
-  }
-  digits.point = exponent_of(scientific) + 1;
-  return digits;
+// Takes the power of ten off the end of a scientific form.
+int take_exponent(std::string& scientific) {
+  const std::size_t mark = scientific.find('e');
+  const int exponent = std::stoi(scientific.substr(mark + 1));
+  scientific.resize(mark);
+  return exponent;
+}
+
+std::string with_exponent(const std::string& digits, int exponent) {
+  return digits + (exponent < 0 ? "e-" : "e+") + std::to_string(std::abs(exponent));
 }
 
 // Adds one in the last place of a text of decimal digits, which may hold a point.
@@ -75,30 +67,8 @@ bool is_digit(char c) {
 
 // The value of digits that std::from_chars found too large or too small for a double.
 double out_of_range(std::string_view decimal) {
-  long magnitude = 0;  // of the first significant digit
-  bool significant = false;
-  bool fraction = false;
-  std::size_t at = 0;
-  for (; at < decimal.size() && decimal[at] != 'e' && decimal[at] != 'E'; ++at) {
-    if (decimal[at] == '.') {
-      fraction = true;
-    } else if (!significant && decimal[at] == '0') {
-      if (fraction) --magnitude;
-    } else {
-      significant = true;
-      if (!fraction) ++magnitude;
-    }
-  }
-  if (at < decimal.size()) {
-    std::string_view exponent = decimal.substr(at + 1);
-    const bool negative = exponent.front() == '-';
-    if (negative || exponent.front() == '+') exponent.remove_prefix(1);
-    long value = 0;
-    const auto parsed = std::from_chars(exponent.data(), exponent.data() + exponent.size(), value);
-    if (parsed.ec != std::errc{}) value = std::numeric_limits<long>::max() / 2;
-    magnitude += negative ? -value : value;
-  }
-  return magnitude > 0 ? infinity : 0.0;
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  return strtod_l(std::string(decimal).c_str(), nullptr, plain);
 }
 
 }  // namespace
@@ -109,33 +79,14 @@ std::string number_text(double number) {
   if (std::abs(number) < max_exact && number == std::trunc(number)) {
     return std::to_string(static_cast<std::int64_t>(number));
   }
-  std::string out = number < 0 ? "-" : "";
-  const Digits digits = shortest_digits(std::abs(number));
-  const std::string_view text = digits.view();
-  const int count = static_cast<int>(digits.count);
-  const int n = digits.point;
-  constexpr std::string_view zeros = "000000000000000000000";
-  if (count <= n && n <= 21) {
-    out.append(text);
-    out.append(zeros.substr(0, static_cast<std::size_t>(n - count)));
-  } else if (0 < n && n <= 21) {
-    out.append(text.substr(0, static_cast<std::size_t>(n)));
-    out.append(".");
-    out.append(text.substr(static_cast<std::size_t>(n)));
-  } else if (-6 < n && n <= 0) {
-    out.append("0.");
-    out.append(zeros.substr(0, static_cast<std::size_t>(-n)));
-    out.append(text);
-  } else {
-    out.append(text.substr(0, 1));
-    if (count > 1) {
-      out.append(".");
-      out.append(text.substr(1));
-    }
-    out.append(n - 1 < 0 ? "e-" : "e+");
-    out.append(std::to_string(std::abs(n - 1)));
-  }
-  return out;
+  const double size = std::abs(number);
+  if (size >= 1e-6 && size < max_exact) return written(number, std::chars_format::fixed);
+  std::string digits = written(number, std::chars_format::scientific);
+  const int exponent = take_exponent(digits);
+  if (size < max_exact || size >= 1e21) return with_exponent(digits, exponent);
+  std::erase(digits, '.');
+  digits.resize(static_cast<std::size_t>(exponent) + (number < 0 ? 2 : 1), '0');
+  return digits;
 }
 
 std::string number_text(double number, int radix) {
@@ -182,14 +133,10 @@ std::string number_text(double number, int radix) {
 
 std::string fixed_text(double number, int digits) {
   if (!std::isfinite(number) || std::abs(number) >= 1e21) return number_text(number);
-  // A double has at most 1074 decimals; all of them are written, so that a half is known for one.
-  std::array<char, 1200> buffer;
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(number),
-                                 std::chars_format::fixed, 1074);
-  const std::string_view exact(buffer.data(), static_cast<std::size_t>(end.ptr - buffer.data()));
+  const std::string exact = written(std::abs(number), std::chars_format::fixed, all_decimals);
   const std::size_t point = exact.find('.');
   const auto kept = static_cast<std::size_t>(digits);
-  std::string text(exact.substr(0, digits == 0 ? point : point + 1 + kept));
+  std::string text = exact.substr(0, digits == 0 ? point : point + 1 + kept);
   if (exact[point + 1 + kept] >= '5') increment(text);
   if (number < 0) text.insert(0, 1, '-');
   return text;
@@ -201,58 +148,37 @@ std::string precision_text(double number, int digits) {
   std::string significant(wanted, '0');
   int exponent = 0;
   if (number != 0) {
-    // All digits that a double can have, so that a half is known for one: halves round up.
-    std::array<char, 1200> buffer;
-    const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), std::abs(number),
-                                   std::chars_format::scientific, 1074);
-    const std::string_view exact(buffer.data(), static_cast<std::size_t>(end.ptr - buffer.data()));
-    exponent = exponent_of(exact);
-    significant = exact.substr(0, 1);
-    significant += exact.substr(2, wanted - 1);
-    if (exact[wanted + 1] >= '5') increment(significant);
+    std::string exact = written(std::abs(number), std::chars_format::scientific, all_decimals);
+    exponent = take_exponent(exact);
+    exact.erase(1, 1);  // the point
+    significant = exact.substr(0, wanted);
+    if (exact[wanted] >= '5') increment(significant);
     if (significant.size() > wanted) {
       significant.pop_back();
       ++exponent;
     }
   }
   if (exponent < -6 || exponent >= digits) {
-    text += significant.substr(0, 1);
-    if (digits > 1) text += "." + significant.substr(1);
-    return text + (exponent < 0 ? "e-" : "e+") + std::to_string(std::abs(exponent));
+    if (digits > 1) significant.insert(1, 1, '.');
+    return text + with_exponent(significant, exponent);
   }
   if (exponent < 0) {
     return text + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + significant;
   }
   const auto whole = static_cast<std::size_t>(exponent) + 1;
-  text += significant.substr(0, whole);
-  if (whole < wanted) text += "." + significant.substr(whole);
-  return text;
+  if (whole < wanted) significant.insert(whole, 1, '.');
+  return text + significant;
 }
 
 double parse_decimal(std::string_view text, std::size_t& used) {
   used = 0;
-  std::size_t at = 0;
-  std::size_t digits = 0;
-  for (; at < text.size() && is_digit(text[at]); ++at) ++digits;
-  if (at < text.size() && text[at] == '.') {
-    std::size_t decimals = 0;
-    while (at + 1 + decimals < text.size() && is_digit(text[at + 1 + decimals])) ++decimals;
-    if (digits + decimals > 0) at += 1 + decimals;
-    digits += decimals;
-  }
-  if (digits == 0) return nan;
-  if (at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
-    std::size_t from = at + 1;
-    if (from < text.size() && (text[from] == '+' || text[from] == '-')) ++from;
-    std::size_t to = from;
-    while (to < text.size() && is_digit(text[to])) ++to;
-    if (to > from) at = to;
-  }
-  used = at;
-  const std::string_view number = text.substr(0, used);
+  // std::from_chars also takes a sign, and names of what is no number.
+  const std::string_view digits = text.substr(text.starts_with('.') ? 1 : 0);
+  if (digits.empty() || !is_digit(digits.front())) return nan;
   double value = 0;
-  const auto parsed = std::from_chars(number.data(), number.data() + number.size(), value);
-  return parsed.ec == std::errc::result_out_of_range ? out_of_range(number) : value;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  used = static_cast<std::size_t>(parsed.ptr - text.data());
+  return parsed.ec == std::errc::result_out_of_range ? out_of_range(text.substr(0, used)) : value;
 }
 
 double parse_digits(std::string_view text, int radix, std::size_t& used) {

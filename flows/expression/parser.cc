@@ -5,7 +5,6 @@
 #include <array>
 
 #include "flows/expression/library.h"
-#include "flows/expression/parser_state.h"
 #include "flows/expression/text.h"
 
 namespace conversed::flows::expression {
@@ -14,49 +13,6 @@ using model::Errc;
 
 namespace {
 
-struct Operator {
-  std::string_view mark;
-  int precedence;
-  NodeKind kind;
-  Op op;
-};
-
-constexpr int power_precedence = 12;
-
-constexpr std::array<Operator, 25> operators{{
-    {"??", 1, NodeKind::logical_nullish, Op::none},
-    {"||", 2, NodeKind::logical_or, Op::none},
-    {"&&", 3, NodeKind::logical_and, Op::none},
-    {"|", 4, NodeKind::binary, Op::bit_or},
-    {"^", 5, NodeKind::binary, Op::bit_xor},
-    {"&", 6, NodeKind::binary, Op::bit_and},
-    {"==", 7, NodeKind::binary, Op::equal},
-    {"!=", 7, NodeKind::binary, Op::not_equal},
-    {"===", 7, NodeKind::binary, Op::strict_equal},
-    {"!==", 7, NodeKind::binary, Op::strict_not_equal},
-    {"<", 8, NodeKind::binary, Op::less},
-    {"<=", 8, NodeKind::binary, Op::less_equal},
-    {">", 8, NodeKind::binary, Op::greater},
-    {">=", 8, NodeKind::binary, Op::greater_equal},
-    {"in", 8, NodeKind::binary, Op::in},
-    {"<<", 9, NodeKind::binary, Op::shift_left},
-    {">>", 9, NodeKind::binary, Op::shift_right},
-    {">>>", 9, NodeKind::binary, Op::shift_right_unsigned},
-    {"+", 10, NodeKind::binary, Op::add},
-    {"-", 10, NodeKind::binary, Op::subtract},
-    {"*", 11, NodeKind::binary, Op::multiply},
-    {"/", 11, NodeKind::binary, Op::divide},
-    {"%", 11, NodeKind::binary, Op::remainder},
-    {"**", power_precedence, NodeKind::binary, Op::power},
-    {"instanceof", 8, NodeKind::raise, Op::none},
-}};
-
-const Operator* find_operator(const Token& token) {
-  if (token.kind != Token::Kind::punctuator && token.kind != Token::Kind::name) return nullptr;
-  const auto found = std::ranges::find(operators, token.text, &Operator::mark);
-  return found == operators.end() ? nullptr : &*found;
-}
-
 bool is_assignment(std::string_view mark) {
   constexpr std::array<std::string_view, 16> marks{
       "=",   "+=",   "-=", "*=", "/=", "%=",  "**=", "<<=",
@@ -64,12 +20,11 @@ bool is_assignment(std::string_view mark) {
   return std::ranges::find(marks, mark) != marks.end();
 }
 
-bool mixes(NodeKind outer, NodeKind inner) {
-  const auto plain = [](NodeKind kind) {
-    return kind == NodeKind::logical_or || kind == NodeKind::logical_and;
-  };
-  return (outer == NodeKind::logical_nullish && plain(inner)) ||
-         (plain(outer) && inner == NodeKind::logical_nullish);
+// Whether JavaScript wants parentheses: between ?? and either || or &&.
+bool mixes(const Operator& outer, const Node& inner) {
+  if (inner.kind != NodeKind::binary || inner.parenthesised) return false;
+  if (outer.settled == nullptr || inner.op->settled == nullptr) return false;
+  return (outer.mark == "??") != (inner.op->mark == "??");
 }
 
 }  // namespace
@@ -168,30 +123,26 @@ NodeId Parser::binary(int lowest) {
   const std::size_t byte = token_.begin;
   NodeId left = unary();
   while (!failed()) {
-    const Operator* found = find_operator(token_);
+    if (at_word("instanceof")) fail(token_.begin, "'instanceof' is not supported");
+    const bool is_operator = token_.kind == Token::Kind::punctuator || at_word("in");
+    const Operator* found = is_operator ? find_binary(token_.text) : nullptr;
     if (found == nullptr || found->precedence < lowest) break;
-    if (found->kind == NodeKind::raise) {
-      fail(token_.begin, "'instanceof' is not supported");
-      break;
-    }
-    if (found->op == Op::power && program_->node(left).kind == NodeKind::unary &&
-        left != parenthesised_) {
+    const bool to_the_right = found->mark == "**";  // binds so; all others bind to the left
+    const Node& first = program_->node(left);
+    if (to_the_right && first.kind == NodeKind::unary && !first.parenthesised) {
       fail(token_.begin, "parentheses must say what '**' belongs to");
       break;
     }
-    const NodeId left_parenthesised = parenthesised_ == left ? left : 0;
     advance();
-    // ** binds to the right, all others to the left.
     const Nesting nesting(*this);
-    const NodeId right = binary(found->op == Op::power ? power_precedence : found->precedence + 1);
+    const NodeId right = binary(found->precedence + (to_the_right ? 0 : 1));
     if (failed()) break;
-    if ((left != left_parenthesised && mixes(found->kind, program_->node(left).kind)) ||
-        (right != parenthesised_ && mixes(found->kind, program_->node(right).kind))) {
+    if (mixes(*found, program_->node(left)) || mixes(*found, program_->node(right))) {
       fail(byte, "'?\?' next to '||' or '&&' needs parentheses");
       break;
     }
-    Node node = make(found->kind, byte);
-    node.op = found->op;
+    Node node = make(NodeKind::binary, byte);
+    node.op = found;
     node.a = left;
     node.b = right;
     left = add(node);
@@ -201,19 +152,18 @@ NodeId Parser::binary(int lowest) {
 
 NodeId Parser::unary() {
   const std::size_t byte = token_.begin;
-  Op op = Op::none;
-  if (at_mark("!")) op = Op::not_;
-  if (at_mark("-")) op = Op::negate;
-  if (at_mark("+")) op = Op::plus;
-  if (at_mark("~")) op = Op::bit_not;
-  if (token_.kind == Token::Kind::name && token_.text == "typeof") op = Op::type_of;
-  if (op == Op::none) return postfix();
+  const bool is_operator = token_.kind == Token::Kind::punctuator || at_word("typeof");
+  const Operator* op = is_operator ? find_unary(token_.text) : nullptr;
+  if (op == nullptr) return postfix();
   const Nesting nesting(*this);
   if (failed()) return 0;
   advance();
   Node node = make(NodeKind::unary, byte);
   node.op = op;
   node.a = unary();
+  // typeof is the one operator that takes unknown names.
+  Node& operand = program_->nodes[node.a];
+  if (op->mark == "typeof" && operand.kind == NodeKind::name) operand.optional = true;
   return add(node);
 }
 

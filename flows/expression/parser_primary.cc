@@ -6,7 +6,7 @@
 
 #include "flows/expression/library.h"
 #include "flows/expression/number.h"
-#include "flows/expression/parser_state.h"
+#include "flows/expression/parser.h"
 
 namespace conversed::flows::expression {
 
@@ -101,7 +101,7 @@ NodeId Parser::primary() {
         const NodeId inner = expression();
         if (at_mark(",")) fail(token_.begin, "the comma operator is not supported");
         expect(")");
-        parenthesised_ = inner;
+        program_->nodes[inner].parenthesised = true;
         return inner;
       }
       break;
@@ -132,20 +132,22 @@ NodeId Parser::identifier() {
   if (name == "true" || name == "false") return literal(Value::boolean(name == "true"), byte);
   if (name == "null") return literal(Value::null(), byte);
   if (name == "undefined") return literal(Value(), byte);
-  if (name == "NaN") return literal(Value::number(std::numeric_limits<double>::quiet_NaN()), byte);
-  if (name == "Infinity")
-    return literal(Value::number(std::numeric_limits<double>::infinity()), byte);
-  if (name == "input") return add(make(NodeKind::input, byte));
-  if (name == "context") return add(make(NodeKind::context, byte));
-  if (name == "profile") return add(make(NodeKind::profile, byte));
+  if (const auto constant = find_constant("", name)) {
+    return literal(Value::number(*constant), byte);
+  }
+  Node node = make(NodeKind::root, byte);
+  node.text = keep(name);
+  if (name == "input") node.root = &Scope::input;
+  if (name == "context") node.root = &Scope::context;
+  if (name == "profile") node.root = &Scope::profile;
+  if (node.root != nullptr) return add(node);
   const bool called = at_mark("(");
   if (called) return function_call(find_function("", name), name, byte);
   if (is_namespace(name) && at_mark(".")) return namespace_member(name);
   if (is_namespace(name) || find_function("", name) != nullptr) {
     return raise(byte, name + " is not a value");
   }
-  Node node = make(NodeKind::name, byte);
-  node.text = keep(name);
+  node.kind = NodeKind::name;
   return add(node);
 }
 
@@ -287,15 +289,15 @@ NodeId Parser::arrow() {
   const Nesting nesting(*this);
   Node node = make(NodeKind::callback, token_.begin);
   const std::size_t outer = locals_.size();
-  std::vector<NodeId> parameters;
+  std::vector<NodeId> bindings;
   if (accept("(")) {
-    while (!failed() && !at_mark(")")) {
-      parameters.push_back(parameter());
+    for (std::uint32_t index = 0; !failed() && !at_mark(")"); ++index) {
+      parameter(bindings, index);
       if (!at_mark(")")) expect(",");
     }
     expect(")");
   } else {
-    parameters.push_back(parameter());
+    parameter(bindings, 0);
   }
   if (!accept("=>")) fail_here();
   if (at_mark("{")) {
@@ -304,41 +306,36 @@ NodeId Parser::arrow() {
   }
   node.a = expression();
   locals_.resize(outer);
-  return add_list(node, parameters);
+  return add_list(node, bindings);
 }
 
-NodeId Parser::binding(std::string_view name, bool keyed) {
-  if (token_.kind != Token::Kind::name || is_reserved(name)) {
+NodeId Parser::binding(Node node) {
+  if (token_.kind != Token::Kind::name || is_reserved(token_.text)) {
     fail(token_.begin, "expected a parameter's name");
     return 0;
   }
-  Node node = make(NodeKind::binding, token_.begin);
   node.slot = program_->slots++;
-  if (keyed) node.text = keep(std::string(name));
-  locals_.push_back({std::string(name), node.slot});
+  locals_.push_back({std::string(token_.text), node.slot});
   advance();
   return add(node);
 }
 
-NodeId Parser::parameter() {
-  Node node = make(NodeKind::parameter, token_.begin);
+// A name, or a pattern of names: [key, value] or {name}.
+void Parser::parameter(std::vector<NodeId>& bindings, std::uint32_t index) {
+  Node node = make(NodeKind::binding, token_.begin);
+  node.index = index;
   const bool keyed = at_mark("{");
-  if (!keyed && !at_mark("[")) {
-    const NodeId single = binding(token_.text, false);
-    node.slot = program_->node(single).slot;
-    return add(node);
-  }
+  if (!keyed && !at_mark("[")) return bindings.push_back(binding(node));
   const std::string_view close = keyed ? "}" : "]";
   advance();
-  node.keyed = keyed;
-  std::vector<NodeId> bindings;
-  while (!failed() && !at_mark(close)) {
-    bindings.push_back(binding(token_.text, keyed));
+  if (at_mark(close)) fail(node.at, "an empty pattern");
+  for (std::uint32_t item = 0; !failed() && !at_mark(close); ++item) {
+    if (keyed) node.text = keep(std::string(token_.text));
+    if (!keyed) node.item = item;
+    bindings.push_back(binding(node));
     if (!at_mark(close)) expect(",");
   }
   expect(close);
-  if (bindings.empty()) fail(node.at, "an empty pattern");
-  return add_list(node, bindings);
 }
 
 // A function of the library by its name, as in list.map(Number) or list.map(Math.floor).

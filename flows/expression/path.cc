@@ -26,23 +26,15 @@ bool is_mark(const Token& token, std::string_view mark) {
 }
 
 // An index or a quoted name, between brackets.
-struct Bracketed {
-  std::string name;
-  std::size_t index = 0;
-  bool is_index = false;
-};
-
-Result<Bracketed> bracketed(const Token& token) {
-  if (token.kind == Token::Kind::string) return Bracketed{.name = scrub(token.cooked)};
-  const ArrayIndex index = array_index(token.text);
-  if (token.kind != Token::Kind::number || !index.valid) {
-    return fail_at(token.begin, "expected an index or a quoted name");
-  }
-  if (index.index >= Path::max_array_items) {
+Result<Path::Step> bracketed(const Token& token) {
+  if (token.kind == Token::Kind::string) return Path::Step{.name = scrub(token.cooked)};
+  const auto index = token.kind == Token::Kind::number ? array_index(token.text) : std::nullopt;
+  if (!index) return fail_at(token.begin, "expected an index or a quoted name");
+  if (*index >= Path::max_array_items) {
     return fail_at(token.begin,
                    "an index can be at most " + std::to_string(Path::max_array_items - 1));
   }
-  return Bracketed{.name = std::string(token.text), .index = index.index, .is_index = true};
+  return Path::Step{.name = std::string(token.text), .index = index};
 }
 
 }  // namespace
@@ -69,7 +61,7 @@ Result<Path> Path::compile(std::string_view source) {
       token = lexer.next();
       auto inside = bracketed(token);
       if (!inside) return model::fail(inside.error());
-      step = {std::move(inside->name), inside->index, inside->is_index};
+      step = std::move(*inside);
       token = lexer.next();
       if (!is_mark(token, "]")) return fail_at(token.begin, "expected ']'");
     } else {
@@ -86,7 +78,7 @@ Result<void> Path::check(const json& root) const {
   const json* at = &root;
   for (const Step& step : steps_) {
     if (at->is_null()) return {};
-    if (at->is_array() && !step.is_index) {
+    if (at->is_array() && !step.index) {
       return model::fail(Errc::invalid_argument,
                          text_ + ": can't set '" + step.name + "' of an array");
     }
@@ -95,8 +87,8 @@ Result<void> Path::check(const json& root) const {
                          text_ + ": can't set '" + step.name + "' of a " + at->type_name());
     }
     if (at->is_array()) {
-      if (step.index >= at->size()) return {};
-      at = &(*at)[step.index];
+      if (*step.index >= at->size()) return {};
+      at = &(*at)[*step.index];
     } else {
       const auto found = at->find(step.name);
       if (found == at->end()) return {};
@@ -110,8 +102,8 @@ Result<void> Path::assign(json& root, json value) const {
   if (auto possible = check(root); !possible) return possible;
   json* at = &root;
   for (const Step& step : steps_) {
-    if (at->is_null()) *at = step.is_index ? json::array() : json::object();
-    at = at->is_array() ? &(*at)[step.index] : &(*at)[step.name];
+    if (at->is_null()) *at = step.index ? json::array() : json::object();
+    at = at->is_array() ? &(*at)[*step.index] : &(*at)[step.name];
   }
   *at = std::move(value);
   return {};
@@ -122,12 +114,12 @@ bool Path::erase(json& root) const {
   for (std::size_t depth = 0; depth < steps_.size(); ++depth) {
     const Step& step = steps_[depth];
     const bool last = depth + 1 == steps_.size();
-    if (at->is_array() && step.is_index && step.index < at->size()) {
+    if (at->is_array() && step.index && *step.index < at->size()) {
       if (last) {
-        at->erase(step.index);
+        at->erase(*step.index);
         return true;
       }
-      at = &(*at)[step.index];
+      at = &(*at)[*step.index];
     } else if (at->is_object() && at->contains(step.name)) {
       if (last) return at->erase(step.name) == 1;
       at = &(*at)[step.name];

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,10 @@ namespace conversed::flows::expression {
 class Path {
  public:
   enum class Root : std::uint8_t { context, profile };
+  struct Step {
+    std::string name;  // for an index, its digits: an object may have them as a name
+    std::optional<std::size_t> index{};
+  };
 
   static constexpr std::size_t max_source_bytes = 1024;
   static constexpr std::size_t max_steps = 32;            // names and indexes behind the root
@@ -37,11 +42,6 @@ class Path {
   bool erase(nlohmann::json& root) const;
 
  private:
-  struct Step {
-    std::string name;  // for an index, its digits: an object may have them as a name
-    std::size_t index = 0;
-    bool is_index = false;
-  };
   Path() = default;
   [[nodiscard]] model::Result<void> check(const nlohmann::json& root) const;
 

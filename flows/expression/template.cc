@@ -17,13 +17,10 @@
 namespace conversed::flows::expression {
 
 using model::Errc;
-using model::Error;
 using model::Result;
 using nlohmann::json;
 
 namespace {
-
-using Problems = std::vector<Error>;
 
 // Literal text, then what stands between braces behind it.
 struct Piece {
@@ -54,10 +51,6 @@ void pay_for_copy(const Scope& scope, std::size_t bytes) {
   if (scope.budget != nullptr) scope.budget->read(bytes);
 }
 
-void note(Problems* problems, Error error) {
-  if (problems != nullptr) problems->push_back(std::move(error));
-}
-
 const std::string* find_token(const Scope& scope, const std::string& label) {
   if (scope.tokens == nullptr) return nullptr;
   const auto found = scope.tokens->find(label);
@@ -79,43 +72,33 @@ void append_readable(Machine& machine, Value value, std::string& out) {
   }
 }
 
-void render_piece(const Piece& piece, const Scope& scope, Budget& budget, std::string& out,
-                  Problems* problems) {
-  const std::string* token = find_token(scope, piece.label);
-  if (token != nullptr || piece.program == nullptr) {
-    if (!budget.step(1) || (token != nullptr && !budget.charge(token->size()))) {
-      return note(problems, {Errc::too_large, "{{" + piece.label + "}}: too much text"});
-    }
-    if (token != nullptr) {
-      out += *token;
-      return;
-    }
-    return note(problems, {Errc::not_found, "there is no token '" + piece.label + "'"});
+// True if it was a token.
+bool render_piece(const Piece& piece, const Scope& scope, Budget& budget, std::string& out) {
+  if (const std::string* token = find_token(scope, piece.label)) {
+    if (budget.step(1) && budget.charge(token->size())) out += *token;
+    return true;
   }
+  if (piece.program == nullptr) return false;
   Machine machine(*piece.program, scope, budget);
   append_readable(machine, machine.run(), out);
-  if (machine.failed()) note(problems, machine.take_error());
+  return false;
 }
 
 bool reads_values(const Program& program) {
-  return std::ranges::any_of(program.nodes, [](const Node& node) {
-    return node.kind == NodeKind::input || node.kind == NodeKind::context ||
-           node.kind == NodeKind::profile;
-  });
+  return std::ranges::any_of(program.nodes,
+                             [](const Node& node) { return node.kind == NodeKind::root; });
 }
 
-json piece_value(const Piece& piece, const Scope& scope, Budget& budget, Problems* problems) {
+json piece_value(const Piece& piece, const Scope& scope, Budget& budget) {
   if (piece.program == nullptr || find_token(scope, piece.label) != nullptr) {
     std::string text;
-    render_piece(piece, scope, budget, text, problems);
+    render_piece(piece, scope, budget, text);
     return text;
   }
   Machine machine(*piece.program, scope, budget);
   json copy;
   copy_to_json(machine, machine.run(), copy);
-  if (!machine.failed()) return copy;
-  note(problems, machine.take_error());
-  return nullptr;
+  return machine.failed() ? json() : copy;
 }
 
 // Reads the braces that begin at `open`; `next` becomes the byte behind them.
@@ -157,20 +140,22 @@ struct Template::Body {
     return pieces.size() == 1 && pieces[0].literal.empty() && tail.empty();
   }
 
-  [[nodiscard]] std::string render(const Scope& scope, Budget& budget, Problems* problems) const {
+  [[nodiscard]] std::string render(const Scope& scope, Budget& budget,
+                                   std::vector<Span>* values = nullptr) const {
     pay_for_copy(scope, literal_bytes);
     std::string out;
     for (const Piece& piece : pieces) {
       out += piece.literal;
-      render_piece(piece, scope, budget, out, problems);
+      const std::size_t begin = out.size();
+      const bool is_token = render_piece(piece, scope, budget, out);
+      if (values != nullptr && !is_token) values->push_back({begin, out.size()});
     }
-    out += tail;
-    return out;
+    return out += tail;
   }
 
-  [[nodiscard]] json value(const Scope& scope, Budget& budget, Problems* problems) const {
-    if (is_one_expression()) return piece_value(pieces[0], scope, budget, problems);
-    return render(scope, budget, problems);
+  [[nodiscard]] json value(const Scope& scope, Budget& budget) const {
+    if (is_one_expression()) return piece_value(pieces[0], scope, budget);
+    return render(scope, budget);
   }
 };
 
@@ -197,27 +182,19 @@ Result<Template> Template::compile(std::string_view source, const Limits& limits
   return Template(std::move(body));
 }
 
-std::string Template::render(const Scope& scope, Problems* problems) const {
+std::string Template::render(const Scope& scope) const {
   Budget budget(body_->limits, scope);
-  return body_->render(scope, budget, problems);
+  return body_->render(scope, budget);
 }
 
 std::string Template::render(const Scope& scope, std::vector<Span>& values) const {
-  pay_for_copy(scope, body_->literal_bytes);
   Budget budget(body_->limits, scope);
-  std::string out;
-  for (const Piece& piece : body_->pieces) {
-    out += piece.literal;
-    const std::size_t begin = out.size();
-    render_piece(piece, scope, budget, out, nullptr);
-    if (find_token(scope, piece.label) == nullptr) values.push_back({begin, out.size()});
-  }
-  return out += body_->tail;
+  return body_->render(scope, budget, &values);
 }
 
-json Template::value(const Scope& scope, Problems* problems) const {
+json Template::value(const Scope& scope) const {
   Budget budget(body_->limits, scope);
-  return body_->value(scope, budget, problems);
+  return body_->value(scope, budget);
 }
 
 bool Template::is_constant() const {
@@ -305,12 +282,12 @@ struct JsonTemplate::Tree {
     return std::shared_ptr<const Tree>(std::move(tree));
   }
 
-  [[nodiscard]] json value(const Scope& scope, Budget& budget, Problems* problems) const {
-    if (text) return text->body_->value(scope, budget, problems);
+  [[nodiscard]] json value(const Scope& scope, Budget& budget) const {
+    if (text) return text->body_->value(scope, budget);
     pay_for_copy(scope, constant_bytes);
     json made = constant;
     for (const auto& [key, child] : children) {
-      json item = child->value(scope, budget, problems);
+      json item = child->value(scope, budget);
       if (made.is_array()) {
         made.push_back(std::move(item));
       } else {
@@ -328,9 +305,9 @@ Result<JsonTemplate> JsonTemplate::compile(const json& source, const Limits& lim
   return JsonTemplate(std::move(*tree), limits);
 }
 
-json JsonTemplate::value(const Scope& scope, Problems* problems) const {
+json JsonTemplate::value(const Scope& scope) const {
   Budget budget(limits_, scope);
-  return tree_->value(scope, budget, problems);
+  return tree_->value(scope, budget);
 }
 
 }  // namespace conversed::flows::expression

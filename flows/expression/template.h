@@ -31,10 +31,8 @@ class Template {
                                                        const IsLabel& is_label = {});
 
   // The text with the values in place. Objects and arrays are written as JSON. Undefined, null,
-  // NaN, an error, and a value beyond a limit are empty. Errors are added to `problems` if it is
-  // given.
-  [[nodiscard]] std::string render(const Scope& scope,
-                                   std::vector<model::Error>* problems = nullptr) const;
+  // NaN, an error, and a value beyond a limit are empty.
+  [[nodiscard]] std::string render(const Scope& scope) const;
 
   // The places of values in the rendered text, without those of tokens.
   struct Span {
@@ -45,8 +43,7 @@ class Template {
 
   // If the whole template is one {{ }}, its value with its type (null for undefined and errors);
   // else the result of render().
-  [[nodiscard]] nlohmann::json value(const Scope& scope,
-                                     std::vector<model::Error>* problems = nullptr) const;
+  [[nodiscard]] nlohmann::json value(const Scope& scope) const;
 
   // Whether there are no {{ }} at all; such a template renders without evaluating anything.
   [[nodiscard]] bool is_constant() const;
@@ -81,8 +78,7 @@ class JsonTemplate {
 
   // The value with each text replaced as by Template::value. The limits hold for all of it
   // together.
-  [[nodiscard]] nlohmann::json value(const Scope& scope,
-                                     std::vector<model::Error>* problems = nullptr) const;
+  [[nodiscard]] nlohmann::json value(const Scope& scope) const;
 
  private:
   struct Tree;

@@ -1,11 +1,11 @@
 #include "flows/expression/text.h"
 
+#include <unicode/locid.h>
 #include <unicode/uchar.h>
-#include <unicode/ustring.h>
+#include <unicode/unistr.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 
 namespace conversed::flows::expression {
 namespace {
@@ -66,34 +66,20 @@ Place place_of(std::string_view text, std::size_t index) {
   return {at, false};
 }
 
-std::string map_case(std::string_view text, decltype(&u_strToUpper) map) {
+using CaseMap = icu::UnicodeString& (icu::UnicodeString::*)(const icu::Locale& locale);
+std::string map_case(std::string_view text, CaseMap map) {
   const std::u16string units = to_utf16(text);
-  std::u16string mapped(units.size() + 16, u'\0');
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    UErrorCode status = U_ZERO_ERROR;
-    const std::int32_t length =
-        map(mapped.data(), static_cast<std::int32_t>(mapped.size()), units.data(),
-            static_cast<std::int32_t>(units.size()), "", &status);
-    const bool fits = static_cast<std::size_t>(length) <= mapped.size();
-    mapped.resize(static_cast<std::size_t>(length));
-    if (fits) break;
-  }
-  return from_utf16(mapped);
+  icu::UnicodeString mapped(units.data(), static_cast<std::int32_t>(units.size()));
+  (mapped.*map)(icu::Locale::getRoot());
+  return from_utf16({mapped.getBuffer(), static_cast<std::size_t>(mapped.length())});
 }
 
 }  // namespace
 
 bool is_ascii(std::string_view text) {
-  std::size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, 8);
-    if ((word & 0x8080808080808080u) != 0) return false;
-  }
-  for (; at < text.size(); ++at) {
-    if (byte_at(text, at) >= 0x80) return false;
-  }
-  return true;
+  unsigned bits = 0;
+  for (const char c : text) bits |= static_cast<unsigned char>(c);
+  return bits < 0x80;
 }
 
 std::size_t unit_length(std::string_view text) {
@@ -203,23 +189,16 @@ std::string from_utf16(std::u16string_view units) {
 }
 
 std::string to_upper(std::string_view text) {
-  if (!is_ascii(text)) return map_case(text, u_strToUpper);
-  std::string mapped(text);
-  for (char& c : mapped) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return mapped;
+  return map_case(text, &icu::UnicodeString::toUpper);
 }
 
 std::string to_lower(std::string_view text) {
-  if (!is_ascii(text)) return map_case(text, u_strToLower);
-  std::string mapped(text);
-  for (char& c : mapped) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return mapped;
+  return map_case(text, &icu::UnicodeString::toLower);
 }
 
 bool is_space(char32_t code) {
   if (code < 0x80) return code == ' ' || (code >= 0x09 && code <= 0x0D);
-  return code == 0xA0 || code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 ||
-         code == 0x2029 || code == 0x202F || code == 0x205F || code == 0x3000 || code == 0xFEFF;
+  return code == 0xFEFF || (code != 0x85 && u_isUWhiteSpace(static_cast<UChar32>(code)) != 0);
 }
 
 std::string_view trim_start(std::string_view text) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,23 +36,12 @@ class TurnBudget {
   // For reading or copying that many bytes.
   bool read(std::size_t bytes) { return step(1 + bytes / bytes_a_step); }
 
-  // Lends `wanted` steps or the rest, but at least `least`; none once the budget is spent.
-  [[nodiscard]] std::size_t lend_steps(std::size_t least, std::size_t wanted) {
-    const std::size_t lent = std::clamp(steps_, least, std::max(least, wanted));
-    return step(lent) ? lent : 0;
-  }
-  // Returns lent steps that were not used.
-  void give_back_steps(std::size_t unused) {
-    steps_ += unused;
-    look_at_ = std::max(look_at_, steps_);
-  }
-
-  [[nodiscard]] std::size_t bytes() const { return is_spent() ? 0 : bytes_; }
+  // For a new value of that many bytes: also the steps of writing it.
   bool charge(std::size_t bytes) {
     if (is_spent()) return false;
     if (bytes > bytes_) return end(Lack::bytes);
     bytes_ -= bytes;
-    return true;
+    return step(bytes / bytes_a_step);
   }
   // Looks at the clock now: between Nodes.
   bool look_at_clock() {
@@ -61,9 +49,8 @@ class TurnBudget {
     return is_overdue_ && is_overdue_() ? end(Lack::time) : true;
   }
 
-  static constexpr std::size_t bytes_a_step = 32;
-
  private:
+  static constexpr std::size_t bytes_a_step = 32;
   static constexpr std::size_t steps_a_look = 10'000;  // about 1 ms
 
   bool end(Lack lack) {

@@ -1,5 +1,6 @@
 #include "flows/expression/value.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -114,29 +115,26 @@ Value Value::item(std::size_t index) const {
   return index < items.size() ? from(items[index]) : Value();
 }
 
-Value::Found Value::find(std::string_view key) const {
+std::optional<Value> Value::find(std::string_view key) const {
   if (kind_ == Kind::json) {
-    const auto& properties = *json_->get_ptr<const json::object_t*>();
-    const auto found = properties.find(key);
-    if (found == properties.end()) return {};
-    return {true, from(found->second)};
+    const auto found = json_->find(key);
+    return found == json_->end() ? std::nullopt : std::optional(from(*found));
   }
-  for (const Property& property : object_->properties) {
-    if (property.key == key) return {true, property.value};
-  }
-  return {};
+  const auto found = std::ranges::find(object_->properties, key, &Property::key);
+  return found == object_->properties.end() ? std::nullopt : std::optional(found->value);
 }
 
 std::size_t Value::object_size() const {
   return kind_ == Kind::object ? object_->properties.size() : json_->size();
 }
 
-ArrayIndex array_index(std::string_view text) {
-  if (text.empty() || text.size() > 10 || (text[0] == '0' && text.size() > 1)) return {};
-  std::size_t index = 0;
+std::optional<std::size_t> array_index(std::string_view text) {
+  constexpr std::uint32_t end = UINT32_MAX;
+  if (text.size() > 1 && text[0] == '0') return std::nullopt;
+  std::uint32_t index = end;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return {};
-  return {index < 4294967295u, index};
+  const bool whole = parsed.ec == std::errc{} && parsed.ptr == text.data() + text.size();
+  return whole && index < end ? std::optional<std::size_t>(index) : std::nullopt;
 }
 
 }  // namespace conversed::flows::expression

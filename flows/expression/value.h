@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -13,8 +14,7 @@ struct Array;
 struct Object;
 
 // A value of an expression: 24 bytes, trivially copied, owning nothing. Texts, arrays and objects
-// lie in the scope's JSON, in the program or in the evaluation's Heap, which must outlive the
-// Value.
+// lie in the scope's JSON, in the program or in the machine, which must outlive the Value.
 class Value {
  public:
   enum class Kind : std::uint8_t {
@@ -91,9 +91,8 @@ class Value {
   [[nodiscard]] std::size_t array_size() const;
   [[nodiscard]] Value item(std::size_t index) const;
 
-  // Of objects of either origin: the value of an own property, found or not.
-  struct Found;
-  [[nodiscard]] Found find(std::string_view key) const;
+  // Of objects of either origin: the value of an own property.
+  [[nodiscard]] std::optional<Value> find(std::string_view key) const;
   [[nodiscard]] std::size_t object_size() const;
 
   // Whether both are one and the same array or object.
@@ -116,17 +115,12 @@ class Value {
   std::size_t size_ = 0;
 };
 
-struct Value::Found {
-  bool present = false;
-  Value value;
-};
-
 struct Property {
   std::string_view key;
   Value value;
 };
 
-// In the Heap. Never changed once made.
+// In the machine. Never changed once made.
 struct Array {
   std::span<const Value> items;
 };
@@ -136,12 +130,7 @@ struct Object {
   std::span<const Property> properties;
 };
 
-// Whether the text is an array index as JavaScript writes one: "0", "17", not "01"; its value if
-// so.
-struct ArrayIndex {
-  bool valid = false;
-  std::size_t index = 0;
-};
-[[nodiscard]] ArrayIndex array_index(std::string_view text);
+// The array index that the text is as JavaScript writes one: "0", "17", not "01".
+[[nodiscard]] std::optional<std::size_t> array_index(std::string_view text);
 
 }  // namespace conversed::flows::expression

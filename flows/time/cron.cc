@@ -143,24 +143,20 @@ Result<Cron> Cron::parse(std::string_view text) {
     }
     for (const int value : values) {
       const auto bit = static_cast<std::size_t>(value);
-      if (i == 0) cron.minutes_.set(bit);
-      if (i == 1) cron.hours_.set(bit);
-      if (i == 2) cron.days_.set(bit);
-      if (i == 3) cron.months_.set(bit);
-      if (i == 4) cron.weekdays_.set(bit % 7);
+      cron.values_[i].set(i == weekdays ? bit % 7 : bit);
     }
   }
-  cron.any_day_ = parts[2].starts_with('*');
-  cron.any_weekday_ = parts[4].starts_with('*');
+  cron.any_day_ = parts[days].starts_with('*');
+  cron.any_weekday_ = parts[weekdays].starts_with('*');
   return cron;
 }
 
 bool Cron::has_day(std::int64_t day) const {
   const std::chrono::sys_days date{std::chrono::days(day)};
   const std::chrono::year_month_day parts(date);
-  if (!months_[static_cast<unsigned>(parts.month())]) return false;
-  const bool of_month = days_[static_cast<unsigned>(parts.day())];
-  const bool of_week = weekdays_[std::chrono::weekday(date).c_encoding()];
+  if (!values_[months][static_cast<unsigned>(parts.month())]) return false;
+  const bool of_month = values_[days][static_cast<unsigned>(parts.day())];
+  const bool of_week = values_[weekdays][std::chrono::weekday(date).c_encoding()];
   // A `*` with a step restricts, too; but then both have to agree, as everywhere.
   return any_day_ || any_weekday_ ? of_month && of_week : of_month || of_week;
 }
@@ -172,10 +168,11 @@ std::optional<Timestamp> Cron::next_in_hour(std::int64_t hour_begin, Timestamp a
   const auto take = [&](Timestamp time) {
     if (time > after && (!found || time < *found)) found = time;
   };
-  for (std::size_t minute = 0; minute < minutes_.size(); ++minute) {
-    if (!minutes_[minute]) continue;
+  const bool every_hour = values_[hours].count() == 24;
+  for (std::size_t minute = 0; minute < 60; ++minute) {
+    if (!values_[minutes][minute]) continue;
     const std::int64_t local = hour_begin + static_cast<std::int64_t>(minute) * minute_ms;
-    if (!hours_.all()) {
+    if (!every_hour) {
       take(zone.first(local));
     } else {
       for (const auto time : zone.when(local)) take(time);
@@ -193,9 +190,9 @@ std::optional<Timestamp> Cron::next(Timestamp after, const TimeZone& zone) const
   std::optional<Timestamp> found;
   for (std::int64_t day = begin - 1; day <= begin + days_looked_through; ++day) {
     if (!has_day(day)) continue;
-    for (std::size_t hour = 0; hour < hours_.size(); ++hour) {
+    for (std::size_t hour = 0; hour < 24; ++hour) {
       const std::int64_t local = day * day_ms + static_cast<std::int64_t>(hour) * hour_ms;
-      if (!hours_[hour] || local + hour_ms + most_moved < local_after) continue;
+      if (!values_[hours][hour] || local + hour_ms + most_moved < local_after) continue;
       // Times of later hours are later, but for those that a change of the clock has moved.
       if (found && local > zone.local(*found) + most_moved) return found;
       const auto time = next_in_hour(local, after, zone);

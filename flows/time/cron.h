@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
@@ -38,12 +39,9 @@ class Cron {
                                                              model::Timestamp after,
                                                              const TimeZone& zone) const;
 
-  std::bitset<60> minutes_;
-  std::bitset<24> hours_;
-  std::bitset<32> days_;
-  std::bitset<13> months_;
-  std::bitset<7> weekdays_;  // from Sunday
-  bool any_day_ = true;      // of the month
+  enum : std::size_t { minutes, hours, days, months, weekdays };
+  std::array<std::bitset<60>, 5> values_;  // by field; weekdays count from Sunday
+  bool any_day_ = true;                    // of the month
   bool any_weekday_ = true;
 };
 

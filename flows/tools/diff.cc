@@ -1,6 +1,7 @@
 #include "flows/tools/diff.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -372,17 +373,8 @@ std::vector<FlowChange> diff_flows(const json& before, const json& after) {
 }
 
 std::string_view to_string(FlowChange::Kind kind) {
-  switch (kind) {
-    case Kind::added:
-      return "added";
-    case Kind::removed:
-      return "removed";
-    case Kind::changed:
-      return "changed";
-    case Kind::moved:
-      return "moved";
-  }
-  return "";
+  constexpr std::array<std::string_view, 4> names{"added", "removed", "changed", "moved"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace conversed::flows::tools

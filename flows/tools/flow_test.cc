@@ -6,10 +6,11 @@
 #include <utility>
 
 #include "flows/bundle/loader.h"
+#include "flows/json_members.h"
 #include "flows/lexicon/lexicon.h"
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/match.h"
-#include "flows/turn/time_outs.h"
+#include "flows/turn/standing.h"
 
 namespace conversed::flows::tools {
 namespace {
@@ -79,7 +80,7 @@ class Conversation {
 
   std::vector<Failure> run() {
     for (const auto& step : test_.steps) {
-      if (step.kind != TestStep::Kind::nothing) take(step);
+      if (step.event) take(step);
       if (failures_.empty() && step.expect) judge(*step.expect);
       if (failures_.empty() && !error_.empty() && (!step.expect || !step.expect->error)) {
         fail(step.place, "the Turn failed: " + error_);
@@ -98,13 +99,11 @@ class Conversation {
     searches_ = json::array();
     log_.clear();
     error_.clear();
-    if (step.kind == TestStep::Kind::advance) return advance(step);
+    if (step.event == model::EventType::timer) return advance(step);
     if (session_.busy()) {
       return fail(step.place, "the session sleeps, and inputs wait; advance the time first");
     }
-    auto event = new_event(step.kind == TestStep::Kind::user     ? model::EventType::user_message
-                           : step.kind == TestStep::Kind::inject ? model::EventType::inject
-                                                                 : model::EventType::follow_up);
+    auto event = new_event(*step.event);
     event.text = step.text;
     event.data = step.data;
     run_turns(std::move(event), step.place);
@@ -249,19 +248,30 @@ class Conversation {
 
   // Where the Flow waits; empty if it has ended.
   [[nodiscard]] std::string waits_at() const {
-    const json& state = session_.busy() ? session_.execution->state : session_.flow_state;
-    const json none = json::object();
-    if (!state.is_object()) return "";
-    const json waiting = session_.busy() ? state : state.value("waiting", none);
-    return waiting.value("at", "");
+    const auto places = standings(session_.flow_state, session_.execution);
+    return places.empty() ? "" : places.back().at;
+  }
+
+  // The values after the step, by their names in the file.
+  [[nodiscard]] json values() const {
+    json texts = json::array();
+    json data = json::array();
+    for (const auto& output : outputs_) {
+      texts.push_back(output.text);
+      data.push_back(output.data);
+    }
+    const std::string* state = find_text(session_.flow_state, "state");
+    return {{"text", std::move(texts)},
+            {"data", std::move(data)},
+            {"context", session_.context},
+            {"profile", profile_.data},
+            {"calls", calls_},
+            {"searches", searches_},
+            {"node", waits_at()},
+            {"state", state == nullptr ? default_state : *state}};
   }
 
   void judge(const Expectation& expected) {
-    const auto expect = [&](std::string_view what, const json& actual, const json& wanted) {
-      if (auto found = difference(actual, wanted)) {
-        fail(expected.place, std::string(what) + ": " + *found);
-      }
-    };
     if (expected.error) {
       if (error_.find(*expected.error) == std::string::npos) {
         fail(expected.place, "expected an error with '" + *expected.error + "', there is " +
@@ -270,23 +280,11 @@ class Conversation {
     } else if (!error_.empty()) {
       fail(expected.place, "the Turn failed: " + error_);
     }
-    json texts = json::array();
-    json data = json::array();
-    for (const auto& output : outputs_) {
-      texts.push_back(output.text);
-      data.push_back(output.data);
-    }
-    if (expected.text) expect("text", texts, *expected.text);
-    if (expected.data) expect("data", data, *expected.data);
-    if (!expected.context.is_null()) expect("context", session_.context, expected.context);
-    if (!expected.profile.is_null()) expect("profile", profile_.data, expected.profile);
-    if (!expected.calls.is_null()) expect("calls", calls_, expected.calls);
-    if (!expected.searches.is_null()) expect("searches", searches_, expected.searches);
-    if (expected.node) expect("node", waits_at(), *expected.node);
-    if (expected.state) {
-      const json& state = session_.flow_state;
-      expect("state", state.is_object() ? state.value("state", default_state) : default_state,
-             *expected.state);
+    const json found = values();
+    for (const auto& [name, wanted] : expected.values) {
+      if (auto differs = difference(found[name], wanted)) {
+        fail(expected.place, name + ": " + *differs);
+      }
     }
     if (expected.log && std::none_of(log_.begin(), log_.end(), [&](const std::string& line) {
           return text_fits(line, *expected.log);

@@ -11,6 +11,7 @@
 namespace conversed::flows::tools {
 namespace {
 
+using model::EventType;
 using nlohmann::json;
 using std::chrono::milliseconds;
 
@@ -35,9 +36,7 @@ json value_of(const Fields& fields, std::string_view name) {
 
 json object_of(const Fields& fields, std::string_view name) {
   const auto found = fields.find(name);
-  if (!found) return nullptr;
-  (void)found->expect_mapping();
-  return found->value().to_json();
+  return found && found->expect_mapping() ? found->value().to_json() : json::object();
 }
 
 std::optional<std::string> text_of(const Fields& fields, std::string_view name) {
@@ -124,27 +123,26 @@ Expectation read_expectation(const View& view) {
                              "state", "error", "log"});
   Expectation expected;
   expected.place = view.value().place();
+  for (const auto* name :
+       {"text", "data", "context", "profile", "calls", "searches", "node", "state"}) {
+    const auto found = fields.find(name);
+    if (!found) continue;
+    check_patterns(*found);
+    expected.values.emplace_back(name, found->value().to_json());
+  }
+  for (const auto* name : {"context", "profile"}) {
+    if (const auto found = fields.find(name)) (void)found->expect_mapping();
+  }
+  for (const auto* name : {"node", "state"}) (void)text_of(fields, name);
   if (const auto text = fields.find("text")) {
-    expected.text.emplace();
-    if (!text->value().is_array()) {
-      if (auto one = text->text()) expected.text->push_back(std::move(*one));
-    }
-    for (const View& item : text->items()) {
-      if (auto one = item.text()) expected.text->push_back(std::move(*one));
-    }
+    if (!text->value().is_array()) (void)text->text();
+    for (const View& item : text->items()) (void)item.text();
+    json& texts = expected.values.front().second;
+    if (!texts.is_array()) texts = json::array({texts});
   }
-  for (const auto* name : {"text", "data", "context", "profile", "calls", "node", "state", "log"}) {
-    if (const auto found = fields.find(name)) check_patterns(*found);
-  }
-  if (const auto data = fields.find("data")) expected.data = data->value().to_json();
-  expected.context = object_of(fields, "context");
-  expected.profile = object_of(fields, "profile");
-  expected.calls = value_of(fields, "calls");
-  expected.searches = value_of(fields, "searches");
-  expected.node = text_of(fields, "node");
-  expected.state = text_of(fields, "state");
   expected.error = text_of(fields, "error");
   expected.log = text_of(fields, "log");
+  if (const auto log = fields.find("log")) check_patterns(*log);
   return expected;
 }
 
@@ -158,7 +156,7 @@ void read_input(const View& view, TestStep& step) {
   const bool both = value.is_object() && !value.members().empty() &&
                     std::all_of(value.members().begin(), value.members().end(),
                                 [](const auto& m) { return m.name == "text" || m.name == "data"; });
-  if (!both && step.kind != TestStep::Kind::user && value.is_object()) {
+  if (!both && step.event != EventType::user_message && value.is_object()) {
     step.data = value.to_json();
     return;
   }
@@ -168,20 +166,20 @@ void read_input(const View& view, TestStep& step) {
 }
 
 TestStep read_step(const View& view) {
-  using Kind = TestStep::Kind;
-  constexpr std::array<std::pair<std::string_view, Kind>, 4> kinds{{{"user", Kind::user},
-                                                                    {"inject", Kind::inject},
-                                                                    {"followUp", Kind::follow_up},
-                                                                    {"advance", Kind::advance}}};
+  constexpr std::array<std::pair<std::string_view, EventType>, 4> events{
+      {{"user", EventType::user_message},
+       {"inject", EventType::inject},
+       {"followUp", EventType::follow_up},
+       {"advance", EventType::timer}}};
   const Fields fields(view, {"user", "inject", "followUp", "advance", "expect"});
   TestStep step;
   step.place = view.value().place();
-  for (const auto& [name, kind] : kinds) {
+  for (const auto& [name, event] : events) {
     const auto found = fields.find(name);
     if (!found) continue;
-    if (step.kind != Kind::nothing) found->problem("a step does one thing; write another step");
-    step.kind = kind;
-    if (kind == Kind::advance) {
+    if (step.event) found->problem("a step does one thing; write another step");
+    step.event = event;
+    if (event == EventType::timer) {
       step.time = found->duration(milliseconds(1), longest).value_or(milliseconds(0));
     } else {
       read_input(*found, step);
@@ -189,7 +187,7 @@ TestStep read_step(const View& view) {
   }
   if (const auto expect = fields.find("expect")) {
     step.expect = read_expectation(*expect);
-  } else if (step.kind == Kind::nothing) {
+  } else if (!step.event) {
     view.problem("a step needs one of user, inject, followUp, advance and expect");
   }
   return step;
@@ -199,8 +197,8 @@ TestCase read_case(const View& view) {
   const Fields fields(view, {"name", "context", "profile", "calls", "searches", "steps"});
   TestCase test;
   test.name = fields.name("name");
-  if (fields.find("context")) test.context = object_of(fields, "context");
-  if (fields.find("profile")) test.profile = object_of(fields, "profile");
+  test.context = object_of(fields, "context");
+  test.profile = object_of(fields, "profile");
   fields.each("calls", [&](const View& item) { test.stubs.push_back(read_stub(item)); });
   fields.each("searches",
               [&](const View& item) { test.searches.push_back(read_search_stub(item)); });

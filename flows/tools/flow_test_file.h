@@ -6,10 +6,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flows/problem.h"
 #include "store/model/clock.h"
+#include "store/model/event.h"
 
 namespace conversed::flows::tools {
 
@@ -34,24 +36,17 @@ struct SearchStub {
   std::int64_t times = 0;  // as above
 };
 
-// The state that a step has to lead to. Unset members may be anything.
+// The state that a step has to lead to.
 struct Expectation {
   Place place;
-  std::optional<std::vector<std::string>> text;  // of all outputs since the step began
-  std::optional<nlohmann::json> data;            // a list, likewise; null for none
-  nlohmann::json context;                        // null, or members as `difference` takes them
-  nlohmann::json profile;
-  nlohmann::json calls;             // a list of `{method, url, body}`
-  nlohmann::json searches;          // a list of `{store, sources, query, limit}`
-  std::optional<std::string> node;  // address at which the Flow waits; empty: it has ended
-  std::optional<std::string> state;
+  // Values as `difference` takes them, by their names in the file; `text` is a list.
+  std::vector<std::pair<std::string, nlohmann::json>> values;
   std::optional<std::string> error;  // the Turn fails, with this in its message
   std::optional<std::string> log;    // one of the lines, as text_fits says
 };
 
 struct TestStep {
-  enum class Kind : std::uint8_t { user, inject, follow_up, advance, nothing };
-  Kind kind = Kind::nothing;
+  std::optional<model::EventType> event;  // `timer`: the time advances; nothing: only expectations
   Place place;
   std::optional<std::string> text;
   nlohmann::json data;

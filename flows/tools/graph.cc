@@ -1,5 +1,6 @@
 #include "flows/tools/graph.h"
 
+#include <algorithm>
 #include <string_view>
 #include <vector>
 
@@ -33,11 +34,9 @@ std::vector<Arrow> arrows_of(const Flow& flow) {
   return arrows;
 }
 
-bool any_leads_to_the_end(const std::vector<Arrow>& arrows) {
-  for (const auto& arrow : arrows) {
-    if (arrow.to == end_of_flow) return true;
-  }
-  return false;
+// Whether the picture has a place for the end.
+bool ends(const Flow& flow, const std::vector<Arrow>& arrows) {
+  return flow.start() == end_of_flow || std::ranges::count(arrows, end_of_flow, &Arrow::to) > 0;
 }
 
 // One line of it, without what the picture's language takes for its own.
@@ -81,7 +80,7 @@ std::string mermaid_of(const Flow& flow) {
     }
     text += "  " + name_of(NodeIndex(i)) + "[\"" + label + "\"]\n";
   }
-  if (any_leads_to_the_end(arrows) || flow.start() == end_of_flow) text += "  done([end])\n";
+  if (ends(flow, arrows)) text += "  done([end])\n";
   text += "  start --> " + name_of(flow.start()) + "\n";
   for (const auto& arrow : arrows) {
     text += "  n" + std::to_string(arrow.from) + (arrow.waits ? " -.->" : " -->");
@@ -102,9 +101,7 @@ std::string dot_of(const Flow& flow) {
     text += "  " + name_of(NodeIndex(i)) + " [label=\"" +
             label_of(flow.slots()[i], special, "\\n") + "\"];\n";
   }
-  if (any_leads_to_the_end(arrows) || flow.start() == end_of_flow) {
-    text += "  done [shape=oval, label=\"end\"];\n";
-  }
+  if (ends(flow, arrows)) text += "  done [shape=oval, label=\"end\"];\n";
   text += "  start -> " + name_of(flow.start()) + ";\n";
   for (const auto& arrow : arrows) {
     text += "  n" + std::to_string(arrow.from) + " -> " + name_of(arrow.to) + " [label=\"" +

@@ -9,14 +9,11 @@
 namespace conversed::flows::tools {
 namespace {
 
-using Index = std::size_t;  // of a Node among those of all Flows
-
-// The Flows of a bundle as one graph. One use.
+// The Flows of a bundle as one graph, with the Nodes of all Flows in one list. One use.
 class Graph {
  public:
   Graph(const std::vector<const Flow*>& flows, const std::set<std::string, std::less<>>& roots)
-      : flows_(flows), first_(flows.size()), count_(lay_out()), returns_(count_), stops_(count_) {
-    for (std::size_t f = 0; f < flows_.size(); ++f) by_name_.emplace(flows_[f]->name(), f);
+      : flows_(flows), nodes_(nodes_of(flows)), returns_(nodes_.size()), stops_(nodes_.size()) {
     find_roots(roots);
     find_returns();
     find_stops();
@@ -26,7 +23,7 @@ class Graph {
     const Flow& flow = *flows_[f];
     Reach reach{std::vector<bool>(flow.slots().size(), false), {}};
     for (std::size_t i = 0; i < flow.slots().size(); ++i) {
-      const Index node = first_[f] + i;
+      const std::size_t node = place_of(f, NodeIndex(i));
       reach.ends.push_back(stops_.marked()[node] || returns_.marked()[node]);
     }
     std::vector<NodeIndex> open{flow.start()};
@@ -35,7 +32,7 @@ class Graph {
       open.pop_back();
       if (at == end_of_flow || reach.reached[static_cast<std::size_t>(at)]) continue;
       reach.reached[static_cast<std::size_t>(at)] = true;
-      const auto entered = entered_by(flow.slot(at));
+      const auto entered = nodes_[place_of(f, at)].entered;
       // If the entered Flow only goes in circles, the circles are reported, not the Nodes behind
       // it.
       if (entered && !returns(*entered) && stops(*entered)) continue;
@@ -45,31 +42,37 @@ class Graph {
   }
 
  private:
-  // Gives each Flow its part of the Nodes' numbers; returns the number of Nodes.
-  Index lay_out() {
-    Index count = 0;
-    for (std::size_t f = 0; f < flows_.size(); ++f) {
-      first_[f] = count;
-      count += flows_[f]->slots().size();
+  struct PlacedNode {
+    std::size_t flow;
+    const Flow::Slot* slot;
+    std::optional<std::size_t> entered;  // the Flow that it enters
+  };
+
+  std::vector<PlacedNode> nodes_of(const std::vector<const Flow*>& flows) {
+    std::map<std::string, std::size_t, std::less<>> by_name;
+    for (std::size_t f = 0; f < flows.size(); ++f) by_name.emplace(flows[f]->name(), f);
+    std::vector<PlacedNode> nodes;
+    for (std::size_t f = 0; f < flows.size(); ++f) {
+      first_.push_back(nodes.size());
+      for (const auto& slot : flows[f]->slots()) {
+        auto& node = nodes.emplace_back(PlacedNode{f, &slot, std::nullopt});
+        for (const auto& use : slot.outline.uses) {
+          const auto found = by_name.find(use.name);
+          const bool enters = use.kind == Flow::Use::Kind::flow && found != by_name.end();
+          if (enters && !node.entered) node.entered = found->second;
+        }
+      }
     }
-    return count;
+    return nodes;
   }
 
-  // The Flow that the Node enters.
-  [[nodiscard]] std::optional<std::size_t> entered_by(const Flow::Slot& slot) const {
-    for (const auto& use : slot.outline.uses) {
-      if (use.kind != Flow::Use::Kind::flow) continue;
-      const auto found = by_name_.find(use.name);
-      if (found != by_name_.end()) return found->second;
-    }
-    return std::nullopt;
+  [[nodiscard]] std::size_t place_of(std::size_t f, NodeIndex index) const {
+    return first_[f] + static_cast<std::size_t>(index);
   }
-  static bool starts_again(const Flow::Slot& slot) { return slot.type->name == "think"; }
-
   // Nothing for a Flow without Nodes, which ends at once.
-  [[nodiscard]] std::optional<Index> start(std::size_t f) const {
+  [[nodiscard]] std::optional<std::size_t> start(std::size_t f) const {
     if (flows_[f]->start() == end_of_flow) return std::nullopt;
-    return first_[f] + static_cast<Index>(flows_[f]->start());
+    return place_of(f, flows_[f]->start());
   }
   // Whether it may come to its end; whether a Turn may end within it.
   [[nodiscard]] bool returns(std::size_t f) const {
@@ -81,22 +84,12 @@ class Graph {
     return at && stops_.marked()[*at];
   }
 
-  // Calls `each(f, node, slot)` for all Nodes.
-  template <typename Each>
-  void for_all(Each each) const {
-    for (std::size_t f = 0; f < flows_.size(); ++f) {
-      for (std::size_t i = 0; i < flows_[f]->slots().size(); ++i) {
-        each(f, first_[f] + i, flows_[f]->slots()[i]);
-      }
-    }
-  }
-
   // For each Flow, the Flows of Endpoints that lead into it.
   void find_roots(const std::set<std::string, std::less<>>& names) {
     std::vector<std::set<std::size_t>> entered(flows_.size());
-    for_all([&](std::size_t f, Index, const Flow::Slot& slot) {
-      if (const auto to = entered_by(slot)) entered[f].insert(*to);
-    });
+    for (const auto& node : nodes_) {
+      if (node.entered) entered[node.flow].insert(*node.entered);
+    }
     roots_.resize(flows_.size());
     for (std::size_t root = 0; root < flows_.size(); ++root) {
       if (!names.empty() && !names.contains(flows_[root]->name())) continue;
@@ -115,22 +108,22 @@ class Graph {
 
   // Marks the Nodes from which some way leads to the end of their own Flow.
   void find_returns() {
-    std::vector<std::vector<std::pair<std::size_t, Index>>> entering(flows_.size());
-    const auto lead = [&](std::size_t f, Index node, NodeIndex to) {
+    std::vector<std::vector<std::size_t>> entering(flows_.size());
+    const auto lead = [&](std::size_t node, NodeIndex to) {
       if (to == end_of_flow) {
         returns_.mark(node);
       } else {
-        returns_.add_way(node, first_[f] + static_cast<Index>(to));
+        returns_.add_way(node, place_of(nodes_[node].flow, to));
       }
     };
-    for_all([&](std::size_t f, Index node, const Flow::Slot& slot) {
-      const auto entered = entered_by(slot);
-      if (entered) {
-        if (slot.outline.continues) entering[*entered].emplace_back(f, node);
-        return;
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+      const auto& [f, slot, entered] = nodes_[node];
+      if (!entered) {
+        for (const NodeIndex to : successors(*slot)) lead(node, to);
+      } else if (slot->outline.continues) {
+        entering[*entered].push_back(node);
       }
-      for (const NodeIndex to : successors(slot)) lead(f, node, to);
-    });
+    }
     // An entered Flow leads back once it is known to end.
     std::vector<bool> known(flows_.size(), false);
     for (bool more = true; more;) {
@@ -138,42 +131,37 @@ class Graph {
       for (std::size_t f = 0; f < flows_.size(); ++f) {
         if (known[f] || !returns(f)) continue;
         known[f] = more = true;
-        for (const auto& [caller, node] : entering[f]) {
-          lead(caller, node, flows_[caller]->slots()[node - first_[caller]].next);
-        }
+        for (const std::size_t node : entering[f]) lead(node, nodes_[node].slot->next);
       }
     }
   }
 
   // Marks the Nodes from which some way ends the Turn other than by the end of an entered Flow.
   void find_stops() {
-    const auto begin = [&](Index node, std::size_t f) {
-      if (const auto to = start(f)) stops_.add_way(node, *to);
-    };
-    for_all([&](std::size_t f, Index node, const Flow::Slot& slot) {
-      const auto next = successors(slot);
-      if (const auto entered = entered_by(slot)) {
-        begin(node, *entered);
-        if (!returns(*entered)) return;
-        if (!slot.outline.continues) stops_.mark(node);  // its end is the execution's
-      } else if (starts_again(slot)) {
+    for (std::size_t node = 0; node < nodes_.size(); ++node) {
+      const auto& [f, slot, entered] = nodes_[node];
+      const auto next = successors(*slot);
+      if (entered) {
+        if (const auto to = start(*entered)) stops_.add_way(node, *to);
+        if (!returns(*entered)) continue;
+        if (!slot->outline.continues) stops_.mark(node);  // its end is the execution's
+      } else if (slot->type->name == "think") {           // starts the Endpoint's Flow again
         for (const std::size_t root : roots_[f]) {
-          begin(node, root);
+          if (const auto to = start(root)) stops_.add_way(node, *to);
           if (returns(root)) stops_.mark(node);
         }
-      } else if (next.empty() || slot.node->awaits() != Node::Awaits::nothing) {
+      } else if (next.empty() || slot->node->awaits() != Node::Awaits::nothing) {
         stops_.mark(node);
       }
       for (const NodeIndex to : next) {
-        if (to != end_of_flow) stops_.add_way(node, first_[f] + static_cast<Index>(to));
+        if (to != end_of_flow) stops_.add_way(node, place_of(f, to));
       }
-    });
+    }
   }
 
   const std::vector<const Flow*>& flows_;
-  std::vector<Index> first_;  // Node of each Flow
-  const Index count_;
-  std::map<std::string, std::size_t, std::less<>> by_name_;
+  std::vector<std::size_t> first_;  // Node of each Flow
+  const std::vector<PlacedNode> nodes_;
   std::vector<std::set<std::size_t>> roots_;  // of each Flow
   Backwards returns_;
   Backwards stops_;

@@ -1,5 +1,8 @@
-// Reads the stored state (see turn_state.cc) for tools.
+// Reads the state that turn_state.cc writes.
 #include "flows/turn/standing.h"
+
+#include <algorithm>
+#include <array>
 
 #include "flows/json_members.h"
 
@@ -8,38 +11,68 @@ namespace {
 
 using nlohmann::json;
 
-bool read_frame(const json& stored, std::int64_t own_version, std::vector<Standing>& list) {
-  const std::string* flow = find_text(stored, "flow");
-  const std::string* at = find_text(stored, "at");
-  if (flow == nullptr || at == nullptr) return false;
-  // A frame of the Endpoint's Flow has no version of its own: the execution has it.
-  list.push_back({*flow, find_count(stored, "version").value_or(own_version), *at});
-  return true;
+constexpr std::array<const char*, 2> places{"waiting", "behind"};
+
+// The timer of the question that waits at the place; empty if there is none.
+std::string timer_at(const json& flow_state, const char* place) {
+  const json* waiting = find_member(flow_state, place);
+  const std::string* timer = waiting == nullptr ? nullptr : find_text(*waiting, "timer");
+  return timer == nullptr ? std::string() : *timer;
 }
 
-// Of the state, or of one of its members; null: none.
-std::vector<Standing> read_frames(const json* state, std::int64_t own_version) {
-  std::vector<Standing> list;
-  if (state == nullptr) return {};
-  if (const json* callers = find_member(*state, "callers")) {
-    for (const auto& caller : *callers) {
-      if (!read_frame(caller, own_version, list)) return {};
-    }
-  }
-  if (!read_frame(*state, own_version, list)) return {};
-  return list;
+std::vector<Standing> standings_at(const json& flow_state, const char* place) {
+  const json* waiting = find_member(flow_state, place);
+  return waiting == nullptr ? std::vector<Standing>() : standings_of(*waiting, 0);
 }
 
 }  // namespace
 
+std::vector<Standing> standings_of(const json& place, std::int64_t own_version) {
+  std::vector<const json*> frames;
+  if (const json* callers = find_member(place, "callers")) {
+    for (const auto& caller : *callers) frames.push_back(&caller);
+  }
+  frames.push_back(&place);
+  std::vector<Standing> list;
+  for (const json* frame : frames) {
+    const std::string* flow = find_text(*frame, "flow");
+    const std::string* at = find_text(*frame, "at");
+    if (flow == nullptr || at == nullptr) return {};
+    list.push_back({*flow, find_count(*frame, "version").value_or(own_version), *at});
+  }
+  return list;
+}
+
 std::vector<Standing> standings(const json& flow_state,
                                 const std::optional<model::Execution>& execution) {
-  if (execution) return read_frames(&execution->state, execution->flow_version);
-  return read_frames(find_member(flow_state, "waiting"), 0);
+  return execution ? standings_of(execution->state, execution->flow_version)
+                   : standings_at(flow_state, "waiting");
 }
 
 std::vector<Standing> standings_behind(const json& flow_state) {
-  return read_frames(find_member(flow_state, "behind"), 0);
+  return standings_at(flow_state, "behind");
+}
+
+std::vector<std::string> time_outs_of(const model::Session& session) {
+  std::vector<std::string> ids;
+  for (const char* place : places) {
+    if (auto id = timer_at(session.flow_state, place); !id.empty()) ids.push_back(std::move(id));
+  }
+  return ids;
+}
+
+bool waits_for_time_out(const model::Session& session, const std::string& id) {
+  return std::ranges::count(time_outs_of(session), id) > 0;
+}
+
+bool is_time_out_behind(const model::Session& session, const std::string& id) {
+  return !id.empty() && timer_at(session.flow_state, "behind") == id;
+}
+
+void forget_time_out(json& flow_state, const std::string& id) {
+  for (const char* place : places) {
+    if (!id.empty() && timer_at(flow_state, place) == id) flow_state[place].erase("timer");
+  }
 }
 
 }  // namespace conversed::flows

@@ -8,6 +8,8 @@
 
 #include "store/model/session.h"
 
+// Where a stored session waits. Stored state of a wrong shape waits nowhere and has no time-outs.
+// Kept by: TimeOuts.ReadsStoredStateOfAnyShape. Pure; thread-safe.
 namespace conversed::flows {
 
 // A Node at which a session waits.
@@ -17,14 +19,30 @@ struct Standing {
   std::string at;            // the Node's address
 };
 
-// The place at which the Endpoint's Flow waits while a follow-up's Flow gets the next input, like
-// `standings`; empty if there is none. Pure; thread-safe.
-[[nodiscard]] std::vector<Standing> standings_behind(const nlohmann::json& flow_state);
-
-// The place at which a session waits: the Nodes that entered other Flows, outermost first, then the
-// Node that waits. Empty if the next input starts the Flow at its beginning, or if the stored state
-// can't be read. Pure; thread-safe.
+// The Nodes that entered other Flows, outermost first, then the Node that waits. Empty if the next
+// input starts the Flow at its beginning.
 [[nodiscard]] std::vector<Standing> standings(const nlohmann::json& flow_state,
                                               const std::optional<model::Execution>& execution);
+
+// The same of the Endpoint's Flow while a follow-up's Flow gets the next input.
+[[nodiscard]] std::vector<Standing> standings_behind(const nlohmann::json& flow_state);
+
+// The same of one place: the state of an execution, or what a session stores of a Flow that waits.
+// Frames without a version of their own have `own_version`.
+[[nodiscard]] std::vector<Standing> standings_of(const nlohmann::json& place,
+                                                 std::int64_t own_version);
+
+// The ids of the timers of the session's questions: of the one that gets the next input, and of one
+// of the Endpoint's Flow that waits behind a follow-up's Flow. All other timers are obsolete.
+[[nodiscard]] std::vector<std::string> time_outs_of(const model::Session& session);
+
+[[nodiscard]] bool waits_for_time_out(const model::Session& session, const std::string& id);
+
+// Whether it is the time-out of a question that waits behind a follow-up's Flow. Then the
+// Endpoint's Flow continues with it.
+[[nodiscard]] bool is_time_out_behind(const model::Session& session, const std::string& id);
+
+// The question waits on, without a time-out.
+void forget_time_out(nlohmann::json& flow_state, const std::string& id);
 
 }  // namespace conversed::flows

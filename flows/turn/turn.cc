@@ -1,7 +1,6 @@
 #include "flows/turn/turn.h"
 
 #include <algorithm>
-#include <iterator>
 #include <set>
 #include <utility>
 
@@ -52,8 +51,7 @@ std::size_t json_size(const nlohmann::json& value, std::size_t enough) {
 Turn::Turn(TurnInput input)
     : input_(std::move(input)),
       budget_(input_.limits.turn_steps, input_.limits.turn_bytes, std::move(input_.is_overdue)) {
-  frame_.flow = &input_.flow;
-  frame_.version = input_.flow_version;
+  frames_.push_back({&input_.flow, input_.flow_version});
   effects_.session = std::move(input_.session);
   context_.value = &effects_.session.context;
   context_.limit = input_.limits.context_bytes;
@@ -91,14 +89,11 @@ Result<void> Turn::check_budget() const {
     case expression::TurnBudget::Lack::nothing:
       return {};
     case expression::TurnBudget::Lack::steps:
-      return failure(model::Errc::too_large, "the Turn takes more than " +
-                                                 std::to_string(limits.turn_steps) +
-                                                 " steps; let its expressions do less, or wait for "
-                                                 "the next input in between");
+      return exceeded("the Turn takes more than ", limits.turn_steps,
+                      " steps; let its expressions do less, or wait for the next input in between");
     case expression::TurnBudget::Lack::bytes:
-      return failure(model::Errc::too_large, "the Turn makes more than " +
-                                                 std::to_string(limits.turn_bytes) +
-                                                 " bytes of values; let its expressions copy less");
+      return exceeded("the Turn makes more than ", limits.turn_bytes,
+                      " bytes of values; let its expressions copy less");
     case expression::TurnBudget::Lack::time:
       break;
   }
@@ -107,9 +102,7 @@ Result<void> Turn::check_budget() const {
 
 Result<void> Turn::output(std::string text, nlohmann::json data) {
   if (effects_.outputs.size() >= input_.limits.outputs_per_turn) {
-    return failure(
-        model::Errc::too_large,
-        "more than " + std::to_string(input_.limits.outputs_per_turn) + " outputs in one Turn");
+    return exceeded("more than ", input_.limits.outputs_per_turn, " outputs in one Turn");
   }
   constexpr std::size_t max_data_depth = 64;
   if (!nests_within(data, max_data_depth)) {
@@ -117,8 +110,7 @@ Result<void> Turn::output(std::string text, nlohmann::json data) {
   }
   const std::size_t limit = input_.limits.output_bytes;
   if (text.size() > limit || text.size() + measure(data, limit) > limit) {
-    return failure(model::Errc::too_large,
-                   "an output of more than " + std::to_string(limit) + " bytes");
+    return exceeded("an output of more than ", limit, " bytes");
   }
   model::Output output;
   output.id = execution_.input_id + '-' + std::to_string(++outputs_made_);
@@ -152,8 +144,7 @@ Result<void> Turn::check_size(Root& root, std::string_view name, std::size_t add
   root.is_measured = true;
   root.grown = 0;
   if (root.measured <= root.limit) return {};
-  return failure(model::Errc::too_large, "the " + std::string(name) + " grows beyond " +
-                                             std::to_string(root.limit) + " bytes");
+  return exceeded("the " + std::string(name) + " grows beyond ", root.limit, " bytes");
 }
 
 Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
@@ -162,8 +153,7 @@ Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
       path.text().begin(), path.text().end(), [](char c) { return c == '.' || c == '['; }));
   const std::size_t depth = input_.limits.value_depth;
   if (steps > depth || !nests_within(value, depth - steps)) {
-    return failure(model::Errc::too_large,
-                   path.text() + " would be nested deeper than " + std::to_string(depth));
+    return exceeded(path.text() + " would be nested deeper than ", depth, "");
   }
   Root& target = root(path.root());
   const std::size_t added = path.text().size() + measure(value, target.limit);
@@ -200,9 +190,8 @@ Result<nlohmann::json*> Turn::memory() {
   const auto found = memory_.find(key);
   if (found != memory_.end()) return &*found;
   if (memory_.size() >= input_.limits.memory_keys) {
-    return failure(model::Errc::too_large, "the session remembers something of more than " +
-                                               std::to_string(input_.limits.memory_keys) +
-                                               " Nodes");
+    return exceeded("the session remembers something of more than ", input_.limits.memory_keys,
+                    " Nodes");
   }
   return &memory_[key];
 }
@@ -285,9 +274,10 @@ void put_hit(nlohmann::json& slots, const std::string& slot, nlohmann::json hit)
 }  // namespace
 
 std::vector<const Flow*> Turn::entered_flows() const {
-  std::vector<const Flow*> flows{frame_.flow};
-  std::transform(callers_.rbegin(), callers_.rend(), std::back_inserter(flows),
-                 [](const auto& caller) { return caller.flow; });
+  std::vector<const Flow*> flows;
+  for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+    flows.push_back(frame->flow);
+  }
   return flows;
 }
 
@@ -367,9 +357,8 @@ Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entr
   constexpr std::size_t max_entry_bytes = 4096;
   if (!nests_within(entry, input_.limits.value_depth) ||
       measure(entry, max_entry_bytes) > max_entry_bytes) {
-    return failure(model::Errc::too_large,
-                   "a keyphrase with its synonyms and data is larger than " +
-                       std::to_string(max_entry_bytes) + " bytes");
+    return exceeded("a keyphrase with its synonyms and data is larger than ", max_entry_bytes,
+                    " bytes");
   }
   std::size_t known = 0;
   for (const auto& list : keyphrases_) known += list.size();
@@ -382,9 +371,8 @@ Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entr
     return {};
   }
   if (known >= input_.limits.keyphrases) {
-    return failure(model::Errc::too_large, "the session adds more than " +
-                                               std::to_string(input_.limits.keyphrases) +
-                                               " keyphrases to lexicons");
+    return exceeded("the session adds more than ", input_.limits.keyphrases,
+                    " keyphrases to lexicons");
   }
   list.push_back(std::move(entry));
   return {};
@@ -397,16 +385,13 @@ void Turn::add_slot(const std::string& slot, nlohmann::json hit) {
 }
 
 Result<void> Turn::follow_up(FollowUpWish wish) {
-  constexpr std::int64_t most = 20;
-  if (++follow_ups_made_ > most) {
-    return failure(model::Errc::too_large,
-                   "more than " + std::to_string(most) + " follow-ups in one execution");
+  constexpr std::size_t most = 20;
+  if (++follow_ups_made_ > std::int64_t{most}) {
+    return exceeded("more than ", most, " follow-ups in one execution");
   }
   if (wish.text.size() + measure(wish.data, input_.limits.output_bytes) >
       input_.limits.output_bytes) {
-    return failure(
-        model::Errc::too_large,
-        "a follow-up of more than " + std::to_string(input_.limits.output_bytes) + " bytes");
+    return exceeded("a follow-up of more than ", input_.limits.output_bytes, " bytes");
   }
   if (!nests_within(wish.data, input_.limits.value_depth)) {
     return failure(model::Errc::too_large, "the data of a follow-up is nested too deeply");
@@ -446,10 +431,16 @@ void Turn::log(std::string line) {
 
 tl::unexpected<model::Error> Turn::failure(model::Errc code, std::string_view message) const {
   std::string text = "Flow '" + flow().name() + "'";
-  if (frame_.at != end_of_flow) {
+  if (frame().at != end_of_flow) {
     text += ", Node " + here().address + " (" + std::string(here().type->name) + ")";
   }
   return model::fail(code, text + ": " + std::string(message));
+}
+
+tl::unexpected<model::Error> Turn::exceeded(std::string_view before, std::size_t limit,
+                                            std::string_view after) const {
+  return failure(model::Errc::too_large,
+                 std::string(before) + std::to_string(limit) + std::string(after));
 }
 
 // A Node overrides the function of each thing that its `awaits` names. The Turn asks `awaits`

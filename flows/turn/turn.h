@@ -134,14 +134,14 @@ class Turn {
   // `input.text`; empty if the input had data only.
   [[nodiscard]] const std::string& input_text() const;
   // The Flow of the Node that runs; not the Endpoint's while another one is entered.
-  [[nodiscard]] const Flow& flow() const { return *frame_.flow; }
+  [[nodiscard]] const Flow& flow() const { return *frame().flow; }
   [[nodiscard]] const model::ProjectAssets& assets() const { return input_.assets; }
   [[nodiscard]] const Limits& limits() const { return input_.limits; }
   // All work of the Turn is paid from it. Work of more than a step or two pays first. Once it is
   // spent, the Turn fails after the Node that runs.
   [[nodiscard]] expression::TurnBudget& budget() { return budget_; }
   // The Node that runs.
-  [[nodiscard]] const Flow::Slot& here() const { return frame_.flow->slot(frame_.at); }
+  [[nodiscard]] const Flow::Slot& here() const { return flow().slot(frame().at); }
   // The Node of the same Flow that led to the one that runs, if it was run in this Turn;
   // `end_of_flow`: the Flow begins here, or another one led here.
   [[nodiscard]] NodeIndex came_from() const { return came_from_; }
@@ -185,6 +185,9 @@ class Turn {
   // Failures of the Node that runs; the message gets its address.
   [[nodiscard]] tl::unexpected<model::Error> failure(model::Errc code,
                                                      std::string_view message) const;
+  // `too_large`, of a limit: the message is the three one after the other.
+  [[nodiscard]] tl::unexpected<model::Error> exceeded(std::string_view before, std::size_t limit,
+                                                      std::string_view after) const;
   // An error once the budget is spent.
   [[nodiscard]] Result<void> check_budget() const;
 
@@ -221,6 +224,7 @@ class Turn {
     std::int64_t version = 0;
     NodeIndex at = end_of_flow;
   };
+  [[nodiscard]] const Frame& frame() const { return frames_.back(); }
 
   TurnInput input_;
   expression::TurnBudget budget_;
@@ -255,9 +259,10 @@ class Turn {
   // While the follow-up Flow runs or waits: where the Endpoint's Flow waits; null: nowhere.
   nlohmann::json behind_;
 
-  Frame frame_;  // of the Node that runs
+  // Never empty. The last one is that of the Node that runs, the others are those to come back to,
+  // the Endpoint's Flow first.
+  std::vector<Frame> frames_;
   NodeIndex came_from_ = end_of_flow;
-  std::vector<Frame> callers_;  // those to come back to, the Endpoint's Flow first
 };
 
 }  // namespace conversed::flows

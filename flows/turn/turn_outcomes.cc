@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "flows/turn/time_outs.h"
+#include "flows/turn/standing.h"
 #include "flows/turn/turn_runner.h"
 
 namespace conversed::flows {

@@ -2,6 +2,7 @@
 #include "flows/turn/turn_runner.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace conversed::flows {
@@ -12,6 +13,24 @@ using model::EventType;
 namespace {
 
 constexpr std::size_t steps_a_node = 20;  // the cost of a Node that does nothing
+
+// The id of the timer of the question at which an execution ends; the same in each rerun. An
+// execution that a time-out began continues its count, so that ids do not grow.
+std::string time_out_id(const model::Execution& execution) {
+  constexpr std::string_view mark = "-w";
+  std::string_view root = execution.input_id;
+  std::uint32_t count = 0;
+  if (execution.source == model::EventType::time_out && root.ends_with(model::due_event_suffix)) {
+    root.remove_suffix(model::due_event_suffix.size());
+    const auto at = root.rfind(mark);
+    if (at != std::string_view::npos) {
+      const auto number = root.substr(at + mark.size());
+      std::from_chars(number.data(), number.data() + number.size(), count);
+      root = root.substr(0, at);
+    }
+  }
+  return std::string(root).append(mark) + std::to_string(count + 1);
+}
 
 }  // namespace
 
@@ -60,10 +79,7 @@ void TurnRunner::begin_execution() {
 
 // Back to the beginning of the Endpoint's Flow.
 void TurnRunner::start_over() {
-  turn_.callers_.clear();
-  turn_.frame_ = {};
-  turn_.frame_.flow = &turn_.input_.flow;
-  turn_.frame_.version = turn_.input_.flow_version;
+  turn_.frames_.assign(1, {&turn_.input_.flow, turn_.input_.flow_version});
 }
 
 Result<Step> TurnRunner::enter_waiting_node() {
@@ -81,7 +97,7 @@ Result<Step> TurnRunner::enter_waiting_node() {
   if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
     return model::fail(found.error());
   }
-  if (turn_.frame_.at == end_of_flow) return Jump{turn_.flow().start()};
+  if (turn_.frame().at == end_of_flow) return Jump{turn_.flow().start()};
   recall(waiting);
   // A message of the user begins the question's time again.
   const auto timer = waiting.find("timer");
@@ -90,6 +106,47 @@ Result<Step> TurnRunner::enter_waiting_node() {
   }
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return turn_.here().node->on_input(turn_);
+}
+
+// The waiting question decides. If the newest version of its Flow no longer has it, or not its
+// time-out, it waits on for an input.
+Result<Step> TurnRunner::enter_time_out() {
+  nlohmann::json waiting = std::exchange(waiting_, nullptr);
+  const std::string id = event().claim ? event().claim->id : std::string();
+  if (!waiting.is_object() || id.empty() || waiting.value("timer", nlohmann::json()) != id) {
+    return model::fail(Errc::conflict, "no question waits for this time-out");
+  }
+  waiting.erase("timer");
+  auto restored = restore_frames(waiting, false);
+  if (!restored) return model::fail(restored.error());
+  if (!*restored || !turn_.here().node->takes_time_out()) {
+    start_over();
+    turn_.log("the time-out of the Node " + waiting["at"].get_ref<const std::string&>() +
+              " of the Flow '" + waiting["flow"].get_ref<const std::string&>() +
+              "' has no effect: the Flow no longer has that question with a time-out");
+    waiting_ = std::move(waiting);
+    return Stop{};
+  }
+  recall(waiting);
+  if (auto counted = count_visit(); !counted) return model::fail(counted.error());
+  return turn_.here().node->on_time_out(turn_);
+}
+
+// The execution ends. The next input, or the time-out, goes to the Node that runs.
+void TurnRunner::wait_for_input(const Wait& wait) {
+  turn_.waits_ = true;
+  if (!wait.time_out) return;
+  if (!kept_time_out_.empty()) {
+    time_out_ = std::move(kept_time_out_);
+    return;
+  }
+  model::PendingCall timer;
+  timer.id = time_out_ = time_out_id(turn_.execution_);
+  timer.session = session().key;
+  timer.trace_id = turn_.execution_.trace_id;
+  timer.due_at = turn_.input_.now + *wait.time_out;
+  timer.is_time_out = true;
+  turn_.effects_.time_out = std::move(timer);
 }
 
 // Restores the memory of the Node that waited.
@@ -124,9 +181,8 @@ Result<Step> TurnRunner::resume() {
                          "the execution stands at a Node that awaits no such event");
   }
   if (++turn_.turns_ > static_cast<std::int64_t>(turn_.limits().turns_per_execution)) {
-    return turn_.failure(Errc::too_large, "the execution takes more than " +
-                                              std::to_string(turn_.limits().turns_per_execution) +
-                                              " Turns");
+    return turn_.exceeded("the execution takes more than ", turn_.limits().turns_per_execution,
+                          " Turns");
   }
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   const Node& node = *turn_.here().node;
@@ -139,21 +195,19 @@ Result<void> TurnRunner::count_visit() {
   turn_.budget().look_at_clock();
   if (auto left = turn_.check_budget(); !left) return left;
   if (++nodes_run_ > limits.nodes_per_turn) {
-    return turn_.failure(Errc::too_large, "more than " + std::to_string(limits.nodes_per_turn) +
-                                              " Nodes in one Turn");
+    return turn_.exceeded("more than ", limits.nodes_per_turn, " Nodes in one Turn");
   }
-  auto& visits = visits_[turn_.frame_.flow];
+  auto& visits = visits_[&turn_.flow()];
   if (visits.empty()) visits.resize(turn_.flow().slots().size(), 0);
-  if (++visits[static_cast<std::size_t>(turn_.frame_.at)] > limits.visits_per_node) {
-    return turn_.failure(
-        Errc::too_large,
-        "runs more than " + std::to_string(limits.visits_per_node) + " times in one Turn");
+  if (++visits[static_cast<std::size_t>(turn_.frame().at)] > limits.visits_per_node) {
+    return turn_.exceeded("runs more than ", limits.visits_per_node, " times in one Turn");
   }
   return {};
 }
 
 // Follows the Steps, `step` first, which the Node that runs gave, until one ends the Turn.
 Result<void> TurnRunner::advance(Step step) {
+  model::PendingCall pending;
   while (true) {
     NodeIndex next = end_of_flow;
     if (std::holds_alternative<Continue>(step)) {
@@ -168,15 +222,12 @@ Result<void> TurnRunner::advance(Step step) {
       start_over();
       next = turn_.flow().start();
     } else if (auto* call = std::get_if<CallUpstream>(&step)) {
-      model::PendingCall pending;
       pending.http = std::move(call->http);
       return suspend(std::move(pending));
     } else if (auto* ask = std::get_if<AskKnowledge>(&step)) {
-      model::PendingCall pending;
       pending.search = std::move(ask->query);
       return suspend(std::move(pending));
     } else if (const auto* sleep = std::get_if<Sleep>(&step)) {
-      model::PendingCall pending;
       pending.due_at = turn_.input_.now + sleep->duration;
       return suspend(std::move(pending));
     } else {  // Wait or Stop
@@ -200,23 +251,18 @@ Result<void> TurnRunner::advance(Step step) {
 
 Result<bool> TurnRunner::go_on(NodeIndex next) {
   while (next == end_of_flow) {
-    if (turn_.callers_.empty()) return false;
-    turn_.frame_ = turn_.callers_.back();
-    turn_.callers_.pop_back();
+    if (turn_.frames_.size() == 1) return false;
+    turn_.frames_.pop_back();
     next = turn_.here().next;
   }
-  turn_.came_from_ = turn_.frame_.at;
-  turn_.frame_.at = next;
+  turn_.came_from_ = std::exchange(turn_.frames_.back().at, next);
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return true;
 }
 
 Result<Turn::Frame> TurnRunner::look_up(const std::string& name, std::int64_t version) {
-  Turn::Frame frame;
   if (name == turn_.input_.flow.name()) {
-    frame.flow = &turn_.input_.flow;
-    frame.version = turn_.input_.flow_version;
-    return frame;
+    return Turn::Frame{&turn_.input_.flow, turn_.input_.flow_version};
   }
   const auto key = std::pair(name, version);
   auto held = held_.find(key);
@@ -226,9 +272,7 @@ Result<Turn::Frame> TurnRunner::look_up(const std::string& name, std::int64_t ve
     if (!found) return model::fail(found.error());
     held = held_.emplace(key, std::move(*found)).first;
   }
-  frame.flow = held->second.flow.get();
-  frame.version = held->second.version;
-  return frame;
+  return Turn::Frame{held->second.flow.get(), held->second.version};
 }
 
 Result<NodeIndex> TurnRunner::enter(const Enter& step) {
@@ -238,16 +282,14 @@ Result<NodeIndex> TurnRunner::enter(const Enter& step) {
   }
   if (!frame) return model::fail(frame.error());
   if (step.comes_back) {
-    if (turn_.callers_.size() + 2 > turn_.limits().flow_depth) {
-      return turn_.failure(Errc::too_large, "enters more than " +
-                                                std::to_string(turn_.limits().flow_depth) +
-                                                " Flows one inside the other");
+    if (turn_.frames_.size() + 1 > turn_.limits().flow_depth) {
+      return turn_.exceeded("enters more than ", turn_.limits().flow_depth,
+                            " Flows one inside the other");
     }
-    turn_.callers_.push_back(turn_.frame_);
   } else {
-    turn_.callers_.clear();
+    turn_.frames_.clear();
   }
-  turn_.frame_ = *frame;
+  turn_.frames_.push_back(*frame);
   if (turn_.flow().lexicons().empty()) return turn_.flow().start();
   if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
     return model::fail(found.error());
@@ -259,8 +301,7 @@ Result<void> TurnRunner::check_call(const model::HttpCall& call) const {
   std::size_t size = call.url.size() + call.body.size();
   for (const auto& [name, value] : call.headers) size += name.size() + value.size();
   if (size <= turn_.limits().call_bytes) return {};
-  return turn_.failure(Errc::too_large, "a call of more than " +
-                                            std::to_string(turn_.limits().call_bytes) + " bytes");
+  return turn_.exceeded("a call of more than ", turn_.limits().call_bytes, " bytes");
 }
 
 Result<void> TurnRunner::suspend(model::PendingCall call) {

@@ -1,7 +1,6 @@
-// Runs a Turn (see turn.h). turn_runner.cc has the way through the Nodes, time_outs.cc that of
-// unanswered questions, turn_state.cc reads and writes the stored state. Bad stored state is an
-// Error, never a crash. Kept by: Turn.TakesBadStoredStateForAnError,
-// Turn.TakesABadStoredExecutionForAnError.
+// Runs a Turn (see turn.h). turn_runner.cc has the way through the Nodes, turn_state.cc reads and
+// writes the stored state. Bad stored state is an Error, never a crash. Kept by:
+// Turn.TakesBadStoredStateForAnError, Turn.TakesABadStoredExecutionForAnError.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +37,8 @@ class TurnRunner {
   Result<Step> resume();
   void begin_execution();
   Result<Step> enter_waiting_node();
+  Result<Step> enter_time_out();
+  void wait_for_input(const Wait& wait);
   void recall(const nlohmann::json& waiting);
   void start_over();
   Result<void> advance(Step step);
@@ -53,10 +54,6 @@ class TurnRunner {
   void count_follow_up();
   void arm_journey();
 
-  // time_outs.cc
-  Result<Step> enter_time_out();
-  void wait_for_input(const Wait& wait);
-
   // turn_state.cc
   Result<void> restore_flow_state();
   Result<void> restore_memories(nlohmann::json& state);
@@ -64,7 +61,6 @@ class TurnRunner {
   // Restores the frames of a stored state. False if one of its Flows or Nodes is gone. `pinned`: in
   // the versions of the state; else, for an input, in the newest.
   Result<bool> restore_frames(const nlohmann::json& state, bool pinned);
-  Result<std::optional<Turn::Frame>> restore_frame(const nlohmann::json& stored, bool pinned);
   Result<void> restore_execution();
   void make_input_object();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;

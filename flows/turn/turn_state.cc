@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "flows/json_members.h"
+#include "flows/turn/standing.h"
 #include "flows/turn/turn_runner.h"
 #include "store/text/times.h"
 
@@ -99,39 +100,22 @@ Result<void> TurnRunner::restore_memories(json& state) {
   return {};
 }
 
-Result<std::optional<Turn::Frame>> TurnRunner::restore_frame(const json& stored, bool pinned) {
-  const std::string* name = find_text(stored, "flow");
-  const std::string* at = find_text(stored, "at");
-  const auto version = find_count(stored, "version");
-  if (name == nullptr || at == nullptr) return unreadable("session");
-  auto frame = look_up(*name, pinned ? version.value_or(0) : 0);
-  if (!frame && frame.error().code == Errc::not_found) return std::nullopt;
-  if (!frame) return model::fail(frame.error());
-  frame->at = frame->flow->find(*at);
-  if (frame->at == end_of_flow) return std::nullopt;
-  return *frame;
-}
-
 Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
-  turn_.callers_.clear();
-  if (const json* callers = find_member(state, "callers")) {
-    if (!callers->is_array()) return unreadable("session");
-    for (const auto& stored : *callers) {
-      auto frame = restore_frame(stored, pinned);
-      if (!frame) return model::fail(frame.error());
-      if (!*frame) return false;
-      turn_.callers_.push_back(**frame);
-    }
+  std::vector<Turn::Frame> frames;
+  for (const auto& standing : standings_of(state, 0)) {
+    auto frame = look_up(standing.flow, pinned ? standing.version : 0);
+    if (!frame && frame.error().code == Errc::not_found) return false;
+    if (!frame) return model::fail(frame.error());
+    frame->at = frame->flow->find(standing.at);
+    if (frame->at == end_of_flow) return false;
+    frames.push_back(*frame);
   }
-  auto frame = restore_frame(state, pinned);
-  if (!frame) return model::fail(frame.error());
-  if (!*frame) return false;
-  // A session that began in another Flow than its Endpoint has now starts in that one.
-  const Turn::Frame& outermost = turn_.callers_.empty() ? **frame : turn_.callers_.front();
-  const bool left =
-      find_member(state, "left") != nullptr;  // the Endpoint's Flow was left for another
-  if (outermost.flow != &turn_.input_.flow && !left) return false;
-  turn_.frame_ = **frame;
+  if (frames.empty()) return unreadable("session");
+  // A session that began in another Flow than its Endpoint has now starts in that one, unless the
+  // Endpoint's Flow was left for another.
+  const bool left = find_member(state, "left") != nullptr;
+  if (frames.front().flow != &turn_.input_.flow && !left) return false;
+  turn_.frames_ = std::move(frames);
   return true;
 }
 
@@ -199,25 +183,21 @@ json TurnRunner::frames(bool pinned) const {
     if (pinned && frame.flow != &turn_.input_.flow) one["version"] = frame.version;
     return one;
   };
-  json state = stored(turn_.frame_);
-  if (!turn_.callers_.empty()) {
-    json& callers = state["callers"];
-    for (const auto& frame : turn_.callers_) callers.push_back(stored(frame));
+  json state = stored(turn_.frame());
+  for (const auto& frame : turn_.frames_) {
+    if (&frame != &turn_.frame()) state["callers"].push_back(stored(frame));
   }
-  const Turn::Frame& outermost = turn_.callers_.empty() ? turn_.frame_ : turn_.callers_.front();
-  if (outermost.flow != &turn_.input_.flow) state["left"] = true;
+  if (turn_.frames_.front().flow != &turn_.input_.flow) state["left"] = true;
   return state;
 }
 
 std::vector<model::PinnedFlow> TurnRunner::entered_flows() const {
   std::vector<model::PinnedFlow> entered;
-  const auto add = [&](const Turn::Frame& frame) {
-    if (frame.flow == &turn_.input_.flow) return;
+  for (const auto& frame : turn_.frames_) {
+    if (frame.flow == &turn_.input_.flow) continue;
     model::PinnedFlow pinned{frame.flow->name(), frame.version};
     if (std::ranges::find(entered, pinned) == entered.end()) entered.push_back(std::move(pinned));
-  };
-  for (const auto& caller : turn_.callers_) add(caller);
-  add(turn_.frame_);
+  }
   return entered;
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cmath>
 
-#include "flows/expression/functions/positions.h"
 #include "flows/expression/library.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
@@ -29,7 +28,7 @@ void each(Machine& machine, const Value& self, const Args& args, Visit visit) {
 }
 
 Value at(Machine& machine, const Value& self, const Args& args) {
-  double position = integer(machine, args[0]);
+  double position = machine.to_integer(args[0]);
   if (position < 0) position += static_cast<double>(self.array_size());
   if (position < 0 || position >= static_cast<double>(self.array_size())) return {};
   return self.item(static_cast<std::size_t>(position));
@@ -126,7 +125,7 @@ bool flatten(Machine& machine, const Value& whole, double levels, std::size_t de
 }
 
 Value flat(Machine& machine, const Value& self, const Args& args) {
-  const double levels = args[0].is_undefined() ? 1 : integer(machine, args[0]);
+  const double levels = machine.to_integer(args[0], 1);
   ListBuilder out(machine);
   flatten(machine, self, levels, 0, out);
   return out.finish();
@@ -136,7 +135,7 @@ Value includes(Machine& machine, const Value& self, const Args& args) {
   const auto is_nan = [](const Value& value) {
     return value.is_number() && std::isnan(value.as_number());
   };
-  for (std::size_t index = relative(integer(machine, args[1]), self.array_size());
+  for (std::size_t index = machine.position_from_end(args[1], self.array_size());
        index < self.array_size() && machine.step(); ++index) {
     const Value item = self.item(index);
     if (machine.strictly_equal(item, args[0]) || (is_nan(item) && is_nan(args[0]))) {
@@ -147,7 +146,7 @@ Value includes(Machine& machine, const Value& self, const Args& args) {
 }
 
 Value index_of(Machine& machine, const Value& self, const Args& args) {
-  for (std::size_t index = relative(integer(machine, args[1]), self.array_size());
+  for (std::size_t index = machine.position_from_end(args[1], self.array_size());
        index < self.array_size() && machine.step(); ++index) {
     if (machine.strictly_equal(self.item(index), args[0])) return Value::number(index);
   }
@@ -156,7 +155,7 @@ Value index_of(Machine& machine, const Value& self, const Args& args) {
 
 Value last_index_of(Machine& machine, const Value& self, const Args& args) {
   const auto size = static_cast<double>(self.array_size());
-  double from = args.size() > 1 ? integer(machine, args[1]) : size - 1;
+  double from = args.size() > 1 ? machine.to_integer(args[1]) : size - 1;
   from = from < 0 ? size + from : std::min(from, size - 1);
   if (from < 0) return Value::number(-1.0);
   for (std::size_t index = static_cast<std::size_t>(from) + 1; index > 0 && machine.step();
@@ -211,8 +210,8 @@ Value reverse(Machine& machine, const Value& self, const Args&) {
 
 Value slice(Machine& machine, const Value& self, const Args& args) {
   const std::size_t size = self.array_size();
-  const std::size_t from = relative(integer(machine, args[0]), size);
-  const std::size_t to = args[1].is_undefined() ? size : relative(integer(machine, args[1]), size);
+  const std::size_t from = machine.position_from_end(args[0], size);
+  const std::size_t to = machine.position_from_end(args[1], size, size);
   ListBuilder out(machine);
   for (std::size_t index = from; index < to && machine.step(); ++index) out.push(self.item(index));
   return out.finish();

@@ -1,12 +1,20 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
 #include <string_view>
 
 namespace conversed::flows::expression {
 
-// Milliseconds since 1970 in UTC of a date as ISO 8601 and ECMA-262 write it ("2024-05-01",
-// "2024-05-01T10:30Z", "2024-05-01T10:30:00.250+02:00"); NaN for anything else. A time without an
-// offset is taken as UTC, since a daemon's own time zone means nothing to a conversation.
-[[nodiscard]] double parse_date(std::string_view text);
+// A date of ISO 8601, maybe with the time of a clock and that clock's offset from UTC.
+struct Moment {
+  std::chrono::sys_days day;
+  std::optional<std::chrono::milliseconds> clock;  // at most 24:00
+  std::optional<std::chrono::milliseconds> offset;
+};
+
+// Reads "2024-05-01T10:30:00.250+02:00". Month, day, time, seconds, their fraction and the offset
+// may be missing, `Z` is an offset, and a blank may stand for the T. Nothing for any other text.
+[[nodiscard]] std::optional<Moment> read_moment(std::string_view text);
 
 }  // namespace conversed::flows::expression

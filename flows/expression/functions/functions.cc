@@ -84,7 +84,8 @@ Value parts(Machine& machine, const Value&, const Args& args) {
   each_property(whole, [&](std::string_view key, const Value& value) {
     if (part == Part::keys) return out.push(Value::string(key));
     if (part == Part::values) return out.push(value);
-    return out.push(machine.list({Value::string(key), value}));
+    ListBuilder entry(machine);
+    return entry.push(Value::string(key)) && entry.push(value) && out.push(entry.finish());
   });
   return out.finish();
 }
@@ -122,7 +123,14 @@ Value date_now(Machine& machine, const Value&, const Args&) {
 }
 Value date_parse(Machine& machine, const Value&, const Args& args) {
   const std::string_view text = machine.to_text(args[0]);
-  return machine.read(text.size()) ? Value::number(parse_date(text)) : Value();
+  if (!machine.read(text.size())) return {};
+  const auto moment = read_moment(text);
+  if (!moment) return Value::number(std::nan(""));
+  // A time without an offset is UTC: the daemon's own time zone means nothing to a conversation.
+  const auto zero = std::chrono::milliseconds(0);
+  const model::Timestamp time =
+      moment->day + moment->clock.value_or(zero) - moment->offset.value_or(zero);
+  return Value::number(static_cast<double>(model::to_unix_ms(time)));
 }
 
 constexpr std::string_view component_marks = "-_.!~*'()";

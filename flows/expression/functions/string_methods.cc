@@ -3,8 +3,8 @@
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
-#include "flows/expression/functions/positions.h"
 #include "flows/expression/library.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
@@ -28,56 +28,39 @@ std::size_t find_bytes(std::string_view text, std::string_view wanted, std::size
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
-Value slice(Machine& machine, std::string_view text, std::size_t from, std::size_t to) {
-  std::string storage;
-  const std::string_view piece = slice_units(text, from, to, storage);
-  return storage.empty() ? Value::string(piece) : machine.text(piece);
-}
-
-// A position within [0, length]; what is negative is 0.
-std::size_t clamped(double position, std::size_t length) {
-  return static_cast<std::size_t>(std::clamp(position, 0.0, static_cast<double>(length)));
-}
-
-double integer_or(Machine& machine, const Value& value, double fallback) {
-  return value.is_undefined() ? fallback : integer(machine, value);
+// The position as an index of the text's units; nothing outside of it.
+std::optional<std::size_t> unit_place(std::string_view text, double position) {
+  if (position < 0 || position >= static_cast<double>(unit_length(text))) return std::nullopt;
+  return static_cast<std::size_t>(position);
 }
 
 Value at(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
-  const auto length = static_cast<double>(unit_length(text));
-  double position = integer(machine, args[0]);
-  if (position < 0) position += length;
-  if (position < 0 || position >= length) return {};
-  const auto place = static_cast<std::size_t>(position);
-  return slice(machine, text, place, place + 1);
+  double position = machine.to_integer(args[0]);
+  if (position < 0) position += static_cast<double>(unit_length(text));
+  const auto place = unit_place(text, position);
+  return place ? machine.slice(text, *place, *place + 1) : Value();
 }
 
 Value char_at(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
-  const double position = integer(machine, args[0]);
-  if (position < 0 || position >= static_cast<double>(unit_length(text))) return Value::string({});
-  const auto place = static_cast<std::size_t>(position);
-  return slice(machine, text, place, place + 1);
+  const auto place = unit_place(text, machine.to_integer(args[0]));
+  return place ? machine.slice(text, *place, *place + 1) : Value::string({});
 }
 
 Value char_code_at(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
-  const double position = integer(machine, args[0]);
-  if (position < 0 || position >= static_cast<double>(unit_length(text))) {
-    return Value::number(std::nan(""));
-  }
-  return Value::number(static_cast<double>(unit_at(text, static_cast<std::size_t>(position))));
+  const auto place = unit_place(text, machine.to_integer(args[0]));
+  return Value::number(place ? static_cast<double>(unit_at(text, *place)) : std::nan(""));
 }
 
 Value code_point_at(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
-  const double position = integer(machine, args[0]);
-  if (position < 0 || position >= static_cast<double>(unit_length(text))) return {};
-  const auto place = static_cast<std::size_t>(position);
-  const char16_t unit = unit_at(text, place);
+  const auto place = unit_place(text, machine.to_integer(args[0]));
+  if (!place) return {};
+  const char16_t unit = unit_at(text, *place);
   if (unit < 0xD800 || unit > 0xDBFF) return Value::number(static_cast<double>(unit));
-  return Value::number(static_cast<double>(decode(text, byte_of_unit(text, place)).code));
+  return Value::number(static_cast<double>(decode(text, byte_of_unit(text, *place)).code));
 }
 
 Value concat(Machine& machine, const Value& self, const Args& args) {
@@ -91,8 +74,7 @@ Value ends_with(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::string_view wanted = machine.to_text(args[0]);
   const std::size_t length = unit_length(text);
-  const std::size_t end =
-      clamped(integer_or(machine, args[1], static_cast<double>(length)), length);
+  const std::size_t end = machine.position(args[1], length, length);
   std::string storage;  // the part may end with half of a pair
   return Value::boolean(slice_units(text, 0, end, storage).ends_with(wanted));
 }
@@ -100,7 +82,7 @@ Value ends_with(Machine& machine, const Value& self, const Args& args) {
 Value includes(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::string_view wanted = machine.to_text(args[0]);
-  const std::size_t from = clamped(integer(machine, args[1]), unit_length(text));
+  const std::size_t from = machine.position(args[1], unit_length(text));
   return Value::boolean(find_bytes(text, wanted, byte_of_unit(text, from)) !=
                         std::string_view::npos);
 }
@@ -108,7 +90,7 @@ Value includes(Machine& machine, const Value& self, const Args& args) {
 Value index_of(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::string_view wanted = machine.to_text(args[0]);
-  const std::size_t from = clamped(integer(machine, args[1]), unit_length(text));
+  const std::size_t from = machine.position(args[1], unit_length(text));
   if (wanted.empty()) return Value::number(from);
   const std::size_t found = find_bytes(text, wanted, byte_of_unit(text, from));
   if (found == std::string_view::npos) return Value::number(-1.0);
@@ -118,9 +100,9 @@ Value index_of(Machine& machine, const Value& self, const Args& args) {
 Value last_index_of(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::string_view wanted = machine.to_text(args[0]);
-  const double limit = machine.to_number(args[1]);
+  const Value limit = Value::number(machine.to_number(args[1]));
   const std::size_t length = unit_length(text);
-  const std::size_t from = std::isnan(limit) ? length : clamped(to_integer(limit), length);
+  const std::size_t from = std::isnan(limit.as_number()) ? length : machine.position(limit, length);
   const std::size_t last = byte_of_unit(text, from);
   if (wanted.empty()) return Value::number(from);
   std::size_t found = std::string_view::npos;
@@ -135,7 +117,7 @@ Value last_index_of(Machine& machine, const Value& self, const Args& args) {
 template <bool at_start>
 Value pad(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
-  const double wanted = integer(machine, args[0]);
+  const double wanted = machine.to_integer(args[0]);
   const std::string_view filler = args[1].is_undefined() ? " " : machine.to_text(args[1]);
   const auto length = static_cast<double>(unit_length(text));
   const std::size_t filler_length = unit_length(filler);
@@ -157,7 +139,7 @@ Value pad(Machine& machine, const Value& self, const Args& args) {
 }
 
 Value repeat(Machine& machine, const Value& self, const Args& args) {
-  const double count = integer(machine, args[0]);
+  const double count = machine.to_integer(args[0]);
   if (count < 0 || std::isinf(count)) return machine.fail("repeat() takes a count from 0 on");
   const std::string_view text = self.as_string();
   if (text.empty()) return self;
@@ -214,10 +196,9 @@ Value replace(Machine& machine, const Value& self, const Args& args) {
 Value slice_method(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::size_t length = unit_length(text);
-  const std::size_t from = relative(integer(machine, args[0]), length);
-  const std::size_t to =
-      relative(integer_or(machine, args[1], static_cast<double>(length)), length);
-  return slice(machine, text, from, to);
+  const std::size_t from = machine.position_from_end(args[0], length);
+  const std::size_t to = machine.position_from_end(args[1], length, length);
+  return machine.slice(text, from, to);
 }
 
 Value split(Machine& machine, const Value& self, const Args& args) {
@@ -237,7 +218,7 @@ Value split(Machine& machine, const Value& self, const Args& args) {
       const std::string_view character = text.substr(byte, point.bytes);
       const std::size_t units = point.code >= 0x10000 ? 2 : 1;  // both halves of a pair, apart
       for (std::size_t unit = 0; unit < units && pieces.items().size() < limit; ++unit) {
-        pieces.push(slice(machine, character, unit, unit + 1));
+        pieces.push(machine.slice(character, unit, unit + 1));
       }
       byte += point.bytes;
     }
@@ -257,7 +238,7 @@ Value split(Machine& machine, const Value& self, const Args& args) {
 Value starts_with(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::string_view wanted = machine.to_text(args[0]);
-  const std::size_t from = clamped(integer(machine, args[1]), unit_length(text));
+  const std::size_t from = machine.position(args[1], unit_length(text));
   std::string storage;  // the rest may begin with half of a pair
   return Value::boolean(slice_units(text, from, unit_length(text), storage).starts_with(wanted));
 }
@@ -265,19 +246,17 @@ Value starts_with(Machine& machine, const Value& self, const Args& args) {
 Value substr(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::size_t length = unit_length(text);
-  const std::size_t from = relative(integer(machine, args[0]), length);
+  const std::size_t from = machine.position_from_end(args[0], length);
   const std::size_t rest = length - from;
-  return slice(machine, text, from,
-               from + clamped(integer_or(machine, args[1], static_cast<double>(rest)), rest));
+  return machine.slice(text, from, from + machine.position(args[1], rest, rest));
 }
 
 Value substring(Machine& machine, const Value& self, const Args& args) {
   const std::string_view text = paid(machine, self);
   const std::size_t length = unit_length(text);
-  const std::size_t one = clamped(integer(machine, args[0]), length);
-  const std::size_t other =
-      clamped(integer_or(machine, args[1], static_cast<double>(length)), length);
-  return slice(machine, text, std::min(one, other), std::max(one, other));
+  const std::size_t one = machine.position(args[0], length);
+  const std::size_t other = machine.position(args[1], length, length);
+  return machine.slice(text, std::min(one, other), std::max(one, other));
 }
 
 template <std::string (*map)(std::string_view)>

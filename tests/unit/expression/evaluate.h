@@ -15,9 +15,12 @@ inline std::string result_of(std::string_view source, const Scope& scope = {},
                              const Limits& limits = {}) {
   const auto compiled = Expression::compile(source, limits);
   if (!compiled) return "error: " + compiled.error().message;
-  const auto value = compiled->evaluate_defined(scope);
+  const auto value = compiled->evaluate(scope);
   if (!value) return "error: " + value.error().message;
-  return value->has_value() ? (*value)->dump() : "undefined";
+  if (!value->is_null()) return value->dump();
+  const auto is_undefined =
+      Expression::compile("(" + std::string(source) + ") === undefined", limits);
+  return is_undefined && is_undefined->truthy(scope) ? "undefined" : "null";
 }
 
 // The code of the error that an expression must end with, while compiled or evaluated.

@@ -166,9 +166,7 @@ TEST(Limits, AWholeTextSharesOneBudget) {
   const Scope scope{.context = &context};
   const auto compiled = Template::compile(repeated("{{context.text}}", 1000));
   ASSERT_TRUE(compiled);
-  std::vector<model::Error> problems;
-  EXPECT_EQ(compiled->render(scope, &problems).size(), 900'000u);
-  EXPECT_EQ(problems.size(), 997u);
+  EXPECT_EQ(compiled->render(scope).size(), 900'000u);
   const auto tree = JsonTemplate::compile(json(std::vector<std::string>(1000, "{{context}}")));
   ASSERT_TRUE(tree);
   EXPECT_LT(tree->value(scope).dump().size(), 1'000'000u);

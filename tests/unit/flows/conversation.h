@@ -13,7 +13,7 @@
 
 #include "flows/bundle/loader.h"
 #include "flows/lexicon/lexicon.h"
-#include "flows/turn/time_outs.h"
+#include "flows/turn/standing.h"
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {

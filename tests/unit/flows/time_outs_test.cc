@@ -1,4 +1,4 @@
-#include "flows/turn/time_outs.h"
+#include "flows/turn/standing.h"
 
 #include <gtest/gtest.h>
 

@@ -137,15 +137,13 @@ TEST(TurnBudget, TheClockEndsAnExpression) {
   EXPECT_EQ(looks, 2);
 }
 
-TEST(TurnBudget, WhatWasLentAndNotUsedIsThereForTheNext) {
-  TurnBudget budget(100, 0);
-  EXPECT_EQ(budget.lend_steps(1, 1'000), 100U);
-  budget.give_back_steps(90);
+TEST(TurnBudget, OnceSpentItIsSpentForGood) {
+  TurnBudget budget(100, 1'000);
   EXPECT_TRUE(budget.step(90));
-  EXPECT_FALSE(budget.step(1));
+  EXPECT_FALSE(budget.step(11));
   EXPECT_EQ(budget.lack(), TurnBudget::Lack::steps);
-  budget.give_back_steps(50);
-  EXPECT_FALSE(budget.step(1));  // it is spent for good
+  EXPECT_FALSE(budget.step(1));
+  EXPECT_FALSE(budget.charge(1));
 }
 
 TEST(TurnBudget, ASpentBudgetEndsARegularExpression) {
