@@ -9,13 +9,11 @@
 #include <vector>
 
 #include "flows/expression/expression.h"
-#include "flows/expression/limits.h"
 #include "flows/expression/value.h"
 
 namespace conversed::flows::expression {
 
-struct Method;  // library.h
-struct Function;
+struct Function;  // library.h
 struct Operator;
 
 enum class NodeKind : std::uint8_t {
@@ -35,7 +33,7 @@ enum class NodeKind : std::uint8_t {
   index,          // a[b]
   call_method,    // a.text(list)
   call_function,  // function(list)
-  chain,          // a; what ?. cuts off ends here
+  chain,          // a; a `?.` within skips the rest up to here
   callback,       // list of bindings => a; or, without a, a function of the library
   binding,        // slot takes the argument at `index`, or its `item`, or its property text
   raise,          // can only fail: text
@@ -61,7 +59,6 @@ struct Node {
   std::string_view text;
   Value value;
   const Operator* op = nullptr;
-  const Method* method = nullptr;
   const Function* function = nullptr;
 };
 
@@ -86,7 +83,7 @@ struct Program {
   }
 };
 
-// Adds what the program reads by name right below `input`, `context` and `profile`.
+// Adds the members that the program reads by name right below `input`, `context` and `profile`.
 void add_members_read(const Program& program, MembersRead& reads);
 
 }  // namespace conversed::flows::expression

@@ -46,26 +46,11 @@ std::string_view Machine::to_text(const Value& value, std::size_t depth) {
 }
 
 double Machine::to_number(const Value& value) {
-  switch (value.kind()) {
-    case Value::Kind::undefined:
-      return std::nan("");
-    case Value::Kind::null:
-      return 0;
-    case Value::Kind::boolean:
-      return value.as_boolean() ? 1 : 0;
-    case Value::Kind::number:
-      return value.as_number();
-    case Value::Kind::integer:
-      return static_cast<double>(value.as_integer());
-    case Value::Kind::natural:
-      return static_cast<double>(value.as_natural());
-    case Value::Kind::string:
-      return read(value.as_string().size()) ? parse_number(value.as_string()) : 0;
-    case Value::Kind::json:
-    case Value::Kind::array:
-    case Value::Kind::object:
-      break;
-  }
+  if (value.is_number()) return value.as_number();
+  if (value.kind() == Value::Kind::integer) return static_cast<double>(value.as_integer());
+  if (value.kind() == Value::Kind::natural) return static_cast<double>(value.as_natural());
+  if (value.kind() == Value::Kind::boolean) return value.as_boolean() ? 1 : 0;
+  if (value.is_nullish()) return value.is_undefined() ? std::nan("") : 0;
   const std::string_view text = to_text(value);
   return read(text.size()) ? parse_number(text) : 0;
 }
@@ -150,7 +135,7 @@ bool Machine::has_own(const Value& value, std::string_view key) {
 
 bool Machine::look_up(const Value& object, std::string_view key) {
   const std::size_t size = object.object_size();
-  // Those of the scope are in order, new ones are not; long keys may differ at their ends alone.
+  // Keys of the scope are in order, new ones are not. Long keys may differ only at their ends.
   const std::size_t compared = object.kind() == Value::Kind::object ? size : std::bit_width(size);
   return step(compared / 16 + compared * key.size() / 1024);
 }

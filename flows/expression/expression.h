@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -7,13 +8,20 @@
 #include <utility>
 #include <vector>
 
-#include "flows/expression/limits.h"
 #include "flows/expression/scope.h"
 #include "store/model/result.h"
 
 namespace conversed::flows::expression {
 
 struct Program;
+
+// The limits of one evaluation. Exceeding one is an error of code too_large, never a crash.
+struct Limits {
+  std::size_t max_source_bytes = 16 * 1024;  // of one expression's text
+  std::size_t max_depth = 64;           // nesting while parsing; also of texts given to JSON.parse
+  std::size_t max_steps = 100'000;      // operations of one evaluation; about 20 ns each
+  std::size_t max_bytes = 1024 * 1024;  // of all values made by one evaluation
+};
 
 // A root and a name below it, such as `input` and `text`, once for each occurrence.
 using MembersRead = std::vector<std::pair<std::string, std::string>>;

@@ -2,12 +2,10 @@
 
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "flows/expression/number.h"
-#include "flows/expression/properties.h"
 #include "flows/expression/text.h"
 
 namespace conversed::flows::expression {
@@ -18,9 +16,12 @@ namespace {
 
 constexpr std::size_t json_value_bytes = 16;
 
-// Results may nest deeper than sources: an event's data is found some levels below its input.
-std::size_t depth_limit(const Machine& machine) {
-  return 2 * machine.max_depth();
+// False, and a failure, where a value nests too deep. Results may nest deeper than sources: an
+// event's data is found some levels below its input.
+bool may_nest(Machine& machine, std::size_t depth) {
+  if (depth < 2 * machine.max_depth()) return true;
+  machine.fail_limit("nested too deeply");
+  return false;
 }
 
 class Copier {
@@ -30,46 +31,25 @@ class Copier {
   // False once the machine has failed.
   bool copy(const Value& value, json& out, std::size_t depth) {
     if (!machine_.step() || !machine_.charge(json_value_bytes)) return false;
-    switch (value.kind()) {
-      case Value::Kind::undefined:
-      case Value::Kind::null:
-        out = nullptr;
-        return true;
-      case Value::Kind::boolean:
-        out = value.as_boolean();
-        return true;
-      case Value::Kind::number:
-        out = number(value.as_number());
-        return true;
-      case Value::Kind::integer:
-        out = value.as_integer();
-        return true;
-      case Value::Kind::natural:
-        out = value.as_natural();
-        return true;
-      case Value::Kind::string:
-        if (!machine_.charge(value.as_string().size())) return false;
-        out = scrub(value.as_string());
-        return true;
-      case Value::Kind::json:
-      case Value::Kind::array:
-      case Value::Kind::object:
-        break;
+    if (!value.is_composite()) {
+      if (value.is_string() && !machine_.charge(value.as_string().size())) return false;
+      out = scalar(value);
+      return true;
     }
-    if (depth >= depth_limit(machine_)) {
-      machine_.fail_limit("nested too deeply");
-      return false;
-    }
+    if (!may_nest(machine_, depth)) return false;
     return value.is_array() ? array(value, out, depth) : object(value, out, depth);
   }
 
  private:
-  static json number(double value) {
-    if (!std::isfinite(value)) return nullptr;
-    if (value == std::trunc(value) && std::abs(value) <= max_exact) {
-      return static_cast<std::int64_t>(value);
-    }
-    return value;
+  static json scalar(const Value& value) {
+    if (value.is_string()) return scrub(value.as_string());
+    if (value.kind() == Value::Kind::boolean) return value.as_boolean();
+    if (value.kind() == Value::Kind::integer) return value.as_integer();
+    if (value.kind() == Value::Kind::natural) return value.as_natural();
+    if (!value.is_number() || !std::isfinite(value.as_number())) return nullptr;
+    const double number = value.as_number();
+    const bool whole = number == std::trunc(number) && std::abs(number) <= max_exact;
+    return whole ? json(static_cast<std::int64_t>(number)) : json(number);
   }
 
   bool array(const Value& value, json& out, std::size_t depth) {
@@ -137,10 +117,7 @@ class Writer {
           value.is_undefined() || (value.is_number() && !std::isfinite(value.as_number()));
       return out_.append(none ? "null" : machine_.to_text(value));
     }
-    if (depth >= depth_limit(machine_)) {
-      machine_.fail_limit("nested too deeply");
-      return false;
-    }
+    if (!may_nest(machine_, depth)) return false;
     return value.is_array() ? array(value, depth) : object(value, depth);
   }
 

@@ -11,7 +11,7 @@
 namespace conversed::flows::expression {
 namespace {
 
-// Longest first, so that the first that fits is the one.
+// Longest first: the lexer takes the first that fits.
 constexpr std::array<std::string_view, 58> punctuators{
     ">>>=", "...", "===", "!==", "**=", "<<=", ">>=", ">>>", "&&=", "||=", "?\?=", "=>",
     "==",   "!=",  "<=",  ">=",  "&&",  "||",  "??",  "?.",  "++",  "--",  "+=",   "-=",
@@ -83,13 +83,21 @@ Token Lexer::punctuator(std::size_t begin) {
              "unexpected character '" + std::string(source_.substr(begin, at_ - begin)) + "'");
 }
 
-Token Lexer::name(std::size_t begin) {
-  while (at_ < source_.size()) {
-    const CodePoint point = decode(source_, at_);
-    if (!continues_name(point.code)) break;
-    at_ += point.bytes;
+void Lexer::skip_name() {
+  while (at_ < source_.size() && continues_name(decode(source_, at_).code)) {
+    at_ += decode(source_, at_).bytes;
   }
+}
+
+Token Lexer::name(std::size_t begin) {
+  skip_name();
   return finish(Token::Kind::name, begin);
+}
+
+void Lexer::character(std::string& out) {
+  const std::size_t bytes = decode(source_, at_).bytes;
+  append_text(out, source_.substr(at_, bytes));
+  at_ += bytes;
 }
 
 Token Lexer::number(std::size_t begin) {
@@ -112,7 +120,7 @@ Token Lexer::number(std::size_t begin) {
   }
   std::size_t used = 0;
   const double value = parse_decimal(plain, used);
-  // What was taken too much is given back: "1..x" or "1.e" is for the check below to refuse.
+  // Gives back the characters behind the number. The check below refuses "1..x" and "1.e".
   at_ -= plain.size() - used;
   if (at_ < source_.size() &&
       (continues_name(decode(source_, at_).code) || source_[at_ - 1] == '_')) {
@@ -126,9 +134,7 @@ Token Lexer::number(std::size_t begin) {
 Token Lexer::prefixed_number(std::size_t begin, int radix) {
   at_ += 2;
   const std::size_t digits = at_;
-  while (at_ < source_.size() && continues_name(decode(source_, at_).code)) {
-    at_ += decode(source_, at_).bytes;
-  }
+  skip_name();
   std::string plain;
   for (std::size_t at = digits; at < at_; ++at) {
     if (source_[at] != '_') {
@@ -155,9 +161,7 @@ Token Lexer::string(std::size_t begin) {
     }
     if (peek() == quote) break;
     if (peek() != '\\') {
-      const CodePoint point = decode(source_, at_);
-      append_text(value, source_.substr(at_, point.bytes));
-      at_ += point.bytes;
+      character(value);
       continue;
     }
     const std::size_t escape_at = at_;
@@ -247,9 +251,7 @@ Lexer::TemplatePiece Lexer::template_piece(std::size_t at) {
       piece.cooked.push_back('\n');
       at_ += peek(1) == '\n' ? 2 : 1;
     } else {
-      const CodePoint point = decode(source_, at_);
-      append_text(piece.cooked, source_.substr(at_, point.bytes));
-      at_ += point.bytes;
+      character(piece.cooked);
     }
   }
   piece.problem = "a template literal that is not closed";

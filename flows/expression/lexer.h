@@ -13,7 +13,7 @@ struct Token {
   std::size_t end = 0;
   std::string_view text;  // as written
   double number = 0;
-  std::string cooked;  // of a string, its value; of a bad token, what is wrong
+  std::string cooked;  // of a string, its value; of a bad token, the problem
 };
 
 // Cuts a source, which must be UTF-8, into tokens on demand. Copying one is how to look ahead.
@@ -46,6 +46,8 @@ class Lexer {
   Token finish(Token::Kind kind, std::size_t begin);
   Token bad(std::size_t begin, std::string problem);
   void skip_space();
+  void skip_name();
+  void character(std::string& out);  // takes one
   [[nodiscard]] char peek(std::size_t ahead = 0) const {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }

@@ -4,10 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
 #include <numbers>
 
-#include "flows/expression/json_text.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
 
@@ -17,29 +15,32 @@ namespace {
 // Writing all digits of a number takes about as long as this many plain steps.
 constexpr std::size_t digits_steps = 32;
 
+// The number of digits, or the radix, that a method takes; 0 and a failure if it is out of range.
+int small_number(Machine& machine, const Value& value, int least, int most, const char* problem) {
+  const double number = machine.to_integer(value);
+  if (!machine.step(digits_steps)) return 0;
+  if (number >= least && number <= most) return static_cast<int>(number);
+  machine.fail(problem);
+  return 0;
+}
+
 Value to_fixed(Machine& machine, const Value& self, const Args& args) {
-  const double digits = to_integer(machine.to_number(args[0]));
-  if (!machine.step(digits_steps)) return {};
-  if (digits < 0 || digits > 100) return machine.fail("toFixed() takes 0 to 100 digits");
-  return machine.text(fixed_text(machine.to_number(self), static_cast<int>(digits)));
+  const int digits = small_number(machine, args[0], 0, 100, "toFixed() takes 0 to 100 digits");
+  return machine.failed() ? Value() : machine.text(fixed_text(machine.to_number(self), digits));
 }
 
 Value to_precision(Machine& machine, const Value& self, const Args& args) {
   const double number = machine.to_number(self);
   if (args[0].is_undefined() || !std::isfinite(number)) return Value::string(machine.to_text(self));
-  const double digits = to_integer(machine.to_number(args[0]));
-  if (!machine.step(digits_steps)) return {};
-  if (digits < 1 || digits > 100) return machine.fail("toPrecision() takes 1 to 100 digits");
-  return machine.text(precision_text(number, static_cast<int>(digits)));
+  const int digits = small_number(machine, args[0], 1, 100, "toPrecision() takes 1 to 100 digits");
+  return machine.failed() ? Value() : machine.text(precision_text(number, digits));
 }
 
 Value number_to_string(Machine& machine, const Value& self, const Args& args) {
   if (args[0].is_undefined()) return Value::string(machine.to_text(self));
-  const double radix = to_integer(machine.to_number(args[0]));
-  if (!machine.step(digits_steps)) return {};
-  if (radix < 2 || radix > 36) return machine.fail("toString() takes a radix from 2 to 36");
-  if (radix == 10) return Value::string(machine.to_text(self));
-  return machine.text(number_text(machine.to_number(self), static_cast<int>(radix)));
+  const int radix = small_number(machine, args[0], 2, 36, "toString() takes a radix from 2 to 36");
+  if (machine.failed() || radix == 10) return Value::string(machine.to_text(self));
+  return machine.text(number_text(machine.to_number(self), radix));
 }
 
 Value to_string(Machine& machine, const Value& self, const Args&) {
@@ -55,15 +56,15 @@ Value has_own_property(Machine& machine, const Value& self, const Args& args) {
 }
 
 constexpr std::array number_methods{
-    MethodRow{"toFixed", to_fixed},
-    MethodRow{"toPrecision", to_precision},
-    MethodRow{"toString", number_to_string},
+    Method{"toFixed", to_fixed},
+    Method{"toPrecision", to_precision},
+    Method{"toString", number_to_string},
 };
 
 constexpr std::array any_methods{
-    MethodRow{"hasOwnProperty", has_own_property},
-    MethodRow{"toString", to_string},
-    MethodRow{"valueOf", value_of},
+    Method{"hasOwnProperty", has_own_property},
+    Method{"toString", to_string},
+    Method{"valueOf", value_of},
 };
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
@@ -96,38 +97,24 @@ constexpr std::array constants{
     NamedConstant{"Number", "POSITIVE_INFINITY", infinity},
 };
 
-using MethodTable = std::map<std::string_view, Method>;
-
-MethodTable merge_methods() {
-  MethodTable table;
-  const auto add = [&](std::span<const MethodRow> rows, Native Method::*column) {
-    for (const MethodRow& row : rows) {
-      Method& method = table[row.name];
-      method.*column = row.run;
-      method.takes = row.takes;
-    }
-  };
-  add(any_methods, &Method::on_any);
-  add(number_methods, &Method::on_number);
-  add(string_methods(), &Method::on_string);
-  add(array_methods(), &Method::on_array);
-  return table;
+const Method* find_in(std::span<const Method> methods, std::string_view name) {
+  const auto found = std::ranges::find(methods, name, &Method::name);
+  return found == methods.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
-Native Method::of(const Value& self) const {
-  Native own = nullptr;
-  if (self.is_string()) own = on_string;
-  if (self.is_numeric()) own = on_number;
-  if (self.is_array()) own = on_array;
-  return own != nullptr ? own : on_any;
+const Method* find_method(const Value& self, std::string_view name) {
+  const Method* own = nullptr;
+  if (self.is_string()) own = find_in(string_methods(), name);
+  if (self.is_numeric()) own = find_in(number_methods, name);
+  if (self.is_array()) own = find_in(array_methods(), name);
+  return own != nullptr ? own : find_in(any_methods, name);
 }
 
-const Method* find_method(std::string_view name) {
-  static const MethodTable table = merge_methods();
-  const auto found = table.find(name);
-  return found == table.end() ? nullptr : &found->second;
+bool takes_callback(std::string_view name) {
+  const Method* method = find_in(array_methods(), name);
+  return method != nullptr && method->takes == Takes::callback;
 }
 
 const Function* find_function(std::string_view space, std::string_view name) {

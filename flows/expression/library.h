@@ -45,21 +45,10 @@ using Native = Value (*)(Machine& machine, const Value& self, const Args& args);
 enum class Takes : std::uint8_t { values, callback };
 
 // One method of one type.
-struct MethodRow {
+struct Method {
   std::string_view name;
   Native run = nullptr;
   Takes takes = Takes::values;
-};
-
-// The methods of one name, by type; nullptr if the type has none.
-struct Method {
-  Native on_string = nullptr;
-  Native on_array = nullptr;
-  Native on_number = nullptr;
-  Native on_any = nullptr;  // for types without one of their own
-  Takes takes = Takes::values;
-
-  [[nodiscard]] Native of(const Value& self) const;
 };
 
 struct Operator {
@@ -80,7 +69,10 @@ struct Function {
 
 [[nodiscard]] const Operator* find_unary(std::string_view mark);
 [[nodiscard]] const Operator* find_binary(std::string_view mark);
-[[nodiscard]] const Method* find_method(std::string_view name);
+// The method of the value's type, else a method of all types, else null.
+[[nodiscard]] const Method* find_method(const Value& self, std::string_view name);
+// Whether a method of that name, of whatever type, takes a function.
+[[nodiscard]] bool takes_callback(std::string_view name);
 [[nodiscard]] const Function* find_function(std::string_view space, std::string_view name);
 
 // "Math", "JSON" and the like: names that are no values.
@@ -89,8 +81,8 @@ struct Function {
 [[nodiscard]] std::optional<double> find_constant(std::string_view space, std::string_view name);
 
 // The rows of each file.
-[[nodiscard]] std::span<const MethodRow> string_methods();
-[[nodiscard]] std::span<const MethodRow> array_methods();
+[[nodiscard]] std::span<const Method> string_methods();
+[[nodiscard]] std::span<const Method> array_methods();
 [[nodiscard]] std::span<const Function> math_functions();
 [[nodiscard]] std::span<const Function> global_functions();
 

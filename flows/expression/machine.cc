@@ -1,10 +1,12 @@
-// Evaluates nodes. Conversions are in convert.cc, new values in heap.cc, methods in *_methods.cc.
+// Evaluates nodes and makes values. Conversions are in convert.cc, operators and functions in
+// functions/.
 #include "flows/expression/machine.h"
 
-#include <cmath>
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <cstring>
+#include <memory>
 
-#include "flows/expression/number.h"
+#include "flows/expression/json_text.h"
 #include "flows/expression/parser.h"
 #include "flows/expression/text.h"
 
@@ -209,8 +211,8 @@ Value Machine::call_method(const Node& node) {
   if (state_ != State::running) return {};
   at_ = node.at;
   if (self.is_nullish()) return node.optional ? cut() : fail_read(node.text, self);
-  const Native native = node.method == nullptr ? nullptr : node.method->of(self);
-  if (native == nullptr) {
+  const Method* method = find_method(self, node.text);
+  if (method == nullptr) {
     if (node.optional_call && get(self, node.text).is_nullish()) return cut();
     return fail("'" + std::string(node.text.substr(0, 64)) + "' is not a function of this " +
                 std::string(self.is_array() ? "array" : self.type_name()));
@@ -218,7 +220,7 @@ Value Machine::call_method(const Node& node) {
   Args args;
   if (!arguments(node, args)) return {};
   at_ = node.at;
-  return native(*this, self, args);
+  return method->run(*this, self, args);
 }
 
 Value Machine::call_function(const Node& node) {
@@ -259,6 +261,106 @@ void Machine::bind(const Node& binding, const Args& args) {
         value.is_nullish() ? fail("can't take undefined or null apart") : get(value, binding.text);
   }
   locals_[binding.slot] = value;
+}
+
+Value Machine::text(std::string_view text) {
+  return charge(text.size()) ? keep(text) : Value();
+}
+
+Value Machine::keep(std::string_view text) {
+  if (failed() || text.empty()) return Value::string({});
+  char* place = static_cast<char*>(heap_.allocate(text.size(), 1));
+  std::memcpy(place, text.data(), text.size());
+  return Value::string({place, text.size()});
+}
+
+template <typename Whole, typename Part>
+const Whole* Machine::keep_all(const std::vector<Part>& parts) {
+  void* place = heap_.allocate(parts.size() * sizeof(Part) + sizeof(Whole));
+  auto* begin = static_cast<Part*>(place);
+  auto* end = std::uninitialized_copy(parts.begin(), parts.end(), begin);
+  return new (end) Whole{{begin, end}};
+}
+
+Value Machine::keep_list(const std::vector<Value>& items) {
+  return charge(sizeof(Array)) ? Value::array(keep_all<Array>(items)) : Value();
+}
+
+Value Machine::keep_object(const std::vector<Property>& properties) {
+  return charge(sizeof(Object)) ? Value::object(keep_all<Object>(properties)) : Value();
+}
+
+Value Machine::concat(std::string_view left, std::string_view right) {
+  if (failed()) return {};
+  if (left.empty()) return Value::string(right);
+  if (right.empty()) return Value::string(left);
+  if (!charge(left.size() + right.size())) return {};
+  std::string joined(left);
+  append_text(joined, right);
+  return keep(joined);
+}
+
+Value Machine::slice(std::string_view text, std::size_t from, std::size_t to) {
+  std::string storage;
+  const std::string_view piece = slice_units(text, from, to, storage);
+  return storage.empty() ? Value::string(piece) : this->text(piece);
+}
+
+bool TextBuilder::append(std::string_view piece) {
+  if (!machine_.charge(piece.size())) return false;
+  append_text(out_, piece);
+  return true;
+}
+
+void ObjectBuilder::add(std::string_view key, const Value& value) {
+  constexpr std::size_t small = 8;
+  if (!machine_.read(key.size())) return;
+  if (properties_.size() > small && places_.empty()) {
+    for (std::size_t at = 0; at < properties_.size(); ++at) places_[properties_[at].key] = at;
+  }
+  std::size_t place = properties_.size();
+  if (!places_.empty()) {
+    place = places_.emplace(key, place).first->second;
+  } else {
+    place = static_cast<std::size_t>(std::ranges::find(properties_, key, &Property::key) -
+                                     properties_.begin());
+  }
+  if (place < properties_.size()) {
+    properties_[place].value = value;
+  } else if (machine_.charge(sizeof(Property))) {
+    properties_.push_back({key, value});
+  }
+}
+
+void ObjectBuilder::add_all(const Value& source) {
+  if (source.is_object()) {
+    each_property(source, [&](std::string_view key, const Value& value) {
+      add(key, value);
+      return !machine_.failed();
+    });
+    return;
+  }
+  std::vector<Value> items;
+  if (source.is_array()) {
+    machine_.spread(source, items);
+  } else if (source.is_string()) {
+    const std::size_t length = unit_length(source.as_string());
+    for (std::size_t at = 0; at < length && !machine_.failed(); ++at) {
+      items.push_back(machine_.get(source, Value::number(at)));
+    }
+  }
+  for (std::size_t at = 0; at < items.size() && !machine_.failed(); ++at) {
+    add(machine_.to_text(Value::number(at)), items[at]);
+  }
+}
+
+Value ObjectBuilder::finish() {
+  if (machine_.failed()) return {};
+  // Array indexes come first and ascend, all others stay as they were added.
+  std::ranges::stable_sort(properties_, {}, [](const Property& property) {
+    return array_index(property.key).value_or(SIZE_MAX);
+  });
+  return machine_.keep_object(properties_);
 }
 
 }  // namespace conversed::flows::expression

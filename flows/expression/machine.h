@@ -24,7 +24,7 @@ class Budget {
  public:
   Budget(const Limits& limits, const Scope& scope)
       : turn_(scope.budget), steps_(limits.max_steps), bytes_(limits.max_bytes) {
-    constexpr std::size_t steps_to_begin = 6;  // what an evaluation takes beside its nodes
+    constexpr std::size_t steps_to_begin = 6;  // the cost of an evaluation beside its nodes
     if (turn_ != nullptr) turn_->step(steps_to_begin);
   }
 
@@ -136,7 +136,7 @@ class Machine {
   const Scope& scope_;
   Budget& budget_;
   State state_ = State::running;
-  std::uint32_t at_ = 0;  // byte of what runs, for messages
+  std::uint32_t at_ = 0;  // byte of the node that runs, for messages
   // Freed all at once. The first bytes are in place, so that a simple expression allocates nothing.
   alignas(std::max_align_t) std::array<std::byte, 512> first_bytes_;
   std::pmr::monotonic_buffer_resource heap_{first_bytes_.data(), first_bytes_.size()};
@@ -150,7 +150,7 @@ class ObjectBuilder {
  public:
   explicit ObjectBuilder(Machine& machine) : machine_(machine) {}
   void add(std::string_view key, const Value& value);
-  void add_all(const Value& source);  // what { ...source } adds
+  void add_all(const Value& source);  // adds the properties as { ...source } does
   Value finish();
 
  private:

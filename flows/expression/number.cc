@@ -17,8 +17,7 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// What std::to_chars writes. Its longest texts are those of 1074 decimals, which show each double
-// exactly, so that a half is known for one.
+// The text of std::to_chars. 1074 decimals show each double exactly, so that halves are known.
 constexpr int all_decimals = 1074;
 template <typename... Format>
 std::string written(double number, Format... format) {
@@ -172,7 +171,7 @@ std::string precision_text(double number, int digits) {
 
 double parse_decimal(std::string_view text, std::size_t& used) {
   used = 0;
-  // std::from_chars also takes a sign, and names of what is no number.
+  // std::from_chars also takes signs, "inf" and "nan".
   const std::string_view digits = text.substr(text.starts_with('.') ? 1 : 0);
   if (digits.empty() || !is_digit(digits.front())) return nan;
   double value = 0;

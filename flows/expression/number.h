@@ -22,7 +22,7 @@ inline constexpr double max_exact = 9007199254740992.0;
 // Number.prototype.toPrecision, for 1 <= digits <= 100 and a finite number.
 [[nodiscard]] std::string precision_text(double number, int digits);
 
-// StringToNumber: the whole text; white space is 0; what is no number is NaN.
+// StringToNumber: the whole text; white space is 0, all other texts that are no numbers are NaN.
 [[nodiscard]] double parse_number(std::string_view text);
 
 // The longest number at the begin of a text of decimal digits (no sign, no names). `used` is its

@@ -96,7 +96,6 @@ class Parser {
   std::string_view source_;
   Lexer lexer_;
   Token token_;
-  std::size_t last_end_ = 0;  // of the token before
   std::shared_ptr<Program> program_ = std::make_shared<Program>();
   std::vector<std::uint32_t> heights_{0};  // by node
   std::vector<Local> locals_;

@@ -32,8 +32,8 @@ class Path {
   [[nodiscard]] Root root() const { return root_; }
   [[nodiscard]] const std::string& text() const { return text_; }  // as it was written
 
-  // Puts the value at the place within `root`, the JSON of what root() names. What is missing or
-  // null on the way becomes an object, or an array where an index follows, filled up with nulls.
+  // Puts the value at the place within `root`, the JSON that root() names. A missing or null value
+  // on the way becomes an object, or an array where an index follows, filled up with nulls.
   // invalid_argument, and nothing is changed, if there is a scalar on the way or a name meets an
   // array.
   [[nodiscard]] model::Result<void> assign(nlohmann::json& root, nlohmann::json value) const;

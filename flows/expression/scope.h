@@ -34,7 +34,7 @@ class Random {
 // Label → text of a project's tokens. A label may hold any characters.
 using Tokens = std::map<std::string, std::string, std::less<>>;
 
-// The names that an expression sees during one Turn. It borrows: what it points to must outlive
+// The names that an expression sees during one Turn. It borrows: the values must outlive
 // every evaluation, and must not change during one. A null pointer reads as undefined. The time and
 // the random numbers come from here alone, so that an evaluation is a function of its scope. One
 // thread at a time (Math.random() moves `random` on).
@@ -43,10 +43,10 @@ struct Scope {
   const nlohmann::json* context = nullptr;
   const nlohmann::json* profile = nullptr;
   const Tokens* tokens = nullptr;
-  model::Timestamp now{};   // what Date.now() says
+  model::Timestamp now{};   // Date.now()
   mutable Random random{};  // seeded by the Turn
-  // What all evaluations of the Turn spend from, each within its own limits; null: from no more
-  // than those.
+  // All evaluations of the Turn spend from it, each within its own limits. Null: only those limits
+  // hold.
   TurnBudget* budget = nullptr;
 };
 

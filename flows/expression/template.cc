@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-// Literal text, then what stands between braces behind it.
+// Literal text, then the braces behind it.
 struct Piece {
   std::string literal;
   std::string label;                       // as written, trimmed
@@ -57,7 +57,7 @@ const std::string* find_token(const Scope& scope, const std::string& label) {
   return found == scope.tokens->end() ? nullptr : &found->second;
 }
 
-// Adds what a person wants to read of the value.
+// Adds the value as people read it.
 void append_readable(Machine& machine, Value value, std::string& out) {
   if (value.is_composite()) value = stringify(machine, value, "");
   if (machine.failed() || value.is_nullish()) return;
@@ -136,10 +136,6 @@ struct Template::Body {
   std::size_t literal_bytes = 0;
   Limits limits;
 
-  [[nodiscard]] bool is_one_expression() const {
-    return pieces.size() == 1 && pieces[0].literal.empty() && tail.empty();
-  }
-
   [[nodiscard]] std::string render(const Scope& scope, Budget& budget,
                                    std::vector<Span>* values = nullptr) const {
     pay_for_copy(scope, literal_bytes);
@@ -154,7 +150,8 @@ struct Template::Body {
   }
 
   [[nodiscard]] json value(const Scope& scope, Budget& budget) const {
-    if (is_one_expression()) return piece_value(pieces[0], scope, budget);
+    const bool is_one_expression = pieces.size() == 1 && pieces[0].literal.empty() && tail.empty();
+    if (is_one_expression) return piece_value(pieces[0], scope, budget);
     return render(scope, budget);
   }
 };
@@ -225,7 +222,7 @@ std::vector<Template::Braces> Template::braces() const {
 
 namespace {
 
-// About what a copy of the value takes. It nests no deeper than `Tree::make` has it.
+// About the bytes of a copy of the value. `Tree::make` has bounded its depth.
 std::size_t memory_of(const json& value) {
   constexpr std::size_t per_value = 64;  // an allocation, or a node of a map
   if (value.is_string()) return per_value + value.get_ref<const std::string&>().size();

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "flows/expression/expression.h"
-#include "flows/expression/limits.h"
 #include "flows/expression/scope.h"
 #include "store/model/result.h"
 

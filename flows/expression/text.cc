@@ -14,10 +14,6 @@ unsigned byte_at(std::string_view text, std::size_t at) {
   return static_cast<unsigned char>(text[at]);
 }
 
-bool is_continuation(std::string_view text, std::size_t at) {
-  return at < text.size() && (byte_at(text, at) & 0xC0u) == 0x80u;
-}
-
 bool is_high(char32_t code) {
   return code >= 0xD800 && code <= 0xDBFF;
 }
@@ -147,8 +143,8 @@ int compare_units(std::string_view left, std::string_view right) {
   }
   const unsigned a = byte_at(left, at);
   const unsigned b = byte_at(right, at);
-  // Bytes order like units, but for what lies above the surrogates (lead bytes EE, EF) against
-  // pairs (F0 and up) and against halves of pairs (ED).
+  // Bytes order like units, except for code points above the surrogates (lead bytes EE, EF) against
+  // pairs (F0 and up) and halves of pairs (ED).
   if (a < 0xED || b < 0xED) return a < b ? -1 : 1;
   const char32_t x = decode(left, at).code;
   const char32_t y = decode(right, at).code;
@@ -211,14 +207,13 @@ std::string_view trim_start(std::string_view text) {
 }
 
 std::string_view trim_end(std::string_view text) {
-  while (!text.empty()) {
-    std::size_t at = text.size() - 1;
-    while (at > 0 && is_continuation(text, at) && text.size() - at < 4) --at;
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size();) {
     const CodePoint point = decode(text, at);
-    if (point.bytes != text.size() - at || !is_space(point.code)) break;
-    text.remove_suffix(point.bytes);
+    at += point.bytes;
+    if (!is_space(point.code)) end = at;
   }
-  return text;
+  return text.substr(0, end);
 }
 
 std::string_view trim(std::string_view text) {

@@ -64,45 +64,17 @@ bool Value::is_object() const {
 }
 
 bool Value::truthy() const {
-  switch (kind_) {
-    case Kind::undefined:
-    case Kind::null:
-      return false;
-    case Kind::boolean:
-      return boolean_;
-    case Kind::number:
-      return number_ != 0 && !std::isnan(number_);
-    case Kind::string:
-      return size_ != 0;
-    case Kind::integer:
-    case Kind::natural:
-    case Kind::json:
-    case Kind::array:
-    case Kind::object:
-      break;
-  }
-  return true;
+  if (is_nullish()) return false;
+  if (kind_ == Kind::boolean) return boolean_;
+  if (kind_ == Kind::number) return number_ != 0 && !std::isnan(number_);
+  return kind_ != Kind::string || size_ != 0;
 }
 
 std::string_view Value::type_name() const {
-  switch (kind_) {
-    case Kind::undefined:
-      return "undefined";
-    case Kind::boolean:
-      return "boolean";
-    case Kind::number:
-    case Kind::integer:
-    case Kind::natural:
-      return "number";
-    case Kind::string:
-      return "string";
-    case Kind::null:
-    case Kind::json:
-    case Kind::array:
-    case Kind::object:
-      break;
-  }
-  return "object";
+  if (is_undefined()) return "undefined";
+  if (kind_ == Kind::boolean) return "boolean";
+  if (is_numeric()) return "number";
+  return is_string() ? "string" : "object";
 }
 
 std::size_t Value::array_size() const {

@@ -85,7 +85,7 @@ class Value {
   [[nodiscard]] const Object& as_object() const { return *object_; }
 
   [[nodiscard]] bool truthy() const;
-  [[nodiscard]] std::string_view type_name() const;  // what typeof says
+  [[nodiscard]] std::string_view type_name() const;  // of typeof
 
   // Of arrays of either origin; an index past the end is undefined.
   [[nodiscard]] std::size_t array_size() const;

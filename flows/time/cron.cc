@@ -30,7 +30,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 6> nicknames
     {"@yearly", "0 0 1 1 *"},
 }};
 
-// What one of the five fields may hold.
+// The values of one of the five fields.
 struct Field {
   std::string_view name;
   int least;
@@ -97,14 +97,14 @@ std::optional<Range> range_in(std::string_view text, const Field& field) {
   return range;
 }
 
-// The values that the field's text stands for; empty: it is wrong.
-std::vector<int> values_in(std::string_view text, const Field& field) {
-  std::vector<int> values;
+// The values that the field's text stands for; none: it is wrong.
+std::bitset<60> values_in(std::string_view text, const Field& field) {
+  std::bitset<60> values;
   for (const auto part : split(text, ",")) {
     const auto range = range_in(part, field);
     if (!range) return {};
     for (int value = range->first; value <= range->last; value += range->step) {
-      values.push_back(value);
+      values.set(static_cast<std::size_t>(value));
     }
   }
   return values;
@@ -135,17 +135,14 @@ Result<Cron> Cron::parse(std::string_view text) {
   }
   Cron cron;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    const auto values = values_in(parts[i], fields[i]);
-    if (values.empty()) {
+    cron.values_[i] = values_in(parts[i], fields[i]);
+    if (cron.values_[i].none()) {
       return wrong(std::string(fields[i].name) + " is not one of " +
                    std::to_string(fields[i].least) + " to " + std::to_string(fields[i].most) +
                    ", nor *, a list, a range or a step of them: " + std::string(parts[i]));
     }
-    for (const int value : values) {
-      const auto bit = static_cast<std::size_t>(value);
-      cron.values_[i].set(i == weekdays ? bit % 7 : bit);
-    }
   }
+  if (cron.values_[weekdays][7]) cron.values_[weekdays].set(0);  // Sunday has two numbers
   cron.any_day_ = parts[days].starts_with('*');
   cron.any_weekday_ = parts[weekdays].starts_with('*');
   return cron;
@@ -183,7 +180,7 @@ std::optional<Timestamp> Cron::next_in_hour(std::int64_t hour_begin, Timestamp a
 
 std::optional<Timestamp> Cron::next(Timestamp after, const TimeZone& zone) const {
   constexpr std::int64_t days_looked_through = 366 * 9;
-  // A clock is put forward or back by no more; what it moves may come from the day before.
+  // No clock is put forward or back by more. A time that it moves may come from the day before.
   constexpr std::int64_t most_moved = 3 * hour_ms;
   const std::int64_t local_after = zone.local(after);
   const std::int64_t begin = day_of_local(local_after);
@@ -193,7 +190,7 @@ std::optional<Timestamp> Cron::next(Timestamp after, const TimeZone& zone) const
     for (std::size_t hour = 0; hour < 24; ++hour) {
       const std::int64_t local = day * day_ms + static_cast<std::int64_t>(hour) * hour_ms;
       if (!values_[hours][hour] || local + hour_ms + most_moved < local_after) continue;
-      // Times of later hours are later, but for those that a change of the clock has moved.
+      // Times of later hours are later, unless a change of the clock has moved them.
       if (found && local > zone.local(*found) + most_moved) return found;
       const auto time = next_in_hour(local, after, zone);
       if (time && (!found || *time < *found)) found = time;

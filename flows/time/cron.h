@@ -17,10 +17,9 @@ namespace conversed::flows {
 // has them, with lists, ranges, steps, English names and `@daily` and its like. If both kinds of
 // days are restricted, either will do. Immutable, thread-safe.
 //
-// By the clock of a time zone: where it is put forward, what would fall into the gap comes as much
-// later, and where it is put back, what falls into the repeated hour comes once; with `*` for the
-// hour it follows the time that passes instead: nothing in the gap, and both times of the repeated
-// hour.
+// Times are by the clock of a time zone. Where it is put forward, a time in the gap comes as much
+// later. Where it is put back, a time in the repeated hour comes once. With `*` for the hour the
+// rule follows the time that passes: nothing in the gap, and both times of the repeated hour.
 class Cron {
  public:
   static constexpr std::size_t max_length = 200;

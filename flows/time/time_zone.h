@@ -27,8 +27,6 @@ class TimeZone {
   // 02:30 is 03:30.
   [[nodiscard]] model::Timestamp first(std::int64_t local) const;
 
-  [[nodiscard]] const std::string& name() const { return name_; }
-
  private:
   explicit TimeZone(std::string name) : name_(std::move(name)) {}
   [[nodiscard]] std::int64_t offset_at(std::int64_t utc) const;

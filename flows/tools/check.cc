@@ -39,15 +39,17 @@ class Checker {
 
   void check() {
     compile_flows();
-    for (const auto& [view, flow] : flows_) collect(*flow);
+    std::vector<const Flow*> all;
+    for (const auto& flow : flows_) {
+      collect(*flow);
+      all.push_back(flow.get());
+    }
     Names run;  // by Endpoints
     for (const auto& endpoint : items("endpoints")) {
       if (const auto* flow = endpoint.find("flow"); flow != nullptr && flow->is_text()) {
         run.insert(flow->text());
       }
     }
-    std::vector<const Flow*> all;
-    for (const auto& [view, flow] : flows_) all.push_back(flow.get());
     const auto reach = reach_of(all, run);
     for (std::size_t i = 0; i < all.size(); ++i) {
       check_ways(*all[i], reach[i]);
@@ -56,7 +58,7 @@ class Checker {
     check_unused("connections", "Connection", used_[Kind::connection]);
     check_unused("knowledgeStores", "knowledge store", used_[Kind::knowledge]);
     Names lexicons = used_[Kind::lexicon];
-    for (const auto& [view, flow] : flows_) {
+    for (const auto& flow : flows_) {
       lexicons.insert(flow->lexicons().begin(), flow->lexicons().end());
     }
     check_unused("lexicons", "lexicon", lexicons);
@@ -77,7 +79,7 @@ class Checker {
     for (const auto& definition : items("flows")) {
       // The loader has compiled it already, so there are no problems.
       if (auto flow = Flow::compile(View(definition, ignored), nullptr)) {
-        flows_.emplace_back(&definition, std::move(flow));
+        flows_.push_back(std::move(flow));
       }
     }
   }
@@ -164,12 +166,11 @@ class Checker {
       const Located* name = lexicon.find("name");
       const auto& used = flow.lexicons();
       if (name == nullptr || std::ranges::find(used, name->text()) == used.end()) continue;
-      if (const auto* slots = lexicon.find("slots")) {
-        for (const auto& known : slots->items()) {
-          if (known.text() == slot) return true;
-        }
+      const Located* slots = lexicon.find("slots");
+      const auto is_it = [&](const Located& known) { return known.text() == slot; };
+      if (is_it(*name) || (slots != nullptr && std::ranges::any_of(slots->items(), is_it))) {
+        return true;
       }
-      if (name->text() == slot) return true;
     }
     return false;
   }
@@ -185,7 +186,7 @@ class Checker {
 
   const Located& root_;
   Report& report_;
-  std::vector<std::pair<const Located*, std::shared_ptr<const Flow>>> flows_;
+  std::vector<std::shared_ptr<const Flow>> flows_;
   std::map<Kind, Names> used_;
   Names context_;
   Names profile_;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -66,7 +67,7 @@ std::optional<std::map<std::string, std::size_t>> places_by_name(const json& lis
   return places;
 }
 
-// What Nodes are compared by, made once for each.
+// Nodes are compared by these. Made once for each Node.
 struct Traits {
   std::string type;
   std::string id;
@@ -89,7 +90,7 @@ int likeness(const Traits& before, const Traits& after) {
   if (before.whole == after.whole) return 8;
   if (before.type != after.type || before.id != after.id) return 0;
   if (!before.id.empty()) return 6;
-  // A Node that differs in its branches alone is rather the same than one that says something else.
+  // A Node that differs only in its branches is more alike than one with another config.
   return before.own == after.own ? 4 : 1;
 }
 
@@ -125,7 +126,7 @@ class Alignment {
     if (rows == 0 || columns == 0 || rows > max_cells / columns) {
       return place_by_place(begin, before_end, after_end);
     }
-    // best[i][j]: of what is left from the i-th and j-th Node on.
+    // best[i][j]: the best sum of likeness from the i-th and j-th Node on.
     std::vector<int> best((rows + 1) * (columns + 1), 0);
     std::vector<signed char> fit(rows * columns, 0);
     const auto at = [&](std::size_t i, std::size_t j) -> int& {
@@ -191,12 +192,10 @@ class Differ {
   }
 
  private:
-  // What the mappings are whose members are compared: a Node, or an item of a list in it, or a
-  // mapping in it.
-  enum class Of : std::uint8_t { node, item, mapping };
+  // Where the mappings stand whose members are compared.
   struct Prefix {
-    std::string name{};  // of the fields so far
-    Of of = Of::node;
+    std::string name{};     // of the fields so far; empty: the Node's own
+    bool in_field = false;  // the mapping is a field's value, not a Node or an item of a list
   };
 
   // The members of two mappings: lists of Nodes are gone into, everything else is a field of
@@ -213,8 +212,8 @@ class Differ {
     }
     for (const auto& name : names) {
       // As the addresses of Nodes are written: `nodes[1].cases["yes"][0]`, `nodes[2].tools[0].do`.
-      std::string part = prefix.of == Of::mapping ? "[\"" + name + "\"]" : name;
-      if (prefix.of != Of::mapping && !at.after.empty()) part.insert(0, 1, '.');
+      std::string part = prefix.in_field ? "[\"" + name + "\"]" : name;
+      if (!prefix.in_field && !at.after.empty()) part.insert(0, 1, '.');
       const std::string field = prefix.name.empty() ? name : prefix.name + "." + name;
       values(node, member(before, name), member(after, name), at.below(part), field);
     }
@@ -225,7 +224,7 @@ class Differ {
     if (before == after) return;
     if (are_node_lists(before, after)) return nodes(before, after, at);
     if (before.is_object() && after.is_object()) {
-      return members(node, before, after, at, {name, Of::mapping});
+      return members(node, before, after, at, {name, true});
     }
     if (before.is_array() && after.is_array()) return lists(node, before, after, at, name);
     node.fields.push_back({name, before, after});
@@ -263,20 +262,19 @@ class Differ {
   void item(FlowChange& node, const json& before, const json& after, const Places& at,
             const std::string& name) {
     if (before.is_object() && after.is_object()) {
-      return members(node, before, after, at, {name, Of::item});
+      return members(node, before, after, at, {name, false});
     }
     values(node, before, after, at, name);
   }
 
-  // Whether what both have comes in the same order in both.
+  // Whether the common names have the same order in both.
   static bool in_one_order(const std::map<std::string, std::size_t>& was,
                            const std::map<std::string, std::size_t>& is) {
-    std::map<std::size_t, std::size_t> both;  // places there by places here
+    std::map<std::size_t, std::size_t> both;  // places in `is` by places in `was`
     for (const auto& [name, i] : was) {
       if (const auto found = is.find(name); found != is.end()) both.emplace(i, found->second);
     }
-    return std::is_sorted(both.begin(), both.end(),
-                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    return std::ranges::is_sorted(both | std::views::values);
   }
 
   void nodes(const json& before, const json& after, const Places& at) {
@@ -292,10 +290,8 @@ class Differ {
         const json& node = i ? old_list[*i] : new_list[*j];
         changes_.push_back({.kind = i ? Kind::removed : Kind::added,
                             .path = i ? was : is,
-                            .old_path = {},
                             .type = type_name(node),
                             .id = id_of(node),
-                            .fields = {},
                             .node = node});
       }
     }
@@ -308,10 +304,8 @@ class Differ {
                       .path = at.after,
                       .old_path = at.before == at.after ? "" : at.before,
                       .type = type,
-                      .id = id_of(after),
-                      .fields = {},
-                      .node = {}};
-    // In front of what is found in its branches.
+                      .id = id_of(after)};
+    // Its place is in front of the changes in its branches.
     const std::size_t place = changes_.size();
     changes_.emplace_back();
     json beside_before = before;
@@ -335,12 +329,12 @@ class Differ {
            (change.kind == Kind::changed && change.fields.empty());
   }
 
-  // What Nodes that may have moved are found by.
+  // Equal for Nodes that may have moved.
   static std::string identity(const FlowChange& change) {
     return change.type + '\n' + (change.id.empty() ? '\n' + change.node.dump() : change.id);
   }
 
-  // What was removed here and added there is one Node: of the same id and type, or equal in all.
+  // A removed Node has moved if one with the same id and type, or else an equal one, was added.
   void find_moved() {
     std::unordered_map<std::string, std::vector<FlowChange*>> gone;  // the last one first
     for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {

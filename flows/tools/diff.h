@@ -20,12 +20,12 @@ struct FlowChange {
   };
 
   Kind kind = Kind::changed;
-  std::string path;  // as `nodes[3].then[0]`: where it is now; of what was removed, where it was
-  std::string old_path;         // where it was, if that is another place; else empty
-  std::string type;             // of the Node; empty: the Flow's own
-  std::string id;               // the Node's; may be empty
-  std::vector<Field> fields{};  // what changed of it
-  nlohmann::json node{};        // what was added or removed, whole
+  std::string path{};      // as `nodes[3].then[0]`: its place now; of a removed Node its old place
+  std::string old_path{};  // where it was, if that is another place; else empty
+  std::string type{};      // of the Node; empty: the Flow's own
+  std::string id{};        // the Node's; may be empty
+  std::vector<Field> fields{};  // the changed ones
+  nlohmann::json node{};        // an added or removed Node, whole
 };
 
 // The changes from one definition to another: added, removed, changed and moved Nodes in the order

@@ -54,14 +54,14 @@ class BundleLibrary final : public Library {
   std::map<std::string, std::shared_ptr<const lexicon::Lexicon>> lexicons_;
 };
 
-// What all conversations of a file share.
+// The common part of all conversations of a file.
 struct Stage {
   const TestFile& file;
   const BundleLibrary& library;
-  std::shared_ptr<const Flow> flow;
-  model::ProjectAssets assets;
-  model::Endpoint endpoint;
   const Limits& limits;
+  std::shared_ptr<const Flow> flow{};
+  model::ProjectAssets assets{};
+  model::Endpoint endpoint{};
 };
 
 // One conversation.
@@ -82,8 +82,8 @@ class Conversation {
     for (const auto& step : test_.steps) {
       if (step.event) take(step);
       if (failures_.empty() && step.expect) judge(*step.expect);
-      if (failures_.empty() && !error_.empty() && (!step.expect || !step.expect->error)) {
-        fail(step.place, "the Turn failed: " + error_);
+      if (failures_.empty() && !done_.error.empty() && (!step.expect || !step.expect->error)) {
+        fail(step.place, "the Turn failed: " + done_.error);
       }
       if (!failures_.empty()) break;
     }
@@ -94,11 +94,7 @@ class Conversation {
   void fail(Place place, std::string message) { failures_.push_back({place, std::move(message)}); }
 
   void take(const TestStep& step) {
-    outputs_.clear();
-    calls_ = json::array();
-    searches_ = json::array();
-    log_.clear();
-    error_.clear();
+    done_ = {};
     if (step.event == model::EventType::timer) return advance(step);
     if (session_.busy()) {
       return fail(step.place, "the session sleeps, and inputs wait; advance the time first");
@@ -133,7 +129,7 @@ class Conversation {
     return event;
   }
 
-  // What a question waited for is over once it waits no more.
+  // A time-out is obsolete once its question no longer waits.
   void take_timers(const model::Effects& effects) {
     if (timer_ && timer_->is_time_out && !waits_for_time_out(session_, timer_->id)) timer_.reset();
     if (effects.time_out) timer_ = effects.time_out;
@@ -155,13 +151,14 @@ class Conversation {
                                .flow_version = 1,
                                .library = &stage_.library});
       if (!effects) {
-        error_ = effects.error().message;
+        done_.error = effects.error().message;
         effects = failure_effects(std::move(before), stage_.endpoint, event, now_);
       }
       session_ = std::move(effects->session);
       if (effects->profile) profile_ = std::move(*effects->profile);
-      std::move(effects->outputs.begin(), effects->outputs.end(), std::back_inserter(outputs_));
-      std::move(effects->log.begin(), effects->log.end(), std::back_inserter(log_));
+      std::move(effects->outputs.begin(), effects->outputs.end(),
+                std::back_inserter(done_.outputs));
+      std::move(effects->log.begin(), effects->log.end(), std::back_inserter(done_.log));
       take_timers(*effects);
       if (!effects->call || effects->call->due_at) return;
       auto answer =
@@ -194,10 +191,10 @@ class Conversation {
 
   std::optional<model::Event> search(const model::PendingCall& call, Place place) {
     const auto& query = *call.search;
-    searches_.push_back({{"store", query.store},
-                         {"sources", query.sources},
-                         {"query", query.text},
-                         {"limit", query.limit}});
+    done_.searches.push_back({{"store", query.store},
+                              {"sources", query.sources},
+                              {"query", query.text},
+                              {"limit", query.limit}});
     const auto* found =
         first_that(test_.searches, stage_.file.searches, [&](const SearchStub& stub) {
           return (stub.store.empty() || stub.store == query.store) &&
@@ -223,7 +220,7 @@ class Conversation {
     const auto& http = *call.http;
     json body = json::parse(http.body, nullptr, false);
     if (body.is_discarded()) body = http.body;
-    calls_.push_back({{"method", http.method}, {"url", http.url}, {"body", body}});
+    done_.calls.push_back({{"method", http.method}, {"url", http.url}, {"body", body}});
     const auto* found = first_that(test_.stubs, stage_.file.stubs, [&](const Stub& stub) {
       return (stub.method.empty() || stub.method == http.method) &&
              (stub.url.empty() || text_fits(http.url, stub.url)) &&
@@ -256,29 +253,25 @@ class Conversation {
   [[nodiscard]] json values() const {
     json texts = json::array();
     json data = json::array();
-    for (const auto& output : outputs_) {
+    for (const auto& output : done_.outputs) {
       texts.push_back(output.text);
       data.push_back(output.data);
     }
     const std::string* state = find_text(session_.flow_state, "state");
-    return {{"text", std::move(texts)},
-            {"data", std::move(data)},
-            {"context", session_.context},
-            {"profile", profile_.data},
-            {"calls", calls_},
-            {"searches", searches_},
-            {"node", waits_at()},
-            {"state", state == nullptr ? default_state : *state}};
+    return {{"text", std::move(texts)},    {"data", std::move(data)},
+            {"context", session_.context}, {"profile", profile_.data},
+            {"calls", done_.calls},        {"searches", done_.searches},
+            {"node", waits_at()},          {"state", state == nullptr ? default_state : *state}};
   }
 
   void judge(const Expectation& expected) {
     if (expected.error) {
-      if (error_.find(*expected.error) == std::string::npos) {
+      if (done_.error.find(*expected.error) == std::string::npos) {
         fail(expected.place, "expected an error with '" + *expected.error + "', there is " +
-                                 (error_.empty() ? "none" : "'" + error_ + "'"));
+                                 (done_.error.empty() ? "none" : "'" + done_.error + "'"));
       }
-    } else if (!error_.empty()) {
-      fail(expected.place, "the Turn failed: " + error_);
+    } else if (!done_.error.empty()) {
+      fail(expected.place, "the Turn failed: " + done_.error);
     }
     const json found = values();
     for (const auto& [name, wanted] : expected.values) {
@@ -286,9 +279,9 @@ class Conversation {
         fail(expected.place, name + ": " + *differs);
       }
     }
-    if (expected.log && std::none_of(log_.begin(), log_.end(), [&](const std::string& line) {
-          return text_fits(line, *expected.log);
-        })) {
+    if (expected.log &&
+        std::none_of(done_.log.begin(), done_.log.end(),
+                     [&](const std::string& line) { return text_fits(line, *expected.log); })) {
       fail(expected.place, "log: no line fits '" + *expected.log + "'");
     }
   }
@@ -302,12 +295,14 @@ class Conversation {
   int events_ = 0;
   std::map<const void*, std::int64_t> used_;  // how often each stub has answered
 
-  // Since the step began.
-  std::vector<model::Output> outputs_;
-  json calls_ = json::array();
-  json searches_ = json::array();
-  std::vector<std::string> log_;
-  std::string error_;
+  struct Done {
+    std::vector<model::Output> outputs{};
+    json calls = json::array();
+    json searches = json::array();
+    std::vector<std::string> log{};
+    std::string error{};
+  };
+  Done done_;  // since the step began
   std::vector<Failure> failures_;
 };
 
@@ -315,7 +310,7 @@ Problems one_problem(const std::string& file, std::string message) {
   return {{file, {}, "", std::move(message)}};
 }
 
-// The Endpoint and Flow that the file names, or what is wrong with that.
+// Sets the Endpoint and Flow that the file names. A problem if the bundle has none.
 std::optional<std::string> set_stage(Stage& stage, const model::Bundle& bundle) {
   const auto& file = stage.file;
   std::string flow = file.flow;
@@ -356,7 +351,7 @@ bool SuiteResult::passed() const {
 
 SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
                            const ReadFile& read, const Limits& limits) {
-  SuiteResult suite{.file = file_name, .problems = {}, .tests = {}};
+  SuiteResult suite{.file = file_name};
   auto file = read_test_file(text, file_name);
   if (!file) {
     suite.problems = std::move(file.error());
@@ -376,19 +371,14 @@ SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
     return suite;
   }
   const BundleLibrary library(*bundle);
-  Stage stage{.file = *file,
-              .library = library,
-              .flow = nullptr,
-              .assets = {},
-              .endpoint = {},
-              .limits = limits};
+  Stage stage{.file = *file, .library = library, .limits = limits};
   if (auto wrong = set_stage(stage, *bundle)) {
     suite.problems = one_problem(file_name, std::move(*wrong));
     return suite;
   }
   for (const auto& test : file->tests) {
     const auto began = std::chrono::steady_clock::now();
-    TestResult result{.name = test.name, .took = {}, .failures = Conversation(stage, test).run()};
+    TestResult result{.name = test.name, .failures = Conversation(stage, test).run()};
     result.took = std::chrono::duration_cast<std::chrono::microseconds>(
         std::chrono::steady_clock::now() - began);
     suite.tests.push_back(std::move(result));

@@ -24,14 +24,14 @@ struct Failure {
 struct TestResult {
   std::string name;
   std::chrono::microseconds took{};
-  std::vector<Failure> failures;  // none: passed. It ends at the first step that fails.
+  std::vector<Failure> failures{};  // none: passed. It ends at the first step that fails.
 };
 
 // The result of a file.
 struct SuiteResult {
   std::string file;
-  Problems problems;  // of the file or of its bundle; with any, nothing ran
-  std::vector<TestResult> tests;
+  Problems problems{};  // of the file or of its bundle; with any, nothing ran
+  std::vector<TestResult> tests{};
 
   [[nodiscard]] bool passed() const;
 };

@@ -15,7 +15,7 @@ constexpr std::size_t max_label_units = 48;
 struct Arrow {
   std::size_t from;
   NodeIndex to;
-  std::string name;  // empty: what follows
+  std::string name;  // empty: to the Node that follows
   bool waits;
 };
 
@@ -25,7 +25,7 @@ std::vector<Arrow> arrows_of(const Flow& flow) {
     const auto& slot = flow.slots()[i];
     const bool waits = slot.node->awaits() != Node::Awaits::nothing;
     for (const auto& way : slot.outline.ways) {
-      // A way that is not there leads on, and is no arrow of its own.
+      // A branch that the Node does not have leads on like the Node itself.
       if (way.to == slot.next && slot.outline.continues) continue;
       arrows.push_back({i, way.to, slot.type->name == "goTo" ? "" : way.name, waits});
     }
@@ -39,7 +39,7 @@ bool ends(const Flow& flow, const std::vector<Arrow>& arrows) {
   return flow.start() == end_of_flow || std::ranges::count(arrows, end_of_flow, &Arrow::to) > 0;
 }
 
-// One line of it, without what the picture's language takes for its own.
+// One line of the text, without the characters that the picture's language uses.
 std::string plain(std::string_view text, std::string_view special) {
   std::string storage;
   const bool cut = expression::unit_length(text) > max_label_units;

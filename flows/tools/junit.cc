@@ -1,3 +1,4 @@
+#include <array>
 #include <cstdio>
 
 #include "flows/expression/text.h"
@@ -6,25 +7,16 @@
 namespace conversed::flows::tools {
 namespace {
 
-// For an attribute or a text. What XML 1.0 can't hold is left out.
+// For an attribute or a text. Leaves out characters that XML 1.0 can't hold.
 std::string escaped(const std::string& text) {
   std::string out;
   for (const char c : expression::scrub(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        if (c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20) out += c;
+    constexpr std::string_view special = "&<>\"";
+    constexpr std::array<std::string_view, 4> names{"&amp;", "&lt;", "&gt;", "&quot;"};
+    if (const auto at = special.find(c); at != std::string_view::npos) {
+      out += names[at];
+    } else if (c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20) {
+      out += c;
     }
   }
   return out;

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-// What stands between the slashes.
+// The part between the slashes.
 std::optional<std::string_view> pattern_of(std::string_view expected) {
   if (expected.size() < 3 || expected.front() != '/' || expected.back() != '/') return std::nullopt;
   return expected.substr(1, expected.size() - 2);
@@ -21,23 +21,6 @@ std::string shown(const json& value) {
 }
 
 std::optional<std::string> compare(const json& actual, const json& expected,
-                                   const std::string& path);
-
-std::optional<std::string> compare_lists(const json& actual, const json& expected,
-                                         const std::string& path) {
-  if (actual.size() != expected.size()) {
-    return path + ": expected " + std::to_string(expected.size()) + " items, there are " +
-           std::to_string(actual.size()) + ": " + shown(actual);
-  }
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (auto found = compare(actual[i], expected[i], path + '[' + std::to_string(i) + ']')) {
-      return found;
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<std::string> compare(const json& actual, const json& expected,
                                    const std::string& path) {
   if (expected.is_object() && actual.is_object()) {
     for (const auto& [name, value] : expected.items()) {
@@ -47,7 +30,17 @@ std::optional<std::string> compare(const json& actual, const json& expected,
     }
     return std::nullopt;
   }
-  if (expected.is_array() && actual.is_array()) return compare_lists(actual, expected, path);
+  if (expected.is_array() && actual.is_array() && actual.size() != expected.size()) {
+    return path + ": expected " + std::to_string(expected.size()) + " items, there are " +
+           std::to_string(actual.size()) + ": " + shown(actual);
+  }
+  if (expected.is_array() && actual.is_array()) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      const std::string place = path + '[' + std::to_string(i) + ']';
+      if (auto different = compare(actual[i], expected[i], place)) return different;
+    }
+    return std::nullopt;
+  }
   const bool both_texts = expected.is_string() && actual.is_string();
   const bool same = both_texts ? text_fits(actual.get_ref<const std::string&>(),
                                            expected.get_ref<const std::string&>())
@@ -62,7 +55,7 @@ bool text_fits(std::string_view actual, std::string_view expected) {
   if (actual == expected) return true;
   const auto source = pattern_of(expected);
   if (!source) return false;
-  // Only whoever runs the test waits for it, so all that an output may hold is searched.
+  // The longest text of an output. A slow search delays only the person who runs the test.
   constexpr std::size_t within = std::size_t{64} << 10;
   const auto pattern = Regex::compile(*source, Regex::Case::kept);
   const auto found = pattern ? pattern->find_all(actual, 1, within) : model::fail(pattern.error());

@@ -33,7 +33,7 @@ struct FollowUpCounts {
   void count(const model::Journey& journey, model::Timestamp time);
 };
 
-// What to do with a follow-up whose event has come.
+// The decision on a follow-up whose event has come.
 enum class FollowUpFate : std::uint8_t {
   runs,
   too_late,    // it has expired

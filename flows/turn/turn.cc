@@ -315,7 +315,7 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
     }
   }
   if (!finds_more) return {};
-  // One search for all, since what they find may overlap.
+  // One search for all lexicons, since their hits may overlap.
   auto hits = lexicon::find_keyphrases(input_text(), lexicons, input_.limits.slot_hits, &budget_);
   std::stable_partition(hits.begin(), hits.end(),
                         [&](const lexicon::Hit& hit) { return firsts.contains(hit.lexicon); });
@@ -431,7 +431,7 @@ void Turn::log(std::string line) {
 
 tl::unexpected<model::Error> Turn::failure(model::Errc code, std::string_view message) const {
   std::string text = "Flow '" + flow().name() + "'";
-  if (frame().at != end_of_flow) {
+  if (top().at != end_of_flow) {
     text += ", Node " + here().address + " (" + std::string(here().type->name) + ")";
   }
   return model::fail(code, text + ": " + std::string(message));

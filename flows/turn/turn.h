@@ -16,11 +16,36 @@
 #include "flows/expression/turn_budget.h"
 #include "flows/flow.h"
 #include "flows/turn/follow_up.h"
-#include "flows/turn/library.h"
 #include "store/model/assets.h"
 #include "store/model/effects.h"
 
 namespace conversed::flows {
+
+namespace lexicon {
+class Lexicon;
+}
+
+// Finds other Flows and lexicons of a Turn's project by name: compiled, immutable and shared. The
+// daemon's implementation reads a cache, so a miss can block on the disk. Store failures are
+// `unavailable` or `timed_out`. Thread-safe.
+class Library {
+ public:
+  Library() = default;
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  virtual ~Library() = default;
+
+  struct FoundFlow {
+    std::shared_ptr<const Flow> flow;  // never null
+    std::int64_t version = 0;
+  };
+  // The Flow of that name; version 0 is the newest. `not_found` if there is none.
+  [[nodiscard]] virtual model::Result<FoundFlow> flow(const std::string& name,
+                                                      std::int64_t version) const = 0;
+  // The newest lexicon of that name. `not_found` if there is none.
+  [[nodiscard]] virtual model::Result<std::shared_ptr<const lexicon::Lexicon>> find_lexicon(
+      const std::string& name) const = 0;
+};
 
 // `input.state` until a Node sets it.
 inline constexpr const char* default_state = "default";
@@ -134,16 +159,16 @@ class Turn {
   // `input.text`; empty if the input had data only.
   [[nodiscard]] const std::string& input_text() const;
   // The Flow of the Node that runs; not the Endpoint's while another one is entered.
-  [[nodiscard]] const Flow& flow() const { return *frame().flow; }
+  [[nodiscard]] const Flow& flow() const { return *top().flow; }
   [[nodiscard]] const model::ProjectAssets& assets() const { return input_.assets; }
   [[nodiscard]] const Limits& limits() const { return input_.limits; }
   // All work of the Turn is paid from it. Work of more than a step or two pays first. Once it is
   // spent, the Turn fails after the Node that runs.
   [[nodiscard]] expression::TurnBudget& budget() { return budget_; }
   // The Node that runs.
-  [[nodiscard]] const Flow::Slot& here() const { return flow().slot(frame().at); }
-  // The Node of the same Flow that led to the one that runs, if it was run in this Turn;
-  // `end_of_flow`: the Flow begins here, or another one led here.
+  [[nodiscard]] const Flow::Slot& here() const { return flow().slot(top().at); }
+  // The Node of the same Flow that ran before this one in this Turn. `end_of_flow`: the Flow begins
+  // here, or another Flow led here.
   [[nodiscard]] NodeIndex came_from() const { return came_from_; }
   // `input`, for Nodes that change it.
   [[nodiscard]] nlohmann::json& input_object() { return input_object_; }
@@ -191,9 +216,7 @@ class Turn {
   // An error once the budget is spent.
   [[nodiscard]] Result<void> check_budget() const;
 
- private:
-  friend class TurnRunner;
-
+ protected:
   // One of the two roots that a Flow writes to, and how large it is.
   struct Root {
     nlohmann::json* value = nullptr;
@@ -204,13 +227,12 @@ class Turn {
   };
   [[nodiscard]] Root& root(expression::Path::Root which);
   [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
-  // The Flow that runs first, then those that it was entered from.
+  // The Flow that runs, then the Flows that it was entered from.
   [[nodiscard]] std::vector<const Flow*> entered_flows() const;
-  // Searches the text by the lexicons of the Flows, each once, and puts what they find into
-  // `input.slots`, behind what is there: the hits of the first Flow, then those of the others. Of
-  // lexicons whose hits are there already nothing is added.
+  // Searches the text by the lexicons of the Flows, each once. Appends the hits to `input.slots`:
+  // those of the first Flow, then those of the others. Lexicons that have hits there are skipped.
   [[nodiscard]] Result<void> find_slots(const std::vector<const Flow*>& flows);
-  // The lexicon, and what this session has added to it; nothing if there is none.
+  // The lexicon and the entries that this session has added to it; empty if there is none.
   [[nodiscard]] Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> lexicon_of(
       const std::string& name);
   // True if `input.slots` takes one hit more, of that many bytes, which it then counts.
@@ -224,7 +246,7 @@ class Turn {
     std::int64_t version = 0;
     NodeIndex at = end_of_flow;
   };
-  [[nodiscard]] const Frame& frame() const { return frames_.back(); }
+  [[nodiscard]] const Frame& top() const { return frames_.back(); }
 
   TurnInput input_;
   expression::TurnBudget budget_;
@@ -259,8 +281,8 @@ class Turn {
   // While the follow-up Flow runs or waits: where the Endpoint's Flow waits; null: nowhere.
   nlohmann::json behind_;
 
-  // Never empty. The last one is that of the Node that runs, the others are those to come back to,
-  // the Endpoint's Flow first.
+  // Never empty. The Node that runs is in the last frame. The others entered it, the Endpoint's
+  // Flow first, and get control back.
   std::vector<Frame> frames_;
   NodeIndex came_from_ = end_of_flow;
 };

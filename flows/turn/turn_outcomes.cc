@@ -22,12 +22,15 @@ model::Output output_of(model::Session& session, std::string id, std::string inp
   return output;
 }
 
-// The output of an event without a Flow.
-model::Output output_of(model::Session& session, const model::Event& event, model::Timestamp now) {
+// The Effects of an event that is said without a Flow.
+model::Effects said(model::Session session, const model::Event& event, model::Timestamp now) {
   auto output = output_of(session, event.id + "-1", event.id, event.trace_id, now);
   output.text = event.text.value_or("");
   output.data = event.data;
-  return output;
+  model::Effects effects;
+  effects.outputs.push_back(std::move(output));
+  effects.session = std::move(session);
+  return effects;
 }
 
 }  // namespace
@@ -78,20 +81,15 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
 
 model::Effects notify_effects(model::Session session, const model::Event& event,
                               model::Timestamp now) {
-  model::Effects effects;
   if (session.started_at == model::Timestamp{}) session.started_at = event.accepted_at;
-  effects.outputs.push_back(output_of(session, event, now));
-  effects.session = std::move(session);
-  return effects;
+  return said(std::move(session), event, now);
 }
 
 model::Effects follow_up_effects(model::Session session, const model::Event& event,
                                  model::Timestamp now) {
-  model::Effects effects;
   session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
-  effects.outputs.push_back(output_of(session, event, now));
+  auto effects = said(std::move(session), event, now);
   effects.execution_ended = true;
-  effects.session = std::move(session);
   return effects;
 }
 

@@ -39,16 +39,16 @@ Result<model::Effects> TurnRunner::run() {
   const Result<void> done =
       step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
   // First, since outputs and errors of Nodes after the budget was spent mean nothing.
-  if (auto left = turn_.check_budget(); !left) return model::fail(left.error());
+  if (auto left = check_budget(); !left) return model::fail(left.error());
   if (!done) return model::fail(done.error());
   arm_journey();
   save_flow_state();
-  return std::move(turn_.effects_);
+  return std::move(effects_);
 }
 
 Result<Step> TurnRunner::begin() {
   const bool goes_on = model::comes_of_silence(event().type) && !session().busy();
-  if (!goes_on && starts_afresh(session(), turn_.input_.endpoint, event().accepted_at)) {
+  if (!goes_on && starts_afresh(session(), input_.endpoint, event().accepted_at)) {
     reset_session(session(), event().accepted_at);
   } else if (session().busy()) {
     return model::fail(Errc::conflict, "the session has an execution that is not over");
@@ -57,47 +57,46 @@ Result<Step> TurnRunner::begin() {
   begin_execution();
   if (event().type == EventType::time_out) return enter_time_out();
   if (!waiting_.is_null()) return enter_waiting_node();
-  if (auto found = turn_.find_slots({&turn_.flow()}); !found) return model::fail(found.error());
-  return Jump{turn_.flow().start()};
+  if (auto found = find_slots({&flow()}); !found) return model::fail(found.error());
+  return Jump{flow().start()};
 }
 
 void TurnRunner::begin_execution() {
   session().key = event().session;
   session().last_activity_at = std::max(session().last_activity_at, event().accepted_at);
-  ++turn_.executions_;
-  model::Execution& execution = turn_.execution_;
-  execution.input_id = event().id;
-  execution.source = event().type;
-  execution.began_at = event().accepted_at;
-  execution.trace_id = event().trace_id;
-  execution.flow_id = turn_.input_.endpoint.flow_id;
-  execution.flow_version = turn_.input_.flow_version;
-  execution.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
+  ++executions_;
+  execution_.input_id = event().id;
+  execution_.source = event().type;
+  execution_.began_at = event().accepted_at;
+  execution_.trace_id = event().trace_id;
+  execution_.flow_id = input_.endpoint.flow_id;
+  execution_.flow_version = input_.flow_version;
+  execution_.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
   make_input_object();
   count_follow_up();
 }
 
 // Back to the beginning of the Endpoint's Flow.
 void TurnRunner::start_over() {
-  turn_.frames_.assign(1, {&turn_.input_.flow, turn_.input_.flow_version});
+  frames_.assign(1, {&input_.flow, input_.flow_version});
 }
 
 Result<Step> TurnRunner::enter_waiting_node() {
   const nlohmann::json waiting = std::exchange(waiting_, nullptr);
   auto restored = restore_frames(waiting, false);
   if (!restored) return model::fail(restored.error());
-  if (!*restored || turn_.here().node->awaits() != Node::Awaits::input) {
+  if (!*restored || here().node->awaits() != Node::Awaits::input) {
     start_over();
-    const auto& flow = waiting["flow"].get_ref<const std::string&>();
+    const auto& name = waiting["flow"].get_ref<const std::string&>();
     const auto& at = waiting["at"].get_ref<const std::string&>();
-    const std::string of = flow == turn_.flow().name() ? "" : " of the Flow '" + flow + "'";
-    turn_.log("the Flow '" + turn_.flow().name() + "' starts again: the Node " + at + of +
-              " at which it waited is gone");
+    const std::string of = name == flow().name() ? "" : " of the Flow '" + name + "'";
+    log("the Flow '" + flow().name() + "' starts again: the Node " + at + of +
+        " at which it waited is gone");
   }
-  if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
+  if (auto found = find_slots(entered_flows()); !found) {
     return model::fail(found.error());
   }
-  if (turn_.frame().at == end_of_flow) return Jump{turn_.flow().start()};
+  if (top().at == end_of_flow) return Jump{flow().start()};
   recall(waiting);
   // A message of the user begins the question's time again.
   const auto timer = waiting.find("timer");
@@ -105,7 +104,7 @@ Result<Step> TurnRunner::enter_waiting_node() {
     kept_time_out_ = timer->get<std::string>();
   }
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
-  return turn_.here().node->on_input(turn_);
+  return here().node->on_input(*this);
 }
 
 // The waiting question decides. If the newest version of its Flow no longer has it, or not its
@@ -119,41 +118,41 @@ Result<Step> TurnRunner::enter_time_out() {
   waiting.erase("timer");
   auto restored = restore_frames(waiting, false);
   if (!restored) return model::fail(restored.error());
-  if (!*restored || !turn_.here().node->takes_time_out()) {
+  if (!*restored || !here().node->takes_time_out()) {
     start_over();
-    turn_.log("the time-out of the Node " + waiting["at"].get_ref<const std::string&>() +
-              " of the Flow '" + waiting["flow"].get_ref<const std::string&>() +
-              "' has no effect: the Flow no longer has that question with a time-out");
+    log("the time-out of the Node " + waiting["at"].get_ref<const std::string&>() +
+        " of the Flow '" + waiting["flow"].get_ref<const std::string&>() +
+        "' has no effect: the Flow no longer has that question with a time-out");
     waiting_ = std::move(waiting);
     return Stop{};
   }
   recall(waiting);
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
-  return turn_.here().node->on_time_out(turn_);
+  return here().node->on_time_out(*this);
 }
 
 // The execution ends. The next input, or the time-out, goes to the Node that runs.
 void TurnRunner::wait_for_input(const Wait& wait) {
-  turn_.waits_ = true;
+  waits_ = true;
   if (!wait.time_out) return;
   if (!kept_time_out_.empty()) {
     time_out_ = std::move(kept_time_out_);
     return;
   }
   model::PendingCall timer;
-  timer.id = time_out_ = time_out_id(turn_.execution_);
+  timer.id = time_out_ = time_out_id(execution_);
   timer.session = session().key;
-  timer.trace_id = turn_.execution_.trace_id;
-  timer.due_at = turn_.input_.now + *wait.time_out;
+  timer.trace_id = execution_.trace_id;
+  timer.due_at = input_.now + *wait.time_out;
   timer.is_time_out = true;
-  turn_.effects_.time_out = std::move(timer);
+  effects_.time_out = std::move(timer);
 }
 
 // Restores the memory of the Node that waited.
 void TurnRunner::recall(const nlohmann::json& waiting) {
-  if (const auto state = waiting.find("state"); state != waiting.end()) turn_.node_state_ = *state;
+  if (const auto state = waiting.find("state"); state != waiting.end()) node_state_ = *state;
   if (const auto tool = waiting.find("tool"); tool != waiting.end()) {
-    turn_.input_object_["tool"] = *tool;
+    input_object_["tool"] = *tool;
   }
 }
 
@@ -176,31 +175,29 @@ Result<Step> TurnRunner::resume() {
   if (auto good = restore_flow_state(); !good) return model::fail(good.error());
   if (auto good = restore_execution(); !good) return model::fail(good.error());
   const auto awaited = is_call ? Node::Awaits::call_result : Node::Awaits::timer;
-  if (turn_.here().node->awaits() != awaited) {
-    return turn_.failure(Errc::internal,
-                         "the execution stands at a Node that awaits no such event");
+  if (here().node->awaits() != awaited) {
+    return failure(Errc::internal, "the execution stands at a Node that awaits no such event");
   }
-  if (++turn_.turns_ > static_cast<std::int64_t>(turn_.limits().turns_per_execution)) {
-    return turn_.exceeded("the execution takes more than ", turn_.limits().turns_per_execution,
-                          " Turns");
+  if (++turns_ > static_cast<std::int64_t>(input_.limits.turns_per_execution)) {
+    return exceeded("the execution takes more than ", input_.limits.turns_per_execution, " Turns");
   }
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
-  const Node& node = *turn_.here().node;
-  return is_call ? node.on_call_result(turn_, *event().result) : node.on_timer(turn_);
+  const Node& node = *here().node;
+  return is_call ? node.on_call_result(*this, *event().result) : node.on_timer(*this);
 }
 
 Result<void> TurnRunner::count_visit() {
-  const Limits& limits = turn_.limits();
-  turn_.budget().step(steps_a_node);
-  turn_.budget().look_at_clock();
-  if (auto left = turn_.check_budget(); !left) return left;
+  const Limits& limits = input_.limits;
+  budget().step(steps_a_node);
+  budget().look_at_clock();
+  if (auto left = check_budget(); !left) return left;
   if (++nodes_run_ > limits.nodes_per_turn) {
-    return turn_.exceeded("more than ", limits.nodes_per_turn, " Nodes in one Turn");
+    return exceeded("more than ", limits.nodes_per_turn, " Nodes in one Turn");
   }
-  auto& visits = visits_[&turn_.flow()];
-  if (visits.empty()) visits.resize(turn_.flow().slots().size(), 0);
-  if (++visits[static_cast<std::size_t>(turn_.frame().at)] > limits.visits_per_node) {
-    return turn_.exceeded("runs more than ", limits.visits_per_node, " times in one Turn");
+  auto& visits = visits_[&flow()];
+  if (visits.empty()) visits.resize(flow().slots().size(), 0);
+  if (++visits[static_cast<std::size_t>(top().at)] > limits.visits_per_node) {
+    return exceeded("runs more than ", limits.visits_per_node, " times in one Turn");
   }
   return {};
 }
@@ -211,7 +208,7 @@ Result<void> TurnRunner::advance(Step step) {
   while (true) {
     NodeIndex next = end_of_flow;
     if (std::holds_alternative<Continue>(step)) {
-      next = turn_.here().next;
+      next = here().next;
     } else if (const auto* jump = std::get_if<Jump>(&step)) {
       next = jump->to;
     } else if (const auto* entered = std::get_if<Enter>(&step)) {
@@ -220,7 +217,7 @@ Result<void> TurnRunner::advance(Step step) {
       next = *first;
     } else if (std::holds_alternative<Restart>(step)) {
       start_over();
-      next = turn_.flow().start();
+      next = flow().start();
     } else if (auto* call = std::get_if<CallUpstream>(&step)) {
       pending.http = std::move(call->http);
       return suspend(std::move(pending));
@@ -228,22 +225,22 @@ Result<void> TurnRunner::advance(Step step) {
       pending.search = std::move(ask->query);
       return suspend(std::move(pending));
     } else if (const auto* sleep = std::get_if<Sleep>(&step)) {
-      pending.due_at = turn_.input_.now + sleep->duration;
+      pending.due_at = input_.now + sleep->duration;
       return suspend(std::move(pending));
     } else {  // Wait or Stop
       if (const auto* wait = std::get_if<Wait>(&step)) wait_for_input(*wait);
-      turn_.effects_.execution_ended = true;
+      effects_.execution_ended = true;
       return {};
     }
-    turn_.node_state_ = nullptr;
+    node_state_ = nullptr;
     kept_time_out_.clear();
     auto goes_on = go_on(next);
     if (!goes_on) return model::fail(goes_on.error());
     if (!*goes_on) {
-      turn_.effects_.execution_ended = true;
+      effects_.execution_ended = true;
       return {};
     }
-    auto result = turn_.here().node->run(turn_);
+    auto result = here().node->run(*this);
     if (!result) return model::fail(result.error());
     step = std::move(*result);
   }
@@ -251,106 +248,101 @@ Result<void> TurnRunner::advance(Step step) {
 
 Result<bool> TurnRunner::go_on(NodeIndex next) {
   while (next == end_of_flow) {
-    if (turn_.frames_.size() == 1) return false;
-    turn_.frames_.pop_back();
-    next = turn_.here().next;
+    if (frames_.size() == 1) return false;
+    frames_.pop_back();
+    next = here().next;
   }
-  turn_.came_from_ = std::exchange(turn_.frames_.back().at, next);
+  came_from_ = std::exchange(frames_.back().at, next);
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return true;
 }
 
 Result<Turn::Frame> TurnRunner::look_up(const std::string& name, std::int64_t version) {
-  if (name == turn_.input_.flow.name()) {
-    return Turn::Frame{&turn_.input_.flow, turn_.input_.flow_version};
+  if (name == input_.flow.name()) {
+    return Frame{&input_.flow, input_.flow_version};
   }
   const auto key = std::pair(name, version);
   auto held = held_.find(key);
   if (held == held_.end()) {
-    if (turn_.input_.library == nullptr) return model::fail(Errc::not_found, "no such Flow");
-    auto found = turn_.input_.library->flow(name, version);
+    if (input_.library == nullptr) return model::fail(Errc::not_found, "no such Flow");
+    auto found = input_.library->flow(name, version);
     if (!found) return model::fail(found.error());
     held = held_.emplace(key, std::move(*found)).first;
   }
-  return Turn::Frame{held->second.flow.get(), held->second.version};
+  return Frame{held->second.flow.get(), held->second.version};
 }
 
 Result<NodeIndex> TurnRunner::enter(const Enter& step) {
   auto frame = look_up(step.flow, 0);
   if (!frame && frame.error().code == Errc::not_found) {
-    return turn_.failure(Errc::invalid_argument, "there is no Flow '" + step.flow + "'");
+    return failure(Errc::invalid_argument, "there is no Flow '" + step.flow + "'");
   }
   if (!frame) return model::fail(frame.error());
   if (step.comes_back) {
-    if (turn_.frames_.size() + 1 > turn_.limits().flow_depth) {
-      return turn_.exceeded("enters more than ", turn_.limits().flow_depth,
-                            " Flows one inside the other");
+    if (frames_.size() + 1 > input_.limits.flow_depth) {
+      return exceeded("enters more than ", input_.limits.flow_depth, " Flows one inside the other");
     }
   } else {
-    turn_.frames_.clear();
+    frames_.clear();
   }
-  turn_.frames_.push_back(*frame);
-  if (turn_.flow().lexicons().empty()) return turn_.flow().start();
-  if (auto found = turn_.find_slots(turn_.entered_flows()); !found) {
+  frames_.push_back(*frame);
+  if (flow().lexicons().empty()) return flow().start();
+  if (auto found = find_slots(entered_flows()); !found) {
     return model::fail(found.error());
   }
-  return turn_.flow().start();
-}
-
-Result<void> TurnRunner::check_call(const model::HttpCall& call) const {
-  std::size_t size = call.url.size() + call.body.size();
-  for (const auto& [name, value] : call.headers) size += name.size() + value.size();
-  if (size <= turn_.limits().call_bytes) return {};
-  return turn_.exceeded("a call of more than ", turn_.limits().call_bytes, " bytes");
+  return flow().start();
 }
 
 Result<void> TurnRunner::suspend(model::PendingCall call) {
-  model::Execution& execution = turn_.execution_;
   // From the input's id and a counter: a rerun asks for the same call, under the same key.
-  execution.pending_call_id = execution.input_id + "-c" + std::to_string(++turn_.calls_made_);
+  execution_.pending_call_id = execution_.input_id + "-c" + std::to_string(++calls_made_);
   if (call.http) {
-    if (auto good = check_call(*call.http); !good) return good;
-    call.http->idempotency_key = execution.pending_call_id;
+    std::size_t size = call.http->url.size() + call.http->body.size();
+    for (const auto& [name, value] : call.http->headers) size += name.size() + value.size();
+    if (size > input_.limits.call_bytes) {
+      return exceeded("a call of more than ", input_.limits.call_bytes, " bytes");
+    }
+    call.http->idempotency_key = execution_.pending_call_id;
   }
-  execution.state = execution_state();
-  execution.entered = entered_flows();
-  call.id = execution.pending_call_id;
+  execution_.state = execution_state();
+  execution_.entered = pinned_flows();
+  call.id = execution_.pending_call_id;
   call.session = session().key;
-  call.trace_id = execution.trace_id;
-  turn_.effects_.call = std::move(call);
-  session().execution = std::move(execution);
+  call.trace_id = execution_.trace_id;
+  effects_.call = std::move(call);
+  session().execution = std::move(execution_);
   return {};
 }
 
 // A follow-up of the journey counts when it begins, also if it fails.
 void TurnRunner::count_follow_up() {
-  const auto& journey = turn_.input_.assets.journey;
+  const auto& journey = input_.assets.journey;
   if (!event().follow_up || !event().follow_up->of_journey || !journey) return;
-  turn_.follow_up_counts_.count(*journey, turn_.input_.now);
+  follow_up_counts_.count(*journey, input_.now);
 }
 
 // The user's silence counts from the end of the execution, not from the time at which the message
 // was accepted: after a long call or a downtime the user may just have got the answer.
 void TurnRunner::arm_journey() {
-  const auto& input = turn_.input_;
+  const auto& input = input_;
   const auto& journey = input.assets.journey;
-  if (!turn_.effects_.execution_ended || turn_.execution_.source != EventType::user_message ||
-      turn_.follow_ups_settled_ || !journey || input.endpoint.follow_up_flow_id.empty()) {
+  if (!effects_.execution_ended || execution_.source != EventType::user_message ||
+      follow_ups_settled_ || !journey || input.endpoint.follow_up_flow_id.empty()) {
     return;
   }
   model::FollowUp made;
   made.due_at = past_quiet_hours(journey->quiet_hours, input.now + journey->after);
-  if (!turn_.follow_up_counts_.allow(*journey, made.due_at)) return;
-  made.id = turn_.execution_.input_id + "-f0";
+  if (!follow_up_counts_.allow(*journey, made.due_at)) return;
+  made.id = execution_.input_id + "-f0";
   made.session = session().key;
-  made.trace_id = turn_.execution_.trace_id;
+  made.trace_id = execution_.trace_id;
   if (journey->expires_after) {
     made.plan.expires_at = input.now + *journey->expires_after;
     if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours outlast it
   }
   made.plan.flow_id = input.endpoint.follow_up_flow_id;
   made.plan.of_journey = true;
-  turn_.effects_.follow_ups.push_back(std::move(made));
+  effects_.follow_ups.push_back(std::move(made));
 }
 
 Result<model::Effects> run_turn(TurnInput input) {

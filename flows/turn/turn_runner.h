@@ -25,9 +25,9 @@ void reset_session(model::Session& session, model::Timestamp now);
 [[nodiscard]] nlohmann::json state_after_reset(const nlohmann::json& flow_state);
 
 // Runs one Turn from its beginning to its Effects. One use.
-class TurnRunner {
+class TurnRunner : public Turn {
  public:
-  explicit TurnRunner(TurnInput input) : turn_(std::move(input)) {}
+  using Turn::Turn;
 
   Result<model::Effects> run();
 
@@ -45,12 +45,11 @@ class TurnRunner {
   // Goes to `next`, and back from Flows that end there. False if the execution ends.
   Result<bool> go_on(NodeIndex next);
   // The Flow, the same for the whole Turn; version 0 is the newest. `not_found` if there is none.
-  Result<Turn::Frame> look_up(const std::string& name, std::int64_t version);
+  Result<Frame> look_up(const std::string& name, std::int64_t version);
   Result<NodeIndex> enter(const Enter& step);
   Result<void> count_visit();
   // Ends the Turn with a call; one of its `http`, `search` and `due_at` is set.
   Result<void> suspend(model::PendingCall call);
-  Result<void> check_call(const model::HttpCall& call) const;
   void count_follow_up();
   void arm_journey();
 
@@ -66,13 +65,12 @@ class TurnRunner {
   [[nodiscard]] nlohmann::json frames(bool pinned) const;
   [[nodiscard]] nlohmann::json execution_state();
   // The entered Flows of the execution, without the Endpoint's.
-  [[nodiscard]] std::vector<model::PinnedFlow> entered_flows() const;
+  [[nodiscard]] std::vector<model::PinnedFlow> pinned_flows() const;
   void save_flow_state();
 
-  [[nodiscard]] const model::Event& event() const { return turn_.input_.event; }
-  [[nodiscard]] model::Session& session() { return turn_.effects_.session; }
+  [[nodiscard]] const model::Event& event() const { return input_.event; }
+  [[nodiscard]] model::Session& session() { return effects_.session; }
 
-  Turn turn_;
   // The stored wait, until its Node is entered. If it remains, the Flow waits on there.
   nlohmann::json waiting_;
   // The timer of the question that waits from now on; empty: it has no time-out.

@@ -1,4 +1,4 @@
-// What a Turn reads from the stored session, and what it writes back. Bad shapes are values, never
+// Reads the state of the stored session and writes it back. Bad shapes are errors, never
 // exceptions.
 #include <algorithm>
 #include <utility>
@@ -45,14 +45,18 @@ json state_after_reset(const json& flow_state) {
 }
 
 Result<void> TurnRunner::restore_flow_state() {
-  if (!session().context.is_object() || !turn_.input_.profile.data.is_object()) {
+  if (!session().context.is_object() || !input_.profile.data.is_object()) {
     return unreadable("session");
   }
   json& state = session().flow_state;
   if (state.is_null()) return {};
   const auto executions = find_count(state, "executions");
-  if (find_count(state, "v") != state_format || !executions) return unreadable("session");
-  turn_.executions_ = *executions;
+  const auto counts = counts_from(state);
+  if (find_count(state, "v") != state_format || !executions || !counts) {
+    return unreadable("session");
+  }
+  executions_ = *executions;
+  follow_up_counts_ = *counts;
   if (auto done = restore_memories(state); !done) return done;
   return restore_waiting(state);
 }
@@ -66,17 +70,17 @@ Result<void> TurnRunner::restore_waiting(json& state) {
     if (find_text(*stored, "at") == nullptr || find_text(*stored, "flow") == nullptr) {
       return unreadable("session");
     }
-    (place == std::string_view("waiting") ? waiting_ : turn_.behind_) = *stored;
+    (place == std::string_view("waiting") ? waiting_ : behind_) = *stored;
   }
   const std::string* follow_up_flow = find_text(state, "followUpFlow");
-  if (!turn_.input_.is_follow_up_flow) {
+  if (!input_.is_follow_up_flow) {
     // The follow-up Flow that waited is gone, or its execution has failed.
-    if (follow_up_flow != nullptr) waiting_ = std::exchange(turn_.behind_, nullptr);
+    if (follow_up_flow != nullptr) waiting_ = std::exchange(behind_, nullptr);
     return {};
   }
   if (follow_up_flow == nullptr) {
-    turn_.behind_ = std::exchange(waiting_, nullptr);
-  } else if (*follow_up_flow != turn_.input_.flow.name()) {
+    behind_ = std::exchange(waiting_, nullptr);
+  } else if (*follow_up_flow != input_.flow.name()) {
     waiting_ = nullptr;  // of two follow-up Flows the later one has the user's ear
   }
   return {};
@@ -85,45 +89,42 @@ Result<void> TurnRunner::restore_waiting(json& state) {
 Result<void> TurnRunner::restore_memories(json& state) {
   if (const json* once = find_member(state, "once")) {
     if (!once->is_object()) return unreadable("session");
-    turn_.memory_ = std::move(state["once"]);
+    memory_ = std::move(state["once"]);
   }
   if (const json* added = find_member(state, "keyphrases")) {
     if (!added->is_object() || !std::all_of(added->begin(), added->end(), are_entries)) {
       return unreadable("session");
     }
-    turn_.keyphrases_ = std::move(state["keyphrases"]);
+    keyphrases_ = std::move(state["keyphrases"]);
   }
-  if (const std::string* name = find_text(state, "state")) turn_.state_ = *name;
-  const auto counts = counts_from(state);
-  if (!counts) return unreadable("session");
-  turn_.follow_up_counts_ = *counts;
+  if (const std::string* name = find_text(state, "state")) state_ = *name;
   return {};
 }
 
 Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
-  std::vector<Turn::Frame> frames;
+  std::vector<Frame> restored;
   for (const auto& standing : standings_of(state, 0)) {
     auto frame = look_up(standing.flow, pinned ? standing.version : 0);
     if (!frame && frame.error().code == Errc::not_found) return false;
     if (!frame) return model::fail(frame.error());
     frame->at = frame->flow->find(standing.at);
     if (frame->at == end_of_flow) return false;
-    frames.push_back(*frame);
+    restored.push_back(*frame);
   }
-  if (frames.empty()) return unreadable("session");
+  if (restored.empty()) return unreadable("session");
   // A session that began in another Flow than its Endpoint has now starts in that one, unless the
   // Endpoint's Flow was left for another.
   const bool left = find_member(state, "left") != nullptr;
-  if (frames.front().flow != &turn_.input_.flow && !left) return false;
-  turn_.frames_ = std::move(frames);
+  if (restored.front().flow != &input_.flow && !left) return false;
+  frames_ = std::move(restored);
   return true;
 }
 
 Result<void> TurnRunner::restore_execution() {
-  turn_.execution_ = std::move(*session().execution);
+  execution_ = std::move(*session().execution);
   session().execution.reset();
   waiting_ = nullptr;
-  json state = std::move(turn_.execution_.state);
+  json state = std::move(execution_.state);
   const auto outputs = find_count(state, "outputs");
   const auto calls = find_count(state, "calls");
   const auto turns = find_count(state, "turns");
@@ -141,60 +142,60 @@ Result<void> TurnRunner::restore_execution() {
                                            " of the Flow '" + *flow +
                                            "', which is not in the version that it runs");
   }
-  turn_.outputs_made_ = *outputs;
-  turn_.calls_made_ = *calls;
-  turn_.turns_ = *turns;
-  turn_.follow_ups_made_ = find_count(state, "followUps").value_or(0);
-  turn_.follow_ups_settled_ = find_member(state, "followUpsSettled") != nullptr;
-  if (const json* node_state = find_member(state, "nodeState")) turn_.node_state_ = *node_state;
-  turn_.input_object_ = std::move(state["input"]);
-  if (!turn_.input_object_["slots"].is_object()) turn_.input_object_["slots"] = json::object();
+  outputs_made_ = *outputs;
+  calls_made_ = *calls;
+  turns_ = *turns;
+  follow_ups_made_ = find_count(state, "followUps").value_or(0);
+  follow_ups_settled_ = find_member(state, "followUpsSettled") != nullptr;
+  if (const json* node_state = find_member(state, "nodeState")) node_state_ = *node_state;
+  input_object_ = std::move(state["input"]);
+  if (!input_object_["slots"].is_object()) input_object_["slots"] = json::object();
   return {};
 }
 
 void TurnRunner::make_input_object() {
-  const auto& endpoint = turn_.input_.endpoint;
+  const auto& endpoint = input_.endpoint;
   const bool has_text = !event().text.value_or("").empty();
   // One by one: an initializer list would make an array of each pair first, for every Turn.
-  json& input = turn_.input_object_;
+  json& input = input_object_;
   input = json::object();
   input["text"] = event().text.value_or("");
   // Always an object: `!input.data.orderId` is then true for an input without data.
   input["data"] = event().data.is_null() ? json::object() : event().data;
   input["type"] = has_text ? "text" : "data";
-  input["state"] = turn_.state_.empty() ? default_state : turn_.state_;
+  input["state"] = state_.empty() ? default_state : state_;
   input["slots"] = json::object();
   input["sessionId"] = event().session.session_id;
   input["userId"] = event().session.user_id;
   input["URLToken"] = endpoint.url_token;
   input["channel"] = endpoint.name;
-  input["currentTime"] = text::iso_time(turn_.input_.now);
-  input["execution"] = turn_.executions_;
+  input["currentTime"] = text::iso_time(input_.now);
+  input["execution"] = executions_;
   input["traceId"] = event().trace_id;
   input["inputId"] = event().id;
   input["source"] = source_name(event().type);
 }
 
-// The frame of the Node that runs, with those to come back to beneath it.
+// The frame of the Node that runs, with its callers below it.
 json TurnRunner::frames(bool pinned) const {
-  const auto stored = [&](const Turn::Frame& frame) {
+  const auto stored = [&](const Frame& frame) {
     json one = {{"flow", frame.flow->name()}, {"at", frame.flow->slot(frame.at).address}};
     // The Endpoint's Flow has its version in the execution.
-    if (pinned && frame.flow != &turn_.input_.flow) one["version"] = frame.version;
+    if (pinned && frame.flow != &input_.flow) one["version"] = frame.version;
     return one;
   };
-  json state = stored(turn_.frame());
-  for (const auto& frame : turn_.frames_) {
-    if (&frame != &turn_.frame()) state["callers"].push_back(stored(frame));
+  json state = stored(top());
+  for (const auto& frame : frames_) {
+    if (&frame != &top()) state["callers"].push_back(stored(frame));
   }
-  if (turn_.frames_.front().flow != &turn_.input_.flow) state["left"] = true;
+  if (frames_.front().flow != &input_.flow) state["left"] = true;
   return state;
 }
 
-std::vector<model::PinnedFlow> TurnRunner::entered_flows() const {
+std::vector<model::PinnedFlow> TurnRunner::pinned_flows() const {
   std::vector<model::PinnedFlow> entered;
-  for (const auto& frame : turn_.frames_) {
-    if (frame.flow == &turn_.input_.flow) continue;
+  for (const auto& frame : frames_) {
+    if (frame.flow == &input_.flow) continue;
     model::PinnedFlow pinned{frame.flow->name(), frame.version};
     if (std::ranges::find(entered, pinned) == entered.end()) entered.push_back(std::move(pinned));
   }
@@ -204,40 +205,40 @@ std::vector<model::PinnedFlow> TurnRunner::entered_flows() const {
 json TurnRunner::execution_state() {
   json state = frames(true);
   state["v"] = state_format;
-  state["input"] = std::move(turn_.input_object_);
-  state["outputs"] = turn_.outputs_made_;
-  state["calls"] = turn_.calls_made_;
-  state["turns"] = turn_.turns_;
-  if (turn_.follow_ups_made_ > 0) state["followUps"] = turn_.follow_ups_made_;
-  if (turn_.follow_ups_settled_) state["followUpsSettled"] = true;
-  if (!turn_.node_state_.is_null()) state["nodeState"] = std::move(turn_.node_state_);
+  state["input"] = std::move(input_object_);
+  state["outputs"] = outputs_made_;
+  state["calls"] = calls_made_;
+  state["turns"] = turns_;
+  if (follow_ups_made_ > 0) state["followUps"] = follow_ups_made_;
+  if (follow_ups_settled_) state["followUpsSettled"] = true;
+  if (!node_state_.is_null()) state["nodeState"] = std::move(node_state_);
   return state;
 }
 
 void TurnRunner::save_flow_state() {
-  json state = {{"v", state_format}, {"executions", turn_.executions_}};
-  if (!turn_.memory_.empty()) state["once"] = std::move(turn_.memory_);
-  if (!turn_.keyphrases_.empty()) state["keyphrases"] = std::move(turn_.keyphrases_);
-  if (!turn_.state_.empty()) state["state"] = std::move(turn_.state_);
-  if (turn_.follow_up_counts_.today > 0) {
-    state["followUps"] = to_json(turn_.follow_up_counts_);
+  json state = {{"v", state_format}, {"executions", executions_}};
+  if (!memory_.empty()) state["once"] = std::move(memory_);
+  if (!keyphrases_.empty()) state["keyphrases"] = std::move(keyphrases_);
+  if (!state_.empty()) state["state"] = std::move(state_);
+  if (follow_up_counts_.today > 0) {
+    state["followUps"] = to_json(follow_up_counts_);
   }
-  const bool waits = turn_.waits_ || !waiting_.is_null();
-  if (turn_.input_.is_follow_up_flow && (waits || session().busy())) {
-    state["followUpFlow"] = turn_.input_.flow.name();
-    if (!turn_.behind_.is_null()) state["behind"] = std::move(turn_.behind_);
-  } else if (!turn_.behind_.is_null()) {
-    state["waiting"] = std::move(turn_.behind_);
+  const bool waits = waits_ || !waiting_.is_null();
+  if (input_.is_follow_up_flow && (waits || session().busy())) {
+    state["followUpFlow"] = input_.flow.name();
+    if (!behind_.is_null()) state["behind"] = std::move(behind_);
+  } else if (!behind_.is_null()) {
+    state["waiting"] = std::move(behind_);
   }
-  if (turn_.waits_) {
+  if (waits_) {
     json& waiting = state["waiting"];
     waiting = frames(false);
     if (!time_out_.empty()) waiting["timer"] = std::move(time_out_);
-    if (!turn_.node_state_.is_null()) waiting["state"] = std::move(turn_.node_state_);
+    if (!node_state_.is_null()) waiting["state"] = std::move(node_state_);
     // The tool of an agent that waits for the user: its Nodes behind the question read what it was
     // asked to do.
-    const auto tool = turn_.input_object_.find("tool");
-    if (tool != turn_.input_object_.end()) waiting["tool"] = std::move(*tool);
+    const auto tool = input_object_.find("tool");
+    if (tool != input_object_.end()) waiting["tool"] = std::move(*tool);
   } else if (!waiting_.is_null()) {
     state["waiting"] = std::move(waiting_);
   }

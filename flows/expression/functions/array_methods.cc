@@ -268,34 +268,34 @@ Value sort(Machine& machine, const Value& self, const Args& args) {
 }
 
 constexpr std::array methods{
-    MethodRow{"at", at},
-    MethodRow{"concat", concat},
-    MethodRow{"every", any<false>, Takes::callback},
-    MethodRow{"filter", filter, Takes::callback},
-    MethodRow{"find", find<false>, Takes::callback},
-    MethodRow{"findIndex", find_index<false>, Takes::callback},
-    MethodRow{"findLast", find<true>, Takes::callback},
-    MethodRow{"findLastIndex", find_index<true>, Takes::callback},
-    MethodRow{"flat", flat},
-    MethodRow{"flatMap", flat_map, Takes::callback},
-    MethodRow{"includes", includes},
-    MethodRow{"indexOf", index_of},
-    MethodRow{"join", join},
-    MethodRow{"lastIndexOf", last_index_of},
-    MethodRow{"map", map, Takes::callback},
-    MethodRow{"reduce", reduce<false>, Takes::callback},
-    MethodRow{"reduceRight", reduce<true>, Takes::callback},
-    MethodRow{"reverse", reverse},
-    MethodRow{"slice", slice},
-    MethodRow{"some", any<true>, Takes::callback},
-    MethodRow{"sort", sort, Takes::callback},
-    MethodRow{"toReversed", reverse},
-    MethodRow{"toSorted", sort, Takes::callback},
+    Method{"at", at},
+    Method{"concat", concat},
+    Method{"every", any<false>, Takes::callback},
+    Method{"filter", filter, Takes::callback},
+    Method{"find", find<false>, Takes::callback},
+    Method{"findIndex", find_index<false>, Takes::callback},
+    Method{"findLast", find<true>, Takes::callback},
+    Method{"findLastIndex", find_index<true>, Takes::callback},
+    Method{"flat", flat},
+    Method{"flatMap", flat_map, Takes::callback},
+    Method{"includes", includes},
+    Method{"indexOf", index_of},
+    Method{"join", join},
+    Method{"lastIndexOf", last_index_of},
+    Method{"map", map, Takes::callback},
+    Method{"reduce", reduce<false>, Takes::callback},
+    Method{"reduceRight", reduce<true>, Takes::callback},
+    Method{"reverse", reverse},
+    Method{"slice", slice},
+    Method{"some", any<true>, Takes::callback},
+    Method{"sort", sort, Takes::callback},
+    Method{"toReversed", reverse},
+    Method{"toSorted", sort, Takes::callback},
 };
 
 }  // namespace
 
-std::span<const MethodRow> array_methods() {
+std::span<const Method> array_methods() {
   return methods;
 }
 

@@ -10,15 +10,30 @@
 #include "flows/expression/library.h"
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
-#include "flows/expression/properties.h"
 #include "flows/expression/text.h"
 
 namespace conversed::flows::expression {
 namespace {
 
-bool is_whole(const Value& value) {
-  if (!value.is_number()) return value.is_numeric();
-  return std::isfinite(value.as_number()) && value.as_number() == std::trunc(value.as_number());
+bool is_nan(double x) {
+  return std::isnan(x);
+}
+bool is_finite(double x) {
+  return std::isfinite(x);
+}
+bool is_whole(double x) {
+  return std::isfinite(x) && x == std::trunc(x);
+}
+bool is_safe(double x) {
+  return is_whole(x) && std::abs(x) < max_exact;
+}
+
+// isNaN and isFinite convert their argument; those of Number are false for all but numbers.
+enum class Other : std::uint8_t { converted, never };
+template <bool (*test)(double), Other other>
+Value number_test(Machine& machine, const Value&, const Args& args) {
+  if (other == Other::never && !args[0].is_numeric()) return Value::boolean(false);
+  return Value::boolean(test(machine.to_number(args[0])));
 }
 
 Value to_string(Machine& machine, const Value&, const Args& args) {
@@ -40,27 +55,6 @@ Value parse_int_function(Machine& machine, const Value&, const Args& args) {
   if (!machine.read(text.size())) return {};
   return Value::number(parse_int(text, to_int32(machine.to_number(args[1]))));
 }
-Value is_nan(Machine& machine, const Value&, const Args& args) {
-  return Value::boolean(std::isnan(machine.to_number(args[0])));
-}
-Value is_finite(Machine& machine, const Value&, const Args& args) {
-  return Value::boolean(std::isfinite(machine.to_number(args[0])));
-}
-Value number_is_nan(Machine&, const Value&, const Args& args) {
-  return Value::boolean(args[0].is_number() && std::isnan(args[0].as_number()));
-}
-Value number_is_finite(Machine&, const Value&, const Args& args) {
-  return Value::boolean(args[0].is_numeric() &&
-                        (!args[0].is_number() || std::isfinite(args[0].as_number())));
-}
-Value is_integer(Machine&, const Value&, const Args& args) {
-  return Value::boolean(is_whole(args[0]));
-}
-Value is_safe_integer(Machine&, const Value&, const Args& args) {
-  return Value::boolean(args[0].is_number() && is_whole(args[0]) &&
-                        std::abs(args[0].as_number()) < max_exact);
-}
-
 Value is_array(Machine&, const Value&, const Args& args) {
   return Value::boolean(args[0].is_array());
 }
@@ -197,8 +191,8 @@ constexpr std::array functions{
     Function{"", "decodeURIComponent", decode_component},
     Function{"", "encodeURI", encode<uri_marks>},
     Function{"", "encodeURIComponent", encode<component_marks>},
-    Function{"", "isFinite", is_finite},
-    Function{"", "isNaN", is_nan},
+    Function{"", "isFinite", number_test<is_finite, Other::converted>},
+    Function{"", "isNaN", number_test<is_nan, Other::converted>},
     Function{"", "parseFloat", parse_float_function},
     Function{"", "parseInt", parse_int_function},
     Function{"Array", "isArray", is_array},
@@ -207,10 +201,10 @@ constexpr std::array functions{
     Function{"Date", "parse", date_parse},
     Function{"JSON", "parse", json_parse},
     Function{"JSON", "stringify", json_stringify},
-    Function{"Number", "isFinite", number_is_finite},
-    Function{"Number", "isInteger", is_integer},
-    Function{"Number", "isNaN", number_is_nan},
-    Function{"Number", "isSafeInteger", is_safe_integer},
+    Function{"Number", "isFinite", number_test<is_finite, Other::never>},
+    Function{"Number", "isInteger", number_test<is_whole, Other::never>},
+    Function{"Number", "isNaN", number_test<is_nan, Other::never>},
+    Function{"Number", "isSafeInteger", number_test<is_safe, Other::never>},
     Function{"Number", "parseFloat", parse_float_function},
     Function{"Number", "parseInt", parse_int_function},
     Function{"Object", "entries", parts<Part::entries>},

@@ -17,7 +17,7 @@ Value one(Machine& machine, const Value&, const Args& args) {
 }
 
 double round(double x) {
-  // Halves go up, not away from zero; what has no fraction stays, -0 included.
+  // Halves go up, not away from zero. Whole numbers stay, -0 included.
   if (!std::isfinite(x) || x == std::trunc(x)) return x;
   const double down = std::floor(x);
   return std::copysign(x - down >= 0.5 ? down + 1 : down, x);
@@ -28,9 +28,12 @@ double sign(double x) {
 double fround(double x) {
   return static_cast<double>(static_cast<float>(x));
 }
-Value atan2(Machine& machine, const Value&, const Args& args) {
-  const double y = machine.to_number(args[0]);
-  return Value::number(std::atan2(y, machine.to_number(args[1])));
+
+// A function of two numbers.
+template <double (*F)(double, double)>
+Value two(Machine& machine, const Value&, const Args& args) {
+  const double first = machine.to_number(args[0]);
+  return Value::number(F(first, machine.to_number(args[1])));
 }
 
 Value hypot(Machine& machine, const Value&, const Args& args) {
@@ -57,11 +60,6 @@ Value extreme(Machine& machine, const Value&, const Args& args) {
   return Value::number(best);
 }
 
-Value pow(Machine& machine, const Value&, const Args& args) {
-  const double base = machine.to_number(args[0]);
-  return Value::number(power(base, machine.to_number(args[1])));
-}
-
 Value random(Machine& machine, const Value&, const Args&) {
   return Value::number(machine.scope().random.next());
 }
@@ -69,13 +67,13 @@ Value random(Machine& machine, const Value&, const Args&) {
 constexpr std::array functions{
     Function{"Math", "abs", one<::fabs>},    Function{"Math", "acos", one<::acos>},
     Function{"Math", "asin", one<::asin>},   Function{"Math", "atan", one<::atan>},
-    Function{"Math", "atan2", atan2},        Function{"Math", "cbrt", one<::cbrt>},
+    Function{"Math", "atan2", two<::atan2>}, Function{"Math", "cbrt", one<::cbrt>},
     Function{"Math", "ceil", one<::ceil>},   Function{"Math", "cos", one<::cos>},
     Function{"Math", "exp", one<::exp>},     Function{"Math", "floor", one<::floor>},
     Function{"Math", "fround", one<fround>}, Function{"Math", "hypot", hypot},
     Function{"Math", "log", one<::log>},     Function{"Math", "log10", one<::log10>},
     Function{"Math", "log2", one<::log2>},   Function{"Math", "max", extreme<1>},
-    Function{"Math", "min", extreme<-1>},    Function{"Math", "pow", pow},
+    Function{"Math", "min", extreme<-1>},    Function{"Math", "pow", two<power>},
     Function{"Math", "random", random},      Function{"Math", "round", one<round>},
     Function{"Math", "sign", one<sign>},     Function{"Math", "sin", one<::sin>},
     Function{"Math", "sqrt", one<::sqrt>},   Function{"Math", "tan", one<::tan>},

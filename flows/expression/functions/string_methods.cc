@@ -151,7 +151,7 @@ Value repeat(Machine& machine, const Value& self, const Args& args) {
   return out.finish();
 }
 
-// What stands for a match at `found` in a replacement: $$, $&, $` and $'.
+// Appends the replacement of a match at `found`, with $$, $&, $` and $' filled in.
 bool append_replacement(TextBuilder& out, std::string_view replacement, std::string_view text,
                         std::size_t found, std::size_t length) {
   std::size_t from = 0;
@@ -271,35 +271,35 @@ Value trimmed(Machine& machine, const Value& self, const Args&) {
 }
 
 constexpr std::array methods{
-    MethodRow{"at", at},
-    MethodRow{"charAt", char_at},
-    MethodRow{"charCodeAt", char_code_at},
-    MethodRow{"codePointAt", code_point_at},
-    MethodRow{"concat", concat},
-    MethodRow{"endsWith", ends_with},
-    MethodRow{"includes", includes},
-    MethodRow{"indexOf", index_of},
-    MethodRow{"lastIndexOf", last_index_of},
-    MethodRow{"padEnd", pad<false>},
-    MethodRow{"padStart", pad<true>},
-    MethodRow{"repeat", repeat},
-    MethodRow{"replace", replace<false>},
-    MethodRow{"replaceAll", replace<true>},
-    MethodRow{"slice", slice_method},
-    MethodRow{"split", split},
-    MethodRow{"startsWith", starts_with},
-    MethodRow{"substr", substr},
-    MethodRow{"substring", substring},
-    MethodRow{"toLowerCase", mapped<to_lower>},
-    MethodRow{"toUpperCase", mapped<to_upper>},
-    MethodRow{"trim", trimmed<trim>},
-    MethodRow{"trimEnd", trimmed<trim_end>},
-    MethodRow{"trimStart", trimmed<trim_start>},
+    Method{"at", at},
+    Method{"charAt", char_at},
+    Method{"charCodeAt", char_code_at},
+    Method{"codePointAt", code_point_at},
+    Method{"concat", concat},
+    Method{"endsWith", ends_with},
+    Method{"includes", includes},
+    Method{"indexOf", index_of},
+    Method{"lastIndexOf", last_index_of},
+    Method{"padEnd", pad<false>},
+    Method{"padStart", pad<true>},
+    Method{"repeat", repeat},
+    Method{"replace", replace<false>},
+    Method{"replaceAll", replace<true>},
+    Method{"slice", slice_method},
+    Method{"split", split},
+    Method{"startsWith", starts_with},
+    Method{"substr", substr},
+    Method{"substring", substring},
+    Method{"toLowerCase", mapped<to_lower>},
+    Method{"toUpperCase", mapped<to_upper>},
+    Method{"trim", trimmed<trim>},
+    Method{"trimEnd", trimmed<trim_end>},
+    Method{"trimStart", trimmed<trim_start>},
 };
 
 }  // namespace
 
-std::span<const MethodRow> string_methods() {
+std::span<const Method> string_methods() {
   return methods;
 }
 
