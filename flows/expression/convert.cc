@@ -64,15 +64,15 @@ double Machine::to_integer(const Value& value, double otherwise) {
 }
 
 std::size_t Machine::position(const Value& value, std::size_t length, std::size_t otherwise) {
-  const double position = to_integer(value, static_cast<double>(otherwise));
-  return static_cast<std::size_t>(std::clamp(position, 0.0, static_cast<double>(length)));
+  const double place = to_integer(value, static_cast<double>(otherwise));
+  return static_cast<std::size_t>(std::clamp(place, 0.0, static_cast<double>(length)));
 }
 
 std::size_t Machine::position_from_end(const Value& value, std::size_t length,
                                        std::size_t otherwise) {
-  const double position = to_integer(value, static_cast<double>(otherwise));
+  const double place = to_integer(value, static_cast<double>(otherwise));
   const auto size = static_cast<double>(length);
-  return static_cast<std::size_t>(std::clamp(position < 0 ? size + position : position, 0.0, size));
+  return static_cast<std::size_t>(std::clamp(place < 0 ? size + place : place, 0.0, size));
 }
 
 bool Machine::strictly_equal(const Value& left, const Value& right) {

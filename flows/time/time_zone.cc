@@ -75,12 +75,14 @@ std::int64_t day_of_local(std::int64_t local) {
 
 Result<Timestamp> parse_moment(std::string_view text, const TimeZone& zone) {
   const auto moment = expression::read_moment(text);
-  if (!moment || !moment->clock || *moment->clock >= std::chrono::hours(24)) {
+  const bool whole_date = text.find_first_of("Tt ") == 10;
+  const auto clock = moment && whole_date ? moment->clock : std::nullopt;
+  if (!clock || *clock >= std::chrono::hours(24)) {
     return model::fail(Errc::invalid_argument,
                        "a time is written 2027-03-28T14:30, maybe with seconds, and Z or an offset "
                        "such as +01:00 behind it");
   }
-  const Timestamp shown = moment->day + *moment->clock;
+  const Timestamp shown = moment->day + *clock;
   return moment->offset ? shown - *moment->offset : zone.first(model::to_unix_ms(shown));
 }
 

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <map>
 #include <optional>
-#include <ranges>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -274,7 +273,8 @@ class Differ {
     for (const auto& [name, i] : was) {
       if (const auto found = is.find(name); found != is.end()) both.emplace(i, found->second);
     }
-    return std::ranges::is_sorted(both | std::views::values);
+    using Place = decltype(both)::value_type;
+    return std::ranges::is_sorted(both, {}, &Place::second);
   }
 
   void nodes(const json& before, const json& after, const Places& at) {

@@ -128,18 +128,18 @@ Result<void> TurnRunner::restore_execution() {
   const auto outputs = find_count(state, "outputs");
   const auto calls = find_count(state, "calls");
   const auto turns = find_count(state, "turns");
-  const std::string* flow = find_text(state, "flow");
+  const std::string* flow_name = find_text(state, "flow");
   const std::string* at = find_text(state, "at");
   const json* input = find_member(state, "input");
-  if (find_count(state, "v") != state_format || !outputs || !calls || !turns || flow == nullptr ||
-      at == nullptr || input == nullptr || !input->is_object()) {
+  if (find_count(state, "v") != state_format || !outputs || !calls || !turns ||
+      flow_name == nullptr || at == nullptr || input == nullptr || !input->is_object()) {
     return unreadable("execution");
   }
   auto restored = restore_frames(state, true);
   if (!restored) return model::fail(restored.error());
   if (!*restored) {
     return model::fail(Errc::internal, "the execution stands at the Node " + *at +
-                                           " of the Flow '" + *flow +
+                                           " of the Flow '" + *flow_name +
                                            "', which is not in the version that it runs");
   }
   outputs_made_ = *outputs;
@@ -147,7 +147,7 @@ Result<void> TurnRunner::restore_execution() {
   turns_ = *turns;
   follow_ups_made_ = find_count(state, "followUps").value_or(0);
   follow_ups_settled_ = find_member(state, "followUpsSettled") != nullptr;
-  if (const json* node_state = find_member(state, "nodeState")) node_state_ = *node_state;
+  if (const json* stored = find_member(state, "nodeState")) node_state_ = *stored;
   input_object_ = std::move(state["input"]);
   if (!input_object_["slots"].is_object()) input_object_["slots"] = json::object();
   return {};
