@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <set>
 #include <utility>
 
 #include "store/text/quantity.h"
@@ -149,7 +148,7 @@ std::optional<std::string> View::one_of(std::span<const std::string_view> choice
 std::vector<std::string> View::unique(const Read& read) const {
   std::vector<std::string> list;
   if (!expect_list()) return list;
-  std::set<std::string, std::less<>> seen;
+  Names seen;
   for (const View& item : items()) {
     auto text = read(item);
     if (!text) continue;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,8 @@
 
 // Reading a Located value field by field, collecting all problems on the way. One thread at a time.
 namespace conversed::flows {
+
+using Names = std::set<std::string, std::less<>>;
 
 // The problems of one file.
 class Report {
@@ -66,7 +69,7 @@ class View {
   // A text of 1 to 200 characters without control characters or blanks at its ends.
   [[nodiscard]] std::optional<std::string> name() const;
   [[nodiscard]] std::optional<std::string> one_of(std::span<const std::string_view> choices) const;
-  // A list of unique texts that `read` gives, without those that are problems.
+  // A list of unique texts, each read by `read`. Items with problems are left out.
   using Read = std::function<std::optional<std::string>(const View& item)>;
   [[nodiscard]] std::vector<std::string> unique(const Read& read) const;
   [[nodiscard]] std::vector<std::string> names() const { return unique(&View::name); }

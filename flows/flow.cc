@@ -22,8 +22,7 @@ bool is_node_id(std::string_view id) {
 
 }  // namespace
 
-void expect_known(const View& view, std::string_view missing,
-                  const std::set<std::string, std::less<>>& known) {
+void expect_known(const View& view, std::string_view missing, const Names& known) {
   if (!view.value().is_text() || known.contains(view.value().text())) return;
   const std::string& name = view.value().text();
   view.problem(std::string(missing) + " '" + name + "'" + did_you_mean(name, known));
@@ -90,7 +89,7 @@ NodeIndex FlowCompiler::sequence(const View& list, const std::string& path, Node
   return count == 0 ? next : NodeIndex(first);
 }
 
-const NodeType* FlowCompiler::type_of(const View& view) {
+const Located::Member* FlowCompiler::typed_member(const View& view) {
   if (!view.value().is_object()) {
     view.problem("a Node is a mapping such as `say: Hello`, not " +
                  std::string(view.value().kind_name()));
@@ -110,7 +109,7 @@ const NodeType* FlowCompiler::type_of(const View& view) {
           "a Node has one type, and this one is a '" + named->name + "'; write a Node for each");
     }
   }
-  if (named != nullptr) return find_node_type(named->name);
+  if (named != nullptr) return named;
   std::vector<std::string_view> names;
   for (const NodeType* type : node_types()) names.push_back(type->name);
   if (unknown == nullptr) {
@@ -138,21 +137,18 @@ std::string FlowCompiler::address_of(const View& view, const std::string& path) 
 }
 
 void FlowCompiler::node(const View& view, std::string path, NodeIndex index, NodeIndex next) {
-  const NodeType* type = type_of(view);
+  const Located::Member* typed = typed_member(view);
   if (!view.value().is_object()) return;
   std::string address = address_of(view, path);
   flow_->by_address_.emplace(address, index);
-  if (type == nullptr) return;
-  for (const auto& member : view.value().members()) {
-    if (member.name != type->name) continue;
-    const View config_view = view.member(member);
-    NodeConfig config(*this, *type, view, config_view, std::move(path), index, next);
-    auto made = type->create(config);
-    // Only now: creating branches has moved the array.
-    Flow::Slot& slot = flow_->slots_[static_cast<std::size_t>(index)];
-    slot = {std::move(made), type, std::move(address), next, config.take_outline()};
-    return;
-  }
+  if (typed == nullptr) return;
+  const NodeType* type = find_node_type(typed->name);
+  const View config_view = view.member(*typed);
+  NodeConfig config(*this, *type, view, config_view, std::move(path), index, next);
+  auto made = type->create(config);
+  // Only now: creating branches has moved the array.
+  flow_->slots_[static_cast<std::size_t>(index)] = {std::move(made), type, std::move(address), next,
+                                                    config.take_outline()};
 }
 
 void FlowCompiler::expect_node(const View& reference, std::string id, NodeIndex from) {
@@ -160,7 +156,7 @@ void FlowCompiler::expect_node(const View& reference, std::string id, NodeIndex 
 }
 
 void FlowCompiler::check_references() {
-  std::set<std::string, std::less<>> ids;
+  Names ids;
   for (const auto& [address, index] : flow_->by_address_) {
     if (is_node_id(address)) ids.insert(address);
   }

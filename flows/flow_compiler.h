@@ -41,7 +41,8 @@ class FlowCompiler {
   };
 
   void node(const View& view, std::string path, NodeIndex index, NodeIndex next);
-  [[nodiscard]] const NodeType* type_of(const View& view);
+  // The member that is named by a Node type; null, and a problem, if there is none.
+  [[nodiscard]] const Located::Member* typed_member(const View& view);
   [[nodiscard]] std::string address_of(const View& view, const std::string& path);
   void check_references();
 
@@ -54,7 +55,6 @@ class FlowCompiler {
 
 // Reports `there is no Flow 'x'; did you mean 'y'?` for a text that is not among `known`. `missing`
 // is the message's begin: "there is no Flow".
-void expect_known(const View& view, std::string_view missing,
-                  const std::set<std::string, std::less<>>& known);
+void expect_known(const View& view, std::string_view missing, const Names& known);
 
 }  // namespace conversed::flows

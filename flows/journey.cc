@@ -36,7 +36,7 @@ std::string_view question_in(std::string_view locale) {
   return questions.front().second;
 }
 
-// As a number beside the text, for whoever reads the journey later.
+// Stores the milliseconds beside the text, for model::journey_from.
 void put_duration(json& journey, const char* from, const char* to) {
   if (!journey.contains(from)) return;
   const auto duration = text::parse_duration(journey.at(from).get_ref<const std::string&>());

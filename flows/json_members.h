@@ -22,14 +22,17 @@ namespace conversed::flows {
   return found != nullptr && found->is_string() ? found->get_ptr<const std::string*>() : nullptr;
 }
 
-// A whole number from 0 to 2^53.
+// A whole number from 0 to 2^53; nothing for other values.
+[[nodiscard]] inline std::optional<std::int64_t> count_in(const nlohmann::json& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  const auto count = value.get<std::int64_t>();
+  if (count < 0 || count > std::int64_t{1} << 53) return std::nullopt;
+  return count;
+}
 [[nodiscard]] inline std::optional<std::int64_t> find_count(const nlohmann::json& value,
                                                             const char* name) {
   const nlohmann::json* found = find_member(value, name);
-  if (found == nullptr || !found->is_number_integer()) return std::nullopt;
-  const auto count = found->get<std::int64_t>();
-  if (count < 0 || count > std::int64_t{1} << 53) return std::nullopt;
-  return count;
+  return found != nullptr ? count_in(*found) : std::nullopt;
 }
 
 }  // namespace conversed::flows

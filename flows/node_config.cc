@@ -136,8 +136,12 @@ void NodeConfig::warn(const View& at, std::string message) {
   outline_.warnings.push_back({at.value().place(), std::move(message)});
 }
 
-Expression NodeConfig::expression_at(const View& view, std::string_view source) {
-  auto compiled = Expression::compile(source);
+Expression NodeConfig::condition_at(const View& view) {
+  // `if: true` is accepted, for trying things out.
+  const auto& scalar = view.value().scalar();
+  const auto text = scalar.is_boolean() || scalar.is_number() ? scalar.dump() : view.text();
+  if (!text) return {};
+  auto compiled = Expression::compile(*text);
   if (compiled) {
     note_reads(view, compiled->members_read());
     return std::move(*compiled);
@@ -180,14 +184,6 @@ void NodeConfig::note_reads(const View& view, const expression::MembersRead& rea
   for (const auto& [root, name] : reads) {
     outline_.reads.push_back({root, name, view.value().place()});
   }
-}
-
-Expression NodeConfig::condition_at(const View& view) {
-  // `if: true` is accepted, for trying things out.
-  const auto& scalar = view.value().scalar();
-  if (scalar.is_boolean() || scalar.is_number()) return expression_at(view, scalar.dump());
-  const auto text = view.text();
-  return text ? expression_at(view, *text) : Expression();
 }
 
 std::optional<Path> NodeConfig::path_at(const View& view) {

@@ -128,12 +128,10 @@ class NodeConfig {
  private:
   void check_keys();
   void expect_true();
-  [[nodiscard]] expression::Expression expression_at(const View& view, std::string_view source);
   // Checks each text of the value on its own, so that a problem has the place of its text.
   void check_templates(const View& view);
   void note_reads(const View& view, const expression::MembersRead& reads);
   // The name at the place; empty if it is none. A problem if it is not among the `known` names.
-  using Names = std::set<std::string, std::less<>>;
   [[nodiscard]] std::string named(const View& at, Flow::Use::Kind kind, std::string_view missing,
                                   const Names KnownNames::*known);
   void use(Flow::Use::Kind kind, const View& at, std::string name);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -127,8 +128,6 @@ class BundleReader {
   }
 
  private:
-  using Names = std::set<std::string, std::less<>>;
-
   static Names names_in(const Located& from, std::string_view list, std::string_view field) {
     Names names;
     const Located* found = from.find(list);
@@ -160,13 +159,12 @@ class BundleReader {
   }
 
   // Reads the parts of a list. Each has another value of `key`.
-  template <typename Part>
-  void read_list(const Fields& top, std::string_view list, std::string_view key,
-                 std::string Part::*key_of, std::vector<Part>& into,
-                 Part (BundleReader::*read_part)(const View&)) {
+  template <typename Part, typename Read>
+  void read_list(const Fields& fields, std::string_view list, std::string_view key,
+                 std::string Part::*key_of, std::vector<Part>& into, Read read_part) {
     Names seen;
-    top.each(list, [&](const View& view) {
-      into.push_back((this->*read_part)(view));
+    fields.each(list, [&](const View& view) {
+      into.push_back(std::invoke(read_part, *this, view));
       expect_unique(view, key, into.back().*key_of, seen);
     });
   }
@@ -344,22 +342,19 @@ class BundleReader {
     model::BundleLexicon lexicon;
     lexicon.name = fields.name("name");
     lexicon.slots = fields.names("slots");
-    Names phrases;
-    fields.each("entries", [&](const View& item) {
-      lexicon.entries.push_back(read_entry(item, lexicon, phrases));
-    });
+    const Names slots(lexicon.slots.begin(), lexicon.slots.end());
+    read_list(fields, "entries", "mainKeyphrase", &model::BundleLexiconEntry::main_keyphrase,
+              lexicon.entries,
+              [&slots](BundleReader&, const View& item) { return read_entry(item, slots); });
     return lexicon;
   }
 
-  model::BundleLexiconEntry read_entry(const View& view, const model::BundleLexicon& lexicon,
-                                       Names& phrases) {
+  static model::BundleLexiconEntry read_entry(const View& view, const Names& slots) {
     const Fields fields(view, {"mainKeyphrase", "keyphrases", "slots", "data"});
     model::BundleLexiconEntry entry;
     entry.main_keyphrase = fields.name("mainKeyphrase");
-    expect_unique(view, "mainKeyphrase", entry.main_keyphrase, phrases);
     entry.keyphrases = fields.names("keyphrases");
     entry.slots = fields.names("slots");
-    const Names slots(lexicon.slots.begin(), lexicon.slots.end());
     fields.each("slots",
                 [&](const View& item) { expect_known(item, "the lexicon has no slot", slots); });
     if (const auto data = fields.find("data")) entry.data = data->value().to_json();
@@ -370,19 +365,12 @@ class BundleReader {
     const Fields fields(view, {"name", "sources"});
     model::BundleKnowledgeStore store;
     store.name = fields.name("name");
-    Names names;
-    fields.each("sources", [&](const View& item) {
-      auto source = read_source(item);
-      if (!source.name.empty() && !names.insert(source.name).second) {
-        item.problem("the source '" + source.name +
-                     "' is in this knowledge store twice; rename one");
-      }
-      store.sources.push_back(std::move(source));
-    });
+    read_list(fields, "sources", "name", &model::BundleSource::name, store.sources,
+              &BundleReader::read_source);
     return store;
   }
 
-  static model::BundleSource read_source(const View& view) {
+  model::BundleSource read_source(const View& view) {
     const Fields fields(view, {"name", "chunks"});
     model::BundleSource source;
     source.name = fields.name("name");

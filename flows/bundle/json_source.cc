@@ -8,6 +8,7 @@
 
 #include "flows/bundle/loader.h"
 #include "store/yaml/budget.h"
+#include "store/yaml/reader.h"
 
 namespace conversed::flows {
 namespace {
@@ -174,6 +175,10 @@ class Handler final : public json::json_sax_t {
 
 Checked<Located> read_json(std::string_view text, std::string_view file_name,
                            const LoadLimits& limits) {
+  if (auto bad = yaml::bad_character(text)) {
+    return tl::unexpected<Problems>(
+        {{std::string(file_name), bad->place, "", std::move(bad->message)}});
+  }
   std::size_t taken = 0;
   Handler handler(text, file_name, limits, taken);
   const CountingIterator first(text.data(), &taken);

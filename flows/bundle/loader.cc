@@ -16,14 +16,6 @@ tl::unexpected<Problems> refuse(std::string_view file, Place place, std::string 
   return tl::unexpected<Problems>({{std::string(file), place, "", std::move(message)}});
 }
 
-Checked<Located> read_checked_json(std::string_view text, std::string_view file,
-                                   const LoadLimits& limits) {
-  if (auto bad = yaml::bad_character(text)) {
-    return refuse(file, bad->place, std::move(bad->message));
-  }
-  return read_json(text, file, limits);
-}
-
 Checked<Located> read_yaml(std::string_view text, std::string_view file, const LoadLimits& limits) {
   auto document = yaml::read(text, yaml::Schema::core,
                              {.max_depth = limits.max_depth, .max_memory = limits.max_memory});
@@ -55,11 +47,11 @@ Checked<Located> read_source(std::string_view text, std::string_view file_name,
                       std::to_string(limits.max_bytes) + " are taken");
   }
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
-  if (ends_with_json(file_name)) return read_checked_json(text, file_name, limits);
+  if (ends_with_json(file_name)) return read_json(text, file_name, limits);
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') {
     // JSON escapes such as surrogate pairs mean nothing to YAML, so JSON comes first.
-    if (auto json = read_checked_json(text, file_name, limits)) return json;
+    if (auto json = read_json(text, file_name, limits)) return json;
   }
   return read_yaml(text, file_name, limits);
 }

@@ -63,7 +63,6 @@ struct WrittenBundle {
 [[nodiscard]] WrittenBundle write_bundle(const model::Bundle& bundle);
 
 // One JSON value (RFC 8259). Duplicate names and numbers out of range are refused.
-// Requires valid UTF-8.
 [[nodiscard]] Checked<Located> read_json(std::string_view text, std::string_view file_name,
                                          const LoadLimits& limits);
 

@@ -170,7 +170,7 @@ class Search {
                                            : std::vector<text::Word>{};
   }
 
-  // Words of the text that are a phrase of a lexicon; of how many entries doesn't show yet.
+  // Words of the text that are a phrase of a lexicon. Several entries may share the phrase.
   struct Stretch {
     const Lexicon* lexicon;
     State state;
@@ -182,8 +182,8 @@ class Search {
     const Ending* ending;
   };
 
-  // Of stretches that overlap leaves the longest; equal ones, of several lexicons, all stay. Those
-  // of most words come first, then those that begin first.
+  // Keeps the longest of overlapping stretches, and equal stretches of several lexicons. The
+  // longest come first, then those that begin first.
   void choose() {
     std::ranges::stable_sort(stretches_, [](const Stretch& a, const Stretch& b) {
       const auto long_a = a.end - a.first;
@@ -207,8 +207,8 @@ class Search {
     stretches_ = std::move(chosen);
   }
 
-  // The entries of the first stretches, up to `most`, in the text's order. What many entries share
-  // and a text repeats would else be their product.
+  // The entries of the first stretches, up to `most`, in the text's order. Without the limit, a
+  // phrase that n entries share and a text repeats m times gives n * m hits.
   [[nodiscard]] std::vector<Picked> pick(std::size_t most) const {
     std::vector<Picked> picked;
     for (const auto& stretch : stretches_) {
@@ -239,7 +239,7 @@ class Search {
     for (auto& hit : hits) hit.count = counts.at(hit.entry);
   }
 
-  // Whether one of the few words before it, in its clause, turns it round.
+  // Whether one of the few words before it, in the same clause, negates it.
   [[nodiscard]] bool negated(const Stretch& stretch) const {
     constexpr std::size_t reach = 3;
     for (std::size_t at = stretch.first; at > 0 && stretch.first - at < reach; --at) {

@@ -24,8 +24,8 @@ struct Entry {
 };
 
 // A lexicon with its index. Making one is expensive and done once for each import. A search takes
-// some look-ups a word of the text, whatever the number of entries. Immutable; threads share it
-// without locks.
+// some look-ups a word of the text, regardless of the number of entries. Immutable; threads share
+// it without locks.
 class Lexicon {
  public:
   Lexicon(std::string id, std::string name, std::vector<Entry> entries);
@@ -63,12 +63,11 @@ struct Hit {
   }
 };
 
-// The hits of the lexicons in a text, in its order. Phrases are compared over whole words (see
-// words.h). Of hits that overlap the one of more words stays, then the one that begins first. Equal
-// phrases of several entries all hit. Returns at most `most` hits, those of most words first, then
-// those that begin first; `count` counts the others, too. The first 2000 words of the text are
-// searched. The budget pays for the look-ups; once it is spent, hits are missing. Null: nothing is
-// paid. Thread-safe.
+// The hits of the lexicons in a text, in its order. Phrases match whole words (words.h). When hits
+// overlap, the hit with the most words stays, then the one that begins first. Equal phrases of
+// several entries all hit. Only `most` hits are returned, chosen by the same order; `count` counts
+// the others, too. The first 2000 words of the text are searched. The budget pays for the look-ups;
+// once it is spent, hits are missing. Null: nothing is paid. Thread-safe.
 [[nodiscard]] std::vector<Hit> find_keyphrases(std::string_view text,
                                                std::span<const Lexicon* const> lexicons,
                                                std::size_t most,

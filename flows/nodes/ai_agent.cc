@@ -81,12 +81,11 @@ std::string knowledge_description(const std::vector<AgentKnowledge>& stores) {
   return description;
 }
 
-// The store that fitting arguments name.
+// The store that fitting arguments name. A single store needs no name.
 const AgentKnowledge& store_of(const std::vector<AgentKnowledge>& stores, const json& arguments) {
-  const auto name = arguments.find("store");
-  if (stores.size() < 2 || name == arguments.end()) return stores.front();
+  const json name = arguments.value("store", json());
   const auto found =
-      std::ranges::find_if(stores, [&](const auto& each) { return each.knowledge.store == *name; });
+      std::ranges::find_if(stores, [&](const auto& each) { return each.knowledge.store == name; });
   return found == stores.end() ? stores.front() : *found;
 }
 

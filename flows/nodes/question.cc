@@ -109,9 +109,7 @@ struct QuestionNode final : Node {
     const auto attempts = find_count(turn.node_state(), "attempts");
     if (!attempts) return turn.failure(model::Errc::internal, "its stored state can't be read");
     const auto made = *attempts + 1;
-    if (made >= max_attempts) {
-      return step_after(store(turn, nullptr), Jump{on_no_answer});
-    }
+    if (made >= max_attempts) return step_after(store(turn, nullptr), Jump{on_no_answer});
     turn.node_state() = {{"attempts", made}};
     if (reprompts.empty()) return ask(turn, text);
     return ask(turn, reprompts[std::min(static_cast<std::size_t>(made), reprompts.size()) - 1]);
@@ -146,21 +144,16 @@ struct QuestionNode final : Node {
     }
     if (type == "keyphrase") return keyphrase(turn);
     if (type == "any") return said.empty() ? turn.input_object()["data"] : nlohmann::json(said);
-    if (auto form = read_form(said, turn.scope().now)) return std::move(*form);
-    return std::nullopt;
-  }
-
-  // The types whose answers are texts.
-  std::optional<std::string> read_form(const std::string& said, model::Timestamp now) const {
     if (type == "email") return read_email(said);
     if (type == "url") return read_url(said);
     if (type == "phone") return read_phone(said);
     if (type == "time") return read_time(said);
     if (type == "date") {
       const bool day_first = date_order == "dayFirst";
-      return read_date(said, day_first ? DateOrder::day_first : DateOrder::month_first, local(now));
+      return read_date(said, day_first ? DateOrder::day_first : DateOrder::month_first,
+                       local(turn.scope().now));
     }
-    return expression::trim(said).empty() ? std::nullopt : std::optional(said);
+    return expression::trim(said).empty() ? std::nullopt : std::optional<nlohmann::json>(said);
   }
 
   // The time of the user's time zone, read as if it were UTC.

@@ -10,6 +10,7 @@
 
 #include "flows/flow.h"
 #include "flows/node_types.h"
+#include "store/text/quantity.h"
 
 namespace conversed::flows {
 namespace {
@@ -274,7 +275,8 @@ std::vector<std::pair<std::string, std::string>> documented_fields(const std::st
 }
 
 // The page has each type with its keys in their order, and says which are required, what stands
-// for the shorthand, the choices, and the bounds of numbers.
+// for the shorthand, the choices, and the bounds of
+// numbers and durations.
 TEST(NodeTypes, AreDocumented) {
   auto sections = reference_of_node_types();
   EXPECT_EQ(sections.size(), node_types().size());
@@ -302,7 +304,12 @@ TEST(NodeTypes, AreDocumented) {
       for (const auto choice : field.choices) {
         EXPECT_NE(text.find(choice), std::string::npos) << place << " names no " << choice;
       }
-      if (!text.starts_with("number") || field.most == 0) continue;
+      if (field.most == 0) continue;
+      if (text.starts_with("duration")) {
+        const auto longest = text::duration_text(std::chrono::milliseconds(field.most));
+        EXPECT_NE(text.find(longest), std::string::npos) << place << " does not say " << longest;
+        continue;
+      }
       EXPECT_NE(text.find(std::to_string(field.least)), std::string::npos) << place;
       EXPECT_NE(text.find(std::to_string(field.most)), std::string::npos) << place;
     }
