@@ -1,6 +1,7 @@
 # Every library that we link, found once. All of them are Debian packages; `./dev` lists and installs them.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
+find_package(spdlog REQUIRED)
 find_package(GTest REQUIRED)
 pkg_check_modules(pistache REQUIRED IMPORTED_TARGET libpistache)
 pkg_check_modules(sodium REQUIRED IMPORTED_TARGET libsodium)

@@ -2,54 +2,57 @@
 // and late answers.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
-#include "api/http/body_budget.h"
 #include "api/http/http.h"
-#include "api/http/http_settings.h"
 #include "api/http/request_reader.h"
 
 namespace conversed::api {
 
-// What the connections of a server share. It lives as long as the last Reply. Thread-safe.
-struct ServerState {
-  ServerState(HttpSettings its_settings, Handler its_handler);
+class Keeper;
 
-  // The answer's status is counted; one that is no status counts as 500.
-  void count_answer(int status);
-  void defect(std::string_view message, std::string_view trace_id = "none") const noexcept;
+// Bytes that wait; they leave from the front.
+class WaitingBytes {
+ public:
+  [[nodiscard]] std::string_view view() const { return std::string_view(bytes_).substr(from_); }
+  [[nodiscard]] bool empty() const { return bytes_.empty(); }
+  void append(std::string_view bytes) {
+    bytes_.erase(0, std::exchange(from_, 0));
+    bytes_.append(bytes);
+  }
+  void drop(std::size_t count) {
+    from_ += count;
+    if (from_ == bytes_.size()) *this = {};
+  }
 
-  const HttpSettings settings;
-  const Handler handler;
-  const std::shared_ptr<BodyBudget> large_bodies;
-  std::atomic<bool> draining{false};                      // each answer ends its connection
-  std::array<std::atomic<std::uint64_t>, 500> answers{};  // by status, from 100 on
+ private:
+  std::string bytes_;
+  std::size_t from_ = 0;
 };
 
-// Reads requests from the socket, hands them on one at a time, and writes each answer from the
-// thread that sends it. While a request is with the handler, or an answer has not been written,
-// nothing is read: the client's bytes wait in the socket.
+// Reads requests from the bytes that the reactor brings, hands them on one at a time, and writes
+// each answer from the thread that sends it.
 //
-// Thread-safe: the reactor reads, the server's keeper calls when time is up, any thread answers.
-// One lock guards all of it. The socket is in the reactor's epoll, edge-triggered, from the
-// connection's begin to its end; `rearm` makes the reactor look at it again.
+// Thread-safe: the reactor brings bytes, the Keeper calls when time is up, any thread answers. One
+// lock guards all of it.
 //
 // Invariants:
-// - Only the reactor reads, calls handlers, and closes the descriptor. Other threads shut it down.
-//   So no answer goes to a connection that was given the same number.
-// - No handler runs under the lock. The `BodyRule` does, and reads memory only.
+// - Only the reactor closes the descriptor, right after `disconnected()`. The Gate uses it under
+//   its lock while it is known to be open, so no answer goes to a connection that was given the
+//   same number.
+// - No handler runs under the lock. The `BodyRule` does, and reads memory only. The lock is taken
+//   before the Keeper's, never after it.
 // - The next request is read after the last answer was written. This bounds a connection's memory
-//   to `max_header` + `max_body` + one read + one answer.
-//   Kept by: HttpLimits.APipelineIsReadNoFasterThanItIsAnswered.
+//   to `max_header` + `max_body` + `max_pipelined` + one answer.
+//   Kept by: HttpLimits.PipelinesThatOutgrowTheirLimitAreServedAsFarAsHeld.
 // - After the last answer the Gate closes its side and reads the client's bytes for a while,
 //   bounded by time and bytes. Closing with unread bytes would reset the connection before the
 //   client has seen the answer. Kept by: HttpLimits.AClientThatSendsItsWholeBodyFirstSeesThe413,
@@ -58,33 +61,32 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `descriptor` is a connected non-blocking socket, which the Gate owns; `epoll` is its reactor's.
-  // `address`: what the connection is counted under, "" if it is not.
-  Gate(std::shared_ptr<ServerState> server, int epoll, int descriptor, std::string peer,
+  // `descriptor` is a connected non-blocking socket. `address`: what the connection is counted
+  // under, "" if it is not.
+  Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer,
        std::string address);
 
   [[nodiscard]] const std::string& address() const { return address_; }
 
-  // From now on the reactor calls `ready`. False: the system has no memory for it.
-  [[nodiscard]] bool watch();
-
-  // For the reactor: something can be read or written, or `rearm` asked for it. `hung_up`: the
-  // client will send no more than what is in the socket. `buffer` is for reading. False: the
-  // connection has ended; `close` it.
-  [[nodiscard]] bool ready(bool hung_up, std::span<char> buffer);
-  // By the reactor's thread, or after its end.
-  void close();
-
+  // From the reactor.
+  void received(std::string_view bytes);
+  // The client has closed its sending side at least. The caller closes the descriptor next. The
+  // remaining answers are sent over a duplicate: a client may half-close after its request.
+  void disconnected();
   // Instead of serving it: answers with an error at once and closes.
   void turn_away(int status, std::string_view detail);
+
+  // From the Keeper.
+  void resume();    // reads the requests that waited behind an answer
+  void writable();  // goes on with an answer that the socket had no room for
   void tick(Time now);
-  void abort();  // ends the connection, with a request in flight or not
+  void abort();  // ends the connection, with requests in flight or not
 
   // ReplySink
   void answer(std::uint64_t sequence, Response response) noexcept override;
   void abandoned(std::uint64_t sequence) noexcept override;
   [[nodiscard]] const ExchangeContext& context() const override { return context_; }
-  [[nodiscard]] model::Timestamp now() const override { return server_->settings.clock->now(); }
+  [[nodiscard]] model::Timestamp now() const override;
 
  private:
   using Lock = std::unique_lock<std::mutex>;
@@ -93,51 +95,46 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
     serving,
     finishing,  // no more requests; closes when the answer is written
     lingering,  // our side is closed; waits for the client's
-    ended,      // shut down; the reactor closes it
+    ended,      // shut down; waits for the reactor to notice, or gone
   };
   // What the deadline is for.
   enum class Wait : std::uint8_t { nothing, idle, head, body, write, linger };
 
-  [[nodiscard]] bool serves() const {
-    return phase_ == Phase::serving && !in_flight_ && unsent_.empty();
-  }
-  void pump(Lock& lock, std::span<char> buffer);
-  void discard(std::span<char> buffer);
-  [[nodiscard]] std::string_view read(std::span<char> buffer);
+  void pump(Lock& lock, std::string_view bytes);
   void dispatch(Lock& lock);
   void refuse(int status, std::string_view detail);
+  void report(const Response& response) const;
   void compose(std::string& message, const Response& response, bool keep_alive) const;
   void begin_exchange(const Request& request, bool keep_alive);
   void write(std::string_view bytes);
   std::size_t write_some(std::string_view bytes);
-  void flush();
   void settle();
   void finish();
-  void end();
-  void rearm();
+  void close_now();
+  void hold(std::string_view bytes);
   void wait_for(Wait wait);
 
-  const std::shared_ptr<ServerState> server_;
-  const int epoll_;
+  const std::shared_ptr<Keeper> keeper_;
+  const std::uint64_t id_;
   const std::string peer_;
   const std::string address_;
   const bool from_proxy_;  // that is trusted to say whose its requests are
-  // Steady nanoseconds; read without the lock, so that a round of `tick` costs next to nothing.
+  // Steady nanoseconds; read without the lock, so that the Keeper's round costs next to nothing.
   std::atomic<std::int64_t> deadline_;
 
-  std::mutex mutex_;          // guards what follows, but for the exchange
-  int descriptor_;            // -1: closed
-  bool readable_ = false;     // the socket may hold bytes, or the end of the stream
-  bool hung_up_ = false;      // the end of the stream is in the socket
-  bool half_closed_ = false;  // and has been read
+  std::mutex mutex_;  // guards what follows, but for the exchange
+  int descriptor_;    // -1: closed
+  bool owned_ = false;
+  bool watched_ = false;  // for room to write, by the Keeper
+  bool half_closed_ = false;
   Phase phase_ = Phase::serving;
   Wait wait_ = Wait::nothing;
-  bool pumping_ = false;    // the reactor is in pump() and will see what changes
+  bool pumping_ = false;    // a thread is in pump() and will see what changes
   bool in_flight_ = false;  // a request is with the handler
+  bool overrun_ = false;    // more was pipelined than may wait
   RequestReader reader_;
-  std::string unread_;  // read behind the request in flight
-  std::string unsent_;
-  std::size_t sent_ = 0;  // bytes of `unsent_` that have been written
+  WaitingBytes unread_;
+  WaitingBytes unsent_;
   std::size_t lingered_ = 0;
 
   // The exchange: written under the lock before its request is handed on, then only read, by the

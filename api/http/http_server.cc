@@ -1,155 +1,213 @@
 #include "api/http/http_server.h"
 
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
+// Pistache's headers do not pass our warnings.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <pistache/listener.h>
+#include <pistache/peer.h>
+#include <pistache/tcp.h>
+#include <pistache/transport.h>
+#pragma GCC diagnostic pop
+
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
 #include <exception>
-#include <system_error>
+#include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "api/http/client_address.h"
 #include "api/http/gate.h"
+#include "api/http/keeper.h"
 #include "store/runtime/fault_points.h"
-#include "store/runtime/thread_name.h"
 
 namespace conversed::api {
 namespace {
 
 constexpr int backlog = 1024;
-constexpr int accepts_at_once = 64;            // between two looks at the clock
-constexpr std::size_t read_bytes = 64 * 1024;  // at once
-// Connections beyond the limit that are told so; the ones beyond these are closed without a word.
-constexpr std::size_t max_turned_away = 256;
-constexpr std::size_t max_turned_away_of_one = 16;
+// How long stop() waits for the reactor to close what was shut down; a handler that blocks delays
+// it.
+constexpr std::chrono::seconds stop_grace{2};
 
-// A quarter of the shortest time-out, within reason: how late one may be noticed.
-std::chrono::milliseconds round_for(const HttpSettings& settings) {
-  const auto shortest =
-      std::min({settings.header_timeout, settings.body_timeout, settings.idle_timeout,
-                settings.write_timeout, settings.linger_timeout});
-  return std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(250));
-}
+// Brings the bytes of one reactor thread's connections to their Gates. Pistache clones it for each
+// of its threads and calls it on that thread only.
+//
+// Nothing may be thrown out of here: it would end the process.
+class InputHandler final : public Pistache::Tcp::Handler {
+ public:
+  explicit InputHandler(std::shared_ptr<Keeper> keeper) : keeper_(std::move(keeper)) {}
+  InputHandler(const InputHandler& other) : Handler(other), keeper_(other.keeper_) {}
+  InputHandler& operator=(const InputHandler&) = delete;
 
-HttpSettings with_clock(HttpSettings settings) {
-  static const model::SystemClock system_clock;
-  if (settings.clock == nullptr) settings.clock = &system_clock;
-  return settings;
-}
+  std::shared_ptr<Pistache::Tcp::Handler> clone() const override {
+    return std::make_shared<InputHandler>(*this);
+  }
 
-union SocketName {
-  sockaddr_storage storage;  // first: `{}` clears all of it
-  sockaddr any;
-  sockaddr_in v4;
-  sockaddr_in6 v6;
+  void onConnection(const std::shared_ptr<Pistache::Tcp::Peer>& peer) override try {
+    const auto index = static_cast<std::size_t>(peer->fd());
+    if (gates_.size() <= index) gates_.resize(index + 1);
+    gates_[index] = keeper_->admit(peer->fd(), peer->address().host());
+  } catch (...) {
+    // Out of memory: without a Gate nothing would watch its time, so it ends here.
+    ::shutdown(peer->fd(), SHUT_RDWR);
+    keeper_->defect("A connection could not be taken in", "none");
+  }
+
+  void onInput(const char* buffer, std::size_t length,
+               const std::shared_ptr<Pistache::Tcp::Peer>& peer) override {
+    Gate* gate = find(peer->fd());
+    if (gate == nullptr) return;
+    try {
+      gate->received({buffer, length});
+    } catch (...) {
+      keeper_->defect("A connection ran into an exception and was closed", "none");
+      gate->abort();
+    }
+  }
+
+  void onDisconnection(const std::shared_ptr<Pistache::Tcp::Peer>& peer) override {
+    if (find(peer->fd()) == nullptr) return;
+    const auto gate = std::move(gates_[static_cast<std::size_t>(peer->fd())]);
+    gate->disconnected();
+  }
+
+ private:
+  Gate* find(int descriptor) {
+    const auto index = static_cast<std::size_t>(descriptor);
+    return index < gates_.size() ? gates_[index].get() : nullptr;
+  }
+
+  const std::shared_ptr<Keeper> keeper_;
+  std::vector<std::shared_ptr<Gate>> gates_;  // by descriptor
 };
 
-std::size_t beyond(std::size_t count, std::size_t limit) {
-  return count > limit ? count - limit : 0;
-}
+// One reactor thread's own: Pistache clones it for each, and `onReady` is where the thread comes by
+// with whatever has happened. A timer brings it there when nothing else does, so that a thread that
+// is idle can be told from one that hangs.
+class BeatingTransport final : public Pistache::Tcp::Transport {
+ public:
+  BeatingTransport(std::shared_ptr<Pistache::Tcp::Handler> handler, std::shared_ptr<Keeper> keeper)
+      : Transport(handler), handler_(std::move(handler)), keeper_(std::move(keeper)) {}
+  ~BeatingTransport() override {
+    if (timer_ >= 0) ::close(timer_);
+  }
+  BeatingTransport(const BeatingTransport&) = delete;
+  BeatingTransport& operator=(const BeatingTransport&) = delete;
 
-std::string last_error() {
-  return std::system_category().message(errno);
+  std::shared_ptr<Pistache::Aio::Handler> clone() const override {
+    return std::make_shared<BeatingTransport>(handler_->clone(), keeper_);
+  }
+
+  // For clones alone: each is registered with the poller of the thread that it will run on.
+  void registerPoller(Pistache::Polling::Epoll& poller) override {
+    Transport::registerPoller(poller);
+    timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    constexpr auto seconds = std::chrono::seconds(1);
+    static_assert(seconds <= model::beat_interval);
+    const itimerspec every{.it_interval = {.tv_sec = seconds.count(), .tv_nsec = 0},
+                           .it_value = {.tv_sec = seconds.count(), .tv_nsec = 0}};
+    if (timer_ < 0 || ::timerfd_settime(timer_, 0, &every, nullptr) != 0) {
+      throw std::runtime_error("no descriptor is left for a timer");
+    }
+    using Pistache::Polling::NotifyOn;
+    poller.addFd(timer_, Pistache::Flags<NotifyOn>(NotifyOn::Read), tag());
+    heartbeat_ = keeper_->new_heartbeat();
+  }
+
+  void onReady(const Pistache::Aio::FdSet& ready) override {
+    model::fault_point("api.loop");
+    heartbeat_.beat();
+    // The base takes no tag that it has not made itself, so the timer's is taken out.
+    std::vector<Pistache::Polling::Event> others;
+    bool ticked = false;
+    for (const auto& entry : ready) ticked = ticked || entry.getTag() == tag();
+    if (!ticked) return Transport::onReady(ready);
+    std::uint64_t expirations = 0;
+    [[maybe_unused]] const auto taken = ::read(timer_, &expirations, sizeof expirations);
+    for (const auto& entry : ready) {
+      if (entry.getTag() == tag()) continue;
+      auto& event = others.emplace_back(entry.getTag());
+      if (entry.isReadable()) event.flags.setFlag(Pistache::Polling::NotifyOn::Read);
+      if (entry.isWritable()) event.flags.setFlag(Pistache::Polling::NotifyOn::Write);
+      if (entry.isHangup()) event.flags.setFlag(Pistache::Polling::NotifyOn::Hangup);
+    }
+    if (!others.empty()) Transport::onReady(Pistache::Aio::FdSet(std::move(others)));
+  }
+
+ private:
+  [[nodiscard]] Pistache::Polling::Tag tag() const {
+    return Pistache::Polling::Tag(static_cast<std::uint64_t>(timer_));
+  }
+
+  const std::shared_ptr<Pistache::Tcp::Handler> handler_;
+  const std::shared_ptr<Keeper> keeper_;
+  int timer_ = -1;
+  model::Heartbeat heartbeat_;
+};
+
+Pistache::Address address_of(const HttpSettings& settings) {
+  const bool v6 = settings.address.find(':') != std::string::npos && settings.address[0] != '[';
+  return {v6 ? "[" + settings.address + "]" : settings.address, Pistache::Port(settings.port)};
 }
 
 }  // namespace
 
-HttpServer::HttpServer(HttpSettings settings, Handler handler)
-    : state_(std::make_shared<ServerState>(with_clock(std::move(settings)), std::move(handler))),
-      round_(round_for(state_->settings)) {}
+HttpServer::HttpServer(std::shared_ptr<Keeper> keeper,
+                       std::unique_ptr<Pistache::Tcp::Listener> listener)
+    : keeper_(std::move(keeper)), listener_(std::move(listener)), port_(listener_->getPort()) {}
 
 HttpServer::~HttpServer() {
   stop();
-  for (const int epoll : epolls_) ::close(epoll);
-  if (listener_ >= 0) ::close(listener_);
-  if (end_ >= 0) ::close(end_);
 }
 
 model::Result<std::unique_ptr<HttpServer>> HttpServer::open(HttpSettings settings,
                                                             Handler handler) {
+  using Pistache::Tcp::Options;
   if (settings.threads == 0 || settings.max_header == 0 || settings.max_connections == 0) {
     return model::fail(model::Errc::invalid_argument,
                        "threads, max_header and max_connections must be at least 1");
   }
-  std::unique_ptr<HttpServer> server(new HttpServer(std::move(settings), std::move(handler)));
-  server->end_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  epoll_event event{};
-  event.events = EPOLLIN;
-  for (std::size_t i = 0; i < server->state_->settings.threads; ++i) {
-    server->epolls_.push_back(::epoll_create1(EPOLL_CLOEXEC));
-    if (::epoll_ctl(server->epolls_.back(), EPOLL_CTL_ADD, server->end_, &event) != 0) {
-      return model::fail(model::Errc::unavailable,
-                         "no descriptor is left for the HTTP server: " + last_error());
-    }
-  }
-  if (auto listens = server->listen(); !listens) return model::fail(listens.error());
-  return server;
-}
-
-model::Result<void> HttpServer::listen() {
-  const auto& settings = state_->settings;
-  const std::string port = std::to_string(settings.port);
-  const auto cannot = [&](const std::string& why) {
+  const std::string place = settings.address + ":" + std::to_string(settings.port);
+  const std::size_t threads = settings.threads;
+  try {
+    const auto address = address_of(settings);
+    auto keeper = Keeper::open(std::move(settings), std::move(handler));
+    if (!keeper) return model::fail(keeper.error());
+    auto listener = std::make_unique<Pistache::Tcp::Listener>();
+    listener->init(
+        threads,
+        Pistache::Flags<Options>(Options::ReuseAddr) | Options::NoDelay | Options::CloseOnExec,
+        "http", backlog);
+    auto input = std::make_shared<InputHandler>(*keeper);
+    listener->setHandler(input);
+    listener->setTransportFactory([input, kept = *keeper] {
+      return std::make_shared<BeatingTransport>(input->clone(), kept);
+    });
+    listener->bind(address);
+    return std::unique_ptr<HttpServer>(new HttpServer(std::move(*keeper), std::move(listener)));
+  } catch (const std::exception& failure) {
     return model::fail(model::Errc::unavailable,
-                       "cannot listen on " + settings.address + ":" + port + ": " + why);
-  };
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int error = ::getaddrinfo(settings.address.c_str(), port.c_str(), &hints, &found);
-  if (error != 0) return cannot(::gai_strerror(error));
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> place(found, ::freeaddrinfo);
-  listener_ = ::socket(place->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (listener_ < 0) return cannot(last_error());
-  const int on = 1;
-  ::setsockopt(listener_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  ::setsockopt(listener_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // connections inherit it
-  if (::bind(listener_, place->ai_addr, place->ai_addrlen) != 0 ||
-      ::listen(listener_, backlog) != 0) {
-    return cannot(last_error());
+                       "cannot listen on " + place + ": " + failure.what());
   }
-  SocketName bound{};
-  socklen_t size = sizeof bound;
-  if (::getsockname(listener_, &bound.any, &size) != 0) return cannot(last_error());
-  port_ = ntohs(bound.any.sa_family == AF_INET6 ? bound.v6.sin6_port : bound.v4.sin_port);
-  return {};
 }
 
 std::size_t HttpServer::connections() const {
-  const std::lock_guard lock(mutex_);
-  return gates_.size();
+  return keeper_->connections();
 }
 
 AnswerCounts HttpServer::answer_counts() const {
-  AnswerCounts counts;
-  for (std::size_t at = 0; at < state_->answers.size(); ++at) {
-    const std::uint64_t count = state_->answers[at].load(std::memory_order_relaxed);
-    if (count != 0) counts.emplace_back(static_cast<int>(at) + 100, count);
-  }
-  return counts;
+  return keeper_->answer_counts();
 }
 
 model::Result<void> HttpServer::start() {
-  if (!threads_.empty()) return {};
-  const auto& settings = state_->settings;
+  if (started_) return {};
   try {
-    for (std::size_t i = 0; i < epolls_.size(); ++i) {
-      auto heartbeat =
-          model::heartbeat_of(settings.heartbeats, settings.name + " " + std::to_string(i + 1));
-      threads_.emplace_back([this, epoll = epolls_[i], heartbeat = std::move(heartbeat)]() mutable {
-        react(epoll, std::move(heartbeat));
-      });
-    }
-    threads_.emplace_back([this] { keep(); });
+    keeper_->start();
+    listener_->runThreaded();
+    started_ = true;
     return {};
   } catch (const std::exception& failure) {
     return model::fail(model::Errc::internal,
@@ -158,158 +216,20 @@ model::Result<void> HttpServer::start() {
 }
 
 bool HttpServer::drain(std::chrono::milliseconds limit) {
-  state_->draining = true;
-  make_round();
-  std::unique_lock lock(mutex_);
-  return emptied_.wait_for(lock, limit, [&] { return gates_.empty(); });
+  keeper_->begin_drain();
+  return keeper_->wait_until_empty(std::chrono::steady_clock::now() + limit);
 }
 
 void HttpServer::stop() {
-  state_->draining = true;
-  stopping_ = true;
-  ::eventfd_write(end_, 1);
-  threads_.clear();
-  decltype(gates_) left;
-  {
-    const std::lock_guard lock(mutex_);
-    left.swap(gates_);
-    by_address_.clear();
+  if (!listener_) return;
+  if (started_) {
+    keeper_->begin_drain();
+    keeper_->abort_all();
+    // Only the reactor closes descriptors, so it has to run until it has seen the ends of all.
+    (void)keeper_->wait_until_empty(std::chrono::steady_clock::now() + stop_grace);
   }
-  for (const auto& [key, gate] : left) gate->close();
-}
-
-// ---- The keeper
-
-void HttpServer::keep() {
-  const auto& settings = state_->settings;
-  model::name_this_thread(settings.name + " keeper");
-  auto heartbeat = model::heartbeat_of(settings.heartbeats, settings.name + " keeper");
-  std::array<pollfd, 2> sources{pollfd{listener_, POLLIN, 0}, pollfd{end_, POLLIN, 0}};
-  auto next_round = std::chrono::steady_clock::now() + round_;
-  while (!stopping_) {
-    heartbeat.beat();
-    const auto left =
-        std::chrono::ceil<std::chrono::milliseconds>(next_round - std::chrono::steady_clock::now());
-    const int timeout = static_cast<int>(std::max<std::int64_t>(left.count(), 0));
-    if (::poll(sources.data(), sources.size(), timeout) > 0 && sources[0].revents != 0) {
-      // Without a free descriptor the listener would be ready all the time.
-      sources[0].fd = accept_waiting() ? listener_ : -1;
-    }
-    if (std::chrono::steady_clock::now() < next_round) continue;
-    make_round();
-    sources[0].fd = listener_;
-    next_round = std::chrono::steady_clock::now() + round_;
-  }
-}
-
-void HttpServer::make_round() {
-  std::vector<std::shared_ptr<Gate>> gates;
-  {
-    const std::lock_guard lock(mutex_);
-    gates.reserve(gates_.size());
-    for (const auto& [key, gate] : gates_) gates.push_back(gate);
-  }
-  const auto now = std::chrono::steady_clock::now();
-  for (const auto& gate : gates) gate->tick(now);
-}
-
-// False: no descriptor is left for a connection.
-bool HttpServer::accept_waiting() {
-  for (int i = 0; i < accepts_at_once; ++i) {
-    SocketName peer{};
-    socklen_t size = sizeof peer;
-    const int descriptor = ::accept4(listener_, &peer.any, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (descriptor >= 0) {
-      const auto address = config::address_of(&peer.any);
-      admit(descriptor, address ? text_of(*address) : std::string());
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-      return false;
-    } else if (errno != EINTR && errno != ECONNABORTED) {
-      return true;
-    }
-  }
-  return true;
-}
-
-void HttpServer::admit(int descriptor, std::string peer) {
-  const auto& settings = state_->settings;
-  std::shared_ptr<Gate> gate;
-  try {
-    const bool counted = !is_trusted(peer, settings.trusted_proxies);
-    const std::string address = counted ? counted_address(peer) : std::string();
-    const int epoll = epolls_[accepted_++ % epolls_.size()];
-    std::size_t beyond_all = 0;
-    std::size_t beyond_one = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto known = by_address_.find(address);
-      const std::size_t of_one = known == by_address_.end() ? 0 : known->second;
-      beyond_all = beyond(gates_.size() + 1, settings.max_connections);
-      if (counted) beyond_one = beyond(of_one + 1, settings.max_connections_per_address);
-      if (beyond_all > max_turned_away || beyond_one > max_turned_away_of_one) {
-        ::close(descriptor);
-        return;
-      }
-      gate = std::make_shared<Gate>(state_, epoll, descriptor, std::move(peer), address);
-      gates_.emplace(gate.get(), gate);
-      if (counted) ++by_address_[address];
-    }
-    if (beyond_all > 0) {
-      gate->turn_away(503, "This server has no room for another connection.");
-    } else if (beyond_one > 0) {
-      gate->turn_away(429, "Too many connections are open from this address; close some.");
-    } else if (state_->draining) {
-      gate->turn_away(503, "This server is about to stop.");
-    }
-    if (!gate->watch()) forget(*gate);
-  } catch (...) {
-    // Out of memory. Nothing would watch the connection's time, so it ends here.
-    if (gate) forget(*gate);
-    if (!gate) ::close(descriptor);
-    state_->defect("A connection could not be taken in");
-  }
-}
-
-// ---- The reactors
-
-void HttpServer::react(int epoll, model::Heartbeat heartbeat) {
-  model::name_this_thread("http");
-  std::vector<char> buffer(read_bytes);
-  std::array<epoll_event, 128> events{};
-  constexpr auto timeout = static_cast<int>(model::beat_interval.count());
-  while (!stopping_) {
-    model::fault_point("api.loop");
-    heartbeat.beat();
-    const int count = ::epoll_wait(epoll, events.data(), static_cast<int>(events.size()), timeout);
-    for (int i = 0; i < count && !stopping_; ++i) {
-      const auto& event = events[static_cast<std::size_t>(i)];
-      // Only this thread ends the gates of its epoll set, so those of later events exist.
-      if (auto* gate = static_cast<Gate*>(event.data.ptr)) {
-        react_to(*gate, event.events, buffer);
-      }
-    }
-  }
-}
-
-void HttpServer::react_to(Gate& gate, std::uint32_t events, std::span<char> buffer) {
-  bool goes_on = false;
-  try {
-    goes_on = gate.ready((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0, buffer);
-  } catch (...) {
-    state_->defect("A connection ran into an exception and was closed");
-  }
-  if (!goes_on) forget(gate);
-}
-
-void HttpServer::forget(Gate& gate) {
-  gate.close();
-  decltype(gates_)::node_type dropped;  // destroyed after the lock
-  const std::lock_guard lock(mutex_);
-  dropped = gates_.extract(&gate);
-  if (dropped.empty()) return;
-  const auto count = by_address_.find(gate.address());
-  if (count != by_address_.end() && --count->second == 0) by_address_.erase(count);
-  if (gates_.empty()) emptied_.notify_all();
+  listener_.reset();  // joins the accepting thread and the reactor's
+  keeper_->stop();
 }
 
 }  // namespace conversed::api

@@ -60,6 +60,8 @@ struct HttpSettings {
   // Bytes of all bodies above `max_body` together, until they are handled: else 503. Strangers'
   // may take half.
   std::size_t max_large_bodies = std::size_t{128} << 20;
+  std::size_t max_pipelined =
+      256 * 1024;  // bytes that wait behind the request in flight: else closed
   std::size_t max_connections = 10'000;  // open at a time: the next ones get 503
   // The same of one address, IPv6 by /64; the trusted proxies' are not counted.
   std::size_t max_connections_per_address = 1000;
@@ -85,8 +87,8 @@ struct HttpSettings {
   // May be empty.
   std::function<void(const ErrorAnswer& answer)> on_error = nullptr;
 
-  // Where each of the server's threads has a heartbeat under `name`; must outlive the server. Null:
-  // none.
+  // Where each of the server's threads, but for the one that accepts, has a heartbeat under `name`;
+  // must outlive the server. Null: nobody watches.
   model::Heartbeats* heartbeats = nullptr;
   std::string name = "http";
 };

@@ -1,10 +1,12 @@
 #include "daemon/ops/logging.h"
 
-#include <unistd.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -23,6 +25,17 @@ struct State {
   std::mutex sink_mutex;
   std::function<void(std::string_view)> sink;
   Repeats repeats;
+  // Writes each line whole and at once; spdlog's own formatting is off.
+  std::shared_ptr<spdlog::logger> stderr_logger = make_logger();
+
+  static std::shared_ptr<spdlog::logger> make_logger() {
+    auto logger = std::make_shared<spdlog::logger>(
+        "conversed", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    logger->set_pattern("%v");
+    logger->set_level(spdlog::level::trace);
+    logger->flush_on(spdlog::level::trace);
+    return logger;
+  }
 };
 
 // Never destroyed: threads may log while the process ends.
@@ -85,16 +98,12 @@ std::string body_of(const Repeats::Repeated& repeated) {
   return repeated.line + name + std::to_string(repeated.times);
 }
 
-// Writes each line whole. A line that stderr does not take is lost.
-void emit(std::string line) {
-  const std::lock_guard lock(state().sink_mutex);
-  if (state().sink) return state().sink(line);
-  line += '\n';
-  for (std::string_view rest = line; !rest.empty();) {
-    const auto written = ::write(STDERR_FILENO, rest.data(), rest.size());
-    if (written < 0 && errno != EINTR) return;
-    rest.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
+void emit(const std::string& line) {
+  {
+    const std::lock_guard lock(state().sink_mutex);
+    if (state().sink) return state().sink(line);
   }
+  state().stderr_logger->log(spdlog::level::info, spdlog::string_view_t(line.data(), line.size()));
 }
 
 }  // namespace
