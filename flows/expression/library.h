@@ -71,7 +71,7 @@ struct Function {
 [[nodiscard]] const Operator* find_binary(std::string_view mark);
 // The method of the value's type, else a method of all types, else null.
 [[nodiscard]] const Method* find_method(const Value& self, std::string_view name);
-// Whether a method of that name, of whatever type, takes a function.
+// Whether arrays have a method of that name that takes a function.
 [[nodiscard]] bool takes_callback(std::string_view name);
 [[nodiscard]] const Function* find_function(std::string_view space, std::string_view name);
 

@@ -306,10 +306,6 @@ class Conversation {
   std::vector<Failure> failures_;
 };
 
-Problems one_problem(const std::string& file, std::string message) {
-  return {{file, {}, "", std::move(message)}};
-}
-
 // Sets the Endpoint and Flow that the file names. A problem if the bundle has none.
 std::optional<std::string> set_stage(Stage& stage, const model::Bundle& bundle) {
   const auto& file = stage.file;
@@ -341,6 +337,34 @@ std::optional<std::string> set_stage(Stage& stage, const model::Bundle& bundle) 
   return std::nullopt;
 }
 
+Checked<std::vector<TestResult>> run_tests(std::string_view text, const std::string& file_name,
+                                           const ReadFile& read, const Limits& limits) {
+  const auto refused = [&](std::string message) {
+    return tl::unexpected(Problems{{file_name, {}, "", std::move(message)}});
+  };
+  const auto file = read_test_file(text, file_name);
+  if (!file) return tl::unexpected(file.error());
+  const auto source = read(file->bundle);
+  if (!source) return refused("the bundle " + file->bundle + " can't be read");
+  const auto bundle = load_bundle(*source, file->bundle, [&](std::string_view name) {
+    const auto found = file->environment.find(name);
+    return found == file->environment.end() ? std::nullopt : std::optional(found->second);
+  });
+  if (!bundle) return tl::unexpected(bundle.error());
+  const BundleLibrary library(*bundle);
+  Stage stage{.file = *file, .library = library, .limits = limits};
+  if (auto wrong = set_stage(stage, *bundle)) return refused(std::move(*wrong));
+  std::vector<TestResult> results;
+  for (const auto& test : file->tests) {
+    const auto began = std::chrono::steady_clock::now();
+    TestResult result{.name = test.name, .failures = Conversation(stage, test).run()};
+    result.took = std::chrono::duration_cast<std::chrono::microseconds>(
+        std::chrono::steady_clock::now() - began);
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
 }  // namespace
 
 bool SuiteResult::passed() const {
@@ -351,39 +375,9 @@ bool SuiteResult::passed() const {
 
 SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
                            const ReadFile& read, const Limits& limits) {
-  SuiteResult suite{.file = file_name};
-  auto file = read_test_file(text, file_name);
-  if (!file) {
-    suite.problems = std::move(file.error());
-    return suite;
-  }
-  const auto source = read(file->bundle);
-  if (!source) {
-    suite.problems = one_problem(file_name, "the bundle " + file->bundle + " can't be read");
-    return suite;
-  }
-  auto bundle = load_bundle(*source, file->bundle, [&](std::string_view name) {
-    const auto found = file->environment.find(name);
-    return found == file->environment.end() ? std::nullopt : std::optional(found->second);
-  });
-  if (!bundle) {
-    suite.problems = std::move(bundle.error());
-    return suite;
-  }
-  const BundleLibrary library(*bundle);
-  Stage stage{.file = *file, .library = library, .limits = limits};
-  if (auto wrong = set_stage(stage, *bundle)) {
-    suite.problems = one_problem(file_name, std::move(*wrong));
-    return suite;
-  }
-  for (const auto& test : file->tests) {
-    const auto began = std::chrono::steady_clock::now();
-    TestResult result{.name = test.name, .failures = Conversation(stage, test).run()};
-    result.took = std::chrono::duration_cast<std::chrono::microseconds>(
-        std::chrono::steady_clock::now() - began);
-    suite.tests.push_back(std::move(result));
-  }
-  return suite;
+  auto tests = run_tests(text, file_name, read, limits);
+  if (!tests) return {.file = file_name, .problems = std::move(tests.error())};
+  return {.file = file_name, .tests = std::move(*tests)};
 }
 
 }  // namespace conversed::flows::tools

@@ -120,6 +120,8 @@ TEST(Library, DatesAreParsedAsUtc) {
   check({{"Date.parse('1970-01-01')", "0"},
          {"Date.parse('2024-02-29T12:00:00Z')", "1709208000000"},
          {"Date.parse('2024-02-29T12:00:00.250+02:00')", "1709200800250"},
+         {"Date.parse('2024-02-29 12:00z')", "1709208000000"},
+         {"Date.parse('2024-02-29 12:00:00.')", "null"},
          {"Date.parse('2024-02-30')", "null"},
          {"Date.parse('2024')", "1704067200000"},
          {"Date.parse('yesterday')", "null"},
