@@ -2,27 +2,10 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <string_view>
 
 namespace conversed::api {
-
-constexpr auto make_token_table() {
-  std::array<bool, 256> table{};
-  for (unsigned c = '0'; c <= '9'; ++c) table[c] = true;
-  for (unsigned c = 'a'; c <= 'z'; ++c) table[c] = table[c - 'a' + 'A'] = true;
-  for (const char c : std::string_view("!#$%&'*+-.^_`|~"))
-    table[static_cast<unsigned char>(c)] = true;
-  return table;
-}
-inline constexpr auto token_table = make_token_table();
-
-inline bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return token_table[static_cast<unsigned char>(c)];
-  });
-}
 
 // VCHAR, obs-text, space or tab: no NUL, no bare CR, no other control character.
 inline bool is_field_text(std::string_view text) {
@@ -77,6 +60,13 @@ inline bool is_digit(char c) {
 
 inline bool is_letter(char c) {
   return to_lower(c) >= 'a' && to_lower(c) <= 'z';
+}
+
+inline bool is_token(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return is_letter(c) || is_digit(c) ||
+           std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  });
 }
 
 // The unreserved characters of a URI (RFC 3986 §2.3).

@@ -1,6 +1,7 @@
 #include "api/http/request_reader.h"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -232,15 +233,12 @@ bool RequestReader::interpret_field(std::string_view name, std::string_view valu
 
 bool RequestReader::interpret_length(std::string_view value) {
   if (++fields_.lengths > 1) return refuse(400, "There is more than one Content-Length header.");
-  if (value.empty() || !std::all_of(value.begin(), value.end(), is_digit)) {
+  const auto* const last = value.data() + value.size();
+  const auto [end, error] = std::from_chars(value.data(), last, fields_.length);
+  if (end != last || error == std::errc::invalid_argument) {
     return refuse(400, "The Content-Length header is not a number.");
   }
-  for (const char digit : value) {
-    // Anything this long is too large whatever follows; stopping here keeps the number from
-    // wrapping.
-    if (fields_.length > std::numeric_limits<std::uint32_t>::max()) break;
-    fields_.length = fields_.length * 10 + static_cast<std::uint64_t>(digit - '0');
-  }
+  if (error != std::errc()) fields_.length = std::numeric_limits<std::uint64_t>::max();
   return true;
 }
 
@@ -359,12 +357,8 @@ bool RequestReader::take_line(std::string_view part) {
   }
   if (!line_.ends_with('\n')) return true;
   if (!line_.ends_with("\r\n")) return refuse(400, "A line does not end in CRLF.");
-  const bool fine = chunk_line(std::string_view(line_).substr(0, line_.size() - 2));
-  line_.clear();
-  return fine;
-}
-
-bool RequestReader::chunk_line(std::string_view line) {
+  line_.resize(line_.size() - 2);
+  const std::string line = std::exchange(line_, {});
   if (chunk_ == Chunk::size) return chunk_size(line);
   if (chunk_ == Chunk::trailer) return trailer(line);
   chunk_ = Chunk::size;
@@ -374,14 +368,11 @@ bool RequestReader::chunk_line(std::string_view line) {
 // chunk-size [ BWS ";" chunk-ext ]; what an extension says is not interpreted.
 bool RequestReader::chunk_size(std::string_view line) {
   left_ = 0;
-  std::size_t digits = 0;
-  for (; digits < line.size() && hex_value(line[digits]) >= 0; ++digits) {
-    left_ = left_ * 16 + static_cast<std::uint64_t>(hex_value(line[digits]));
-    if (left_ > rule_.max_body - request_.body.size()) {
-      return refuse(413, "The body is larger than this server accepts.");
-    }
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), left_, 16);
+  if (error == std::errc::result_out_of_range || left_ > rule_.max_body - request_.body.size()) {
+    return refuse(413, "The body is larger than this server accepts.");
   }
-  const auto extension = line.substr(digits);
+  const auto extension = line.substr(static_cast<std::size_t>(end - line.data()));
   const bool fits =
       extension.empty() || (trim(extension).starts_with(';') && is_field_text(extension));
   if (!fits) return refuse(400, "A chunk size is malformed.");

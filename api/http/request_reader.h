@@ -24,9 +24,8 @@ struct Refusal {
 // Reads one request after the other from bytes that may come split anywhere.
 //
 // Bytes are copied as they are taken in; memory is at most max_header + max_body and a constant,
-// and what the budget of large bodies has granted. A request is whole or refused, nothing
-// half-checked leaves; but one whose body is not wanted is complete without it. One thread at a
-// time.
+// and what the budget of large bodies has granted. A request whose body is not wanted is complete
+// without it. One thread at a time.
 class RequestReader {
  public:
   enum class Progress : std::uint8_t {
@@ -92,7 +91,6 @@ class RequestReader {
   bool decide_framing();
   bool append_to_body(std::string_view part);
   bool take_line(std::string_view part);
-  bool chunk_line(std::string_view line);
   bool chunk_size(std::string_view line);
   bool trailer(std::string_view line);
 

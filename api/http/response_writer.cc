@@ -1,7 +1,6 @@
 #include "api/http/response_writer.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 
 #include "api/http/error_reply.h"
@@ -19,12 +18,6 @@ constexpr std::string_view cors_headers =
 // What is answered is somebody's, and of now. The few answers that may be kept say so themselves.
 constexpr std::string_view no_store = "Cache-Control: no-store\r\n";
 constexpr std::string_view no_sniff = "X-Content-Type-Options: nosniff\r\n";
-
-void append_number(std::string& out, std::size_t number) {
-  char digits[24];
-  const auto end = std::to_chars(std::begin(digits), std::end(digits), number).ptr;
-  out.append(digits, end);
-}
 
 // A line break in a value would let it write headers, or whole answers, of its own.
 void append_field_text(std::string& out, std::string_view text) {
@@ -59,7 +52,7 @@ void write_response(std::string& out, const Response& response, const AnswerFram
                     model::Timestamp now) {
   const bool bodiless = response.status == 204 || response.status == 304;
   out.append("HTTP/1.1 ");
-  append_number(out, static_cast<std::size_t>(response.status));
+  out.append(std::to_string(response.status));
   out.append(" ").append(reason_phrase(response.status)).append("\r\n");
   if (!response.content_type.empty()) append_header(out, "Content-Type", response.content_type);
   bool says_how_to_cache = false;
@@ -70,9 +63,7 @@ void write_response(std::string& out, const Response& response, const AnswerFram
   if (!says_how_to_cache) out.append(no_store);
   out.append(no_sniff);
   if (!bodiless) {
-    out.append("Content-Length: ");
-    append_number(out, response.body.size());
-    out.append("\r\n");
+    out.append("Content-Length: ").append(std::to_string(response.body.size())).append("\r\n");
   }
   if (framing.cors) out.append(cors_headers);
   out.append("traceparent: ").append(framing.traceparent);

@@ -1,10 +1,9 @@
 #include "api/live/pending_replies.h"
 
-#include <optional>
-#include <utility>
-#include <vector>
+#include <algorithm>
 
 #include "store/cluster/notifications.h"
+#include "store/runtime/thread_name.h"
 
 namespace conversed::api {
 namespace {
@@ -18,20 +17,102 @@ Result<Answer> stopped_error() {
 
 }  // namespace
 
+Deadlines::Deadlines() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+
+Deadlines::~Deadlines() {
+  stop();
+}
+
+Deadlines::Token Deadlines::add(TimePoint when, std::function<void()> function) {
+  bool first = false;
+  Token token;
+  {
+    const std::lock_guard lock(mutex_);
+    token = {when, ++last_number_};
+    const auto [place, inserted] = pending_.emplace(token, std::move(function));
+    first = place == pending_.begin();
+  }
+  // Only a new earliest time changes how long the thread may sleep.
+  if (first) changed_.notify_one();
+  return token;
+}
+
+void Deadlines::cancel(const Token& token) {
+  std::function<void()> dropped;  // destroyed outside the lock: it may own anything
+  const std::lock_guard lock(mutex_);
+  if (const auto place = pending_.find(token); place != pending_.end()) {
+    dropped = std::move(place->second);
+    pending_.erase(place);
+  }
+}
+
+void Deadlines::stop() {
+  thread_.request_stop();
+  if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+  std::map<Token, std::function<void()>> dropped;
+  const std::lock_guard lock(mutex_);
+  dropped.swap(pending_);
+}
+
+void Deadlines::run(const std::stop_token& stop) {
+  model::name_this_thread("deadlines");
+  std::unique_lock lock(mutex_);
+  while (!stop.stop_requested()) {
+    if (pending_.empty()) {
+      changed_.wait(lock, stop, [this] { return !pending_.empty(); });
+      continue;
+    }
+    const auto first = pending_.begin()->first;
+    if (first.first > std::chrono::steady_clock::now()) {
+      // Wakes early when something earlier arrives or the first one is cancelled.
+      changed_.wait_until(lock, stop, first.first, [this, &first] {
+        return pending_.empty() || pending_.begin()->first < first;
+      });
+      continue;
+    }
+    auto function = std::move(pending_.begin()->second);
+    pending_.erase(pending_.begin());
+    lock.unlock();
+    function();
+    function = nullptr;
+    lock.lock();
+  }
+}
+
 PendingReplies::~PendingReplies() {
   stop();
+}
+
+PendingReplies::Wait* PendingReplies::State::find(Ticket ticket) {
+  const auto wait = waits.find(ticket);
+  return wait == waits.end() ? nullptr : &wait->second;
+}
+
+std::vector<Ticket> PendingReplies::State::all() const {
+  std::vector<Ticket> found;
+  for (const auto& [ticket, wait] : waits) found.push_back(ticket);
+  return found;
+}
+
+std::vector<Ticket> PendingReplies::State::named(const std::string& name) const {
+  std::vector<Ticket> found;
+  for (auto at = names.lower_bound({name, 0}); at != names.end() && at->first == name; ++at) {
+    found.push_back(at->second);
+  }
+  return found;
 }
 
 Ticket PendingReplies::wait(std::string input_id, TimePoint deadline, ReplyWait wait) {
   const auto callbacks = std::make_shared<const ReplyWait>(std::move(wait));
   bool refused = false;
   const Ticket ticket = state_.with([&](State& state) -> Ticket {
-    const Ticket next = state.waits.next();
+    const Ticket next = ++state.last;
     refused = state.stopped;
     if (refused) return next;
     // The deadline may fire at once, on its thread: there it waits for this lock.
     const auto token = deadlines_.add(deadline, [this, next] { expire(next, Overdue::deadline); });
-    state.waits.add(next, std::move(input_id), {callbacks, deadline, token});
+    state.names.emplace(input_id, next);
+    state.waits.emplace(next, Wait{std::move(input_id), callbacks, deadline, token});
     return next;
   });
   if (refused) callbacks->answered(stopped_error());
@@ -39,12 +120,19 @@ Ticket PendingReplies::wait(std::string input_id, TimePoint deadline, ReplyWait 
 }
 
 bool PendingReplies::move(Ticket ticket, std::string input_id) {
-  return state_.with([&](State& state) { return state.waits.rename(ticket, std::move(input_id)); });
+  return state_.with([&](State& state) {
+    Wait* wait = state.find(ticket);
+    if (wait == nullptr) return false;
+    state.names.erase({wait->name, ticket});
+    state.names.emplace(input_id, ticket);
+    wait->name = std::move(input_id);
+    return true;
+  });
 }
 
 void PendingReplies::hasten(Ticket ticket, TimePoint deadline) {
   state_.with([&](State& state) {
-    Wait* wait = state.waits.find(ticket);
+    Wait* wait = state.find(ticket);
     if (wait == nullptr || wait->deadline <= deadline) return;
     deadlines_.cancel(wait->token);
     wait->token = deadlines_.add(deadline, [this, ticket] { expire(ticket, Overdue::deadline); });
@@ -52,21 +140,35 @@ void PendingReplies::hasten(Ticket ticket, TimePoint deadline) {
   });
 }
 
+std::optional<PendingReplies::Wait> PendingReplies::State::take(Ticket ticket) {
+  auto node = waits.extract(ticket);
+  if (node.empty()) return std::nullopt;
+  names.erase({node.mapped().name, ticket});
+  return std::move(node.mapped());
+}
+
+std::optional<PendingReplies::Wait> PendingReplies::take(Ticket ticket) {
+  auto taken = state_.with([&](State& state) { return state.take(ticket); });
+  if (taken) deadlines_.cancel(taken->token);
+  return taken;
+}
+
 bool PendingReplies::end(Ticket ticket, Result<Answer> outcome) {
-  const auto wait = state_.with([&](State& state) { return state.waits.take(ticket); });
-  if (!wait) return false;
-  deadlines_.cancel(wait->token);
-  wait->callbacks->answered(std::move(outcome));
-  return true;
+  const auto wait = take(ticket);
+  if (wait) wait->callbacks->answered(std::move(outcome));
+  return wait.has_value();
 }
 
 bool PendingReplies::awaited(const std::string& input_id) const {
-  return state_.with([&](const State& state) { return !state.waits.named(input_id).empty(); });
+  return state_.with([&](const State& state) { return !state.named(input_id).empty(); });
 }
 
 void PendingReplies::finish(const std::string& input_id, const Result<Answer>& outcome) {
-  const auto ended =
-      state_.with([&](State& state) { return state.waits.take_all(state.waits.named(input_id)); });
+  const auto ended = state_.with([&](State& state) {
+    std::vector<Wait> waits;
+    for (const Ticket ticket : state.named(input_id)) waits.push_back(*state.take(ticket));
+    return waits;
+  });
   for (const Wait& wait : ended) {
     deadlines_.cancel(wait.token);
     wait.callbacks->answered(outcome);
@@ -75,8 +177,14 @@ void PendingReplies::finish(const std::string& input_id, const Result<Answer>& o
 
 void PendingReplies::hear(std::string_view input_ids) {
   state_.with([&](State& state) {
-    const auto tickets = input_ids.empty() ? state.waits.all() : state.waits.heard(input_ids);
-    for (const Ticket ticket : tickets) queue_look(state, ticket);
+    if (input_ids.empty()) {
+      for (const Ticket ticket : state.all()) queue_look(state, ticket);
+    }
+    while (!input_ids.empty() && !state.waits.empty()) {
+      const auto id = input_ids.substr(0, input_ids.find(' '));
+      for (const Ticket ticket : state.named(std::string(id))) queue_look(state, ticket);
+      input_ids.remove_prefix(std::min(input_ids.size(), id.size() + 1));
+    }
   });
 }
 
@@ -86,24 +194,24 @@ void PendingReplies::look(Ticket ticket) {
 
 // One that is queued sees all that was committed before it begins.
 void PendingReplies::queue_look(State& state, Ticket ticket) {
-  Wait* wait = state.waits.find(ticket);
+  Wait* wait = state.find(ticket);
   if (wait == nullptr || std::exchange(wait->looking, true)) return;
   looks_.add(std::chrono::steady_clock::now(), [this, ticket] { tell(ticket); });
 }
 
-void PendingReplies::cut_off() {
-  const auto tickets = state_.with([](State& state) {
+std::vector<Ticket> PendingReplies::refuse_more() {
+  return state_.with([](State& state) {
     state.stopped = true;
-    return state.waits.all();
+    return state.all();
   });
-  for (const Ticket ticket : tickets) expire(ticket, Overdue::stop);
+}
+
+void PendingReplies::cut_off() {
+  for (const Ticket ticket : refuse_more()) expire(ticket, Overdue::stop);
 }
 
 void PendingReplies::stop() {
-  const auto tickets = state_.with([](State& state) {
-    state.stopped = true;
-    return state.waits.all();
-  });
+  const auto tickets = refuse_more();
   looks_.stop();
   deadlines_.stop();
   for (const Ticket ticket : tickets) end(ticket, stopped_error());
@@ -115,19 +223,16 @@ std::size_t PendingReplies::size() const {
 
 void PendingReplies::expire(Ticket ticket, Overdue why) {
   const auto callbacks = state_.with([&](State& state) -> std::shared_ptr<const ReplyWait> {
-    Wait* wait = state.waits.find(ticket);
-    if (wait == nullptr || std::exchange(wait->overdue, true)) return nullptr;
-    return wait->callbacks;
+    Wait* wait = state.find(ticket);
+    return wait == nullptr || std::exchange(wait->overdue, true) ? nullptr : wait->callbacks;
   });
   if (callbacks) callbacks->overdue(ticket, why);
 }
 
 void PendingReplies::tell(Ticket ticket) {
   const auto callbacks = state_.with([&](State& state) -> std::shared_ptr<const ReplyWait> {
-    Wait* wait = state.waits.find(ticket);
-    if (wait == nullptr) return nullptr;
-    wait->looking = false;
-    return wait->callbacks;
+    Wait* wait = state.find(ticket);
+    return wait != nullptr && std::exchange(wait->looking, false) ? wait->callbacks : nullptr;
   });
   if (callbacks) callbacks->heard(ticket);
 }
@@ -136,59 +241,15 @@ std::string outputs_name(const model::SessionKey& key) {
   return store::short_name(key.encode());
 }
 
-KeyWatch::~KeyWatch() {
-  stop();
-}
-
 Ticket KeyWatch::watch(std::string name, TimePoint deadline, Callback callback) {
-  bool refused = false;
-  const Ticket ticket = state_.with([&](State& state) -> Ticket {
-    const Ticket next = state.watches.next();
-    refused = state.stopped;
-    if (refused) return next;
-    const auto token = deadlines_.add(deadline, [this, next] { expire(next, WatchEnd::deadline); });
-    state.watches.add(next, std::move(name), {std::move(callback), token});
-    return next;
-  });
-  if (refused) callback(WatchEnd::stopped);
-  return ticket;
-}
-
-bool KeyWatch::cancel(Ticket ticket) {
-  // The callback is destroyed outside the lock: it may own anything.
-  const auto watch = state_.with([&](State& state) { return state.watches.take(ticket); });
-  if (watch) deadlines_.cancel(watch->token);
-  return watch.has_value();
-}
-
-void KeyWatch::notify(std::string_view names) {
-  state_.with([&](State& state) {
-    const auto tickets = names.empty() ? state.watches.all() : state.watches.heard(names);
-    for (const Ticket ticket : tickets) {
-      Watch& watch = *state.watches.find(ticket);
-      deadlines_.cancel(watch.token);
-      watch.token =
-          deadlines_.add(TimePoint::min(), [this, ticket] { expire(ticket, WatchEnd::notified); });
-    }
-  });
-}
-
-void KeyWatch::stop() {
-  const auto tickets = state_.with([](State& state) {
-    state.stopped = true;
-    return state.watches.all();
-  });
-  deadlines_.stop();
-  for (const Ticket ticket : tickets) expire(ticket, WatchEnd::stopped);
-}
-
-std::size_t KeyWatch::size() const {
-  return state_.with([](const State& state) { return state.watches.size(); });
-}
-
-void KeyWatch::expire(Ticket ticket, WatchEnd why) {
-  const auto watch = state_.with([&](State& state) { return state.watches.take(ticket); });
-  if (watch) watch->callback(why);
+  const auto told = std::make_shared<const Callback>(std::move(callback));
+  const auto end = [this, told](Ticket ticket, WatchEnd why) {
+    if (waits_.drop(ticket)) (*told)(why);
+  };
+  return waits_.wait(std::move(name), deadline,
+                     {.answered = [told](const Result<Answer>&) { (*told)(WatchEnd::stopped); },
+                      .overdue = [end](Ticket ticket, Overdue) { end(ticket, WatchEnd::deadline); },
+                      .heard = [end](Ticket ticket) { end(ticket, WatchEnd::notified); }});
 }
 
 }  // namespace conversed::api

@@ -1,20 +1,55 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
 
-#include "api/live/deadlines.h"
-#include "api/live/tickets.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
 #include "store/runtime/guarded.h"
 
 namespace conversed::api {
+
+// Calls functions when they are due, from a thread of its own and outside the lock. A function may
+// call back in here. Thread-safe.
+class Deadlines {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+  using Token = std::pair<TimePoint, std::uint64_t>;
+
+  Deadlines();
+  ~Deadlines();
+  Deadlines(const Deadlines&) = delete;
+  Deadlines& operator=(const Deadlines&) = delete;
+
+  // Calls the function once, at or soon after `when`, unless it is cancelled or stopped before.
+  Token add(TimePoint when, std::function<void()> function);
+  // Does nothing once the call has begun.
+  void cancel(const Token& token);
+  // Drops all functions that have not begun and joins the thread. Tolerates being called twice.
+  void stop();
+
+ private:
+  void run(const std::stop_token& stop);
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::map<Token, std::function<void()>> pending_;  // ordered by time
+  std::uint64_t last_number_ = 0;
+  std::jthread thread_;  // the last member: it uses the others
+};
 
 // The answer of `POST /{URLToken}`: finished JSON text (see compose_answer in api/live/answer.h).
 // Empty: the user was erased, and the outputs with the user.
@@ -24,6 +59,9 @@ struct Answer {
 
   bool operator==(const Answer&) const = default;
 };
+
+// The number of a wait. None is used twice.
+using Ticket = std::uint64_t;
 
 // Why a client does not get all of its answer.
 enum class Overdue : std::uint8_t { deadline, stop };
@@ -74,6 +112,8 @@ class PendingReplies {
 
   // Ends one wait with an error or an answer of its own. False when it had ended before.
   bool end(Ticket ticket, model::Result<Answer> outcome);
+  // The same without a call of `answered`.
+  bool drop(Ticket ticket) { return take(ticket).has_value(); }
 
   // Whether a client waits for this input now.
   [[nodiscard]] bool awaited(const std::string& input_id) const;
@@ -96,6 +136,7 @@ class PendingReplies {
 
  private:
   struct Wait {
+    std::string name;  // the input's id
     std::shared_ptr<const ReplyWait> callbacks;
     TimePoint deadline;
     Deadlines::Token token;  // of the deadline
@@ -103,10 +144,19 @@ class PendingReplies {
     bool looking = false;    // a look is queued
   };
   struct State {
-    Tickets<Wait> waits;  // by input
+    [[nodiscard]] Wait* find(Ticket ticket);  // null: it has ended
+    [[nodiscard]] std::vector<Ticket> all() const;
+    [[nodiscard]] std::vector<Ticket> named(const std::string& name) const;
+    [[nodiscard]] std::optional<Wait> take(Ticket ticket);
+
+    std::map<Ticket, Wait> waits;
+    std::set<std::pair<std::string, Ticket>> names;
+    Ticket last = 0;
     bool stopped = false;
   };
 
+  [[nodiscard]] std::vector<Ticket> refuse_more();
+  [[nodiscard]] std::optional<Wait> take(Ticket ticket);
   void queue_look(State& state, Ticket ticket);
   void expire(Ticket ticket, Overdue why);
   void tell(Ticket ticket);
@@ -121,57 +171,39 @@ class PendingReplies {
 // Why a watch has ended.
 enum class WatchEnd : std::uint8_t { notified, deadline, stopped };
 
-// The name of a session's outputs, as the notifications between daemons have it
-// (store/cluster/notifications.h). If two sessions share a name, a poll
-// looks once more than needed.
+// The name of a session's outputs in the notifications between daemons. If two sessions share a
+// name, a poll looks once more than needed.
 [[nodiscard]] std::string outputs_name(const model::SessionKey& key);
 
 // Clients that long-poll a thing by its name: a job's id, or `outputs_name`. Each watch ends once:
 // by `notify`, or at its deadline.
 //
-// Thread-safe. Each callback runs exactly once, outside the lock. It runs on the watch's own
-// thread, so that `notify` costs a worker next to nothing; `stop` calls back itself. Callbacks may
-// do a point select, except when they are told `stopped`: the stop has a time to keep.
+// Thread-safe. Each callback runs exactly once, outside the lock, on a thread of the watch, so that
+// `notify` costs a worker next to nothing. `stop` calls back itself. Callbacks may do a point
+// select, except when they are told `stopped`: the stop has a time to keep.
 class KeyWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   using Callback = std::function<void(WatchEnd)>;
-
-  KeyWatch() = default;
-  ~KeyWatch();
-  KeyWatch(const KeyWatch&) = delete;
-  KeyWatch& operator=(const KeyWatch&) = delete;
 
   // Call it before you read the thing, so that you miss no change. After `stop` the callback is
   // called at once.
   Ticket watch(std::string name, TimePoint deadline, Callback callback);
 
   // Ends a watch without calling back, since the change was there already. False when it has ended.
-  bool cancel(Ticket ticket);
+  bool cancel(Ticket ticket) { return waits_.drop(ticket); }
 
   // After the commit of changes to these, separated by spaces. Empty: maybe to any.
   // Kept by: KeyWatch.HearsOfCommitsByShortNames.
-  void notify(std::string_view names);
+  void notify(std::string_view names) { waits_.hear(names); }
 
   // Ends every watch. Tolerates being called twice.
-  void stop();
+  void stop() { waits_.stop(); }
 
-  [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] std::size_t size() const { return waits_.size(); }
 
  private:
-  struct Watch {
-    Callback callback;
-    Deadlines::Token token;  // of the deadline, or, once notified, of its call
-  };
-  struct State {
-    Tickets<Watch> watches;
-    bool stopped = false;
-  };
-
-  void expire(Ticket ticket, WatchEnd why);
-
-  model::Guarded<State> state_;
-  Deadlines deadlines_;
+  PendingReplies waits_;
 };
 
 }  // namespace conversed::api

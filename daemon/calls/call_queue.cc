@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t part_of_project = 4;  // of all lanes, and of all that is in hand
 
-std::size_t left(std::size_t all, std::size_t taken) {
-  return all > taken ? all - taken : 0;
-}
-
 std::size_t part(std::size_t all) {
   return std::max<std::size_t>(1, all / part_of_project);
 }
@@ -65,14 +61,14 @@ std::size_t CallQueue::room(const Lane& lane) const {
   const Project& project = projects_.at(lane.project_id);
   const auto busy = upstreams_.find(lane.upstream);
   const std::size_t to_upstream = busy == upstreams_.end() ? 0 : busy->second;
-  const auto room =
-      std::min({left(limits_.in_hand, calls_.size()), left(part(limits_.in_hand), project.in_hand),
-                left(limits_.per_project, project.under_way)});
+  const auto room = std::min({room_left(limits_.in_hand, calls_.size()),
+                              room_left(part(limits_.in_hand), project.in_hand),
+                              room_left(limits_.per_project, project.under_way)});
   if (lane.target == store::knowledge_target) {
-    return std::min(room, left(limits_.searches, to_upstream));
+    return std::min(room, room_left(limits_.searches, to_upstream));
   }
   return std::min(
-      {room, left(limits_.requests, requests_), left(limits_.per_upstream, to_upstream)});
+      {room, room_left(limits_.requests, requests_), room_left(limits_.per_upstream, to_upstream)});
 }
 
 void CallQueue::read_all(Lane& lane, std::optional<Timestamp> next_due) {

@@ -26,10 +26,9 @@ struct CallQueueLimits {
   std::size_t searches = 2;
 };
 
-// Chooses the calls to make next, and knows the calls in hand. The calls themselves are in the
-// store; a lane is the calls of one project to one target. The Caller reads the next due calls of
-// the chosen lane. A call is *in hand* until the commit that marks its row is known, so that it is
-// not read twice. Lanes take turns, so that no upstream or project delays another. Does no I/O. One
+// Chooses the lane to read next, and knows the calls in hand. A lane is the calls of one project to
+// one target; lanes take turns, so that no upstream or project delays another. A call is *in hand*
+// until the commit that marks its row is known, so that it is not read twice. Does no I/O. One
 // thread.
 // Kept by: CallQueue.ProjectsTakeTurnsAtAnUpstream, CallQueue.AProjectIsBoundOverAllUpstreams,
 // CallQueue.SlotsAndIdsInHandAreCountedApart.

@@ -12,6 +12,7 @@
 #include "store/model/trace.h"
 #include "store/model/url.h"
 #include "store/text/base64.h"
+#include "store/text/utf8.h"
 
 namespace conversed::daemon {
 namespace {
@@ -73,11 +74,9 @@ void put_header(std::vector<Header>& headers, Header header) {
   headers.push_back(std::move(header));
 }
 
-nlohmann::json body_of(const std::string& text) {
-  if (auto parsed = model::parse_json(text, max_body_depth)) return std::move(*parsed);
-  const auto valid =
-      nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  return nlohmann::json::parse(valid);
+nlohmann::json body_of(const std::string& content) {
+  if (auto parsed = model::parse_json(content, max_body_depth)) return std::move(*parsed);
+  return text::well_formed(content);
 }
 
 std::pair<std::string_view, std::string_view> explain(HttpError error) {
@@ -93,6 +92,13 @@ std::pair<std::string_view, std::string_view> explain(HttpError error) {
     default:
       return {"refused", "the upstream could not be reached"};
   }
+}
+
+// The authority of a language model's Connection; empty if it has no address.
+std::string authority_of_model(const store::ConnectionSecrets& connection) {
+  const auto fields = nlohmann::json::parse(connection.fields, nullptr, false);
+  const auto url = fields.is_object() ? text_member(fields, "baseUrl") : std::nullopt;
+  return url ? model::authority_of(*url) : std::string();
 }
 
 }  // namespace
@@ -237,12 +243,6 @@ model::Event result_event(const model::PendingCall& call, CallResult result, mod
   event.claim = model::Claim{model::Claim::Kind::pending_call, call.id};
   event.result = std::move(result);
   return event;
-}
-
-std::string authority_of_model(const store::ConnectionSecrets& connection) {
-  const auto fields = nlohmann::json::parse(connection.fields, nullptr, false);
-  const auto url = fields.is_object() ? text_member(fields, "baseUrl") : std::nullopt;
-  return url ? model::authority_of(*url) : std::string();
 }
 
 std::string upstream_of(const std::string& target, store::Assets& assets) {

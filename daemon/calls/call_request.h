@@ -60,9 +60,6 @@ struct ModelUsage {
 [[nodiscard]] model::Event result_event(const model::PendingCall& call, model::CallResult result,
                                         model::Timestamp now);
 
-// The authority of a language model's Connection; empty if it has no address.
-[[nodiscard]] std::string authority_of_model(const store::ConnectionSecrets& connection);
-
 // The upstream of a call's target (store::target_of): calls to one upstream share its limit.
 [[nodiscard]] std::string upstream_of(const std::string& target, store::Assets& assets);
 

@@ -23,8 +23,12 @@ constexpr std::size_t lanes_a_page = 256;
 constexpr std::size_t others_a_page = 64;  // calls of other daemons
 // A lane's calls before the next lane's turn, so that projects share an upstream from the start.
 constexpr std::size_t calls_a_turn = 4;
-// Lanes read between two looks at the errands.
+// Lanes read before the errands have their turn.
 constexpr int turns_at_once = 64;
+constexpr int max_retries = 10;  // even if a call asks for more
+// Between tries to append a result while the log or the store fails.
+constexpr BackoffSettings append_backoff{
+    .first = milliseconds(50), .max = milliseconds(2'000), .max_asked = milliseconds(0)};
 
 }  // namespace
 
@@ -198,7 +202,7 @@ model::Result<bool> Caller::quota_left(const std::string& project_id) const {
          settings_.model_tokens_per_month;
 }
 
-// Runs on the search thread, which uses only the store and the mailbox.
+// The search thread uses only the store, the settings and the mailbox.
 void Caller::search(Call& call) {
   const std::string id = call.pending.id;
   const bool posted =
@@ -273,7 +277,7 @@ void Caller::finish(Call& call, const HttpOutcome& outcome) {
   model::fault_point("call.after_response");
   metrics_.call_seconds.observe(std::chrono::duration<double>(outcome.took).count());
   ++call.attempts;
-  const int retries = std::clamp(call.pending.http->retries, 0, settings_.max_retries);
+  const int retries = std::clamp(call.pending.http->retries, 0, max_retries);
   if (worth_retrying(outcome) && call.attempts <= retries) {
     metrics_.calls(CallOutcome::retried).add();
     return put_off(call, outcome.retry_after);
@@ -355,8 +359,8 @@ void Caller::appended(const std::string& id, const std::optional<model::Error>& 
   }
   if (unappended_.empty()) {
     log::warn("call results can't be appended", {{"error", error->message}});
-    append_after_ = SteadyClock::now() +
-                    backoff(settings_.append_backoff, ++appends_failed_, std::nullopt, random_());
+    append_after_ =
+        SteadyClock::now() + backoff(append_backoff, ++appends_failed_, std::nullopt, random_());
   }
   unappended_.push_back(id);
 }

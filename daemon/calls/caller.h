@@ -28,7 +28,6 @@ namespace conversed::daemon {
 struct CallerSettings {
   std::size_t max_response_bytes = 256 * 1024;
   CallQueueLimits limits{};
-  int max_retries = 10;  // even if a call asks for more
   std::chrono::milliseconds search_timeout{5'000};
   int max_search_tries = 10;  // of a search that the store refuses
   // What language models may count for an organisation in a calendar month (UTC); 0: no limit.
@@ -36,10 +35,6 @@ struct CallerSettings {
   BackoffSettings backoff{.first = std::chrono::milliseconds(250),
                           .max = std::chrono::milliseconds(5'000),
                           .max_asked = std::chrono::milliseconds(30'000)};
-  // Between tries to append a result while the log or the store fails.
-  BackoffSettings append_backoff{.first = std::chrono::milliseconds(50),
-                                 .max = std::chrono::milliseconds(2'000),
-                                 .max_asked = std::chrono::milliseconds(0)};
   // A call that no commit told of, such as one that another daemon left, is found within this time.
   std::chrono::milliseconds look_interval{3'000};
   // What retries wait by (timer_clock.h); must outlive it. Null: the Caller's clock.
@@ -50,17 +45,14 @@ struct CallerSettings {
 // Makes the calls that executions wait for: HTTP requests and searches in knowledge. Appends each
 // result as a `call_result` Event: id "<call id>-r", claim {pending_call, call id}.
 //
-// Up to 1 + retries attempts, after time-outs, broken or refused connections, 408, 425, 429 and
-// 5xx. Each carries the same `Idempotency-Key`, as does the attempt after a restart: a call without
-// a result in the log is made again, so an upstream sees a call at least once. A result that can't
-// be appended is tried again until the Caller stops; until then no call begins.
+// A call has up to 1 + retries attempts (`worth_retrying`), all with the same `Idempotency-Key`. A
+// call without a result in the log is made again after a restart, so an upstream sees a call at
+// least once. A result that can't be appended is tried again until the Caller stops; until then no
+// call begins.
 //
-// Rows drive, memory only excludes: with a free slot the Caller reads the next due calls of the
-// lane whose turn it is (CallQueue). A call is in hand until the commit of its mark is known. Its
-// row says how many tries have failed, when the next one is due, and whether its result is in the
-// log. Commits only wake the Caller. It finds other calls by a look every few seconds. While the
-// store fails no call begins. In a cluster each daemon makes the calls of its own sessions
-// (Ownership).
+// With a free slot the Caller reads the next due calls of the lane whose turn it is (CallQueue).
+// Commits wake it, and a look every few seconds finds other calls. While the store fails no call
+// begins. In a cluster each daemon makes the calls of its own sessions (Ownership).
 //
 // The result has the last answer's status and body; a status of 400 and above is `error_code`
 // "status". Other codes: "timeout", "refused" (also for an invalid request), "egress_refused",
@@ -71,8 +63,7 @@ struct CallerSettings {
 // Invariants:
 // - A crash between an append and its mark appends the result twice. Its claim lets one of them
 //   have effects. Kept by: TurnBatchTest.AResultThatCameTwiceIsTakenOnce.
-// - A row that can't be read delays no other: due times and ids are read apart from the rest, and
-//   the damaged row is marked as `appended`.
+// - A row that can't be read delays no other: it is marked as `appended`.
 //   Kept by: CallerTest.CallThatCantBeReadHoldsNoOtherUp.
 // - A search in knowledge is a durable, claimed call like a request.
 //   Kept by: CallerTest.UnfinishedSearchesAreMadeAtTheStart.
@@ -82,8 +73,8 @@ struct CallerSettings {
 //   Kept by: CallerTest.ResultThatNobodyWaitsForIsNotAppended.
 //
 // `offer`, `ownership_changed`, `wake` and `idle` are thread-safe and never block; they do nothing
-// once stopped. One thread of its own does all the work except searches. These have a thread of
-// their own, so that a large knowledge store delays no request, and a time limit.
+// once stopped. One thread does all the work except searches, which have a thread and a time limit
+// of their own, so that a large knowledge store delays no request.
 class Caller final : public Service {
  public:
   // `http` is this Caller's own client, started before and stopped after it. All must outlive it.

@@ -22,7 +22,7 @@ constexpr milliseconds unhealthy_sleep{100};
 constexpr milliseconds look_interval{10'000};
 constexpr std::size_t others_a_page = 64;  // sessions of other daemons
 constexpr std::size_t endpoints_a_page = 256;
-// Endpoints read between two looks at the errands.
+// Endpoints read before the errands have their turn.
 constexpr int reads_at_once = 64;
 // Only the status matters; the body is read to reuse the connection.
 constexpr milliseconds wait_for_body{250};

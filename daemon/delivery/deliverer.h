@@ -41,17 +41,16 @@ struct DelivererSettings {
 // sessions side by side. DeliveryQueue shares the connections among them. At least once, with a
 // constant `webhook-id`: a crash between the POST and its mark repeats the POST.
 //
-// An answer of 2xx marks the output as delivered. Any other end is tried again with backoff, since
-// a receiver may be mended, until `retry_for` has passed since the output's creation. 410 Gone ends
-// the output at once. Redirects are not followed. An output that is given up becomes a dead letter
-// with its reason, and the session's next one follows. If the Endpoint or its webhook is gone, its
-// outputs are dropped. A retry holds up its session. An Endpoint that fails waits as a whole: one
-// try tells whether it works again, and outputs that are too old by then are given up untried.
+// An answer of 2xx marks the output as delivered; 410 Gone ends it at once. Any other end is tried
+// again with backoff until `retry_for` has passed since the output's creation. Then the output
+// becomes a dead letter with its reason, and the session's next one follows. If the Endpoint or its
+// webhook is gone, its outputs are dropped. An Endpoint that fails waits as a whole: one try tells
+// whether it works again, and outputs that are too old by then are given up untried.
 //
-// Rows drive, memory only excludes: with a free connection the Deliverer reads the next due rows of
-// the Endpoint whose turn it is. Commits only wake it. It finds other rows by a look every few
-// seconds. While the store fails nothing is sent, since nothing could be marked. In a cluster each
-// daemon sends the outputs of its own sessions (Ownership).
+// With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is.
+// Commits wake it, and a look every few seconds finds other rows. While the store fails nothing is
+// sent, since nothing could be marked. In a cluster each daemon sends the outputs of its own
+// sessions (Ownership).
 //
 // Invariants:
 // - A session's outputs stay in hand together until the commits of all their marks are known, so
@@ -70,7 +69,7 @@ struct DelivererSettings {
 //   DelivererTest.RetryIsNotPutOffByAClockThatIsSetBackWhileNoDaemonRuns.
 //
 // `offer`, `offer_earlier`, `ownership_changed`, `wake`, `idle` are thread-safe and never block;
-// they do nothing once stopped. One thread of its own does all the work; it alone reads the store.
+// they do nothing once stopped. One thread of its own does all the work.
 class Deliverer final : public Service {
  public:
   // `http` is this Deliverer's own client, started before and stopped after it, with at least

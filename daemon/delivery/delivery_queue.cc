@@ -11,10 +11,6 @@ namespace {
 
 constexpr int weight_of_average = 4;  // the last answer counts a quarter
 
-std::size_t left(std::size_t all, std::size_t taken) {
-  return all > taken ? all - taken : 0;
-}
-
 }  // namespace
 
 DeliveryQueue::Lane& DeliveryQueue::lane(const std::string& endpoint_id,
@@ -67,15 +63,15 @@ std::size_t DeliveryQueue::room(const Lane& lane, Steady steady) const {
   const auto kind = kind_of(lane, steady);
   const auto all = taken(nullptr, steady);
   const auto own = taken(&lane.project_id, steady);
-  auto room = std::min({left(limits_.connections, all.all), left(share(6), own.all),
-                        left(share_of(lane, kind), lane.begun.size()),
-                        left(limits_.sessions, sessions_.size())});
+  auto room = std::min({room_left(limits_.connections, all.all), room_left(share(6), own.all),
+                        room_left(share_of(lane, kind), lane.begun.size()),
+                        room_left(limits_.sessions, sessions_.size())});
   if (kind == Kind::answers) return room;
-  room = std::min({room, left(share(6), all.doubtful), left(share(5), own.doubtful)});
+  room = std::min({room, room_left(share(6), all.doubtful), room_left(share(5), own.doubtful)});
   if (kind == Kind::untried) {
-    return std::min({room, left(share(2), all.untried), left(share(1), own.untried)});
+    return std::min({room, room_left(share(2), all.untried), room_left(share(1), own.untried)});
   }
-  return std::min({room, left(share(4), all.bad), left(share(3), own.bad)});
+  return std::min({room, room_left(share(4), all.bad), room_left(share(3), own.bad)});
 }
 
 bool DeliveryQueue::goes_on(const Session& session, Steady steady) const {

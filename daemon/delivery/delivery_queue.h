@@ -28,10 +28,9 @@ struct DeliveryQueueLimits {
   int failures = 3;  // in a row, each of another session than the one before: the Endpoint fails
 };
 
-// Chooses the Endpoint to deliver to next, and knows the sessions in hand. The outputs themselves
-// are in the store: the Deliverer reads the next due sessions of the chosen Endpoint. A session is
-// *in hand* until the commit that marks or puts off its outputs is known, so that it is not read
-// twice. Does no I/O. One thread.
+// Chooses the Endpoint to read next, and knows the sessions in hand. A session is *in hand* until
+// the commit that marks or puts off its outputs is known, so that it is not read twice. Does no
+// I/O. One thread.
 //
 // No webhook takes the connections of the others. Shares of the connections, at most:
 //   - three quarters for a project, and for an Endpoint;

@@ -17,23 +17,19 @@ model::Result<const WebhookTarget*> WebhookTargets::of(const std::string& endpoi
   if (known != targets_.end()) return &known->second;
   auto endpoint = assets_.endpoint(endpoint_id);
   if (!endpoint) return model::fail(endpoint.error());
+  const auto unusable = [&](std::string_view what, const model::Error& error) {
+    log::error(what, {{"endpointId", endpoint_id}, {"error", error.message}});
+    return model::fail(error);
+  };
   WebhookTarget target;
   if (*endpoint && !(*endpoint)->webhook_url.empty()) {
     auto secrets = assets_.webhook_secrets(endpoint_id);
-    if (!secrets) {
-      log::error("webhook secret can't be read",
-                 {{"endpointId", endpoint_id}, {"error", secrets.error().message}});
-      return model::fail(secrets.error());
-    }
+    if (!secrets) return unusable("webhook secret can't be read", secrets.error());
     target.url = (*endpoint)->webhook_url;
     for (const auto* secret : {&secrets->current, &secrets->previous}) {
       if (!*secret) break;
       auto key = WebhookKey::of(**secret);
-      if (!key) {
-        log::error("webhook secret can't be used",
-                   {{"endpointId", endpoint_id}, {"error", key.error().message}});
-        return model::fail(std::move(key.error()));
-      }
+      if (!key) return unusable("webhook secret can't be used", key.error());
       target.keys.push_back(std::move(*key));
     }
     if (target.keys.size() > 1) target.previous_until = secrets->changed_at + secret_overlap_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "api/http/http_syntax.h"
+#include "config/values.h"
 #include "daemon/ops/logging.h"
 
 namespace conversed::daemon {
@@ -21,7 +22,6 @@ using config::AddressRange;
 using config::in_any;
 using config::is_mapped;
 using config::mapped;
-using config::parse_address;
 
 // The IANA special-purpose registries of IPv4 and IPv6, and multicast.
 constexpr const char* closed_v4[] = {
@@ -93,16 +93,6 @@ std::string folded(std::string_view host) {
   return api::lower_case(host);
 }
 
-bool is_host_name(std::string_view text) {
-  if (text.empty() || text.size() > 253) return false;
-  // A name that ends in a number would be read as an address (URL Standard, "ends in a number").
-  const auto last = text.substr(text.find_last_of('.') + 1);
-  if (last.find_first_not_of("0123456789") == std::string_view::npos) return false;
-  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-._") ==
-             std::string_view::npos &&
-         text.find("..") == std::string_view::npos && text.front() != '.' && text.front() != '-';
-}
-
 }  // namespace
 
 void OwnAddresses::read_interfaces(Known& known) {
@@ -143,9 +133,7 @@ model::Result<Egress> Egress::create(const std::vector<std::string>& allow, IsOw
       egress.ranges_.push_back(*range);
       continue;
     }
-    const bool range_or_address =
-        entry.find('/') != std::string::npos || parse_address(entry).has_value();
-    if (auto host = folded(entry); !range_or_address && is_host_name(host)) {
+    if (auto host = folded(entry); config::is_host_name(host)) {
       egress.hosts_.insert(std::move(host));
       continue;
     }
@@ -155,7 +143,7 @@ model::Result<Egress> Egress::create(const std::vector<std::string>& allow, IsOw
   return egress;
 }
 
-bool Egress::open(std::string_view host, const Address& address) const {
+bool Egress::allows(std::string_view host, const Address& address) const {
   if (hosts_.contains(folded(host))) return true;
   static const auto compatible = *AddressRange::parse("::/96");
   const auto in_ranges = [this](const Address& which) { return in_any(ranges_, which); };
@@ -171,12 +159,7 @@ bool Egress::open(std::string_view host, const Address& address) const {
 
 bool Egress::allows(std::string_view host, const sockaddr* address) const {
   const auto parsed = config::address_of(address);
-  return parsed && open(host, *parsed);
-}
-
-bool Egress::allows(std::string_view host, const std::string& address) const {
-  const auto parsed = parse_address(address);
-  return parsed && open(host, *parsed);
+  return parsed && allows(host, *parsed);
 }
 
 }  // namespace conversed::daemon

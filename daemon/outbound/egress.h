@@ -59,12 +59,10 @@ class Egress {
   // `host` is the URL's host as written there; a null or foreign family is closed.
   [[nodiscard]] bool allows(std::string_view host, const sockaddr* address) const;
 
-  // The same for an address as text; closed if it is none.
-  [[nodiscard]] bool allows(std::string_view host, const std::string& address) const;
+  [[nodiscard]] bool allows(std::string_view host, const config::Address& address) const;
 
  private:
   Egress() = default;
-  [[nodiscard]] bool open(std::string_view host, const config::Address& address) const;
 
   IsOwn is_own_;
   std::vector<config::AddressRange> ranges_;

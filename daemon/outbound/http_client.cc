@@ -236,7 +236,7 @@ void HttpClient::wait_for_events() {
       eventfd_read(wake_, &ignored);
       continue;
     }
-    auto& socket = sockets_.at(static_cast<std::size_t>(fd));
+    auto& socket = socket_of(fd);
     if (socket.registered == 0) continue;  // closed by what an earlier event led to
     if (socket.wanted == 0) {
       // An idle connection is readable: mostly its end. libcurl finds out at the next use.
@@ -258,11 +258,15 @@ void HttpClient::abort_all() {
   for (auto& exchange : take_inbox()) exchange.callback(failed(HttpError::aborted));
 }
 
-// Tells epoll what to watch a descriptor for; 0 removes it.
-void HttpClient::watch(int fd, std::uint32_t events) {
+HttpClient::Watched& HttpClient::socket_of(int fd) {
   const auto index = static_cast<std::size_t>(fd);
   if (sockets_.size() <= index) sockets_.resize(index + 64);
-  auto& socket = sockets_[index];
+  return sockets_[index];
+}
+
+// Tells epoll what to watch a descriptor for; 0 removes it.
+void HttpClient::watch(int fd, std::uint32_t events) {
+  auto& socket = socket_of(fd);
   if (socket.registered == events) return;
   const int action = events == 0              ? EPOLL_CTL_DEL
                      : socket.registered == 0 ? EPOLL_CTL_ADD
@@ -274,19 +278,15 @@ void HttpClient::watch(int fd, std::uint32_t events) {
   socket.registered = events;
 }
 
-void HttpClient::want(int fd, std::uint32_t events) {
-  const auto index = static_cast<std::size_t>(fd);
-  if (sockets_.size() <= index) sockets_.resize(index + 64);
-  sockets_[index].wanted = events;
-  // A descriptor that is always writable can't stay in epoll.
-  if (events != 0 || (sockets_[index].registered & EPOLLOUT) != 0) watch(fd, events);
-}
-
 int HttpClient::on_socket(void* /*easy*/, int fd, int what, void* self, void* /*unused*/) {
+  auto& client = *static_cast<HttpClient*>(self);
   std::uint32_t events = 0;
   if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) events |= EPOLLIN;
   if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) events |= EPOLLOUT;
-  static_cast<HttpClient*>(self)->want(fd, events);
+  auto& socket = client.socket_of(fd);
+  socket.wanted = events;
+  // A descriptor that is always writable can't stay in epoll.
+  if (events != 0 || (socket.registered & EPOLLOUT) != 0) client.watch(fd, events);
   return 0;
 }
 
@@ -301,9 +301,7 @@ int HttpClient::on_timer(void* /*multi*/, long timeout_ms, void* self) {
 }
 
 int HttpClient::on_close(void* self, int fd) {
-  auto& sockets = static_cast<HttpClient*>(self)->sockets_;
-  const auto index = static_cast<std::size_t>(fd);
-  if (index < sockets.size()) sockets[index] = {};
+  static_cast<HttpClient*>(self)->socket_of(fd) = {};
   return close(fd);  // which takes it out of epoll, too
 }
 

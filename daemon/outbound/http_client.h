@@ -111,6 +111,13 @@ class HttpClient final : public Service {
  private:
   using Time = std::chrono::steady_clock::time_point;
 
+  // A socket that libcurl is not interested in stays in epoll while it is quiet, which spares
+  // system calls between two exchanges of a kept connection.
+  struct Watched {
+    std::uint32_t wanted = 0;      // by libcurl
+    std::uint32_t registered = 0;  // with epoll
+  };
+
   // libcurl's callbacks; `self` is this.
   static int on_socket(void* easy, int fd, int what, void* self, void* unused);
   static int on_timer(void* multi, long timeout_ms, void* self);
@@ -127,7 +134,7 @@ class HttpClient final : public Service {
   void cut_off();
   void end(HttpTransfer* transfer, HttpOutcome outcome);
   void abort_all();
-  void want(int fd, std::uint32_t events);
+  [[nodiscard]] Watched& socket_of(int fd);
   void watch(int fd, std::uint32_t events);
 
   const HttpClientSettings settings_;
@@ -148,13 +155,7 @@ class HttpClient final : public Service {
   std::vector<std::unique_ptr<HttpTransfer>> pool_;
   std::optional<Time> timer_;
 
-  // By descriptor. A socket that libcurl is not interested in stays in epoll while it is quiet,
-  // which spares system calls between two exchanges of a kept connection.
-  struct Watched {
-    std::uint32_t wanted = 0;      // by libcurl
-    std::uint32_t registered = 0;  // with epoll
-  };
-  std::vector<Watched> sockets_;
+  std::vector<Watched> sockets_;  // by descriptor
 };
 
 }  // namespace conversed::daemon

@@ -12,6 +12,10 @@
 
 namespace conversed::daemon {
 
+[[nodiscard]] inline std::size_t room_left(std::size_t all, std::size_t taken) {
+  return all > taken ? all - taken : 0;
+}
+
 // The part of a lane that DueLanes needs. `Row` names the place of a row of the store.
 template <typename Row>
 struct DueLane {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "store/model/hex.h"
 #include "store/text/utf8.h"
 
 namespace conversed::store {
@@ -12,13 +13,6 @@ namespace {
 constexpr std::size_t max_chunk_words = 100'000;
 constexpr std::size_t max_query_words = 64;
 constexpr std::size_t max_term_bytes = 64;
-
-void append_escaped(std::string& term, unsigned char byte) {
-  static constexpr std::string_view digits = "0123456789abcdef";
-  term += '_';
-  term += digits[byte >> 4];
-  term += digits[byte & 0xF];
-}
 
 bool is_plain(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -60,7 +54,10 @@ std::string term_of(std::string_view word) {
     if (is_plain(character.front()) || (code >= 0x80 && !surrogate)) {
       term += character;
     } else {
-      for (const char c : character) append_escaped(term, static_cast<unsigned char>(c));
+      for (const char c : character) {
+        const auto byte = static_cast<std::uint8_t>(c);
+        term += '_' + model::hex({&byte, 1});
+      }
     }
     at += bytes;
   }

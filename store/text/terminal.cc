@@ -1,7 +1,9 @@
 #include "store/text/terminal.h"
 
 #include <algorithm>
+#include <array>
 
+#include "store/model/hex.h"
 #include "store/text/utf8.h"
 
 namespace conversed::text {
@@ -16,9 +18,8 @@ bool acts_on_terminals(char32_t code, Lines lines) {
 }
 
 void append_escape(std::string& out, char32_t code) {
-  static constexpr std::string_view digits = "0123456789abcdef";
-  out += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) out += digits[(code >> shift) & 0xF];
+  const std::array bytes{static_cast<std::uint8_t>(code >> 8), static_cast<std::uint8_t>(code)};
+  out += "\\u" + model::hex(bytes);
 }
 
 }  // namespace
