@@ -13,6 +13,7 @@ namespace conversed::api {
 
 namespace {
 
+using model::Result;
 using store::AuditEntry;
 
 const openapi::Shape<AuditEntry>& audit_shape() {

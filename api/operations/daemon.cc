@@ -24,6 +24,7 @@ namespace conversed::api {
 namespace {
 
 using model::Errc;
+using model::Result;
 using nlohmann::json;
 
 // The daemon that runs what the partition holds; null while none has it.
@@ -137,8 +138,6 @@ openapi::Description describe_status() {
           .details = "A figure that can't be had is null.",
           .answers = {json_answer("Its figures, of all organisations.", named("Status", body))}};
 }
-
-using model::Result;
 
 Result<Response> back_up(const Call& call, DaemonServices& services) {
   std::string name;
