@@ -290,18 +290,14 @@ class Loader {
     const Settings& s = settings_;
     const bool kafka = s.queue.driver == QueueDriver::kafka;
     const bool postgres = s.store.driver == StoreDriver::postgres;
-    require(!kafka || inputs_.drivers.kafka, "queue.driver",
-            "this build has no kafka driver; it supports sqlite");
     require(!kafka || !s.queue.kafka.bootstrap_servers.empty() ||
                 bad_.contains("queue.kafka.bootstrap_servers"),
             "queue.kafka.bootstrap_servers", "is required by queue.driver kafka");
-    if (kafka && inputs_.drivers.kafka_problems) {
-      for (const auto& what : inputs_.drivers.kafka_problems(s.queue.kafka)) {
+    if (kafka && inputs_.kafka_problems) {
+      for (const auto& what : inputs_.kafka_problems(s.queue.kafka)) {
         require(false, "queue.kafka.properties", what);
       }
     }
-    require(!postgres || inputs_.drivers.postgres, "store.driver",
-            "this build has no postgres driver; it supports sqlite");
     require(!postgres || !s.store.postgres.url.empty(), "store.postgres.url",
             "is required by store.driver postgres");
     require(!postgres || kafka || bad_.contains("queue.driver"), "store.driver",
@@ -350,11 +346,11 @@ class Loader {
 
 }  // namespace
 
-Inputs inputs_of_process(std::optional<std::filesystem::path> file, Drivers drivers) {
+Inputs inputs_of_process(std::optional<std::filesystem::path> file, KafkaCheck kafka_problems) {
   Inputs inputs{.file = std::move(file),
                 .environment = {},
                 .root = ::geteuid() == 0,
-                .drivers = std::move(drivers)};
+                .kafka_problems = std::move(kafka_problems)};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const std::size_t equals = text.find('=');

@@ -41,13 +41,8 @@ inline constexpr std::string_view environment_source = "environment";
 //   environment: CONVERSED_WORKERS: expected ...
 [[nodiscard]] std::string format_problems(const std::vector<Problem>& problems);
 
-// The drivers of this build besides the embedded ones.
-struct Drivers {
-  bool kafka = false;
-  // The problems of queue.kafka.properties, without values. May be empty.
-  std::function<std::vector<std::string>(const KafkaSettings&)> kafka_problems{};
-  bool postgres = false;
-};
+// The problems of queue.kafka.properties, without values. May be empty.
+using KafkaCheck = std::function<std::vector<std::string>(const KafkaSettings&)>;
 
 struct Inputs {
   std::optional<std::filesystem::path> file;  // none: the built-in defaults
@@ -55,11 +50,12 @@ struct Inputs {
   bool root = false;  // whether the user is root, for the default data_dir
   // The folder of secrets that a service manager hands over; empty: none.
   std::filesystem::path credentials = {};
-  Drivers drivers;
+  KafkaCheck kafka_problems{};
 };
 
 // The inputs of this process. No other thread may change the environment meanwhile.
-[[nodiscard]] Inputs inputs_of_process(std::optional<std::filesystem::path> file, Drivers drivers);
+[[nodiscard]] Inputs inputs_of_process(std::optional<std::filesystem::path> file,
+                                       KafkaCheck kafka_problems = {});
 
 // The defaults, changed by the file, then by the credentials (a file named like a secret key, such
 // as store.postgres.url), then by the environment (CONVERSED_LISTEN_PORT). Every value of the

@@ -1,6 +1,9 @@
 #include "daemon/app_parts.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <string>
 #include <utility>
 
@@ -19,6 +22,32 @@ namespace {
 constexpr milliseconds reserved_for_commits{6'000};
 
 }  // namespace
+
+Ground::Ground(const Outside& outside, std::unique_ptr<store::Store> opened_store,
+               OpenedLog& opened_log)
+    : Outside(outside),
+      store(std::move(opened_store)),
+      stored_keys(std::move(opened_log.stored_keys)),
+      log(std::move(opened_log.log)),
+      events(*log, *opened_log.keyed),
+      metrics(door.metrics()) {}
+
+bool Ground::has(config::Role role) const {
+  return std::ranges::find(settings.roles, role) != settings.roles.end();
+}
+
+AppendEvent Ground::append_event() {
+  return
+      [this](const model::Event& event, std::function<void(model::Result<queue::Appended>)> done) {
+        events.append(event, std::move(done));
+      };
+}
+
+void Ground::die(const model::Error& error) {
+  if (failed.exchange(true)) return;
+  log::error("consumption has to stop", {{"error", error.message}});
+  kill(getpid(), SIGTERM);
+}
 
 App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contact_center,
                   std::unique_ptr<store::Store> opened_store, OpenedLog opened_log)
@@ -95,7 +124,7 @@ Result<void> App::Parts::start() {
   if (auto started = outbound.start(); !started) return started;
   if (ranges) return begin(*ranges);
   log::warn("the log is not there; trying again until it is", {{"error", ranges.error().message}});
-  late_log.start(look, [this](const Result<LogRanges>& found) {
+  late_log = look_for_log(look, [this](const Result<LogRanges>& found) {
     auto begun = found ? begin(*found) : Result<void>(fail(found.error()));
     if (!begun) ground.die(begun.error());
   });
@@ -196,7 +225,7 @@ void App::Parts::stop(milliseconds limit) {
   ground.supervisor.stop();
   // A start that waits for a failing store ends, and there is nothing to drain yet.
   if (!ground.consuming.load()) committer.stop_retrying();
-  late_log.stop();
+  late_log = {};  // asks it to stop, and joins
   front.backups.stop();
   ground.consuming = false;
   const bool answered = front.drain(left(std::min(reserved_for_commits, limit / 2)));

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <thread>
 
 #include "daemon/app.h"
 #include "daemon/app_cluster.h"
@@ -46,7 +47,7 @@ struct App::Parts {
   OutboundParts outbound;
   FrontParts front;
   TurnParts turns;
-  LateLog late_log;
+  std::jthread late_log;  // looks for a log that was away at the start
 };
 
 }  // namespace conversed::daemon

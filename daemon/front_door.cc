@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "api/operations/operations.h"
-#include "daemon/ops/admin.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
 
@@ -38,10 +37,19 @@ Result<void> FrontDoor::listen() {
   if (std::ranges::find(settings_.roles, config::Role::api) != settings_.roles.end()) {
     if (auto opened = open_api(); !opened) return opened;
   }
-  auto admin = open_admin_server(settings_.admin,
-                                 {.not_ready = [this] { return not_ready(); },
-                                  .metrics = [this] { return metrics_.expose(); }},
-                                 heartbeats_);
+  api::HttpSettings http;
+  http.address = settings_.admin.address;
+  http.port = settings_.admin.port;
+  http.threads = 1;
+  http.max_body = 0;
+  http.max_connections = 100;
+  http.cors = false;  // no page has any business here
+  http.name = "admin";
+  http.heartbeats = &heartbeats_;
+  auto admin =
+      api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
+        answer_admin(request, std::move(reply));
+      });
   if (!admin) return fail(admin.error());
   admin_ = std::move(*admin);
   if (auto started = admin_->start(); !started) return started;
@@ -90,6 +98,28 @@ Result<void> FrontDoor::open_api() {
   if (!opened) return fail(opened.error());
   api_ = std::move(*opened);
   return {};
+}
+
+void FrontDoor::answer_admin(const api::Request& request, api::Reply reply) {
+  if (request.method != api::Method::get && request.method != api::Method::head) {
+    reply.send({.status = 405,
+                .content_type = "text/plain; charset=utf-8",
+                .headers = {{"Allow", "GET, HEAD"}},
+                .body = "GET only\n"});
+  } else if (request.path == "/healthz") {
+    reply.text(api::status::ok, "ok\n");
+  } else if (request.path == "/readyz") {
+    const auto reason = not_ready();
+    if (reason.empty()) return reply.text(api::status::ok, "ready\n");
+    reply.text(503, "not ready: " + std::string(reason) + "\n");
+  } else if (request.path == "/metrics") {
+    reply.send({.status = api::status::ok,
+                .content_type = "text/plain; version=0.0.4; charset=utf-8",
+                .headers = {},
+                .body = metrics_.expose()});
+  } else {
+    reply.fail({model::Errc::not_found, "There are /healthz, /readyz and /metrics here."});
+  }
 }
 
 void FrontDoor::open(api::Services& services, std::function<std::string_view()> not_ready) {

@@ -62,6 +62,9 @@ class FrontDoor {
 
  private:
   [[nodiscard]] model::Result<void> open_api();
+  // `/healthz` (200 while the process serves), `/readyz` (200, or 503 with the reason) and
+  // `/metrics`, on the admin listener's thread. Never blocks.
+  void answer_admin(const api::Request& request, api::Reply reply);
   [[nodiscard]] std::string_view not_ready() const;
 
   const config::Settings& settings_;

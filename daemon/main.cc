@@ -14,8 +14,7 @@
 
 #include "config/load.h"
 #include "daemon/app.h"
-#include "daemon/data/init.h"
-#include "daemon/data/log_epoch.h"
+#include "daemon/data/offline.h"
 #include "daemon/data/storage.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
@@ -45,8 +44,7 @@ struct Options {
 auto read_settings(const Options& options) {
   std::optional<std::filesystem::path> file;
   if (!options.config_file.empty()) file = options.config_file;
-  return config::load(config::inputs_of_process(
-      file, {.kafka = true, .kafka_problems = daemon::kafka_problems, .postgres = true}));
+  return config::load(config::inputs_of_process(file, daemon::kafka_problems));
 }
 
 std::optional<config::Settings> load_settings(const Options& options) {

@@ -123,13 +123,10 @@ Option preview_option() {
 }
 
 std::vector<Option> with_times(std::vector<Option> options) {
-  constexpr auto one = Option::Among::at_most_one;
   options.push_back(
-      Option{"--at", "At a time, such as 2027-03-28T14:30, by --timezone"}.in_field("at").grouped(
-          one));
-  options.push_back(Option{"--in", "After a while, such as 20m"}.in_field("in").grouped(one));
-  options.push_back(
-      Option{"--cron", "Repeatedly, such as \"0 9 * * mon-fri\""}.in_field("cron").grouped(one));
+      Option{"--at", "At a time, such as 2027-03-28T14:30, by --timezone"}.in_field("at"));
+  options.push_back(Option{"--in", "After a while, such as 20m"}.in_field("in"));
+  options.push_back(Option{"--cron", "Repeatedly, such as \"0 9 * * mon-fri\""}.in_field("cron"));
   options.push_back(
       Option{"--timezone", "Time zone of --at and --cron, such as Europe/Berlin; default: UTC"}
           .in_field("timezone"));

@@ -49,8 +49,6 @@ struct Option {
     repeated,  // a list: the option is given for each text
     several,   // a list: all arguments that are left
   };
-  // Among the options of a command that say the same.
-  enum class Among : std::uint8_t { any, at_most_one, all_or_none };
   static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
   std::string name;  // such as `--state`; without dashes it is an argument by its place
@@ -63,7 +61,6 @@ struct Option {
   std::vector<std::string> choices{};
   std::int64_t most = no_limit;
   Find find = nullptr;  // for a text that stands for an id
-  Among among = Among::any;
 
   // Sends the option as a parameter of the request, or in its body. An empty text is left out.
   Option in_query(const char* parameter) const { return with(*this, &Option::query, parameter); }
@@ -77,7 +74,6 @@ struct Option {
   }
   Option at_most(std::int64_t number) const { return with(*this, &Option::most, number); }
   Option found_by(Find by) const { return with(*this, &Option::find, by); }
-  Option grouped(Among by) const { return with(*this, &Option::among, by); }
 };
 
 struct Request {

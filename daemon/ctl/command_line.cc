@@ -9,13 +9,6 @@ namespace {
 
 using Kind = Option::Kind;
 
-// The range's check also reads `010` and `0x10`, as C does. The text is used as a decimal number.
-std::string check_decimal(const std::string& text) {
-  const bool digits = text.find_first_not_of("0123456789") == std::string::npos;
-  if (digits && (text == "0" || !text.starts_with('0'))) return {};
-  return "write the number in decimal digits, without a leading zero";
-}
-
 CLI::Option& add_option(CLI::App& command, const Option& option, Values& values) {
   const std::string& name = option.name;
   if (option.kind == Kind::flag) return *command.add_flag(name, values.flags[name], option.help);
@@ -33,30 +26,10 @@ CLI::Option& add_option(CLI::App& command, const Option& option, Values& values)
   if (option.kind == Kind::number) {
     const char* const shown = option.most == Option::no_limit ? "POSITIVE" : "";
     added.type_name("INT")->check(CLI::Range(std::int64_t{1}, option.most, shown));
-    added.check(check_decimal);
   }
   if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
   if (!option.preset.empty()) added.capture_default_str();
   return added;
-}
-
-void add_options(CLI::App& command, const Command& row, Values& values) {
-  CLI::App* when = nullptr;
-  std::vector<CLI::Option*> together;
-  for (const Option& option : row.options) {
-    const bool alone = option.among == Option::Among::at_most_one;
-    if (alone && when == nullptr) {
-      when = command.add_option_group("when")->require_option(0, 1);
-    }
-    auto& added = add_option(alone ? *when : command, option, values);
-    added.required(option.required);
-    if (option.among == Option::Among::all_or_none) together.push_back(&added);
-  }
-  for (auto* one : together) {
-    for (auto* other : together) {
-      if (one != other) one->needs(other);
-    }
-  }
 }
 
 void add_command(CLI::App& parent, const Command& row, Action& action) {
@@ -65,7 +38,9 @@ void add_command(CLI::App& parent, const Command& row, Action& action) {
                   (row.help.example.empty() ? "" : " " + row.help.example) +
                   (row.help.next.empty() ? "" : "\nNext: " + row.help.next));
   const auto values = std::make_shared<Values>();
-  add_options(*command, row, *values);
+  for (const Option& option : row.options) {
+    add_option(*command, option, *values).required(option.required);
+  }
   command->callback([row, values, &action] {
     action = [row, values](Client& client) { return run(client, row, *values); };
   });
@@ -74,10 +49,8 @@ void add_command(CLI::App& parent, const Command& row, Action& action) {
 }  // namespace
 
 void add_commands(CLI::App& app, Action& action) {
-  for (const auto& groups :
-       {project_commands(), account_commands(), conversation_commands(), dead_letter_commands(),
-        data_commands(), flow_commands(), connection_commands(), job_commands(), timer_commands(),
-        audit_commands()}) {
+  for (const auto& groups : {project_commands(), account_commands(), conversation_commands(),
+                             data_commands(), flow_commands(), job_commands(), timer_commands()}) {
     for (const Group& group : groups) {
       auto& parent = group.name.empty()
                          ? app

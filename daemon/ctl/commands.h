@@ -13,16 +13,13 @@ class App;
 namespace conversed::ctl {
 
 // The rows of each file.
-[[nodiscard]] std::vector<Group> project_commands();       // import, export, apikey
+[[nodiscard]] std::vector<Group> project_commands();       // import, export, apikey, connections
 [[nodiscard]] std::vector<Group> account_commands();       // user, oauth-client, organisation
-[[nodiscard]] std::vector<Group> conversation_commands();  // inject, chat, sessions
-[[nodiscard]] std::vector<Group> dead_letter_commands();   // deadletters
+[[nodiscard]] std::vector<Group> conversation_commands();  // inject, chat, sessions, deadletters
 [[nodiscard]] std::vector<Group> data_commands();          // backup, restore, keys, users' data
 [[nodiscard]] std::vector<Group> flow_commands();          // flow
-[[nodiscard]] std::vector<Group> connection_commands();    // connections
 [[nodiscard]] std::vector<Group> job_commands();           // jobs
 [[nodiscard]] std::vector<Group> timer_commands();         // timers, schedules, proactive
-[[nodiscard]] std::vector<Group> audit_commands();         // audit, status
 
 // The command of a parsed command line. Returns the exit code: 0 done, 1 failed.
 using Action = std::function<int(Client&)>;

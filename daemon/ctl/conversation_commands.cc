@@ -1,4 +1,4 @@
-// conversectl inject, chat, sessions.
+// conversectl inject, chat, sessions, deadletters.
 #include "daemon/ctl/commands.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
@@ -68,6 +68,45 @@ int talk(Client& client, const Values& values) {
   return chat(client, values.text("URLTOKEN"), or_new("--user"), or_new("--session"));
 }
 
+Group dead_letters() {
+  constexpr const char* example = "6f9619ff8b86d011b42d00c0";
+  const Option id = Option{"ID", "The dead letter's id, as `deadletters list` shows it"}.require();
+  return {"deadletters",
+          "Events and outputs that were given up, with their reasons",
+          {Command{"deadletters list",
+                   {"List dead letters, oldest first", "--state new",
+                    "`deadletters show` tells all about one; mend the cause and use "
+                    "`deadletters replay`."},
+                   {project_option(),
+                    Option{"--state", "new, replayed, discarded or all"}.with_preset("new").one_of(
+                        {"new", "replayed", "discarded", "all"}),
+                    limit_option(50)},
+                   "GET /management/deadletters",
+                   rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
+                         column("STATE", "state"), column("TYPE", "type"), column("USER", "userId"),
+                         column("SESSION", "sessionId"), column("REASON", "reason")},
+                        "No dead letters.")}
+               .prepared_by([](const Values& values, Request& request) {
+                 const auto& state = values.text("--state");
+                 if (state != "all") request.query += "&state=" + state;
+                 return model::Result<void>();
+               }),
+           Command{"deadletters show",
+                   {"Show all about a dead letter", example},
+                   {id},
+                   "GET /management/deadletters/{ID}"},
+           Command{"deadletters replay",
+                   {"Process it again, after what its session has done since", example},
+                   {id},
+                   "POST /management/deadletters/{ID}/replay",
+                   says({"Appended again; it runs after what its session has done since."})},
+           Command{"deadletters discard",
+                   {"Mark it as discarded; it is kept", example},
+                   {id},
+                   "POST /management/deadletters/{ID}/discard",
+                   says({"Discarded."})}}};
+}
+
 }  // namespace
 
 std::vector<Group> conversation_commands() {
@@ -104,7 +143,8 @@ std::vector<Group> conversation_commands() {
                      example, "the messages in its inbox run at once."},
                     session_options(true),
                     "POST /management/sessions/reset",
-                    says({"Reset. What waits in its inbox runs now."})}}}};
+                    says({"Reset. What waits in its inbox runs now."})}}},
+          dead_letters()};
 }
 
 }  // namespace conversed::ctl

@@ -1,4 +1,4 @@
-// conversectl backup, restore, rotate-key, webhook-secret, users-data.
+// conversectl backup, restore, rotate-key, webhook-secret, audit, status, users-data.
 #include <chrono>
 #include <filesystem>
 #include <limits>
@@ -23,7 +23,7 @@ constexpr std::chrono::seconds long_wait = std::chrono::hours(6);
 int restore(Client& client, const Values& values) {
   std::optional<std::filesystem::path> file;
   if (const auto& given = values.text("--config"); !given.empty()) file = given;
-  const auto settings = config::load(config::inputs_of_process(file, {.kafka = true}));
+  const auto settings = config::load(config::inputs_of_process(file));
   if (!settings) {
     return failed({model::Errc::invalid_argument, config::format_problems(settings.error())});
   }
@@ -107,6 +107,31 @@ Group user_data_commands() {
                .waits(long_wait)}};
 }
 
+Group status() {
+  return {
+      "",
+      "",
+      {Command{
+           "audit",
+           {"List who did what, newest first", "--operation createApiKey --limit 100"},
+           {Option{"--actor", "Only entries of this e-mail address"}.in_query("actor"),
+            Option{"--operation", "Only entries of this operation, such as signIn or createApiKey"}
+                .in_query("operation"),
+            limit_option(25, 10'000)},
+           "GET /management/audit",
+           rows({column("AT (UTC)", "at", time_cell), column("WHO", "actor"),
+                 column("FROM", "address"), column("OPERATION", "operation"),
+                 column("STATUS", "status"), column("OBJECT", "object"), column("USER", "userId"),
+                 column("SESSION", "sessionId"), column("TRACE", "traceId")},
+                "No entries.")}
+           .in_pages(),
+       Command{"status",
+               {"Show the daemon's version, uptime, queue and counts", "",
+                "`deadletters list` explains what could not be processed."},
+               {},
+               "GET /management/status"}}};
+}
+
 }  // namespace
 
 std::vector<Group> data_commands() {
@@ -137,6 +162,7 @@ std::vector<Group> data_commands() {
                  "put it into the bundle and into the receiver of the webhook."},
                 {}}
             .runs(make_webhook_secret)}},
+      status(),
       user_data_commands()};
 }
 

@@ -14,7 +14,6 @@ std::vector<Column> timer_columns() {
 }
 
 Command list_timers() {
-  constexpr auto all = Option::Among::all_or_none;
   return Command{
       "timers list",
       {"List timers, earliest first", "--kind followUp",
@@ -22,9 +21,9 @@ Command list_timers() {
       {project_option(),
        Option{"--kind", "journey, followUp, sleep, question or schedule"}.in_query("kind").one_of(
            {"journey", "followUp", "sleep", "question", "schedule"}),
-       Option{"--endpoint", "A session's URLToken"}.in_query("URLToken").grouped(all),
-       Option{"--user", "The session's userId"}.in_query("userId").grouped(all),
-       Option{"--session", "The session's sessionId"}.in_query("sessionId").grouped(all),
+       Option{"--endpoint", "A session's URLToken"}.in_query("URLToken"),
+       Option{"--user", "The session's userId"}.in_query("userId"),
+       Option{"--session", "The session's sessionId"}.in_query("sessionId"),
        limit_option(25, 10'000), after_option()},
       "GET /management/timers",
       rows(timer_columns(), "No timers.")}

@@ -40,52 +40,21 @@ model::Error error_of(const fs::path& file, const std::string& doing, int code) 
                                  std::error_code(code, std::system_category()).message()};
 }
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  [[nodiscard]] int get() const { return number_; }
-
- private:
-  int number_;
-};
-
-bool write_all(int descriptor, const unsigned char* bytes, std::size_t count) {
-  while (count > 0) {
-    const ssize_t written = ::write(descriptor, bytes, count);
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return false;
-    }
-    bytes += written;
-    count -= static_cast<std::size_t>(written);
-  }
-  return true;
-}
-
-// Reads the file to its end; `take` says whether to go on.
-Result<BackupManifest::File> digest(
-    const fs::path& file, const std::function<bool(const unsigned char*, std::size_t)>& take) {
-  const Descriptor in(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
-  if (in.get() < 0) return fail(error_of(file, "read", errno));
+// Size and digest of a file. `go_on` is asked many times a second; false ends the reading.
+Result<BackupManifest::File> digest(const fs::path& file, const std::function<bool()>& go_on) {
+  std::ifstream in(file, std::ios::binary);
   crypto_hash_sha256_state state;
   crypto_hash_sha256_init(&state);
   BackupManifest::File seen;
-  std::vector<unsigned char> buffer(std::size_t{1} << 20);
-  for (;;) {
-    const ssize_t count = ::read(in.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return fail(error_of(file, "read", errno));
-    if (count == 0) break;
-    const auto bytes = static_cast<std::size_t>(count);
-    crypto_hash_sha256_update(&state, buffer.data(), bytes);
-    seen.bytes += count;
-    if (!take(buffer.data(), bytes)) return fail(error_of(file, "copied", errno));
+  std::vector<char> buffer(std::size_t{1} << 20);
+  while (in) {
+    in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    const auto count = static_cast<std::size_t>(in.gcount());
+    crypto_hash_sha256_update(&state, reinterpret_cast<const unsigned char*>(buffer.data()), count);
+    seen.bytes += in.gcount();
+    if (!go_on()) return fail(error_of(file, "read", ECANCELED));
   }
+  if (!in.eof()) return fail(error_of(file, "read", errno));
   std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
   crypto_hash_sha256_final(&state, hash.data());
   seen.sha256 = model::hex(hash);
@@ -118,16 +87,20 @@ std::string text_of(const BackupManifest& manifest) {
   return document.dump(2) + "\n";
 }
 
+// Closes a new file to others than its owner, and makes its bytes durable.
+Result<void> make_private(const fs::path& file) {
+  std::error_code error;
+  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, error);
+  if (error) return fail(error_of(file, "made private", error.value()));
+  return make_durable(file);
+}
+
 Result<void> write_manifest(const fs::path& folder, const BackupManifest& manifest) {
   const fs::path file = folder / "backup.json";
-  const auto text = text_of(manifest);
-  const Descriptor out(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (out.get() < 0 ||
-      !write_all(out.get(), reinterpret_cast<const unsigned char*>(text.data()), text.size()) ||
-      ::fsync(out.get()) != 0) {
-    return fail(error_of(file, "written", errno));
-  }
-  return sync_folder(folder);
+  std::ofstream out(file, std::ios::binary);
+  if (!(out << text_of(manifest)).flush()) return fail(error_of(file, "written", errno));
+  if (auto durable = make_private(file); !durable) return durable;
+  return make_durable(folder);
 }
 
 // Removes backups that a crash left unfinished.
@@ -277,15 +250,14 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
   const auto fill = [&]() -> Result<void> {
     if (auto copied = copy_files(partial, manifest); !copied) return copied;
     for (const auto& entry : fs::directory_iterator(partial, error)) {
-      auto file =
-          digest(entry.path(), [&](const unsigned char*, std::size_t) { return goes_on(); });
+      auto file = digest(entry.path(), [this] { return goes_on(); });
       if (!file) return fail(file.error());
       manifest.files[entry.path().filename().string()] = *std::move(file);
     }
     if (auto written = write_manifest(partial, manifest); !written) return written;
     fs::rename(partial, whole, error);
     if (error) return fail(error_of(whole, "written", error.value()));
-    return sync_folder(folder_);
+    return make_durable(folder_);
   };
   if (auto filled = fill(); !filled) {
     fs::remove_all(partial, error);
@@ -317,26 +289,28 @@ Result<void> BackupMaker::copy_files(const fs::path& into, BackupManifest& manif
 }
 
 Result<BackupManifest::File> copy_private(const fs::path& from, const fs::path& to) {
-  const Descriptor out(::open(to.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (out.get() < 0) {
-    auto error = error_of(to, "made", errno);
-    if (errno == EEXIST) error.code = Errc::conflict;
-    return fail(std::move(error));
+  std::error_code error;
+  if (!fs::copy_file(from, to, error)) {
+    auto failed = error_of(to, "made", error.value());
+    if (error == std::errc::file_exists) {
+      failed.code = Errc::conflict;
+    } else {
+      fs::remove(to, error);
+    }
+    return fail(std::move(failed));
   }
-  auto copied = digest(from, [&](const unsigned char* bytes, std::size_t count) {
-    return write_all(out.get(), bytes, count);
-  });
-  if (copied && ::fsync(out.get()) != 0) copied = fail(error_of(to, "written", errno));
-  if (!copied) ::unlink(to.c_str());
+  const auto durable = make_private(to);
+  auto copied = durable ? digest(to, [] { return true; }) : fail(durable.error());
+  if (!copied) fs::remove(to, error);
   return copied;
 }
 
-Result<void> sync_folder(const fs::path& folder) {
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened.get() < 0 || ::fsync(opened.get()) != 0) {
-    return fail(error_of(folder, "made durable", errno));
-  }
-  return {};
+Result<void> make_durable(const fs::path& path) {
+  const int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const bool durable = opened >= 0 && ::fsync(opened) == 0;
+  const int error = errno;
+  if (opened >= 0) ::close(opened);
+  return durable ? Result<void>() : fail(error_of(path, "made durable", error));
 }
 
 }  // namespace conversed::daemon

@@ -104,7 +104,7 @@ class BackupMaker {
 [[nodiscard]] model::Result<BackupManifest::File> copy_private(const std::filesystem::path& from,
                                                                const std::filesystem::path& to);
 
-// Makes the names in a folder durable.
-[[nodiscard]] model::Result<void> sync_folder(const std::filesystem::path& folder);
+// Makes a file's bytes, or the names in a folder, durable.
+[[nodiscard]] model::Result<void> make_durable(const std::filesystem::path& path);
 
 }  // namespace conversed::daemon

@@ -71,7 +71,7 @@ Result<void> DataFolder::begin_restore() const {
   if (!out.flush())
     return fail(Errc::unavailable, path_.string() + " can't be written to; is the disk full?");
   out.close();
-  return sync_folder(path_);
+  return make_durable(path_);
 }
 
 Result<void> DataFolder::end_restore() const {
@@ -81,7 +81,7 @@ Result<void> DataFolder::end_restore() const {
     return fail(Errc::unavailable,
                 restore_mark(path_).string() + " can't be removed: " + error.message());
   }
-  return sync_folder(path_);
+  return make_durable(path_);
 }
 
 DataFolder::DataFolder(DataFolder&& other) noexcept

@@ -20,10 +20,6 @@ constexpr milliseconds claim_lifetime = std::chrono::days(7);
 // However short transcripts are kept.
 constexpr milliseconds min_session_age = std::chrono::hours(1);
 
-std::size_t batch_of(const HousekeeperSettings& settings) {
-  return std::max<std::size_t>(1, settings.batch);
-}
-
 Result<store::Sessions::Finished> finished_records(const HousekeeperSettings& settings) {
   if (settings.finished) return settings.finished();
   return [](const model::Position&) { return true; };
@@ -43,7 +39,7 @@ Result<void> walk(std::int64_t& removed, const std::function<bool()>& stopped, c
 Result<void> prune_transcripts(store::Store& store, const HousekeeperSettings& settings,
                                Timestamp now, const std::function<bool()>& stopped,
                                TidyReport& report) {
-  const std::size_t batch = batch_of(settings);
+  const std::size_t batch = settings.batch;
   auto done = walk(report.outputs, stopped, [&](std::int64_t after) {
     return store.outbox().prune(now - settings.transcripts, after, batch);
   });
@@ -62,7 +58,7 @@ Result<void> prune_transcripts(store::Store& store, const HousekeeperSettings& s
 Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
                         const std::function<bool()>& stopped) {
   TidyReport report;
-  const std::size_t batch = batch_of(settings);
+  const std::size_t batch = settings.batch;
   // Repeats `prune` until it removes less than a whole batch.
   const auto all = [&](std::int64_t& removed, const auto& prune) -> Result<void> {
     while (!stopped()) {

@@ -68,23 +68,15 @@ bool wait_a_while(const std::stop_token& stopping) {
   return !stopping.stop_requested();
 }
 
-LateLog::~LateLog() {
-  stop();
-}
-
-void LateLog::start(std::function<Result<LogRanges>()> look,
-                    std::function<void(Result<LogRanges>)> done) {
-  thread_ = std::jthread(
+std::jthread look_for_log(std::function<Result<LogRanges>()> look,
+                          std::function<void(Result<LogRanges>)> done) {
+  return std::jthread(
       [look = std::move(look), done = std::move(done)](const std::stop_token& stopping) {
         do {
           auto ranges = look();
           if (ranges || !may_come_back(ranges.error())) return done(std::move(ranges));
         } while (wait_a_while(stopping));
       });
-}
-
-void LateLog::stop() {
-  thread_ = {};  // asks it to stop, and joins
 }
 
 }  // namespace conversed::daemon

@@ -23,27 +23,15 @@ using LogRanges = std::vector<queue::PartitionRange>;
 // Between two looks. False if it is to stop.
 [[nodiscard]] bool wait_a_while(const std::stop_token& stopping);
 
-// Waits for a log that is away at the start, while the daemon listens. Until the log has been
-// compared with the store, every append is refused with 503 and `/readyz` says 503. A log that the
-// store has not seen ends the daemon. Kept by: test_kafka.py
+// Calls `look` again and again, on a thread of its own, until it succeeds or its error is
+// permanent. Then calls `done` with the outcome, on that thread. The end of the jthread waits for
+// both.
+//
+// For a log that is away at the start, while the daemon listens. Until the log has been compared
+// with the store, every append is refused with 503 and `/readyz` says 503. A log that the store has
+// not seen ends the daemon. Kept by: test_kafka.py
 // Kills.test_a_daemon_that_starts_before_its_broker_listens_refuses_and_goes_on, DeletedTopic.
-// One thread at a time.
-class LateLog {
- public:
-  LateLog() = default;
-  ~LateLog();  // stops
-  LateLog(const LateLog&) = delete;
-  LateLog& operator=(const LateLog&) = delete;
-
-  // Calls `look` again and again, on a thread of its own, until it succeeds or its error is
-  // permanent. Then calls `done` with the outcome, on that thread. At most once.
-  void start(std::function<model::Result<LogRanges>()> look,
-             std::function<void(model::Result<LogRanges>)> done);
-  // Blocks until neither of the two runs. May be called again.
-  void stop();
-
- private:
-  std::jthread thread_;
-};
+[[nodiscard]] std::jthread look_for_log(std::function<model::Result<LogRanges>()> look,
+                                        std::function<void(model::Result<LogRanges>)> done);
 
 }  // namespace conversed::daemon

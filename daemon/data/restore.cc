@@ -107,7 +107,7 @@ Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
       return fail(Errc::invalid_argument, checked.error().message);
     }
   }
-  return sync_folder(folder);
+  return make_durable(folder);
 }
 
 // Opens the copies and checks that they belong together.

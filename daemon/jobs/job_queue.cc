@@ -40,8 +40,8 @@ Result<void> JobQueue::start() {
     }
     finish(queue::Next::idle);
   });
-  late_log_.start([this] { return log_->ranges(); },
-                  [this](const Result<LogRanges>& found) { read(found); });
+  late_log_ = look_for_log([this] { return log_->ranges(); },
+                           [this](const Result<LogRanges>& found) { read(found); });
   return {};
 }
 
@@ -58,7 +58,7 @@ void JobQueue::read(const Result<LogRanges>& found) {
 }
 
 void JobQueue::stop() {
-  late_log_.stop();
+  late_log_ = {};  // asks it to stop, and joins
   if (pump_) {
     pump_->stop(stop_wait);
   } else if (lanes_) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "daemon/data/late_log.h"
 #include "daemon/service/service.h"
@@ -37,7 +38,7 @@ class JobQueue final : public Service {
   const std::function<void(const std::string&)> woken_;
   std::unique_ptr<queue::Lanes> lanes_;
   std::unique_ptr<queue::Pump> pump_;  // of the thread below until that has ended
-  LateLog late_log_;
+  std::jthread late_log_;
 };
 
 }  // namespace conversed::daemon

@@ -17,15 +17,9 @@ namespace {
 using Buckets = prometheus::Histogram::BucketBoundaries;
 
 // Seconds; a quick answer of this daemon takes 100 µs, a slow upstream 10 s.
-const Buckets& latency_buckets() {
-  static const Buckets buckets{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
-                               0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
-  return buckets;
-}
-const Buckets& age_buckets() {
-  static const Buckets buckets{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3600, 86400};
-  return buckets;
-}
+const Buckets latency_buckets{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025,
+                              0.05,   0.1,     0.25,   0.5,   1,      2.5,   5,    10};
+const Buckets age_buckets{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3600, 86400};
 
 // The family returns the same counter for the same labels.
 Counter of_status(prometheus::Family<prometheus::Counter>& family, int status) {
@@ -114,11 +108,11 @@ Gauge Metrics::gauge(const char* name, const char* help) {
 }
 
 Histogram Metrics::latency(const char* name, const char* help) {
-  return impl_->histogram(name, help, latency_buckets());
+  return impl_->histogram(name, help, latency_buckets);
 }
 
 Histogram Metrics::age(const char* name, const char* help) {
-  return impl_->histogram(name, help, age_buckets());
+  return impl_->histogram(name, help, age_buckets);
 }
 
 Counter Metrics::requests(int status) {

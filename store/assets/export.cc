@@ -20,7 +20,6 @@ class Export {
     if (!row) return fail(Errc::not_found, "there is no such project");
     bundle_.project_name = std::get<0>(*row);
     bundle_.proactive = std::move(std::get<1>(*row));
-    add_locales();
     add_members();
     add_tokens();
     add_connections();
@@ -32,48 +31,43 @@ class Export {
   }
 
  private:
-  // Id and name of each, in this order.
+  using Named = std::pair<std::string, std::string>;  // id and name
+  using Names = std::map<std::string, std::string>;   // by id
+
   template <typename... In>
-  std::vector<std::pair<std::string, std::string>> named(std::string_view sql, const In&... in) {
-    std::vector<std::pair<std::string, std::string>> list;
-    connection_.rows([&](std::string id,
-                         std::string name) { list.emplace_back(std::move(id), std::move(name)); },
-                     sql, in...);
-    return list;
+  std::vector<Named> named(std::string_view sql, const In&... in) {
+    return connection_.all(row_of<&Named::first, &Named::second>, sql, in...);
   }
 
-  void add_locales() {
-    for (auto& [id, name] :
-         named("SELECT id, name FROM locales WHERE project_id = :p ORDER BY n", project_)) {
-      bundle_.locales.push_back(name);
-      locales_.emplace(id, std::move(name));
-    }
+  // In the place of ids their names; an id without a name is left out.
+  static void put_names(std::vector<std::string>& ids, const Names& names) {
+    std::erase_if(ids, [&](const auto& id) { return !names.contains(id); });
+    for (auto& id : ids) id = names.at(id);
+  }
+
+  // Appends the names to `list`.
+  static Names listed(const std::vector<Named>& all, std::vector<std::string>& list) {
+    for (const auto& each : all) list.push_back(each.second);
+    return {all.begin(), all.end()};
   }
 
   void add_members() {
-    connection_.rows(
-        [&](std::string email, std::string name, std::vector<std::string> roles,
-            const std::vector<std::string>& allowed) {
-          model::BundleMember member{.email = std::move(email),
-                                     .name = std::move(name),
-                                     .roles = std::move(roles),
-                                     .allowed_locales = {}};
-          for (const auto& id : allowed) {
-            const auto locale = locales_.find(id);
-            if (locale != locales_.end()) member.allowed_locales.push_back(locale->second);
-          }
-          bundle_.members.push_back(std::move(member));
-        },
+    const auto locales =
+        listed(named("SELECT id, name FROM locales WHERE project_id = :p ORDER BY n", project_),
+               bundle_.locales);
+    using Row = model::BundleMember;
+    bundle_.members = connection_.all(
+        row_of<&Row::email, &Row::name, &Row::roles, &Row::allowed_locales>,
         "SELECT u.email, u.name, m.roles, m.allowed_locales FROM members m"
         " JOIN users u ON u.id = m.user_id WHERE m.project_id = :p ORDER BY u.email_folded",
         project_);
+    for (auto& member : bundle_.members) put_names(member.allowed_locales, locales);
   }
 
   void add_tokens() {
-    connection_.rows(
-        [&](std::string label, std::string type, std::string script) {
-          bundle_.tokens.push_back({std::move(label), std::move(type), std::move(script)});
-        },
+    using Row = model::BundleToken;
+    bundle_.tokens = connection_.all(
+        row_of<&Row::label, &Row::type, &Row::script>,
         "SELECT label, type, script FROM tokens WHERE project_id = :p ORDER BY label", project_);
   }
 
@@ -100,57 +94,44 @@ class Export {
   void add_lexicons() {
     for (auto& [id, name] :
          named("SELECT id, name FROM lexicons WHERE project_id = :p ORDER BY name", project_)) {
-      model::BundleLexicon lexicon{.name = std::move(name), .slots = {}, .entries = {}};
-      std::map<std::string, std::string> slots;
-      for (auto& [slot, slot_name] :
-           named("SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l ORDER BY n", id)) {
-        lexicon.slots.push_back(slot_name);
-        slots.emplace(slot, std::move(slot_name));
-      }
-      connection_.rows(
-          [&](std::string main, std::vector<std::string> keyphrases,
-              const std::vector<std::string>& slot_ids, json data) {
-            model::BundleLexiconEntry entry{.main_keyphrase = std::move(main),
-                                            .keyphrases = std::move(keyphrases),
-                                            .slots = {},
-                                            .data = std::move(data)};
-            for (const auto& slot : slot_ids) {
-              const auto known = slots.find(slot);
-              if (known != slots.end()) entry.slots.push_back(known->second);
-            }
-            lexicon.entries.push_back(std::move(entry));
-          },
-          "SELECT main_keyphrase, keyphrases, slots, data FROM lexicon_entries"
-          " WHERE lexicon_id = :l ORDER BY n",
-          id);
-      bundle_.lexicons.push_back(std::move(lexicon));
+      auto& lexicon = bundle_.lexicons.emplace_back();
+      lexicon.name = std::move(name);
+      const auto slots =
+          listed(named("SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l ORDER BY n", id),
+                 lexicon.slots);
+      using Row = model::BundleLexiconEntry;
+      lexicon.entries =
+          connection_.all(row_of<&Row::main_keyphrase, &Row::keyphrases, &Row::slots, &Row::data>,
+                          "SELECT main_keyphrase, keyphrases, slots, data FROM lexicon_entries"
+                          " WHERE lexicon_id = :l ORDER BY n",
+                          id);
+      for (auto& entry : lexicon.entries) put_names(entry.slots, slots);
     }
   }
 
   void add_knowledge() {
+    using Row = model::BundleChunk;
     for (auto& [id, name] :
          named("SELECT id, name FROM knowledge_stores WHERE project_id = :p ORDER BY name",
                project_)) {
-      model::BundleKnowledgeStore store{.name = std::move(name), .sources = {}};
-      for (auto& [source_id, source_name] :
+      auto& store = bundle_.knowledge_stores.emplace_back();
+      store.name = std::move(name);
+      for (auto& [source, source_name] :
            named("SELECT id, name FROM knowledge_sources WHERE store_id = :s ORDER BY n", id)) {
-        model::BundleSource source{.name = std::move(source_name), .chunks = {}};
-        connection_.rows(
-            [&](std::string text, json data) {
-              source.chunks.push_back({std::move(text), std::move(data)});
-            },
-            "SELECT text, data FROM knowledge_chunks WHERE source_id = :s ORDER BY n", source_id);
-        store.sources.push_back(std::move(source));
+        store.sources.push_back(
+            {std::move(source_name),
+             connection_.all(
+                 row_of<&Row::text, &Row::data>,
+                 "SELECT text, data FROM knowledge_chunks WHERE source_id = :s ORDER BY place",
+                 source)});
       }
-      bundle_.knowledge_stores.push_back(std::move(store));
     }
   }
 
   void add_flows() {
-    connection_.rows(
-        [&](std::string name, json definition) {
-          bundle_.flows.push_back({std::move(name), std::move(definition)});
-        },
+    using Row = model::BundleFlow;
+    bundle_.flows = connection_.all(
+        row_of<&Row::name, &Row::definition>,
         "SELECT f.name, v.definition FROM flows f JOIN flow_versions v ON v.flow_id = f.id"
         " AND v.version = f.version WHERE f.project_id = :p ORDER BY f.name",
         project_);
@@ -194,7 +175,6 @@ class Export {
   const Sealer& sealer_;
   const std::string& project_;
   model::Bundle bundle_;
-  std::map<std::string, std::string> locales_;  // id → name
 };
 
 }  // namespace

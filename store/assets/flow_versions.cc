@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/assets/assets.h"
+#include "store/assets/lists.h"
 #include "store/model/ids.h"
 #include "store/sql/read.h"
 
@@ -35,7 +36,7 @@ Pins pins_of(Connection& connection, const std::string& project_id) {
   return pins;
 }
 
-constexpr std::string_view no_flow = "there is no such Flow";
+constexpr const char* no_flow = "there is no such Flow";
 
 }  // namespace
 
@@ -105,11 +106,8 @@ Result<std::vector<FlowInfo>> Assets::flows(const std::string& project_id) const
 }
 
 Result<std::string> Assets::project_of_flow(const std::string& id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::string> {
-    auto project = connection.value<std::string>("SELECT project_id FROM flows WHERE id = :i", id);
-    if (!project) return fail(Errc::not_found, std::string(no_flow));
-    return *std::move(project);
-  });
+  return read_value<std::string>(database_, no_flow, "SELECT project_id FROM flows WHERE id = :i",
+                                 id);
 }
 
 Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& flow_id) const {
@@ -121,7 +119,7 @@ Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& fl
                        " FROM flow_versions v LEFT JOIN users u ON u.id = v.created_by"
                        " WHERE v.flow_id = :f ORDER BY v.version DESC",
                        flow_id);
-    if (list.empty()) return fail(Errc::not_found, std::string(no_flow));
+    if (list.empty()) return fail(Errc::not_found, no_flow);
     return list;
   });
 }

@@ -8,7 +8,6 @@
 #include "store/assets/lists.h"
 #include "store/knowledge/knowledge.h"
 #include "store/model/ids.h"
-#include "store/paging/cursors.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/read.h"
 
@@ -17,6 +16,33 @@ namespace conversed::store {
 using nlohmann::json;
 
 namespace {
+
+struct PlacedChunk {
+  std::string id;
+  std::optional<std::int64_t> place{};  // none: it is new
+  model::Timestamp created{};
+};
+
+constexpr std::int64_t step = std::int64_t{1} << 32;  // between the places of new chunks
+
+// Gives each new chunk a place between its neighbors'. False: there is no room, or the bundle has
+// moved a known chunk.
+bool place_new(std::vector<PlacedChunk>& chunks) {
+  std::optional<std::int64_t> before;  // the place in front of `begin`
+  for (std::size_t begin = 0; begin < chunks.size(); ++begin) {
+    std::size_t end = begin;
+    while (end < chunks.size() && !chunks[end].place) ++end;
+    const auto steps = static_cast<std::int64_t>(end - begin) + 1;
+    const std::int64_t behind =
+        end < chunks.size() ? *chunks[end].place : before.value_or(0) + steps * step;
+    std::int64_t place = before.value_or(behind - steps * step);
+    const std::int64_t distance = (behind - place) / steps;
+    if (distance < 1) return false;
+    for (; begin < end; ++begin) chunks[begin].place = place += distance;
+    before = behind;
+  }
+  return true;
+}
 
 class Import {
  public:
@@ -31,35 +57,360 @@ class Import {
         by_(by),
         now_(writer.now()) {}
 
-  Result<json> run();
+  Result<json> run() {
+    if (auto taken = take_project(); !taken) return fail(taken.error());
+    take_locales();
+    if (auto taken = take_members(); !taken) return fail(taken.error());
+    if (auto taken = take_tokens(); !taken) return fail(taken.error());
+    take_connections();
+    take_lexicons();
+    take_knowledge();
+    index_knowledge(connection_);
+    take_flows();
+    if (auto taken = take_endpoints(); !taken) return fail(taken.error());
+    return std::move(report_);
+  }
 
  private:
-  Result<void> take_project();
-  void take_locales();
-  Result<void> take_members();
-  Result<void> take_tokens();
-  std::uint64_t count_tokens();
-  void take_connections();
-  void take_lexicons();
-  json take_slots(const std::string& lexicon, const model::BundleLexicon& source);
-  void take_entries(const std::string& lexicon, const model::BundleLexicon& source);
-  void take_knowledge();
-  void take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks);
-  void take_flows();
-  Result<void> take_endpoints();
-  void follow_up_new_endpoints();
-  Result<std::string> url_token_for(const model::BundleEndpoint& endpoint, const std::string& id);
   struct SealedSecrets {
     std::string current;   // empty: none
     std::string previous;  // the same
     model::Timestamp changed_at{};
   };
-  SealedSecrets webhook_secrets_for(const std::string& id, const std::string& secret);
 
   // The id of the asset with the name, or a new one.
   template <typename... In>
   std::string id_of(std::string_view sql, const In&... in) {
     return connection_.value<std::string>(sql, in...).value_or(model::new_id());
+  }
+
+  Result<void> take_project() {
+    if (!connection_.value<std::string>("SELECT id FROM organisations WHERE id = :i",
+                                        organisation_id_)) {
+      return fail(Errc::not_found, "there is no such organisation");
+    }
+    project_ = id_of("SELECT id FROM projects WHERE organisation_id = :o AND name = :n",
+                     organisation_id_, bundle_.project_name);
+    connection_.run(
+        "INSERT INTO projects (id, organisation_id, name, proactive) VALUES (:i, :o, :n, :p)"
+        " ON CONFLICT (id) DO UPDATE SET proactive = excluded.proactive",
+        project_, organisation_id_, bundle_.project_name, bundle_.proactive.dump());
+    report_["project"] = {
+        {"_id", project_}, {"name", bundle_.project_name}, {"locales", json::array()}};
+    return {};
+  }
+
+  void take_locales() {
+    std::int64_t n = 0;
+    for (const auto& name : bundle_.locales) {
+      const auto id =
+          id_of("SELECT id FROM locales WHERE project_id = :p AND name = :n", project_, name);
+      connection_.run(
+          "INSERT INTO locales (id, project_id, name, n) VALUES (:i, :p, :m, :n)"
+          " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+          id, project_, name, n++);
+      locales_[name] = id;
+      report_["project"]["locales"].push_back({{"_id", id}, {"name", name}});
+    }
+  }
+
+  Result<void> take_members() {
+    auto& report = report_["members"] = json::array();
+    for (const auto& member : bundle_.members) {
+      auto row = connection_.row<std::string, std::string>(
+          "SELECT id, organisation_id FROM users WHERE email_folded = :e",
+          fold_ascii(member.email));
+      if (row && std::get<1>(*row) != organisation_id_) {
+        return fail(Errc::conflict, "the address " + member.email + " is taken");
+      }
+      std::string id;
+      if (row) {
+        id = std::get<0>(*row);
+        connection_.run("UPDATE users SET name = :n WHERE id = :i", member.name, id);
+      } else {
+        auto made = insert_user(connection_,
+                                {.organisation_id = organisation_id_,
+                                 .email = member.email,
+                                 .name = member.name,
+                                 .roles = {},
+                                 .password_hash = std::nullopt},
+                                writer_.now());
+        if (!made) return fail(made.error());
+        id = *std::move(made);
+      }
+      std::vector<std::string> allowed;
+      for (const auto& name : member.allowed_locales) {
+        const auto locale = locales_.find(name);
+        if (locale == locales_.end()) {
+          return fail(Errc::invalid_argument, "the project has no locale " + name);
+        }
+        allowed.push_back(locale->second);
+      }
+      connection_.run(
+          "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r, "
+          ":l)"
+          " ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles,"
+          " allowed_locales = excluded.allowed_locales",
+          project_, id, member.roles, allowed);
+      report.push_back({{"_id", id}, {"email", member.email}});
+    }
+    return {};
+  }
+
+  // A limit that was lowered, or found exceeded, stands in the way of new Tokens only.
+  Result<void> take_tokens() {
+    const auto before = token_count(connection_, organisation_id_);
+    auto& report = report_["tokens"] = json::array();
+    for (const auto& token : bundle_.tokens) {
+      const auto id = id_of("SELECT id FROM tokens WHERE project_id = :p AND label = :l", project_,
+                            token.label);
+      connection_.run(
+          "INSERT INTO tokens (id, project_id, label, type, script, created_at, created_by,"
+          " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, '', :d, '')"
+          " ON CONFLICT (id) DO UPDATE SET type = excluded.type, script = excluded.script,"
+          " changed_at = excluded.changed_at",
+          id, project_, token.label, token.type, token.script, now_, now_);
+      report.push_back({{"_id", id}, {"label", token.label}});
+    }
+    const auto after = token_count(connection_, organisation_id_);
+    const bool within = limits_.tokens == 0 || static_cast<std::uint64_t>(after) <= limits_.tokens;
+    if (after == before || within) return {};
+    return fail(Errc::quota_exhausted,
+                "the plan's quota of Tokens does not suffice; nothing was imported");
+  }
+
+  void take_connections() {
+    auto& report = report_["connections"] = json::array();
+    for (const auto& connection : bundle_.connections) {
+      const auto id = id_of("SELECT id FROM connections WHERE project_id = :p AND name = :n",
+                            project_, connection.name);
+      connection_.run(
+          "INSERT INTO connections (id, project_id, name, type, fields, source, hosts)"
+          " VALUES (:i, :p, :n, :t, :f, :s, :h) ON CONFLICT (id) DO UPDATE SET type = "
+          "excluded.type,"
+          " fields = excluded.fields, source = excluded.source, hosts = excluded.hosts",
+          id, project_, connection.name, connection.type,
+          sealer_.seal("connections/fields/" + id, connection.fields.dump()),
+          sealer_.seal("connections/source/" + id, connection.source.dump()), connection.hosts);
+      report.push_back({{"_id", id}, {"name", connection.name}});
+    }
+  }
+
+  void take_lexicons() {
+    auto& report = report_["lexicons"] = json::array();
+    for (const auto& lexicon : bundle_.lexicons) {
+      const auto id = id_of("SELECT id FROM lexicons WHERE project_id = :p AND name = :n", project_,
+                            lexicon.name);
+      connection_.run(
+          "INSERT INTO lexicons (id, project_id, name) VALUES (:i, :p, :n)"
+          " ON CONFLICT (id) DO NOTHING",
+          id, project_, lexicon.name);
+      auto slots = take_slots(id, lexicon);
+      take_entries(id, lexicon);
+      report.push_back({{"_id", id}, {"name", lexicon.name}, {"slots", std::move(slots)}});
+    }
+  }
+
+  json take_slots(const std::string& lexicon, const model::BundleLexicon& source) {
+    auto report = json::array();
+    slots_.clear();
+    for (std::size_t n = 0; n < source.slots.size(); ++n) {
+      const auto& name = source.slots[n];
+      const auto id =
+          id_of("SELECT id FROM lexicon_slots WHERE lexicon_id = :l AND name = :n", lexicon, name);
+      connection_.run(
+          "INSERT INTO lexicon_slots (id, lexicon_id, name, n) VALUES (:i, :l, :m, :n)"
+          " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+          id, lexicon, name, n);
+      slots_[name] = id;
+      report.push_back({{"_id", id}, {"name", name}});
+    }
+    return report;
+  }
+
+  // Entries keep their ids by their main keyphrase; entries that the bundle does not name are
+  // removed.
+  void take_entries(const std::string& lexicon, const model::BundleLexicon& source) {
+    std::map<std::string, std::string> known;
+    connection_.rows(
+        [&](std::string main, std::string id) { known.emplace(std::move(main), std::move(id)); },
+        "SELECT main_keyphrase, id FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
+    connection_.run("DELETE FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
+    for (std::size_t n = 0; n < source.entries.size(); ++n) {
+      const auto& entry = source.entries[n];
+      const auto old = known.find(entry.main_keyphrase);
+      std::vector<std::string> slots;
+      for (const auto& slot : entry.slots) slots.push_back(slots_[slot]);
+      connection_.run(
+          "INSERT INTO lexicon_entries (id, lexicon_id, main_keyphrase, keyphrases, slots, data, n)"
+          " VALUES (:i, :l, :m, :k, :s, :d, :n)",
+          old == known.end() ? model::new_id() : old->second, lexicon, entry.main_keyphrase,
+          entry.keyphrases, slots, entry.data.dump(), n);
+    }
+  }
+
+  void take_knowledge() {
+    auto& report = report_["knowledgeStores"] = json::array();
+    for (const auto& store : bundle_.knowledge_stores) {
+      const auto id = id_of("SELECT id FROM knowledge_stores WHERE project_id = :p AND name = :n",
+                            project_, store.name);
+      connection_.run(
+          "INSERT INTO knowledge_stores (id, project_id, name) VALUES (:i, :p, :n)"
+          " ON CONFLICT (id) DO NOTHING",
+          id, project_, store.name);
+      auto sources = json::array();
+      std::int64_t n = 0;
+      for (const auto& source : store.sources) {
+        const auto source_id = id_of(
+            "SELECT id FROM knowledge_sources WHERE store_id = :s AND name = :n", id, source.name);
+        connection_.run(
+            "INSERT INTO knowledge_sources (id, store_id, name, n) VALUES (:i, :s, :m, :n)"
+            " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+            source_id, id, source.name, n++);
+        take_chunks(source_id, source.chunks);
+        sources.push_back({{"_id", source_id}, {"name", source.name}});
+      }
+      report.push_back({{"_id", id}, {"name", store.name}, {"sources", std::move(sources)}});
+    }
+  }
+
+  // A chunk has no name: it keeps its id by its text, and its place as far as the order allows.
+  void take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks) {
+    std::multimap<std::string, PlacedChunk> known;  // chunks of one text in their order
+    connection_.rows(
+        [&](std::string text, std::string id, std::int64_t place, model::Timestamp created) {
+          known.emplace(std::move(text), PlacedChunk{std::move(id), place, created});
+        },
+        "SELECT text, id, place, created_at FROM knowledge_chunks WHERE source_id = :s"
+        " ORDER BY place",
+        source);
+    std::vector<PlacedChunk> all;
+    for (const auto& chunk : chunks) {
+      const auto old = known.lower_bound(chunk.text);
+      const bool is_new = old == known.end() || old->first != chunk.text;
+      all.push_back(is_new ? PlacedChunk{model::new_id(), std::nullopt, now_}
+                           : std::move(old->second));
+      if (!is_new) known.erase(old);
+    }
+    for (const auto& [text, chunk] : known) {
+      connection_.run("DELETE FROM knowledge_chunks WHERE id = :i", chunk.id);
+    }
+    if (!place_new(all)) {
+      for (std::size_t i = 0; i < all.size(); ++i)
+        all[i].place = static_cast<std::int64_t>(i) * step;
+      // They would repeat chunks, or skip some.
+      connection_.run("DELETE FROM cursors WHERE scope = :s", chunk_list(source).scope);
+    }
+    // Unchanged chunks are not written: a second import of the same bundle leaves the index alone.
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::string data = chunks[i].data.dump();
+      connection_.run(
+          "INSERT INTO knowledge_chunks (id, source_id, n, place, text, data, disabled, created_at)"
+          " VALUES (:i, :s, :n, :p, :t, :d, 0, :c) ON CONFLICT (id) DO UPDATE SET n = excluded.n,"
+          " place = excluded.place, data = excluded.data, disabled = 0"
+          " WHERE knowledge_chunks.n <> excluded.n OR knowledge_chunks.place <> excluded.place"
+          " OR knowledge_chunks.data <> excluded.data OR knowledge_chunks.disabled <> 0",
+          all[i].id, source, i, all[i].place, chunks[i].text, data, all[i].created);
+    }
+  }
+
+  void take_flows() {
+    auto& report = report_["flows"] = json::array();
+    for (const auto& flow : bundle_.flows) {
+      const auto put = write_flow_version(writer_, {.project_id = project_,
+                                                    .name = flow.name,
+                                                    .definition = flow.definition.dump(),
+                                                    .by = by_,
+                                                    .restored_from = std::nullopt});
+      flows_[flow.name] = put.flow_id;
+      report.push_back({{"_id", put.flow_id}, {"name", flow.name}, {"version", put.version}});
+    }
+    prune_flow_versions(connection_, project_);
+  }
+
+  Result<std::string> url_token_for(const model::BundleEndpoint& endpoint, const std::string& id) {
+    if (endpoint.url_token.empty()) {
+      return connection_.value<std::string>("SELECT url_token FROM endpoints WHERE id = :i", id)
+          .value_or(model::random_hex(model::url_token_length / 2));
+    }
+    const auto owner = connection_.value<std::string>(
+        "SELECT id FROM endpoints WHERE url_token = :t", endpoint.url_token);
+    if (owner && *owner != id) {
+      return fail(Errc::conflict, "the urlToken of the Endpoint " + endpoint.name +
+                                      " is taken by another Endpoint");
+    }
+    return endpoint.url_token;
+  }
+
+  // The secret that another one replaces becomes the previous one; the same one again changes
+  // nothing.
+  SealedSecrets webhook_secrets_for(const std::string& id, const std::string& secret) {
+    if (secret.empty()) return {};
+    const auto place = "endpoints/webhook_secret/" + id;
+    auto row = connection_.row<std::string, std::string, model::Timestamp>(
+        "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
+        " WHERE id = :i",
+        id);
+    if (!row || std::get<0>(*row).empty()) return {sealer_.seal(place, secret), "", now_};
+    auto& [current, previous, changed_at] = *row;
+    const auto before = sealer_.open_sealed(place, current);
+    if (before && *before == secret) return {std::move(current), std::move(previous), changed_at};
+    return {sealer_.seal(place, secret),
+            before ? sealer_.seal("endpoints/previous_webhook_secret/" + id, *before) : "", now_};
+  }
+
+  Result<void> take_endpoints() {
+    auto& report = report_["endpoints"] = json::array();
+    for (const auto& endpoint : bundle_.endpoints) {
+      const auto id = id_of("SELECT id FROM endpoints WHERE project_id = :p AND name = :n",
+                            project_, endpoint.name);
+      const auto flow = flows_.find(endpoint.flow);
+      if (flow == flows_.end()) {
+        return fail(Errc::invalid_argument, "the bundle has no Flow " + endpoint.flow);
+      }
+      auto token = url_token_for(endpoint, id);
+      if (!token) return fail(token.error());
+      model::BundleWebhook webhook;
+      if (!endpoint.webhook.empty()) webhook = endpoint.webhook.front();
+      const auto secrets = webhook_secrets_for(id, webhook.secret);
+      connection_.run(
+          "INSERT INTO endpoints (id, project_id, name, flow_id, url_token, session_expiry_ms,"
+          " active_only, error_text, webhook_url, webhook_url_source, webhook_secret,"
+          " previous_webhook_secret, webhook_secret_changed_at, webhook_secret_source)"
+          " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :u, :s, :r, :h, :c)"
+          " ON CONFLICT (id) DO UPDATE SET"
+          " flow_id = excluded.flow_id, url_token = excluded.url_token,"
+          " session_expiry_ms = excluded.session_expiry_ms, active_only = excluded.active_only,"
+          " error_text = excluded.error_text, webhook_url = excluded.webhook_url,"
+          " webhook_url_source = excluded.webhook_url_source,"
+          " webhook_secret = excluded.webhook_secret,"
+          " previous_webhook_secret = excluded.previous_webhook_secret,"
+          " webhook_secret_changed_at = excluded.webhook_secret_changed_at,"
+          " webhook_secret_source = excluded.webhook_secret_source",
+          id, project_, endpoint.name, flow->second, *token, endpoint.session_expiry.count(),
+          endpoint.active_only, endpoint.error_text, webhook.url, webhook.url_source,
+          secrets.current, secrets.previous, secrets.changed_at,
+          webhook.secret_source.empty()
+              ? std::string()
+              : sealer_.seal("endpoints/webhook_secret_source/" + id, webhook.secret_source));
+      report.push_back({{"_id", id}, {"name", endpoint.name}, {"urlToken", *token}});
+    }
+    follow_up_new_endpoints();
+    return {};
+  }
+
+  // In a project that is set up, the users of a new Endpoint are followed up as all others are.
+  void follow_up_new_endpoints() {
+    const auto journey = connection_.value<std::string>(
+        "SELECT definition FROM journeys WHERE project_id = :p", project_);
+    if (!journey || stored_json(*journey).contains("endpoint")) return;
+    const auto flow = connection_.value<std::string>(
+        "SELECT MIN(follow_up_flow_id) FROM endpoints WHERE project_id = :p", project_);
+    if (!flow) return;
+    connection_.run(
+        "UPDATE endpoints SET follow_up_flow_id = :f WHERE project_id = :p"
+        " AND follow_up_flow_id IS NULL",
+        *flow, project_);
   }
 
   Writer& writer_;
@@ -78,373 +429,6 @@ class Import {
   json report_;
 };
 
-Result<json> Import::run() {
-  if (auto taken = take_project(); !taken) return fail(taken.error());
-  take_locales();
-  if (auto taken = take_members(); !taken) return fail(taken.error());
-  if (auto taken = take_tokens(); !taken) return fail(taken.error());
-  take_connections();
-  take_lexicons();
-  take_knowledge();
-  index_knowledge(connection_);
-  take_flows();
-  if (auto taken = take_endpoints(); !taken) return fail(taken.error());
-  return std::move(report_);
-}
-
-Result<void> Import::take_project() {
-  if (!connection_.value<std::string>("SELECT id FROM organisations WHERE id = :i",
-                                      organisation_id_)) {
-    return fail(Errc::not_found, "there is no such organisation");
-  }
-  project_ = id_of("SELECT id FROM projects WHERE organisation_id = :o AND name = :n",
-                   organisation_id_, bundle_.project_name);
-  connection_.run(
-      "INSERT INTO projects (id, organisation_id, name, proactive) VALUES (:i, :o, :n, :p)"
-      " ON CONFLICT (id) DO UPDATE SET proactive = excluded.proactive",
-      project_, organisation_id_, bundle_.project_name, bundle_.proactive.dump());
-  report_["project"] = {
-      {"_id", project_}, {"name", bundle_.project_name}, {"locales", json::array()}};
-  return {};
-}
-
-void Import::take_locales() {
-  std::int64_t n = 0;
-  for (const auto& name : bundle_.locales) {
-    const auto id =
-        id_of("SELECT id FROM locales WHERE project_id = :p AND name = :n", project_, name);
-    connection_.run(
-        "INSERT INTO locales (id, project_id, name, n) VALUES (:i, :p, :m, :n)"
-        " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
-        id, project_, name, n++);
-    locales_[name] = id;
-    report_["project"]["locales"].push_back({{"_id", id}, {"name", name}});
-  }
-}
-
-Result<void> Import::take_members() {
-  auto& report = report_["members"] = json::array();
-  for (const auto& member : bundle_.members) {
-    auto row = connection_.row<std::string, std::string>(
-        "SELECT id, organisation_id FROM users WHERE email_folded = :e", fold_ascii(member.email));
-    if (row && std::get<1>(*row) != organisation_id_) {
-      return fail(Errc::conflict, "the address " + member.email + " is taken");
-    }
-    std::string id;
-    if (row) {
-      id = std::get<0>(*row);
-      connection_.run("UPDATE users SET name = :n WHERE id = :i", member.name, id);
-    } else {
-      auto made = insert_user(connection_,
-                              {.organisation_id = organisation_id_,
-                               .email = member.email,
-                               .name = member.name,
-                               .roles = {},
-                               .password_hash = std::nullopt},
-                              writer_.now());
-      if (!made) return fail(made.error());
-      id = *std::move(made);
-    }
-    std::vector<std::string> allowed;
-    for (const auto& name : member.allowed_locales) {
-      const auto locale = locales_.find(name);
-      if (locale == locales_.end()) {
-        return fail(Errc::invalid_argument, "the project has no locale " + name);
-      }
-      allowed.push_back(locale->second);
-    }
-    connection_.run(
-        "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r, :l)"
-        " ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles,"
-        " allowed_locales = excluded.allowed_locales",
-        project_, id, member.roles, allowed);
-    report.push_back({{"_id", id}, {"email", member.email}});
-  }
-  return {};
-}
-
-// A limit that was lowered, or found exceeded, stands in the way of new Tokens only.
-Result<void> Import::take_tokens() {
-  const std::uint64_t before = limits_.tokens == 0 ? 0 : count_tokens();
-  auto& report = report_["tokens"] = json::array();
-  for (const auto& token : bundle_.tokens) {
-    const auto id =
-        id_of("SELECT id FROM tokens WHERE project_id = :p AND label = :l", project_, token.label);
-    connection_.run(
-        "INSERT INTO tokens (id, project_id, label, type, script, created_at, created_by,"
-        " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, '', :d, '')"
-        " ON CONFLICT (id) DO UPDATE SET type = excluded.type, script = excluded.script,"
-        " changed_at = excluded.changed_at",
-        id, project_, token.label, token.type, token.script, now_, now_);
-    report.push_back({{"_id", id}, {"label", token.label}});
-  }
-  if (limits_.tokens == 0) return {};
-  const std::uint64_t after = count_tokens();
-  if (after == before || after <= limits_.tokens) return {};
-  return fail(Errc::quota_exhausted,
-              "the plan's quota of Tokens does not suffice; nothing was imported");
-}
-
-std::uint64_t Import::count_tokens() {
-  const auto count = connection_.value<std::int64_t>(
-      "SELECT COUNT(*) FROM tokens WHERE project_id IN"
-      " (SELECT id FROM projects WHERE organisation_id = :o)",
-      organisation_id_);
-  return static_cast<std::uint64_t>(count.value_or(0));
-}
-
-void Import::take_connections() {
-  auto& report = report_["connections"] = json::array();
-  for (const auto& connection : bundle_.connections) {
-    const auto id = id_of("SELECT id FROM connections WHERE project_id = :p AND name = :n",
-                          project_, connection.name);
-    connection_.run(
-        "INSERT INTO connections (id, project_id, name, type, fields, source, hosts)"
-        " VALUES (:i, :p, :n, :t, :f, :s, :h) ON CONFLICT (id) DO UPDATE SET type = excluded.type,"
-        " fields = excluded.fields, source = excluded.source, hosts = excluded.hosts",
-        id, project_, connection.name, connection.type,
-        sealer_.seal("connections/fields/" + id, connection.fields.dump()),
-        sealer_.seal("connections/source/" + id, connection.source.dump()), connection.hosts);
-    report.push_back({{"_id", id}, {"name", connection.name}});
-  }
-}
-
-void Import::take_lexicons() {
-  auto& report = report_["lexicons"] = json::array();
-  for (const auto& lexicon : bundle_.lexicons) {
-    const auto id = id_of("SELECT id FROM lexicons WHERE project_id = :p AND name = :n", project_,
-                          lexicon.name);
-    connection_.run(
-        "INSERT INTO lexicons (id, project_id, name) VALUES (:i, :p, :n)"
-        " ON CONFLICT (id) DO NOTHING",
-        id, project_, lexicon.name);
-    auto slots = take_slots(id, lexicon);
-    take_entries(id, lexicon);
-    report.push_back({{"_id", id}, {"name", lexicon.name}, {"slots", std::move(slots)}});
-  }
-}
-
-json Import::take_slots(const std::string& lexicon, const model::BundleLexicon& source) {
-  auto report = json::array();
-  slots_.clear();
-  for (std::size_t n = 0; n < source.slots.size(); ++n) {
-    const auto& name = source.slots[n];
-    const auto id =
-        id_of("SELECT id FROM lexicon_slots WHERE lexicon_id = :l AND name = :n", lexicon, name);
-    connection_.run(
-        "INSERT INTO lexicon_slots (id, lexicon_id, name, n) VALUES (:i, :l, :m, :n)"
-        " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
-        id, lexicon, name, n);
-    slots_[name] = id;
-    report.push_back({{"_id", id}, {"name", name}});
-  }
-  return report;
-}
-
-// Entries keep their ids by their main keyphrase; entries that the bundle does not name are
-// removed.
-void Import::take_entries(const std::string& lexicon, const model::BundleLexicon& source) {
-  std::map<std::string, std::string> known;
-  connection_.rows(
-      [&](std::string main, std::string id) { known.emplace(std::move(main), std::move(id)); },
-      "SELECT main_keyphrase, id FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
-  connection_.run("DELETE FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
-  for (std::size_t n = 0; n < source.entries.size(); ++n) {
-    const auto& entry = source.entries[n];
-    const auto old = known.find(entry.main_keyphrase);
-    std::vector<std::string> slots;
-    for (const auto& slot : entry.slots) slots.push_back(slots_[slot]);
-    connection_.run(
-        "INSERT INTO lexicon_entries (id, lexicon_id, main_keyphrase, keyphrases, slots, data, n)"
-        " VALUES (:i, :l, :m, :k, :s, :d, :n)",
-        old == known.end() ? model::new_id() : old->second, lexicon, entry.main_keyphrase,
-        entry.keyphrases, slots, entry.data.dump(), n);
-  }
-}
-
-void Import::take_knowledge() {
-  auto& report = report_["knowledgeStores"] = json::array();
-  for (const auto& store : bundle_.knowledge_stores) {
-    const auto id = id_of("SELECT id FROM knowledge_stores WHERE project_id = :p AND name = :n",
-                          project_, store.name);
-    connection_.run(
-        "INSERT INTO knowledge_stores (id, project_id, name) VALUES (:i, :p, :n)"
-        " ON CONFLICT (id) DO NOTHING",
-        id, project_, store.name);
-    auto sources = json::array();
-    std::int64_t n = 0;
-    for (const auto& source : store.sources) {
-      const auto source_id = id_of(
-          "SELECT id FROM knowledge_sources WHERE store_id = :s AND name = :n", id, source.name);
-      connection_.run(
-          "INSERT INTO knowledge_sources (id, store_id, name, n) VALUES (:i, :s, :m, :n)"
-          " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
-          source_id, id, source.name, n++);
-      take_chunks(source_id, source.chunks);
-      sources.push_back({{"_id", source_id}, {"name", source.name}});
-    }
-    report.push_back({{"_id", id}, {"name", store.name}, {"sources", std::move(sources)}});
-  }
-}
-
-struct KnownChunk {
-  std::string id;
-  std::int64_t n = 0;
-  model::Timestamp created{};
-};
-
-// Removes missing chunks from a source while the others still have their old numbers.
-void remove_chunks(Connection& connection, const std::string& source,
-                   const std::multimap<std::string, KnownChunk>& gone) {
-  CursorMover cursors(connection, chunk_list(source));
-  for (const auto& [text, chunk] : gone) cursors.leave(chunk.id);
-  for (const auto& [text, chunk] : gone) {
-    connection.run("DELETE FROM knowledge_chunks WHERE id = :i", chunk.id);
-  }
-  cursors.settle();
-}
-
-// A chunk has no name: it keeps its id by its text. Numbers stay as far as the order allows, with
-// gaps where chunks went.
-void Import::take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks) {
-  std::multimap<std::string, KnownChunk> known;  // chunks of one text in their order
-  connection_.rows(
-      [&](std::string text, std::string id, std::int64_t n, model::Timestamp created) {
-        known.emplace(std::move(text), KnownChunk{std::move(id), n, created});
-      },
-      "SELECT text, id, n, created_at FROM knowledge_chunks WHERE source_id = :s ORDER BY n",
-      source);
-  std::vector<KnownChunk> all;
-  std::int64_t next = 0;
-  for (const auto& chunk : chunks) {
-    KnownChunk taken{.id = {}, .n = next, .created = now_};
-    if (const auto old = known.lower_bound(chunk.text);
-        old != known.end() && old->first == chunk.text) {
-      taken = std::move(old->second);
-      known.erase(old);
-    } else {
-      taken.id = model::new_id();
-    }
-    taken.n = std::max(next, taken.n);
-    next = taken.n + 1;
-    all.push_back(std::move(taken));
-  }
-  remove_chunks(connection_, source, known);
-  // Numbers only rise, so from the last to the first no number is given twice. Unchanged chunks are
-  // not written: a second import of the same bundle leaves the index alone, too.
-  for (std::size_t i = all.size(); i-- > 0;) {
-    const std::string data = chunks[i].data.dump();
-    connection_.run(
-        "INSERT INTO knowledge_chunks (id, source_id, n, text, data, disabled, created_at)"
-        " VALUES (:i, :s, :n, :t, :d, 0, :c) ON CONFLICT (id) DO UPDATE SET n = excluded.n,"
-        " data = excluded.data, disabled = 0"
-        " WHERE knowledge_chunks.n <> excluded.n OR knowledge_chunks.data <> excluded.data"
-        " OR knowledge_chunks.disabled <> 0",
-        all[i].id, source, all[i].n, chunks[i].text, data, all[i].created);
-  }
-}
-
-void Import::take_flows() {
-  auto& report = report_["flows"] = json::array();
-  for (const auto& flow : bundle_.flows) {
-    const auto put = write_flow_version(writer_, {.project_id = project_,
-                                                  .name = flow.name,
-                                                  .definition = flow.definition.dump(),
-                                                  .by = by_,
-                                                  .restored_from = std::nullopt});
-    flows_[flow.name] = put.flow_id;
-    report.push_back({{"_id", put.flow_id}, {"name", flow.name}, {"version", put.version}});
-  }
-  prune_flow_versions(connection_, project_);
-}
-
-Result<std::string> Import::url_token_for(const model::BundleEndpoint& endpoint,
-                                          const std::string& id) {
-  if (endpoint.url_token.empty()) {
-    return connection_.value<std::string>("SELECT url_token FROM endpoints WHERE id = :i", id)
-        .value_or(model::random_hex(model::url_token_length / 2));
-  }
-  const auto owner = connection_.value<std::string>("SELECT id FROM endpoints WHERE url_token = :t",
-                                                    endpoint.url_token);
-  if (owner && *owner != id) {
-    return fail(Errc::conflict,
-                "the urlToken of the Endpoint " + endpoint.name + " is taken by another Endpoint");
-  }
-  return endpoint.url_token;
-}
-
-// The secret that another one replaces becomes the previous one; the same one again changes
-// nothing.
-Import::SealedSecrets Import::webhook_secrets_for(const std::string& id,
-                                                  const std::string& secret) {
-  if (secret.empty()) return {};
-  const auto place = "endpoints/webhook_secret/" + id;
-  auto row = connection_.row<std::string, std::string, model::Timestamp>(
-      "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
-      " WHERE id = :i",
-      id);
-  if (!row || std::get<0>(*row).empty()) return {sealer_.seal(place, secret), "", now_};
-  auto& [current, previous, changed_at] = *row;
-  const auto before = sealer_.open_sealed(place, current);
-  if (before && *before == secret) return {std::move(current), std::move(previous), changed_at};
-  return {sealer_.seal(place, secret),
-          before ? sealer_.seal("endpoints/previous_webhook_secret/" + id, *before) : "", now_};
-}
-
-Result<void> Import::take_endpoints() {
-  auto& report = report_["endpoints"] = json::array();
-  for (const auto& endpoint : bundle_.endpoints) {
-    const auto id = id_of("SELECT id FROM endpoints WHERE project_id = :p AND name = :n", project_,
-                          endpoint.name);
-    const auto flow = flows_.find(endpoint.flow);
-    if (flow == flows_.end()) {
-      return fail(Errc::invalid_argument, "the bundle has no Flow " + endpoint.flow);
-    }
-    auto token = url_token_for(endpoint, id);
-    if (!token) return fail(token.error());
-    model::BundleWebhook webhook;
-    if (!endpoint.webhook.empty()) webhook = endpoint.webhook.front();
-    const auto secrets = webhook_secrets_for(id, webhook.secret);
-    connection_.run(
-        "INSERT INTO endpoints (id, project_id, name, flow_id, url_token, session_expiry_ms,"
-        " active_only, error_text, webhook_url, webhook_url_source, webhook_secret,"
-        " previous_webhook_secret, webhook_secret_changed_at, webhook_secret_source)"
-        " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :u, :s, :r, :h, :c)"
-        " ON CONFLICT (id) DO UPDATE SET"
-        " flow_id = excluded.flow_id, url_token = excluded.url_token,"
-        " session_expiry_ms = excluded.session_expiry_ms, active_only = excluded.active_only,"
-        " error_text = excluded.error_text, webhook_url = excluded.webhook_url,"
-        " webhook_url_source = excluded.webhook_url_source,"
-        " webhook_secret = excluded.webhook_secret,"
-        " previous_webhook_secret = excluded.previous_webhook_secret,"
-        " webhook_secret_changed_at = excluded.webhook_secret_changed_at,"
-        " webhook_secret_source = excluded.webhook_secret_source",
-        id, project_, endpoint.name, flow->second, *token, endpoint.session_expiry.count(),
-        endpoint.active_only, endpoint.error_text, webhook.url, webhook.url_source, secrets.current,
-        secrets.previous, secrets.changed_at,
-        webhook.secret_source.empty()
-            ? std::string()
-            : sealer_.seal("endpoints/webhook_secret_source/" + id, webhook.secret_source));
-    report.push_back({{"_id", id}, {"name", endpoint.name}, {"urlToken", *token}});
-  }
-  follow_up_new_endpoints();
-  return {};
-}
-
-// In a project that is set up, the users of a new Endpoint are followed up as all others are.
-void Import::follow_up_new_endpoints() {
-  const auto journey = connection_.value<std::string>(
-      "SELECT definition FROM journeys WHERE project_id = :p", project_);
-  if (!journey || stored_json(*journey).contains("endpoint")) return;
-  const auto flow = connection_.value<std::string>(
-      "SELECT MIN(follow_up_flow_id) FROM endpoints WHERE project_id = :p", project_);
-  if (!flow) return;
-  connection_.run(
-      "UPDATE endpoints SET follow_up_flow_id = :f WHERE project_id = :p"
-      " AND follow_up_flow_id IS NULL",
-      *flow, project_);
-}
-
 }  // namespace
 
 Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
@@ -456,10 +440,8 @@ Result<json> Assets::import_bundle(Writer& writer, const std::string& organisati
 
 Result<json> Assets::import_bundle(const std::string& organisation_id, const model::Bundle& bundle,
                                    const ImportLimits& limits, const std::string& by) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<json> {
-    auto report = import_bundle(writer, organisation_id, bundle, limits, by);
-    return report;
-  });
+  return committer_.write_and_wait(
+      [&](Writer& writer) { return import_bundle(writer, organisation_id, bundle, limits, by); });
 }
 
 }  // namespace conversed::store

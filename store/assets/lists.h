@@ -6,8 +6,9 @@
 
 #include "store/assets/assets.h"
 #include "store/paging/paging.h"
+#include "store/sql/read.h"
 
-// Lists of assets, whole or paged. For the .cc files of this folder and their tests.
+// Lists of assets. For the .cc files of this folder and their tests.
 namespace conversed::store {
 
 inline constexpr std::string_view select_entries =
@@ -27,6 +28,20 @@ inline constexpr auto chunk_row =
     row_of<&KnowledgeChunk::id, &KnowledgeChunk::store_id, &KnowledgeChunk::source_id,
            &KnowledgeChunk::order, &KnowledgeChunk::text, &KnowledgeChunk::disabled,
            &KnowledgeChunk::data, &KnowledgeChunk::created_at>;
+
+// The one value of a statement. `not_found`, with the message: there is none.
+template <typename Out, typename... In>
+[[nodiscard]] Result<Out> read_value(Database& database, const char* missing, std::string_view sql,
+                                     const In&... in) {
+  return read(database, [&](Connection& connection) -> Result<Out> {
+    auto value = connection.value<Out>(sql, in...);
+    if (!value) return fail(Errc::not_found, missing);
+    return *std::move(value);
+  });
+}
+
+// The Tokens of an organisation. Throws SqlError.
+[[nodiscard]] std::int64_t token_count(Connection& connection, const std::string& organisation_id);
 
 [[nodiscard]] PagedList entry_list(const std::string& lexicon_id);
 [[nodiscard]] PagedList chunk_list(const std::string& source_id);

@@ -1,5 +1,6 @@
-// The part of Assets that the API and the operators use.
-#include <algorithm>
+// The part of Assets that the API and the operators use, whole lists and pages.
+#include <array>
+#include <map>
 
 #include "store/accounts/people.h"
 #include "store/assets/assets.h"
@@ -10,22 +11,12 @@
 
 namespace conversed::store {
 
-namespace {
-
-template <typename T>
-Result<T> found_or(std::optional<T> found, std::string message) {
-  if (!found) return fail(Errc::not_found, std::move(message));
-  return *std::move(found);
-}
-
 std::int64_t token_count(Connection& connection, const std::string& organisation_id) {
   return connection.number(
       "SELECT COUNT(*) FROM tokens WHERE project_id IN"
       " (SELECT id FROM projects WHERE organisation_id = :o)",
       organisation_id);
 }
-
-}  // namespace
 
 void Assets::grow(Writer& writer, Lexicons lexicons) {
   writer.on_commit([this, lexicons] {
@@ -42,11 +33,12 @@ Result<std::vector<ProjectInfo>> Assets::projects(const std::string& organisatio
 }
 
 Result<ProjectInfo> Assets::project(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) {
-    return found_or(connection.first(
-                        row_of<&ProjectInfo::id, &ProjectInfo::organisation_id, &ProjectInfo::name>,
-                        "SELECT id, organisation_id, name FROM projects WHERE id = :i", project_id),
-                    "there is no such project");
+  return read(database_, [&](Connection& connection) -> Result<ProjectInfo> {
+    auto found = connection.first(
+        row_of<&ProjectInfo::id, &ProjectInfo::organisation_id, &ProjectInfo::name>,
+        "SELECT id, organisation_id, name FROM projects WHERE id = :i", project_id);
+    if (!found) return fail(Errc::not_found, "there is no such project");
+    return *std::move(found);
   });
 }
 
@@ -56,11 +48,8 @@ Result<std::vector<Locale>> Assets::locales(const std::string& project_id) const
 }
 
 Result<nlohmann::json> Assets::proactive(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) {
-    return found_or(connection.value<nlohmann::json>("SELECT proactive FROM projects WHERE id = :i",
-                                                     project_id),
-                    "there is no such project");
-  });
+  return read_value<nlohmann::json>(database_, "there is no such project",
+                                    "SELECT proactive FROM projects WHERE id = :i", project_id);
 }
 
 Result<Token> Assets::create_token(const std::string& project_id, const NewToken& wanted,
@@ -121,11 +110,8 @@ Result<std::vector<ConnectionInfo>> Assets::connections(const std::string& proje
 }
 
 Result<std::string> Assets::project_of_connection(const std::string& id) const {
-  return read(database_, [&](Connection& connection) {
-    return found_or(
-        connection.value<std::string>("SELECT project_id FROM connections WHERE id = :i", id),
-        "there is no such Connection");
-  });
+  return read_value<std::string>(database_, "there is no such Connection",
+                                 "SELECT project_id FROM connections WHERE id = :i", id);
 }
 
 Result<void> Assets::delete_connection(const std::string& project_id, const std::string& id) {
@@ -137,11 +123,8 @@ Result<void> Assets::delete_connection(const std::string& project_id, const std:
 }
 
 Result<std::string> Assets::project_of_lexicon(const std::string& id) const {
-  return read(database_, [&](Connection& connection) {
-    return found_or(
-        connection.value<std::string>("SELECT project_id FROM lexicons WHERE id = :i", id),
-        "there is no such Lexicon");
-  });
+  return read_value<std::string>(database_, "there is no such Lexicon",
+                                 "SELECT project_id FROM lexicons WHERE id = :i", id);
 }
 
 Result<std::vector<LexiconEntry>> Assets::lexicon_entries(const std::string& lexicon_id) const {
@@ -156,18 +139,16 @@ Result<std::vector<LexiconEntry>> Assets::lexicon_entries(const std::string& lex
 
 Result<std::string> Assets::project_of_source(const std::string& store_id,
                                               const std::string& source_id) const {
-  return read(database_, [&](Connection& connection) {
-    return found_or(connection.value<std::string>(
-                        "SELECT s.project_id FROM knowledge_sources c JOIN knowledge_stores s"
-                        " ON s.id = c.store_id WHERE c.id = :c AND s.id = :s",
-                        source_id, store_id),
-                    "there is no such Knowledge source");
-  });
+  return read_value<std::string>(database_, "there is no such Knowledge source",
+                                 "SELECT s.project_id FROM knowledge_sources c"
+                                 " JOIN knowledge_stores s ON s.id = c.store_id"
+                                 " WHERE c.id = :c AND s.id = :s",
+                                 source_id, store_id);
 }
 
 Result<std::vector<KnowledgeChunk>> Assets::chunks(const std::string& source_id) const {
   return read_all(database_, chunk_row,
-                  std::string(select_chunks).append("WHERE k.source_id = :s ORDER BY k.n"),
+                  std::string(select_chunks).append("WHERE k.source_id = :s ORDER BY k.place"),
                   source_id);
 }
 
@@ -177,6 +158,111 @@ Result<std::int64_t> Assets::count_chunks(const std::string& organisation_id) co
       "SELECT SUM(c.chunk_count) FROM projects p JOIN knowledge_stores s ON s.project_id = p.id"
       " JOIN knowledge_sources c ON c.store_id = s.id WHERE p.organisation_id = :o",
       organisation_id);
+}
+
+// ---- Read page by page
+
+namespace {
+
+constexpr std::array entry_fields{
+    PagedField{"_id", "id", SqlType::text, Unique::yes},
+    PagedField{"mainKeyphrase", "main_keyphrase", SqlType::text, Unique::yes},
+    PagedField{"data", "data", SqlType::text, Unique::no},
+};
+
+// Within one source, the references are the same for all.
+constexpr std::array chunk_fields{
+    PagedField{"_id", "id", SqlType::text, Unique::yes},
+    PagedField{"order", "place", SqlType::integer, Unique::yes},
+    PagedField{"text", "text", SqlType::text, Unique::no},
+    PagedField{"disabled", "disabled", SqlType::integer, Unique::no},
+    PagedField{"storeReference", "source_id", SqlType::text, Unique::no},
+    PagedField{"sourceReference", "source_id", SqlType::text, Unique::no},
+    // In seconds, as it is shown.
+    PagedField{"createdAt", "(created_at / 1000)", SqlType::integer, Unique::no},
+};
+
+}  // namespace
+
+PagedList entry_list(const std::string& lexicon_id) {
+  return {.scope = "entries " + lexicon_id,
+          .from = "lexicon_entries WHERE lexicon_id = :p0",
+          .values = {lexicon_id},
+          .fields = entry_fields,
+          .own_order = entry_fields[0],
+          .own_direction = Order::ascending,
+          .total_sql = "SELECT entry_count FROM lexicons WHERE id = :p0",
+          .filter_text = {}};
+}
+
+PagedList chunk_list(const std::string& source_id) {
+  return {.scope = "chunks " + source_id,
+          .from = "knowledge_chunks WHERE source_id = :p0",
+          .values = {source_id},
+          .fields = chunk_fields,
+          .own_order = chunk_fields[1],
+          .own_direction = Order::ascending,
+          .total_sql = "SELECT chunk_count FROM knowledge_sources WHERE id = :p0",
+          .filter_text = "text"};
+}
+
+namespace {
+
+// The page with the items of its ids; one that has gone since the page was read is left out.
+template <typename T, typename Make>
+Page<T> with_items(Connection& connection, Page<std::string>&& ids, const Make& make,
+                   const std::string& sql) {
+  Page<T> page{.items = {},
+               .total = ids.total,
+               .next = std::move(ids.next),
+               .previous = std::move(ids.previous)};
+  for (const auto& id : ids.items) {
+    if (auto item = connection.first(make, sql, id)) page.items.push_back(*std::move(item));
+  }
+  return page;
+}
+
+}  // namespace
+
+void name_slots(Connection& connection, const std::string& lexicon_id,
+                std::vector<LexiconEntry>& entries) {
+  std::map<std::string, std::string> names;
+  connection.rows(
+      [&](std::string id, std::string name) { names.emplace(std::move(id), std::move(name)); },
+      "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l", lexicon_id);
+  for (auto& entry : entries) {
+    for (const auto& slot : entry.slot_ids) entry.slots.push_back(names[slot]);
+  }
+}
+
+std::vector<std::string_view> Assets::entry_sort_fields() {
+  return names_of(entry_fields);
+}
+
+std::vector<std::string_view> Assets::chunk_sort_fields() {
+  return names_of(chunk_fields);
+}
+
+Result<Page<LexiconEntry>> Assets::lexicon_entries(const std::string& lexicon_id,
+                                                   const PageRequest& request) const {
+  auto ids = read_page(database_, committer_, entry_list(lexicon_id), request);
+  if (!ids) return fail(ids.error());
+  return read(database_, [&](Connection& connection) {
+    auto page = with_items<LexiconEntry>(connection, *std::move(ids), entry_row,
+                                         std::string(select_entries).append("WHERE id = :i"));
+    name_slots(connection, lexicon_id, page.items);
+    return page;
+  });
+}
+
+Result<Page<KnowledgeChunk>> Assets::chunks(const std::string& source_id,
+                                            const PageRequest& request) const {
+  auto ids = read_page(database_, committer_, chunk_list(source_id), request);
+  if (!ids) return fail(ids.error());
+  return read(database_, [&](Connection& connection) {
+    return with_items<KnowledgeChunk>(connection, *std::move(ids), chunk_row,
+                                      std::string(select_chunks).append("WHERE k.id = :i"));
+  });
 }
 
 }  // namespace conversed::store

@@ -146,8 +146,7 @@ Result<Page<Job>> Jobs::list(const Filter& filter, const PageRequest& request) c
                  .own_order = newest,
                  .own_direction = Order::descending,
                  .total_sql = {},
-                 .filter_text = {},
-                 .numbering = {}};
+                 .filter_text = {}};
   if (filter.state) {
     list.from += " AND state = :p1";
     list.values.emplace_back(std::string(model::to_string(*filter.state)));

@@ -8,8 +8,7 @@
 #include "store/knowledge/knowledge.h"
 #include "store/text/knowledge_words.h"
 
-// The parts of store/knowledge/knowledge.h that differ between the databases. For knowledge*.cc
-// alone. All throw SqlError.
+// What PostgreSQL does differently, for knowledge*.cc alone. All throw SqlError.
 namespace conversed::store {
 
 // The index of one knowledge store. Its terms begin with the number, so that stores don't mix.
@@ -20,10 +19,6 @@ struct Vocabulary {
 };
 
 // The best chunks for a question with at least one part.
-[[nodiscard]] std::vector<KnowledgeHit> ranked_in_sqlite(Connection& connection,
-                                                         const Vocabulary& vocabulary,
-                                                         const std::vector<QuestionPart>& question,
-                                                         const model::KnowledgeQuery& query);
 [[nodiscard]] std::vector<KnowledgeHit> ranked_in_postgres(
     Connection& connection, const Vocabulary& vocabulary, const std::vector<QuestionPart>& question,
     const model::KnowledgeQuery& query);
@@ -33,7 +28,6 @@ struct UnindexedChunk {
   std::string text;
   std::int64_t vocabulary = 0;
 };
-void index_in_sqlite(Connection& connection, std::span<const UnindexedChunk> chunks);
 void index_in_postgres(Connection& connection, std::span<const UnindexedChunk> chunks);
 
 }  // namespace conversed::store

@@ -12,24 +12,6 @@ namespace conversed::store {
 
 namespace {
 
-// How often a page is read at most, should imports take away its ends each time.
-constexpr int max_reads = 10;
-
-// The same place, seen from the other direction.
-Side opposite(Side side) {
-  switch (side) {
-    case Side::after:
-      return Side::upto;
-    case Side::from:
-      return Side::before;
-    case Side::before:
-      return Side::from;
-    case Side::upto:
-      break;
-  }
-  return Side::after;
-}
-
 bool same_order(const std::vector<PlannedKey>& a, const std::vector<PlannedKey>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
     return x.field.name == y.field.name && x.order == y.order;
@@ -53,17 +35,14 @@ class Parameters {
 // "k1 > v1 OR (k1 = v1 AND (k2 < v2 OR (...)))", each key in its own direction.
 std::string beyond(const std::vector<PlannedKey>& keys, const Bound& bound,
                    Parameters& parameters) {
-  const bool backward = is_backward(bound.side);
-  const bool inclusive = bound.side == Side::from || bound.side == Side::upto;
+  const bool backward = bound.side == Side::before;
   std::string sql;
   std::string closing;
   for (std::size_t i = 0; i < keys.size(); ++i) {
     const std::string column(keys[i].field.sql);
     const bool falling = (keys[i].order == Order::descending) != backward;
-    const bool last = i + 1 == keys.size();
-    sql += column + (falling ? " <" : " >") + (last && inclusive ? "= " : " ") +
-           parameters.add(bound.position[i]);
-    if (last) break;
+    sql += column + (falling ? " <" : " >") + " " + parameters.add(bound.position[i]);
+    if (i + 1 == keys.size()) break;
     sql += " OR (" + column + " = " + parameters.add(bound.position[i]) + " AND (";
     closing += "))";
   }
@@ -81,17 +60,122 @@ class PageReader {
   PageReader(Connection& connection, const PagedList& list, const PageRequest& request)
       : connection_(connection), list_(list), request_(request) {}
 
-  Result<Page<std::string>> read();
   // The page's cursors; to be written before the client gets them.
   [[nodiscard]] const std::vector<Cursor>& cursors() const { return cursors_; }
 
+  Result<Page<std::string>> read() {
+    if (auto begun = begin(); !begun) return fail(begun.error());
+    const bool backward = bound_.side == Side::before;
+    // One more than asked for tells whether there are more.
+    auto rows = select(bound_, request_.limit + 1, request_.skip);
+    const bool more = rows.size() > request_.limit;
+    if (more) rows.pop_back();
+    if (backward) std::reverse(rows.begin(), rows.end());
+
+    Page<std::string> page;
+    page.total = total();
+    const Side ahead = backward ? Side::before : Side::after;
+    const Side behind = backward ? Side::after : Side::before;
+    std::string in_front;
+    std::string in_back;
+    if (rows.empty()) {
+      in_back = offer_if_any(behind, nullptr);  // the other end of the list
+    } else {
+      const Row& far = backward ? rows.front() : rows.back();
+      const Row& near = backward ? rows.back() : rows.front();
+      if (more) in_front = offer(ahead, &far);
+      const bool from_the_beginning = bound_.position.empty() && request_.skip == 0;
+      if (!from_the_beginning) in_back = offer_if_any(behind, &near);
+    }
+    page.next = backward ? in_back : in_front;
+    page.previous = backward ? in_front : in_back;
+    for (auto& row : rows) page.items.push_back(std::move(row.id));
+    return page;
+  }
+
  private:
-  Result<void> begin();
-  Result<void> begin_at(const std::string& cursor, bool backward);
-  std::vector<Row> select(const Bound& bound, std::size_t limit, std::int64_t skip);
-  std::string offer(Side side, const Row* row);
-  std::string offer_if_any(Side side, const Row* row);
-  std::int64_t total();
+  Result<void> begin() {
+    if (!request_.next.empty() && !request_.previous.empty()) {
+      return fail(Errc::invalid_argument, "next and previous exclude each other");
+    }
+    const bool backward = !request_.previous.empty();
+    const std::string& cursor = backward ? request_.previous : request_.next;
+    sort_ = request_.sort;
+    filter_ = request_.filter;
+    if (cursor.empty()) {
+      auto keys = plan_sort(list_, sort_);
+      if (!keys) return fail(keys.error());
+      keys_ = *std::move(keys);
+    } else if (auto begun = begin_at(cursor, backward); !begun) {
+      return begun;
+    }
+    folded_ = fold_case(filter_);
+    return {};
+  }
+
+  Result<void> begin_at(const std::string& cursor, bool backward) {
+    auto stored = find_cursor(connection_, list_, cursor, request_.now);
+    if (!stored || (stored->side == Side::before) != backward) {
+      return fail(Errc::invalid_argument, "the cursor is unknown or has expired");
+    }
+    auto keys = plan_sort(list_, stored->sort);
+    if (!keys) return fail(keys.error());
+    const auto asked = plan_sort(list_, sort_);
+    if (!asked) return fail(asked.error());
+    if ((!sort_.empty() && !same_order(*asked, *keys)) ||
+        (!filter_.empty() && filter_ != stored->filter)) {
+      return fail(Errc::invalid_argument, "the cursor belongs to another sort or filter");
+    }
+    sort_ = std::move(stored->sort);
+    filter_ = std::move(stored->filter);
+    keys_ = *std::move(keys);
+    bound_ = {stored->side, std::move(stored->keys)};
+    if (!bound_.position.empty() && bound_.position.size() != keys_.size()) {
+      throw DamagedData("a cursor has another number of keys than its sort");
+    }
+    return {};
+  }
+
+  std::vector<Row> select(const Bound& bound, std::size_t limit, std::int64_t skip) {
+    const auto select = select_page(list_, keys_, bound, folded_, limit, skip);
+    std::vector<Row> rows;
+    connection_.rows_once(
+        [&](std::vector<SqlValue>&& row) {
+          rows.push_back(
+              {std::get<std::string>(row.front()),
+               {std::make_move_iterator(row.begin() + 1), std::make_move_iterator(row.end())}});
+        },
+        select.sql, select.values, select.columns);
+    return rows;
+  }
+
+  // A cursor for that side of the row; without a row, for an end of the list.
+  std::string offer(Side side, const Row* row) {
+    cursors_.push_back(
+        {model::new_id(), side, sort_, filter_, row ? row->keys : std::vector<SqlValue>()});
+    return cursors_.back().id;
+  }
+
+  std::string offer_if_any(Side side, const Row* row) {
+    const Bound there{side, row ? row->keys : std::vector<SqlValue>()};
+    return select(there, 1, 0).empty() ? std::string() : offer(side, row);
+  }
+
+  std::int64_t total() {
+    std::int64_t total = 0;
+    Parameters parameters(list_.values);
+    std::string sql = list_.total_sql;
+    if (!filter_.empty() || sql.empty()) {
+      sql = "SELECT COUNT(*) FROM " + list_.from;
+      if (!filter_.empty()) {
+        sql += " AND folded_contains(" + list_.filter_text + ", " + parameters.add(folded_) + ")";
+      }
+    }
+    connection_.rows_once(
+        [&](std::vector<SqlValue>&& row) { total = std::get<std::int64_t>(row.front()); }, sql,
+        parameters.take(), {SqlType::integer});
+    return total;
+  }
 
   Connection& connection_;
   const PagedList& list_;
@@ -101,134 +185,8 @@ class PageReader {
   std::string folded_;
   std::vector<PlannedKey> keys_;
   Bound bound_;
-  std::string bound_id_;  // of the item at the bound
   std::vector<Cursor> cursors_;
 };
-
-Result<void> PageReader::begin() {
-  if (!request_.next.empty() && !request_.previous.empty()) {
-    return fail(Errc::invalid_argument, "next and previous exclude each other");
-  }
-  const bool backward = !request_.previous.empty();
-  const std::string& cursor = backward ? request_.previous : request_.next;
-  sort_ = request_.sort;
-  filter_ = request_.filter;
-  if (cursor.empty()) {
-    auto keys = plan_sort(list_, sort_);
-    if (!keys) return fail(keys.error());
-    keys_ = *std::move(keys);
-  } else if (auto begun = begin_at(cursor, backward); !begun) {
-    return begun;
-  }
-  folded_ = fold_case(filter_);
-  return {};
-}
-
-Result<void> PageReader::begin_at(const std::string& cursor, bool backward) {
-  auto stored = find_cursor(connection_, list_, cursor, request_.now);
-  if (!stored || is_backward(stored->side) != backward) {
-    return fail(Errc::invalid_argument, "the cursor is unknown or has expired");
-  }
-  auto keys = plan_sort(list_, stored->sort);
-  if (!keys) return fail(keys.error());
-  const auto asked = plan_sort(list_, sort_);
-  if (!asked) return fail(asked.error());
-  if ((!sort_.empty() && !same_order(*asked, *keys)) ||
-      (!filter_.empty() && filter_ != stored->filter)) {
-    return fail(Errc::invalid_argument, "the cursor belongs to another sort or filter");
-  }
-  sort_ = std::move(stored->sort);
-  filter_ = std::move(stored->filter);
-  keys_ = *std::move(keys);
-  bound_ = {stored->side, std::move(stored->keys)};
-  bound_id_ = std::move(stored->item);
-  if (!bound_.position.empty() && bound_.position.size() != keys_.size()) {
-    throw DamagedData("a cursor has another number of keys than its sort");
-  }
-  if (follows_numbers(list_, keys_) && !bound_id_.empty()) {
-    auto now = keys_of_item(connection_, list_, keys_, bound_id_);
-    if (!now.empty()) bound_.position = std::move(now);
-  }
-  return {};
-}
-
-std::vector<Row> PageReader::select(const Bound& bound, std::size_t limit, std::int64_t skip) {
-  const auto select = select_page(list_, keys_, bound, folded_, limit, skip);
-  std::vector<Row> rows;
-  connection_.rows_once(
-      [&](std::vector<SqlValue>&& row) {
-        rows.push_back(
-            {std::get<std::string>(row.front()),
-             {std::make_move_iterator(row.begin() + 1), std::make_move_iterator(row.end())}});
-      },
-      select.sql, select.values, select.columns);
-  return rows;
-}
-
-// A cursor for that side of the row; without a row, for an end of the list.
-std::string PageReader::offer(Side side, const Row* row) {
-  Cursor cursor{model::new_id(), side, sort_, filter_, {}, {}};
-  if (row) {
-    cursor.item = row->id;
-    cursor.keys = row->keys;
-  }
-  cursors_.push_back(std::move(cursor));
-  return cursors_.back().id;
-}
-
-std::string PageReader::offer_if_any(Side side, const Row* row) {
-  const Bound there{side, row ? row->keys : std::vector<SqlValue>()};
-  return select(there, 1, 0).empty() ? std::string() : offer(side, row);
-}
-
-std::int64_t PageReader::total() {
-  std::int64_t total = 0;
-  Parameters parameters(list_.values);
-  std::string sql = list_.total_sql;
-  if (!filter_.empty() || sql.empty()) {
-    sql = "SELECT COUNT(*) FROM " + list_.from;
-    if (!filter_.empty()) {
-      sql += " AND folded_contains(" + list_.filter_text + ", " + parameters.add(folded_) + ")";
-    }
-  }
-  connection_.rows_once(
-      [&](std::vector<SqlValue>&& row) { total = std::get<std::int64_t>(row.front()); }, sql,
-      parameters.take(), {SqlType::integer});
-  return total;
-}
-
-Result<Page<std::string>> PageReader::read() {
-  if (auto begun = begin(); !begun) return fail(begun.error());
-  const bool backward = is_backward(bound_.side);
-  // One more than asked for tells whether there are more.
-  auto rows = select(bound_, request_.limit + 1, request_.skip);
-  const bool more = rows.size() > request_.limit;
-  if (more) rows.pop_back();
-  if (backward) std::reverse(rows.begin(), rows.end());
-
-  Page<std::string> page;
-  page.total = total();
-  const Side ahead = backward ? Side::before : Side::after;
-  const Side behind = backward ? Side::after : Side::before;
-  std::string in_front;
-  std::string in_back;
-  if (rows.empty()) {
-    // The page behind begins where this one would have: at the cursor, or at the list's end.
-    const Row at{bound_id_, bound_.position};
-    const bool at_end = bound_.position.empty();
-    in_back = offer_if_any(at_end ? behind : opposite(bound_.side), at_end ? nullptr : &at);
-  } else {
-    const Row& far = backward ? rows.front() : rows.back();
-    const Row& near = backward ? rows.back() : rows.front();
-    if (more) in_front = offer(ahead, &far);
-    const bool from_the_beginning = bound_.position.empty() && request_.skip == 0;
-    if (!from_the_beginning) in_back = offer_if_any(behind, &near);
-  }
-  page.next = backward ? in_back : in_front;
-  page.previous = backward ? in_front : in_back;
-  for (auto& row : rows) page.items.push_back(std::move(row.id));
-  return page;
-}
 
 }  // namespace
 
@@ -236,10 +194,6 @@ std::vector<std::string_view> names_of(std::span<const PagedField> fields) {
   std::vector<std::string_view> names;
   for (const PagedField& field : fields) names.push_back(field.name);
   return names;
-}
-
-bool is_backward(Side side) {
-  return side == Side::before || side == Side::upto;
 }
 
 Result<std::vector<PlannedKey>> plan_sort(const PagedList& list, const std::vector<SortKey>& sort) {
@@ -284,7 +238,7 @@ PageSelect select_page(const PagedList& list, const std::vector<PlannedKey>& key
   if (!bound.position.empty()) select.sql += " AND (" + beyond(keys, bound, parameters) + ")";
   std::string_view separator = " ORDER BY ";
   for (const auto& key : keys) {
-    const bool falling = (key.order == Order::descending) != is_backward(bound.side);
+    const bool falling = (key.order == Order::descending) != (bound.side == Side::before);
     select.sql.append(separator).append(key.field.sql).append(falling ? " DESC" : " ASC");
     separator = ", ";
   }
@@ -296,29 +250,20 @@ PageSelect select_page(const PagedList& list, const std::vector<PlannedKey>& key
 
 Result<Page<std::string>> read_page(Database& database, Committer& committer, const PagedList& list,
                                     const PageRequest& request) {
-  // A page that changed before its cursors were written is read again: no client has seen it.
-  for (int tries = 0; tries < max_reads; ++tries) {
-    std::vector<Cursor> cursors;
-    auto page = read_snapshot(database, [&](Connection& connection) -> Result<Page<std::string>> {
-      PageReader reader(connection, list, request);
-      auto found = reader.read();
-      cursors = reader.cursors();
-      return found;
-    });
-    if (!page || cursors.empty()) return page;
-    bool current = false;
-    auto written = committer.write_and_wait([&](Writer& writer) -> Result<void> {
-      current = write_cursors(writer, list, cursors);
-      return {};
-    });
-    // No client has seen the cursors, so an unknown outcome is the same as no change.
-    if (!written && written.error().code == Errc::timed_out) {
-      return fail(Errc::unavailable, "the store can't be written to now; no page was read");
-    }
-    if (!written) return fail(written.error());
-    if (current) return page;
-  }
-  return fail(Errc::unavailable, "the list changes faster than it can be read");
+  std::vector<Cursor> cursors;
+  auto page = read_snapshot(database, [&](Connection& connection) -> Result<Page<std::string>> {
+    PageReader reader(connection, list, request);
+    auto found = reader.read();
+    cursors = reader.cursors();
+    return found;
+  });
+  if (!page || cursors.empty()) return page;
+  auto written =
+      committer.write_and_wait([&](Writer& writer) { write_cursors(writer, list, cursors); });
+  if (written) return page;
+  // No client has seen the cursors, so an unknown outcome is the same as no change.
+  if (written.error().code != Errc::timed_out) return fail(written.error());
+  return fail(Errc::unavailable, "the store can't be written to now; no page was read");
 }
 
 }  // namespace conversed::store

@@ -37,11 +37,6 @@ struct PagedList {
   Order own_direction = Order::ascending;
   std::string total_sql;    // reads a kept total, with the same values; empty: the rows are counted
   std::string filter_text;  // the column that a filter searches; empty: the list has no filter
-  // The field that numbers the items. An import may renumber the whole list, so a cursor sorted by
-  // this field follows its item. CursorMover moves it before the item is removed
-  // (store/paging/cursors.h).
-  // Kept by: PagingTest.CursorsByOrderStayInTheirPlacesWhenTheItemsAtThemGo.
-  std::string_view numbering;
 };
 
 [[nodiscard]] std::vector<std::string_view> names_of(std::span<const PagedField> fields);
@@ -55,10 +50,8 @@ struct PlannedKey {
 [[nodiscard]] model::Result<std::vector<PlannedKey>> plan_sort(const PagedList& list,
                                                                const std::vector<SortKey>& sort);
 
-// Which side of a position, in the order of the list; with or without the item at it.
-enum class Side : std::uint8_t { after, from, before, upto };
-
-[[nodiscard]] bool is_backward(Side side);
+// Which side of a position, in the order of the list.
+enum class Side : std::uint8_t { after, before };
 
 struct Bound {
   Side side = Side::after;

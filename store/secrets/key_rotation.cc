@@ -19,50 +19,33 @@ constexpr std::int64_t values_a_batch = 64;
 
 // Every column that holds sealed values; an empty text is none.
 struct SealedColumn {
-  std::string_view place;  // associated data before the row's id
-  std::string_view page;   // id and value of the rows behind an id, in the order of ids
-  std::string_view update;
+  std::string table;
+  std::string name;
+
+  // The associated data of the value in the row.
+  [[nodiscard]] std::string place_of(const std::string& id) const {
+    return table + '/' + name + '/' + id;
+  }
 };
-constexpr SealedColumn columns[] = {
-    {"connections/fields/",
-     "SELECT id, fields FROM connections WHERE id > :a AND fields <> '' ORDER BY id LIMIT :l",
-     "UPDATE connections SET fields = :v WHERE id = :i"},
-    {"connections/source/",
-     "SELECT id, source FROM connections WHERE id > :a AND source <> '' ORDER BY id LIMIT :l",
-     "UPDATE connections SET source = :v WHERE id = :i"},
-    {"endpoints/webhook_secret/",
-     "SELECT id, webhook_secret FROM endpoints WHERE id > :a AND webhook_secret <> '' ORDER BY id"
-     " LIMIT :l",
-     "UPDATE endpoints SET webhook_secret = :v WHERE id = :i"},
-    {"endpoints/previous_webhook_secret/",
-     "SELECT id, previous_webhook_secret FROM endpoints WHERE id > :a"
-     " AND previous_webhook_secret <> '' ORDER BY id LIMIT :l",
-     "UPDATE endpoints SET previous_webhook_secret = :v WHERE id = :i"},
-    {"endpoints/webhook_secret_source/",
-     "SELECT id, webhook_secret_source FROM endpoints WHERE id > :a"
-     " AND webhook_secret_source <> '' ORDER BY id LIMIT :l",
-     "UPDATE endpoints SET webhook_secret_source = :v WHERE id = :i"},
-    {"proactive_tenants/secret/",
-     "SELECT id, secret FROM proactive_tenants WHERE id > :a ORDER BY id LIMIT :l",
-     "UPDATE proactive_tenants SET secret = :v WHERE id = :i"},
-};
+const SealedColumn columns[] = {{"connections", "fields"},
+                                {"connections", "source"},
+                                {"endpoints", "webhook_secret"},
+                                {"endpoints", "previous_webhook_secret"},
+                                {"endpoints", "webhook_secret_source"},
+                                {"proactive_tenants", "secret"}};
 
 struct SealedValue {
   std::string id;
   std::string sealed;
 };
 
+// Values of the rows behind an id, in the order of ids.
 std::vector<SealedValue> page_of(Connection& connection, const SealedColumn& column,
                                  const std::string& after) {
-  return connection.all(
-      [&](std::string id, std::string sealed) {
-        return SealedValue{std::move(id), std::move(sealed)};
-      },
-      column.page, after, values_a_batch);
-}
-
-std::string place_of(const SealedColumn& column, const std::string& id) {
-  return std::string(column.place) + id;
+  return connection.all(row_of<&SealedValue::id, &SealedValue::sealed>,
+                        "SELECT id, " + column.name + " FROM " + column.table +
+                            " WHERE id > :a AND " + column.name + " <> '' ORDER BY id LIMIT :l",
+                        after, values_a_batch);
 }
 
 struct Batch {
@@ -77,13 +60,14 @@ Batch reseal(Connection& connection, const SealedColumn& column, const std::stri
   for (auto& [id, sealed] : page_of(connection, column, after)) {
     batch.last_id = id;
     if (sealer.is_current(sealed)) continue;
-    const auto place = place_of(column, id);
+    const auto place = column.place_of(id);
     auto value = sealer.open_sealed(place, sealed);
     if (!value) {
       ++batch.unreadable;
       continue;
     }
-    connection.run(column.update, sealer.seal(place, *value), id);
+    connection.run("UPDATE " + column.table + " SET " + column.name + " = :v WHERE id = :i",
+                   sealer.seal(place, *value), id);
     sodium_memzero(value->data(), value->size());
     ++batch.resealed;
   }
@@ -165,7 +149,7 @@ Result<KeyRotation::Check> KeyRotation::check() const {
       for (auto page = page_of(connection, column, after); !page.empty();
            page = page_of(connection, column, after)) {
         for (const auto& [id, sealed] : page) {
-          auto value = sealer_.open_sealed(place_of(column, id), sealed);
+          auto value = sealer_.open_sealed(column.place_of(id), sealed);
           ++(value ? check.opened : check.unreadable);
           if (value) sodium_memzero(value->data(), value->size());
         }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/model/hex.h"
 #include "store/model/ids.h"
 
 namespace conversed::store {
@@ -45,6 +46,12 @@ class File {
   int descriptor_;
 };
 
+// Makes the names in the file's folder durable.
+bool sync_folder_of(const std::filesystem::path& path) {
+  const File folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return folder.get() >= 0 && ::fsync(folder.get()) == 0;
+}
+
 // Makes the file with mode 0600 and its name durable, or leaves no file behind.
 Result<void> write_new(const std::filesystem::path& path, std::string_view text) {
   const File file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
@@ -55,8 +62,7 @@ Result<void> write_new(const std::filesystem::path& path, std::string_view text)
   const bool written =
       ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       ::fsync(file.get()) == 0;
-  const File folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!written || folder.get() < 0 || ::fsync(folder.get()) != 0) {
+  if (!written || !sync_folder_of(path)) {
     ::unlink(path.c_str());
     return fail(Errc::unavailable, "the key file can't be written");
   }
@@ -71,11 +77,8 @@ Result<void> replace(const std::filesystem::path& path, std::string_view text) {
     ::unlink(fresh.c_str());
     return fail(Errc::unavailable, "the key file can't be replaced");
   }
-  const File folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.get() < 0 || ::fsync(folder.get()) != 0) {
-    return fail(Errc::unavailable, "the key file can't be made durable");
-  }
-  return {};
+  if (sync_folder_of(path)) return {};
+  return fail(Errc::unavailable, "the key file can't be made durable");
 }
 
 // Removes the temporary file of an interrupted `replace`. Its keys are in the key file, or unused,
@@ -101,28 +104,27 @@ KeyBytes new_key() {
   return key;
 }
 
-// Text that holds keys, wiped when it goes.
+// The lines of a key file. Wiped when it goes.
 class KeyText {
  public:
-  KeyText() { text_.reserve(max_bytes); }
+  // The last `count` keys.
+  KeyText(const std::map<std::uint32_t, KeyBytes>& keys, std::size_t count) {
+    constexpr std::size_t longest_line = 80;
+    text_.reserve(count * longest_line);  // a text that grew would leave its bytes behind
+    for (auto key = std::prev(keys.end(), static_cast<std::ptrdiff_t>(count)); key != keys.end();
+         ++key) {
+      std::array<char, 2 * std::tuple_size_v<KeyBytes> + 1> hex{};
+      sodium_bin2hex(hex.data(), hex.size(), key->second.data(), key->second.size());
+      text_.append(std::to_string(key->first)).append(1, ' ').append(hex.data()).append(1, '\n');
+      sodium_memzero(hex.data(), hex.size());
+    }
+  }
   ~KeyText() { sodium_memzero(text_.data(), text_.size()); }
   KeyText(const KeyText&) = delete;
   KeyText& operator=(const KeyText&) = delete;
-
-  // One that has no room stays out: what moved would leave its bytes behind.
-  [[nodiscard]] bool add(std::uint32_t id, const KeyBytes& key) {
-    std::array<char, 2 * std::tuple_size_v<KeyBytes> + 1> hex{};
-    sodium_bin2hex(hex.data(), hex.size(), key.data(), key.size());
-    const auto number = std::to_string(id);
-    const bool fits = text_.size() + number.size() + hex.size() + 1 <= max_bytes;
-    if (fits) text_.append(number).append(1, ' ').append(hex.data()).append(1, '\n');
-    sodium_memzero(hex.data(), hex.size());
-    return fits;
-  }
   [[nodiscard]] std::string_view get() const { return text_; }
 
  private:
-  static constexpr std::size_t max_bytes = 64 * 1024;
   std::string text_;
 };
 
@@ -164,10 +166,9 @@ const unsigned char* bytes(std::string_view text) {
 
 Result<void> Sealer::create_key_file(const std::filesystem::path& file) {
   ready();
-  KeyText text;
-  auto key = new_key();
-  (void)text.add(1, key);  // the first one fits
-  sodium_memzero(key.data(), key.size());
+  std::map<std::uint32_t, KeyBytes> keys{{1, new_key()}};
+  const KeyText text(keys, 1);
+  sodium_memzero(keys[1].data(), keys[1].size());
   return write_new(file, text.get());
 }
 
@@ -234,21 +235,14 @@ Result<void> Sealer::add_key() {
   // Holds the lock while the file is written, so that no two keys get one number. `seal` waits for
   // one fsync meanwhile.
   return keys_->with([&](Keys& keys) -> Result<void> {
-    KeyText text;
-    for (auto key = std::prev(keys.by_id.end(), static_cast<std::ptrdiff_t>(keys.in_file));
-         key != keys.by_id.end(); ++key) {
-      if (!text.add(key->first, key->second)) break;
-    }
-    const std::uint32_t id = keys.by_id.rbegin()->first + 1;
-    auto key = new_key();
-    const bool fits = text.add(id, key);
-    auto written = fits ? replace(file_, text.get())
-                        : Result<void>(fail(Errc::conflict, "the key file holds too many keys"));
+    const auto added = keys.by_id.emplace(keys.by_id.rbegin()->first + 1, new_key()).first;
+    auto written = replace(file_, KeyText(keys.by_id, keys.in_file + 1).get());
     if (written) {
-      keys.by_id[id] = key;
       ++keys.in_file;
+    } else {
+      sodium_memzero(added->second.data(), added->second.size());
+      keys.by_id.erase(added);
     }
-    sodium_memzero(key.data(), key.size());
     return written;
   });
 }
@@ -257,9 +251,7 @@ Result<void> Sealer::drop_old_keys() {
   if (keeper_ == KeyFile::handed_over) return {};
   return keys_->with([&](Keys& keys) -> Result<void> {
     if (keys.in_file == 1) return {};
-    KeyText text;
-    (void)text.add(keys.by_id.rbegin()->first, keys.by_id.rbegin()->second);
-    if (auto written = replace(file_, text.get()); !written) return written;
+    if (auto written = replace(file_, KeyText(keys.by_id, 1).get()); !written) return written;
     keys.in_file = 1;
     return {};
   });
@@ -293,9 +285,7 @@ std::string Sealer::keyed_hash(std::string_view purpose, std::string_view value)
                        reinterpret_cast<const unsigned char*>(message.data()), message.size(),
                        key.data(), key.size());
   });
-  std::array<char, 2 * hash.size() + 1> hex{};
-  sodium_bin2hex(hex.data(), hex.size(), hash.data(), hash.size());
-  return hex.data();
+  return model::hex(hash);
 }
 
 std::int64_t Sealer::fingerprint() const {

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "store/model/hex.h"
+
 namespace conversed::store {
 
 std::string hash_of_secret(std::string_view secret) {
@@ -11,10 +13,7 @@ std::string hash_of_secret(std::string_view secret) {
   crypto_generichash(hash.data(), hash.size(),
                      reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), nullptr,
                      0);
-  std::string hex(hash.size() * 2 + 1, '\0');
-  sodium_bin2hex(hex.data(), hex.size(), hash.data(), hash.size());
-  hex.pop_back();
-  return hex;
+  return model::hex(hash);
 }
 
 bool same_secret(std::string_view a, std::string_view b) {

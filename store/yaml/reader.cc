@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <istream>
+#include <cstdlib>
 #include <map>
 #include <set>
-#include <streambuf>
+#include <sstream>
 #include <unordered_map>
 #include <utility>
 
@@ -62,23 +62,13 @@ bool is_hex(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?: the form that from_chars
-// reads, without words such as `inf`. Nothing for any other text.
+// [-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?: the form that strtod reads,
+// without words such as `inf` and hexadecimal digits. Nothing for any other text.
 std::optional<double> decimal(const std::string& text, Place place) {
-  constexpr std::string_view marks = "+-.eE";
-  const auto* first = text.data() + (text.front() == '+' ? 1 : 0);
-  const auto* last = text.data() + text.size();
-  if (text.starts_with("+-") || !std::all_of(first, last, [&](char c) {
-        return is_digit(c) || marks.find(c) != std::string_view::npos;
-      })) {
-    return std::nullopt;
-  }
-  double value = 0;
-  const auto [end, error] = std::from_chars(first, last, value);
-  if (end != last || error == std::errc::invalid_argument) return std::nullopt;
-  if (error == std::errc()) return value;
-  // Out of range. Too small becomes 0, as in JSON; too large is nothing that JSON could hold.
-  value = std::strtod(text.c_str(), nullptr);
+  if (text.find_first_not_of("0123456789+-.eE") != std::string::npos) return std::nullopt;
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);  // too small becomes 0, as in JSON
+  if (*end != '\0') return std::nullopt;
   if (!std::isfinite(value)) throw Fault{place, "the number is out of range"};
   return value;
 }
@@ -127,15 +117,6 @@ json resolve(const std::string& text, Place place) {
   }
   return text;
 }
-
-// Reads where the text is: a stringstream would copy it again.
-class ViewBuffer final : public std::streambuf {
- public:
-  explicit ViewBuffer(std::string_view text) {
-    char* first = const_cast<char*>(text.data());  // a buffer that is only read is not written to
-    setg(first, first, first + text.size());
-  }
-};
 
 // Builds the value from yaml-cpp's events. Ends the reading by throwing a Fault. One thread at a
 // time.
@@ -382,9 +363,7 @@ Document read(std::string_view text, Schema schema, const Limits& limits) {
   if (refusal) return {std::nullopt, {*std::move(refusal)}};
   // At the very end of its input yaml-cpp takes an unclosed quote for closed and a lone word for a
   // key (its issue 819). With a comment there, it is not the end.
-  const std::string ended = std::string(text) + "\n#";
-  ViewBuffer buffer(ended);
-  std::istream stream(&buffer);
+  std::istringstream stream(std::string(text) + "\n#");
   Handler handler(text.size(), schema, limits);
   std::optional<Fault> last;
   try {

@@ -153,12 +153,9 @@ CREATE TABLE cursors (
   id TEXT PRIMARY KEY,
   scope TEXT NOT NULL,
   query TEXT NOT NULL,
-  side TEXT NOT NULL CHECK (side IN ('after', 'from', 'before', 'upto')),  -- the next items, without or with this one
-  position TEXT NOT NULL,  -- sort keys of the item that the page began or ended with
-  item TEXT,               -- that item in a numbered list; where it is removed, the cursor moves to its neighbour
+  side TEXT NOT NULL CHECK (side IN ('after', 'before')),  -- of the place, in the order of the list
+  position TEXT NOT NULL,  -- sort keys of the item that the page began or ended with; [] at an end of the list
   expires_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 -- Cursors that have expired.
 CREATE INDEX cursors_by_expiry ON cursors (expires_at);
--- Cursors at an item that is removed.
-CREATE INDEX cursors_by_item ON cursors (item) WHERE item IS NOT NULL;

@@ -18,18 +18,20 @@ CREATE TABLE knowledge_sources (
   UNIQUE (store_id, name)
 ) WITHOUT ROWID;
 
--- Chunks of a source, in the order of `n`.
+-- Chunks of a source, in the order of `place`. A chunk keeps its place while others are added and removed, so cursors stay
+-- where they are. `n` is its number from 0 on.
 CREATE TABLE knowledge_chunks (
   id TEXT PRIMARY KEY,
   source_id TEXT NOT NULL REFERENCES knowledge_sources (id),
   n BIGINT NOT NULL,
+  place BIGINT NOT NULL,
   text TEXT NOT NULL,
   data TEXT NOT NULL,  -- JSON
   disabled BIGINT NOT NULL CHECK (disabled IN (0, 1)),
-  created_at BIGINT NOT NULL,
-  UNIQUE (source_id, n)
+  created_at BIGINT NOT NULL
 ) WITHOUT ROWID;
--- Pages of a source by `_id`.
+-- Pages of a source by `order` and by `_id`.
+CREATE INDEX knowledge_chunks_by_place ON knowledge_chunks (source_id, place);
 CREATE INDEX knowledge_chunks_by_id ON knowledge_chunks (source_id, id);
 
 -- A store's part of the index. Ranks depend on these counts, so the knowledge of other projects changes no rank.

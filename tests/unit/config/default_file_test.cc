@@ -48,9 +48,8 @@ TEST(DefaultFile, HasEveryKeyOnce) {
 }
 
 TEST(DefaultFile, AsItStandsMeansTheBuiltInDefaults) {
-  const auto from_file = load({.file = path, .environment = {}, .root = true, .drivers = {}});
-  const auto built_in =
-      load({.file = std::nullopt, .environment = {}, .root = true, .drivers = {}});
+  const auto from_file = load({.file = path, .environment = {}, .root = true});
+  const auto built_in = load({.file = std::nullopt, .environment = {}, .root = true});
   ASSERT_TRUE(from_file) << format_problems(from_file.error());
   ASSERT_TRUE(built_in) << format_problems(built_in.error());
   EXPECT_EQ(*from_file, *built_in);

@@ -23,19 +23,15 @@ class Load : public testing::Test {
     return file;
   }
 
-  [[nodiscard]] tl::expected<Settings, std::vector<Problem>> load_text(const std::string& text,
-                                                                       Environment environment = {},
-                                                                       Drivers drivers = {}) const {
-    return load({.file = write(text),
-                 .environment = std::move(environment),
-                 .root = true,
-                 .drivers = drivers});
+  [[nodiscard]] tl::expected<Settings, std::vector<Problem>> load_text(
+      const std::string& text, Environment environment = {}) const {
+    return load({.file = write(text), .environment = std::move(environment), .root = true});
   }
 
   // What is wrong, with the folder's name taken out.
-  [[nodiscard]] std::string problems_of(const std::string& text, Environment environment = {},
-                                        Drivers drivers = {}) const {
-    return shown(load_text(text, std::move(environment), drivers));
+  [[nodiscard]] std::string problems_of(const std::string& text,
+                                        Environment environment = {}) const {
+    return shown(load_text(text, std::move(environment)));
   }
 
   [[nodiscard]] std::string shown(
@@ -53,7 +49,7 @@ class Load : public testing::Test {
 };
 
 TEST_F(Load, WithoutFileAndEnvironmentGivesTheDefaults) {
-  const auto loaded = load({.file = std::nullopt, .environment = {}, .root = true, .drivers = {}});
+  const auto loaded = load({.file = std::nullopt, .environment = {}, .root = true});
   ASSERT_TRUE(loaded) << format_problems(loaded.error());
   Settings expected;
   expected.data_dir = "/var/lib/conversed";
@@ -116,10 +112,8 @@ TEST_F(Load, PairsKeepTheirOrderAndWhatFollowsTheFirstEqualsSign) {
 
 TEST_F(Load, EveryKeyHasAVariableThatSetsIt) {
   for (const Key& key : keys()) {
-    const auto loaded = load({.file = std::nullopt,
-                              .environment = {{key.variable(), "\x01"}},
-                              .root = true,
-                              .drivers = {}});
+    const auto loaded =
+        load({.file = std::nullopt, .environment = {{key.variable(), "\x01"}}, .root = true});
     ASSERT_FALSE(loaded) << key.path;
     ASSERT_EQ(loaded.error().size(), 1U) << format_problems(loaded.error());
     EXPECT_EQ(loaded.error()[0].file, environment_source);
@@ -180,11 +174,9 @@ TEST_F(Load, OneDaemonOfSeveralAloneMayLeaveRolesOut) {
   EXPECT_EQ(problems_of("roles: [api]\n"),
             "conversed.yaml:1: roles: must name all roles: outside a cluster (store.driver "
             "postgres) one daemon has all\n");
-  const Drivers all{.kafka = true, .postgres = true};
   EXPECT_EQ(problems_of("roles: [worker]\n"
                         "queue: {driver: kafka, kafka: {bootstrap_servers: [a:1]}}\n"
-                        "store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n",
-                        {}, all),
+                        "store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n"),
             "");
 }
 
@@ -212,31 +204,19 @@ TEST_F(Load, SecretsAreNeverShown) {
   EXPECT_EQ(variable.find("hunter2"), std::string::npos) << variable;
 }
 
-TEST_F(Load, DriversThatTheBuildLacksAreRefused) {
-  EXPECT_EQ(
-      problems_of("queue: {driver: kafka, kafka: {bootstrap_servers: \"k:9092\"}}\n"
-                  "store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n"),
-      "conversed.yaml:1: queue.driver: this build has no kafka driver; it supports sqlite\n"
-      "conversed.yaml:2: store.driver: this build has no postgres driver; it supports sqlite\n");
-}
-
 TEST_F(Load, StoreOfManyNeedsTheLogOfMany) {
-  const Drivers all{.kafka = true, .postgres = true};
-  EXPECT_EQ(
-      problems_of("store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n", {}, all),
-      "conversed.yaml:1: store.driver: postgres needs queue.driver kafka: the embedded log "
-      "is one daemon's own, the store is not\n");
+  EXPECT_EQ(problems_of("store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n"),
+            "conversed.yaml:1: store.driver: postgres needs queue.driver kafka: the embedded log "
+            "is one daemon's own, the store is not\n");
 }
 
 TEST_F(Load, DriversNeedTheirAddresses) {
-  const Drivers all{.kafka = true, .postgres = true};
-  EXPECT_EQ(problems_of("queue: {driver: kafka}\nstore: {driver: postgres}\n", {}, all),
+  EXPECT_EQ(problems_of("queue: {driver: kafka}\nstore: {driver: postgres}\n"),
             "conversed.yaml: queue.kafka.bootstrap_servers: is required by queue.driver kafka\n"
             "conversed.yaml: store.postgres.url: is required by store.driver postgres\n");
   EXPECT_TRUE(
       load_text("queue: {driver: kafka, kafka: {bootstrap_servers: \"k:9092\"}}\n"
-                "store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n",
-                {}, all));
+                "store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n"));
 }
 
 TEST_F(Load, ValuesThatContradictEachOtherAreToldAtTheirPlace) {
@@ -269,7 +249,7 @@ TEST_F(Load, ReservedVariablesAreNotSettings) {
 
 TEST_F(Load, FilesThatCantBeReadSayWhy) {
   const auto load_path = [&](const std::filesystem::path& file) {
-    return shown(load({.file = file, .environment = {}, .root = true, .drivers = {}}));
+    return shown(load({.file = file, .environment = {}, .root = true}));
   };
   EXPECT_EQ(load_path(folder_ / "none"), "none: cannot be read: No such file or directory\n");
   std::filesystem::create_directory(folder_ / "sub");
@@ -302,8 +282,7 @@ class Credentials : public Load {
                        "store: {driver: postgres, postgres: {url: \"postgresql://f/d\"}}\n"),
          .environment = std::move(environment),
          .root = true,
-         .credentials = folder_.path(),
-         .drivers = {.kafka = true, .postgres = true}});
+         .credentials = folder_.path()});
   }
 };
 
@@ -338,8 +317,7 @@ TEST_F(Credentials, ThatAreNoSecretsAreNotRead) {
 
 TEST(DataDir, DependsOnTheUser) {
   const auto data_dir = [](Environment environment, bool root) {
-    return load(
-        {.file = std::nullopt, .environment = std::move(environment), .root = root, .drivers = {}});
+    return load({.file = std::nullopt, .environment = std::move(environment), .root = root});
   };
   EXPECT_EQ(data_dir({{"HOME", "/root"}}, true)->data_dir, "/var/lib/conversed");
   EXPECT_EQ(data_dir({{"HOME", "/home/a"}}, false)->data_dir, "/home/a/.local/state/conversed");
