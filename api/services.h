@@ -114,7 +114,7 @@ struct SessionServices {
   // Tells the scheduler of a schedule whose next time has just been stored.
   std::function<void(const model::Schedule&)> schedule = {};
   // Tells the scheduler that a timer falls due then, by the clock of timers
-  // (store::PendingTimers::Place): an operator has moved it.
+  // (store::Timers::Place): an operator has moved it.
   std::function<void(model::Timestamp due)> timer = {};
 };
 

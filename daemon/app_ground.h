@@ -27,7 +27,6 @@ struct Outside {
 
 // What all groups of parts stand on: the store, the log, and how the daemon is.
 struct Ground : Outside {
-  // `log.jobs` stays where it is.
   Ground(const Outside& outside, std::unique_ptr<store::Store> opened_store, OpenedLog& opened_log);
 
   [[nodiscard]] bool has(config::Role role) const;

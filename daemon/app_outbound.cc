@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "daemon/data/storage.h"
-#include "daemon/log/job_wake_up.h"
 
 namespace conversed::daemon {
 
@@ -39,7 +38,7 @@ ProactiveSetupSettings setup_settings(const config::Settings& settings) {
 }  // namespace
 
 OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress policy,
-                             std::unique_ptr<queue::Log> jobs_log, OutboundPorts ports)
+                             OutboundPorts ports)
     : ground(with),
       webhooks(client_settings("webhooks", with.settings.delivery.connections, with.heartbeats),
                policy),
@@ -55,13 +54,7 @@ OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress po
       setup(setup_settings(with.settings), *with.store, upstreams),
       job_worker(working(), with.store->jobs(), setup, with.timer_clock,
                  in_cluster(with.settings) ? &with.store->notifications() : nullptr),
-      housekeeper(tidying(ports), *with.store, retention_clock) {
-  if (!jobs_log) return;
-  job_queue.emplace(
-      std::move(jobs_log), !ground.has(Role::worker)
-                               ? std::function<void(const std::string&)>()
-                               : [this](const std::string& id) { job_worker.offer(id); });
-}
+      housekeeper(tidying(ports), *with.store, retention_clock) {}
 
 DelivererSettings OutboundParts::delivering() const {
   const config::DeliverySettings& settings = ground.settings.delivery;
@@ -103,7 +96,6 @@ JobWorkerSettings OutboundParts::working() {
   JobWorkerSettings working;
   // Only the end of a lease shows that another daemon of the cluster has crashed.
   if (in_cluster(ground.settings)) working.lease = milliseconds(15'000);
-  working.wake = [this](const std::string& id) { wake_job(id); };
   working.retention = ground.settings.jobs.retention;
   working.retention_clock = &retention_clock;
   return working;
@@ -137,7 +129,6 @@ Result<void> OutboundParts::start() {
   if (ground.has(Role::worker)) services = {&webhooks, &upstreams, &deliverer, &caller};
   if (ground.has(Role::scheduler)) services.push_back(&scheduler);
   if (ground.has(Role::worker)) services.push_back(&job_worker);
-  if (job_queue) services.push_back(&*job_queue);
   if (ground.has(Role::scheduler)) services.push_back(&housekeeper);
   for (Service* service : services) {
     if (auto started = service->start(); !started) return started;
@@ -146,7 +137,6 @@ Result<void> OutboundParts::start() {
 }
 
 void OutboundParts::stop_jobs() {
-  if (job_queue) job_queue->stop();
   job_worker.stop();
   housekeeper.stop();
 }
@@ -160,16 +150,6 @@ void OutboundParts::stop() {
 void OutboundParts::ownership_changed() {
   deliverer.ownership_changed();
   caller.ownership_changed();
-}
-
-void OutboundParts::job_changed(const std::string& id, store::Jobs::Change change) {
-  change == store::Jobs::Change::created ? wake_job(id) : job_worker.offer(id);
-}
-
-// A log that fails keeps no job waiting that can be done here.
-void OutboundParts::wake_job(const std::string& id) {
-  append_wake_up(job_queue ? job_queue->log() : *ground.log, id, ground.clock.now(),
-                 [this, id](const model::Error& /*error*/) { job_worker.offer(id); });
 }
 
 }  // namespace conversed::daemon

@@ -12,7 +12,6 @@
 #include "daemon/cluster/ownership.h"
 #include "daemon/data/housekeeper.h"
 #include "daemon/delivery/deliverer.h"
-#include "daemon/jobs/job_queue.h"
 #include "daemon/jobs/job_worker.h"
 #include "daemon/jobs/proactive_setup.h"
 #include "daemon/outbound/egress.h"
@@ -31,10 +30,8 @@ struct OutboundPorts {
 // The outbound group: the services that work off what Turns and operators have stored. They send
 // outputs, make calls, append what falls due, and do jobs.
 struct OutboundParts {
-  // The ground and `ownership` must outlive it. `jobs_log`: what wakes jobs, where it has a log of
-  // its own.
-  OutboundParts(Ground& with, const Ownership& ownership, Egress policy,
-                std::unique_ptr<queue::Log> jobs_log, OutboundPorts ports);
+  // The ground and `ownership` must outlive it.
+  OutboundParts(Ground& with, const Ownership& ownership, Egress policy, OutboundPorts ports);
 
   // Starts the services of the daemon's roles.
   [[nodiscard]] model::Result<void> start();
@@ -43,7 +40,6 @@ struct OutboundParts {
   void stop();
 
   void ownership_changed();
-  void job_changed(const std::string& id, store::Jobs::Change change);
 
   Ground& ground;
   HttpClient webhooks;
@@ -55,7 +51,6 @@ struct OutboundParts {
   Scheduler scheduler;
   ProactiveSetup setup;
   JobWorker job_worker;
-  std::optional<JobQueue> job_queue;
   Housekeeper housekeeper;
 
  private:
@@ -65,7 +60,6 @@ struct OutboundParts {
   [[nodiscard]] SchedulerSettings scheduling(OutboundPorts& ports) const;
   [[nodiscard]] JobWorkerSettings working();
   [[nodiscard]] HousekeeperSettings tidying(const OutboundPorts& ports) const;
-  void wake_job(const std::string& id);
 };
 
 }  // namespace conversed::daemon

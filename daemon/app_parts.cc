@@ -54,16 +54,16 @@ App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contac
     : ground(outside, std::move(opened_store), opened_log),
       live(ground),
       cluster(ground, live, cluster_ports()),
-      outbound(ground, cluster.ownership, std::move(policy), std::move(opened_log.jobs),
+      outbound(ground, cluster.ownership, std::move(policy),
                {.backlog = [this] { return turns.records_in_flight(); }, .mine = cluster.mine()}),
       front(ground, live, outbound.schedule_clock, std::move(contact_center), opened_log.embedded),
       turns(ground, live, cluster.ownership, turn_effects(),
             [this] { outbound.ownership_changed(); }) {
   connect_operations();
   cluster.hear(live);
-  ground.store->jobs().on_change([this](const std::string& id, store::Jobs::Change change) {
+  ground.store->jobs().on_change([this](const std::string& id) {
     live.job_watch.notify(id);
-    outbound.job_changed(id, change);
+    if (ground.has(config::Role::worker)) outbound.job_worker.offer(id);
   });
 }
 
@@ -94,7 +94,6 @@ TurnPorts App::Parts::turn_effects() {
   };
   effects.timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); };
   effects.schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); };
-  effects.job = [this](const std::string& id) { outbound.job_worker.offer(id); };
   return effects;
 }
 

@@ -19,9 +19,7 @@
 #include "store/conversation/attempts.h"
 #include "store/conversation/calls.h"
 #include "store/conversation/dead_letters.h"
-#include "store/conversation/follow_ups.h"
 #include "store/conversation/outbox.h"
-#include "store/conversation/pending_timers.h"
 #include "store/conversation/schedules.h"
 #include "store/conversation/sessions.h"
 #include "store/conversation/timers.h"
@@ -85,10 +83,8 @@ class Store {
   [[nodiscard]] Sessions& sessions() { return sessions_; }
   [[nodiscard]] Outbox& outbox() { return outbox_; }
   [[nodiscard]] Calls& calls() { return calls_; }
-  [[nodiscard]] FollowUps& follow_ups() { return follow_ups_; }
   [[nodiscard]] Schedules& schedules() { return schedules_; }
   [[nodiscard]] Timers& timers() { return timers_; }
-  [[nodiscard]] PendingTimers& pending_timers() { return pending_timers_; }
   [[nodiscard]] Audit& audit() { return audit_; }
   [[nodiscard]] DeadLetters& dead_letters() { return dead_letters_; }
   [[nodiscard]] AppendKeys& append_keys() { return append_keys_; }
@@ -124,10 +120,8 @@ class Store {
   Sessions sessions_{*database_, committer_};
   Outbox outbox_{*database_, committer_};
   Calls calls_{*database_, committer_};
-  FollowUps follow_ups_{*database_, committer_};
   Schedules schedules_{*database_, committer_};
   Timers timers_{*database_, committer_};
-  PendingTimers pending_timers_{*database_, committer_};
   Audit audit_{*database_, committer_};
   DeadLetters dead_letters_{*database_, committer_};
   AppendKeys append_keys_{*database_, committer_};

@@ -17,7 +17,7 @@
 #include "api/replies.h"
 #include "flows/bundle/loader.h"
 #include "flows/journey.h"
-#include "store/jobs/journeys.h"
+#include "store/jobs/proactive.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -104,9 +104,9 @@ Result<json> import_all(ProjectServices& services, const Principal& principal,
             {.tokens = services.options.quota.get().tokens}, principal.user_id);
         if (!imported) return imported;
         if (!bundle.proactive.is_null()) {
-          auto replaced =
-              store::replace_journey(writer, imported->at("project").at("_id").get<std::string>(),
-                                     flows::complete_journey(bundle.proactive, ""));
+          auto replaced = store::Proactive::replace_journey(
+              writer, imported->at("project").at("_id").get<std::string>(),
+              flows::complete_journey(bundle.proactive, ""));
           if (!replaced) return model::fail(replaced.error());
         }
         undone = dry_run;

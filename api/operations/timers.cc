@@ -21,12 +21,12 @@ namespace {
 using model::Errc;
 using model::Result;
 using nlohmann::json;
-using store::PendingTimers;
+using store::Timers;
 
 constexpr char place_separator = '.';
 constexpr std::array session_parameters{"URLToken", "userId", "sessionId"};
 
-json timer_json(const PendingTimers::Row& row) {
+json timer_json(const Timers::Row& row) {
   json body = session_names(row.session);
   body["_id"] = row.id;
   body["kind"] = store::to_string(row.kind);
@@ -34,20 +34,20 @@ json timer_json(const PendingTimers::Row& row) {
   return body;
 }
 
-std::string to_text(const PendingTimers::Place& place) {
+std::string to_text(const Timers::Place& place) {
   return std::to_string(model::to_unix_ms(place.due)) + place_separator + place.claim;
 }
 
-Result<PendingTimers::Place> place_of_timer(const Request& request) {
+Result<Timers::Place> place_of_timer(const Request& request) {
   const auto text = request.parameter("after");
-  if (!text) return PendingTimers::Place{};
+  if (!text) return Timers::Place{};
   std::int64_t due = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), due);
   const auto rest = text->substr(static_cast<std::size_t>(end - text->data()));
   if (error != std::errc() || !rest.starts_with(place_separator)) {
     return model::fail(Errc::invalid_argument, "after must be the `next` of the page before");
   }
-  return PendingTimers::Place{model::from_unix_ms(due), std::string(rest.substr(1))};
+  return Timers::Place{model::from_unix_ms(due), std::string(rest.substr(1))};
 }
 
 // A session is named by all three, or by none.
@@ -72,7 +72,7 @@ Result<std::optional<model::SessionKey>> session_filter(const Call& call, Sessio
 Result<Response> list_timers(const Call& call, SessionServices& services) {
   auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
-  PendingTimers::Filter filter{.project_id = project->id};
+  Timers::Filter filter{.project_id = project->id};
   if (const auto kind = call.request.parameter("kind")) {
     filter.kind = store::timer_kind_from(*kind);
     if (!filter.kind) {
@@ -87,8 +87,7 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
   if (!limit) return model::fail(limit.error());
   auto after = place_of_timer(call.request);
   if (!after) return model::fail(after.error());
-  auto page =
-      services.store.pending_timers().list(filter, *after, static_cast<std::size_t>(*limit));
+  auto page = services.store.timers().list(filter, *after, static_cast<std::size_t>(*limit));
   if (!page) return model::fail(store_error(page.error()));
   json items = json::array();
   for (const auto& row : page->rows) items.push_back(timer_json(row));
@@ -97,8 +96,8 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
 }
 
 // The timer of the path, in whichever project of the principal's it is.
-Result<PendingTimers::Row> find_timer(const Call& call, SessionServices& services) {
-  auto row = services.store.pending_timers().get(std::string(call.parameters["timerId"]));
+Result<Timers::Row> find_timer(const Call& call, SessionServices& services) {
+  auto row = services.store.timers().get(std::string(call.parameters["timerId"]));
   if (!row) return model::fail(store_error(row.error()));
   auto project =
       open_project(services.store, *call.principal, row->session.project_id,
@@ -110,7 +109,7 @@ Result<PendingTimers::Row> find_timer(const Call& call, SessionServices& service
 Result<Response> cancel_timer(const Call& call, SessionServices& services) {
   auto timer = find_timer(call, services);
   if (!timer) return model::fail(timer.error());
-  return from_store(services.store.pending_timers().cancel(timer->id)).map(no_content);
+  return from_store(services.store.timers().cancel(timer->id)).map(no_content);
 }
 
 Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
@@ -118,7 +117,7 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   if (!timer) return model::fail(timer.error());
   auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
-  if (timer->kind == PendingTimers::Kind::schedule) {
+  if (timer->kind == Timers::Kind::schedule) {
     auto schedule = services.store.schedules().get(timer->session.project_id, timer->id);
     if (!schedule) return model::fail(store_error(schedule.error()));
     auto moved = move_schedule(services, *std::move(schedule), *wish, DryRun::no);
@@ -132,7 +131,7 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   model::Schedule once;
   auto timed = flows::set_times(once, *wish, services.schedule_clock.now());
   if (!timed) return model::fail(timed.error());
-  auto moved = services.store.pending_timers().reschedule(timer->id, once.due_at);
+  auto moved = services.store.timers().reschedule(timer->id, once.due_at);
   if (!moved) return model::fail(store_error(moved.error()));
   if (services.timer) services.timer(moved->place.due);
   return ok(timer_json(*moved));

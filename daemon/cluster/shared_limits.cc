@@ -92,7 +92,7 @@ void SharedLimits::tell() {
   if (notifications.empty()) return;
   const auto work = [notifications =
                          std::move(notifications)](store::Writer& writer) -> model::Result<void> {
-    for (const auto& each : notifications) writer.announce(each);
+    for (const auto& each : notifications) store::announce(writer.connection(), each);
     return {};
   };
   store_.committer().write(work, [](const model::Result<void>&) {});

@@ -44,11 +44,6 @@ model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
   if (!seen) return fail(seen.error());
   std::int64_t highest = 0;
   for (const auto& position : *seen) highest = std::max(highest, position.epoch);
-  if (log->jobs) {
-    auto of_jobs = log->jobs->new_epoch(0);
-    log->jobs->stop();
-    if (!of_jobs) return of_jobs;
-  }
   // Before the epoch: results and timers in the lost log would else never come.
   if (auto lost = (*store)->timers().log_lost(); !lost) return fail(lost.error());
   auto epoch = log->log->new_epoch(highest);

@@ -41,13 +41,6 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   return log;
 }
 
-queue::KafkaLogSettings kafka_jobs_settings(const config::Settings& settings) {
-  queue::KafkaLogSettings log = kafka_log_settings(settings);
-  log.stream = "jobs";
-  log.ordered = false;
-  return log;
-}
-
 Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model::Clock& clock) {
   queue::SqliteLogSettings log;
   log.path = (settings.data_dir / "log.db").string();
@@ -55,7 +48,7 @@ Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model:
   auto opened = queue::SqliteLog::open(std::move(log), clock);
   if (!opened) return fail(opened.error());
   queue::SqliteLog& embedded = **opened;
-  return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded, nullptr};
+  return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded};
 }
 
 // Whether the position of its session is at or past the record.
@@ -78,11 +71,9 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
   };
   auto log = queue::open_kafka_log(std::move(log_settings));
   if (!log) return fail(log.error());
-  auto jobs = queue::open_kafka_log(kafka_jobs_settings(settings));
-  if (!jobs) return fail(jobs.error());
   auto keys = std::make_unique<StoredKeyedAppend>(**log, store.append_keys(), clock, rename_event);
   queue::KeyedAppend& keyed = *keys;
-  return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr, std::move(*jobs)};
+  return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr};
 }
 
 // A migration can't be undone, so a copy of the old store has to exist. A database is backed up by

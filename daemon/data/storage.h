@@ -30,7 +30,6 @@ struct OpenedLog {
   std::unique_ptr<queue::KeyedAppend> stored_keys;  // null where the log keeps them
   queue::KeyedAppend* keyed = nullptr;
   queue::SqliteLog* embedded = nullptr;  // the log itself, if it is a file
-  std::unique_ptr<queue::Log> jobs;      // the wake-ups of jobs; null if they are in `log`
 };
 
 // The log of the settings: a file in the data folder, which the caller has locked, or Kafka, which

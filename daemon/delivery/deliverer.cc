@@ -258,7 +258,7 @@ void Deliverer::send(Session& session, const WebhookTarget& target) {
 // The user's next message withdraws a follow-up's output until its delivery has begun. The store
 // decides which of the two comes first.
 void Deliverer::ask_to_begin(Session& session) {
-  store_.follow_ups().begin_delivery(
+  store_.outbox().begin_delivery(
       session.key, session.outputs.front().seq,
       [this, mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
         post(mailbox, [this, &session, done] { begin(session, done); });
@@ -326,7 +326,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
                                    {"outputId", session.outputs.front().id},
                                    {"reason", reason},
                                    {"attempts", session.attempts + 1}});
-    store_.committer().reschedule(session.key, due, session.attempts + 1, marked(session));
+    store_.outbox().reschedule(session.key, due, session.attempts + 1, marked(session));
     queue_.wake(lane, due);
     leave(session);
   }
@@ -344,7 +344,7 @@ void Deliverer::pause(Lane& lane, const HttpOutcome& outcome, const std::string&
 
 // The session's first output needs no further try.
 void Deliverer::mark(Session& session) {
-  store_.committer().delivered(session.key, session.outputs.front(), marked(session));
+  store_.outbox().delivered(session.key, session.outputs.front(), marked(session));
   session.outputs.pop_front();
   session.attempts = 0;
 }

@@ -59,7 +59,7 @@ struct DelivererSettings {
 //   DelivererTest.OneIsInFlightASession.
 // - The Deliverer begins with the session's oldest row, also with one that another daemon left.
 //   Kept by: DelivererOfSome.WhatAnotherLeftIsFoundAndGoesFirst.
-// - The delivery of a follow-up begins with a committed write (`FollowUps::begin_delivery`), so
+// - The delivery of a follow-up begins with a committed write (`Outbox::begin_delivery`), so
 //   that either the delivery or the answer that withdraws it comes first.
 //   Kept by: FollowUps.AnswerTakesBackWhatHasNotBegunToBeDelivered.
 // - Retries and ages go by the clock of timers, also across restarts. A wait that is longer than

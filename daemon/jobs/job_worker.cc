@@ -26,7 +26,6 @@ constexpr std::size_t pruned_at_once = 500;
 JobHold::JobHold(JobWorker& worker, const Job& job)
     : worker_(worker), id_(job.id), token_(job.fencing_token) {
   const std::lock_guard lock(worker_.mutex_);
-  worker_.being_leased_.erase(id_);
   worker_.in_hand_.push_back(this);
 }
 
@@ -120,7 +119,8 @@ void JobWorker::offer(const std::string& job_id) {
     for (JobHold* hold : in_hand_) {
       if (hold->id_ == job_id) return hold->notice();
     }
-    if (waiting_.size() >= settings_.max_waiting || !known_.insert(job_id).second) return;
+    if (waiting_.size() >= settings_.max_waiting) return;
+    if (std::ranges::find(waiting_, job_id) != waiting_.end()) return;
     waiting_.push_back(job_id);
   }
   wake_.notify_one();
@@ -157,8 +157,6 @@ std::optional<std::string> JobWorker::next() {
   }
   std::string id = std::move(waiting_.front());
   waiting_.pop_front();
-  known_.erase(id);
-  being_leased_.insert(id);
   return id;
 }
 
@@ -168,16 +166,7 @@ void JobWorker::rescue() {
     log::warn("jobs can't be read", {{"error", found.error().message}});
     return;
   }
-  std::set<std::string> woken;
-  for (const auto& id : *found) {
-    if (settings_.wake && !knows(id) && !woken_.contains(id)) {
-      settings_.wake(id);
-      woken.insert(id);
-    } else {
-      offer(id);  // no worker has taken it since it was woken
-    }
-  }
-  woken_ = std::move(woken);
+  for (const auto& id : *found) offer(id);
   {
     const std::lock_guard lock(mutex_);
     if (SteadyClock::now() < next_prune_) return;
@@ -188,20 +177,10 @@ void JobWorker::rescue() {
   if (!pruned) log::warn("old jobs can't be removed", {{"error", pruned.error().message}});
 }
 
-bool JobWorker::knows(const std::string& job_id) {
-  const std::lock_guard lock(mutex_);
-  return known_.contains(job_id) || being_leased_.contains(job_id) ||
-         std::ranges::any_of(in_hand_, [&](const JobHold* hold) { return hold->id_ == job_id; });
-}
-
 void JobWorker::work(const std::string& job_id) {
   auto job = jobs_.lease(job_id, clock_.now() + settings_.lease);
   // Another worker has the job, or it has ended. After a failure of the store the rescuer finds it.
-  if (!job) {
-    const std::lock_guard lock(mutex_);
-    being_leased_.erase(job_id);
-    return;
-  }
+  if (!job) return;
   model::fault_point("job.after_lease");
   const std::int64_t token = job->fencing_token;
   JobHold hold(*this, *job);

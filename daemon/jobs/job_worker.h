@@ -4,10 +4,8 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <functional>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -75,9 +73,6 @@ struct JobWorkerSettings {
   std::chrono::milliseconds lease{60'000};
   // The longest time between two looks for jobs without a worker or with an expired lease.
   std::chrono::milliseconds rescue_interval{5'000};
-  // Wakes a worker for the job by the log: the job comes by `offer`, here or in another daemon.
-  // Called on a thread of the worker; must not block. Empty: the job is run here.
-  std::function<void(const std::string& job_id)> wake{};
   std::chrono::milliseconds retention{std::chrono::hours(24 * 30)};
   std::chrono::milliseconds prune_interval{60'000};
   // The clock for the age of ended jobs (RetentionClock); must outlive it. Null: that of leases.
@@ -85,13 +80,12 @@ struct JobWorkerSettings {
 };
 
 // Runs jobs: takes a lease, does steps until the job has ended, and frees the lease. The rescuer
-// (any idle thread) finds jobs that were not offered or that a worker left, wakes a worker for
-// them, and removes old jobs.
+// (any idle thread) finds jobs that were not offered or that a worker left, and removes old jobs.
 //
 // Invariants:
-// - A job's row is the truth. An event in the log wakes a worker after the row's commit; if it is
-//   lost, the rescuer wakes one. Kept by:
-//   JobWorkerTest.WhatWaitsIsWokenByTheLogAndTakenUpHereIfNobodyCame.
+// - A job's row is the truth. After its commit the job is offered here, and to other daemons by a
+//   notification. The rescuer finds a job that was not offered.
+//   Kept by: JobWorkerTest.JobThatWasMadeBeforeTheStartIsDone.
 // - A step's effects and its progress are one transaction under the lease's fencing token; undoing
 //   is the same. Kept by: JobWorkerTest.JobOfAWorkerThatVanishedGoesOnAfterItsLease.
 // - A job always ends: one that was leased a hundred times is undone.
@@ -121,7 +115,6 @@ class JobWorker final : public Service {
   [[nodiscard]] std::optional<std::string> next();
   void hear(std::string_view job_id);
   void rescue();
-  [[nodiscard]] bool knows(const std::string& job_id);
   void work(const std::string& job_id);
 
   const JobWorkerSettings settings_;
@@ -133,10 +126,7 @@ class JobWorker final : public Service {
   std::mutex mutex_;
   std::condition_variable wake_;  // a thread without a job
   std::deque<std::string> waiting_;
-  std::set<std::string> known_;  // those in `waiting_`
-  std::set<std::string> being_leased_;
-  bool rescuing_ = false;        // one thread at a time does
-  std::set<std::string> woken_;  // by the last rescue; that thread's
+  bool rescuing_ = false;  // one thread at a time does
   std::vector<JobHold*> in_hand_;
   std::chrono::steady_clock::time_point next_rescue_{};
   std::chrono::steady_clock::time_point next_prune_{};

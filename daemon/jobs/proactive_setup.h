@@ -2,9 +2,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 
 #include "daemon/jobs/job_worker.h"
@@ -43,38 +40,6 @@ class ProactiveSetup final : public JobSteps {
   [[nodiscard]] model::Result<void> advance(const model::Job& job, JobHold& hold) override;
 
  private:
-  using Make = std::function<model::Result<void>(store::Writer&, nlohmann::json& data)>;
-  using Write = std::function<model::Result<void>(store::Writer&)>;
-  enum class Reach : std::uint8_t { tenant_row, tenant, journey, flow };
-
-  model::Result<void> do_next(const model::Job& job, JobHold& hold);
-  model::Result<void> provision(const model::Job& job, JobHold& hold);
-  model::Result<void> announce(const model::Job& job, JobHold& hold);
-  model::Result<void> create_journey(const model::Job& job);
-  model::Result<void> generate_flow(const model::Job& job);
-  model::Result<void> switch_on(const model::Job& job);
-  model::Result<void> undo_last(const model::Job& job, JobHold& hold);
-  model::Result<void> withdraw(const model::Job& job, JobHold& hold);
-  model::Result<void> end_undone(const model::Job& job);
-  model::Result<void> begin_undo(const model::Job& job, const std::string& reason);
-
-  // Commits `work`, then passes the fault point of that name.
-  model::Result<void> write(const char* fault_point, const Write& work);
-  // Commits the writes of `make` together with the job's progress. If `make` fails, undoing begins.
-  model::Result<void> commit(const model::Job& job, Reach reached, const Make& make);
-  // The same while undoing: progress does not fall.
-  model::Result<void> commit_undo(const model::Job& job, const Make& make);
-
-  [[nodiscard]] HttpRequest request(const std::string& method, const std::string& url,
-                                    const std::string& idempotency_key) const;
-  enum class Cancellable : std::uint8_t { no, yes };
-  // Retries until success or a permanent error. Nothing: the job is being cancelled.
-  model::Result<std::optional<HttpOutcome>> send(const model::Job& job, JobHold& hold,
-                                                 const HttpRequest& request,
-                                                 Cancellable cancellable);
-  model::Result<HttpOutcome> exchange(JobHold& hold, const HttpRequest& request);
-  [[nodiscard]] bool is_cancelled(const model::Job& job) const;
-
   const ProactiveSetupSettings settings_;
   store::Store& store_;
   HttpClient& http_;

@@ -1,7 +1,6 @@
 #include "daemon/timers/scheduler.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "daemon/ops/logging.h"
@@ -38,57 +37,48 @@ model::Event event_of(model::EventType type, Claim claim, model::SessionKey sess
   return event;
 }
 
-model::Event event_of(store::Calls::Found timer) {
+// The event to append, and its earliest time, by the clock of the row.
+struct Found {
+  model::Event event;
+  Timestamp due{};
+};
+
+Found found_of(store::Calls::Found timer) {
   auto& call = timer.call;
   const auto type = call.is_time_out ? model::EventType::time_out : model::EventType::timer;
   auto event = event_of(type, {Claim::Kind::timer, call.id}, std::move(call.session));
   event.trace_id = std::move(call.trace_id);
-  return event;
+  return {std::move(event), call.due_at.value_or(Timestamp{})};
 }
-model::Event event_of(FollowUp follow_up) {
+
+Found found_of(FollowUp follow_up) {
   auto event = event_of(model::EventType::follow_up, {Claim::Kind::follow_up, follow_up.id},
                         std::move(follow_up.session));
   event.trace_id = std::move(follow_up.trace_id);
   event.text = std::move(follow_up.text);
   event.data = std::move(follow_up.data);
   event.follow_up = std::move(follow_up.plan);
-  return event;
+  return {std::move(event), follow_up.due_at};
 }
-model::Event event_of(Schedule schedule) {
+
+// A schedule that was put off has another claim, so this claim's time has come.
+Found found_of(Schedule schedule) {
   auto event = event_of(model::EventType::inject, {Claim::Kind::schedule, schedule.claim()},
                         std::move(schedule.session));
   event.trace_id = model::new_trace_id();
   event.text = std::move(schedule.text);
   event.data = std::move(schedule.data);
-  return event;
+  return {std::move(event), Timestamp::min()};
 }
 
-// By the clock of the row.
-Timestamp due_of(const store::Calls::Found& timer) {
-  return timer.call.due_at.value_or(Timestamp{});
-}
-Timestamp due_of(const FollowUp& follow_up) {
-  return follow_up.due_at;
-}
-// A schedule that was put off has another claim, so this claim's time has come.
-Timestamp due_of(const Schedule&) {
-  return Timestamp::min();
-}
-
-// The event to append, and its earliest time.
-struct Found {
-  model::Event event;
-  Timestamp due{};
-};
 // Nothing: the timer was cancelled, or its session erased. `internal`: its row can't be read.
 Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim) {
   const auto made = [](auto read) -> Result<std::optional<Found>> {
     if (!read) return model::fail(read.error());
     if (!*read) return std::nullopt;
-    const auto due = due_of(**read);
-    return Found{event_of(std::move(**read)), due};
+    return found_of(**std::move(read));
   };
-  if (claim.kind == Claim::Kind::follow_up) return made(store.follow_ups().find(claim.id));
+  if (claim.kind == Claim::Kind::follow_up) return made(store.timers().follow_up(claim.id));
   if (claim.kind == Claim::Kind::schedule) return made(store.schedules().by_claim(claim.id));
   return made(store.calls().find(claim.id));
 }

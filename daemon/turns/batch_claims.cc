@@ -8,8 +8,8 @@
 #include "store/conversation/answers.h"
 #include "store/conversation/calls.h"
 #include "store/conversation/dead_letters.h"
-#include "store/conversation/follow_ups.h"
 #include "store/conversation/schedules.h"
+#include "store/conversation/timers.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
@@ -27,40 +27,40 @@ bool waits_for(const model::Session& session, const Event& event) {
   return session.execution && session.execution->pending_call_id == id;
 }
 
-bool BatchClaims::is_consumed(const Claim& claim) const {
-  const auto& consumed = draft_.batch.commit.claims;
+namespace {
+
+bool is_consumed(const BatchDraft& draft, const Claim& claim) {
+  const auto& consumed = draft.batch.commit.claims;
   return std::ranges::find(consumed, claim) != consumed.end();
 }
 
-Result<BatchClaims::Found> BatchClaims::find(const Event& event) const {
-  const bool is_timer = event.type == EventType::timer || event.type == EventType::time_out;
-  if (!event.claim) return Found{!event.result && !is_timer};
-  if (is_consumed(*event.claim)) return Found{};
-  if (event.claim->kind == Claim::Kind::schedule) {
-    auto schedule = draft_.context.store.schedules().by_claim(event.claim->id);
-    if (!schedule) return fail(schedule.error());
-    if (!*schedule || (*schedule)->session != draft_.input.key) return Found{};
-    return Found{true, std::move(*schedule)};
-  }
-  auto there = is_there(event);
-  if (!there) return fail(there.error());
-  return Found{*there};
+Result<bool> is_new_letter(const BatchDraft& draft, const std::string& id) {
+  auto letter = draft.context.store.dead_letters().get(draft.input.key.project_id, id);
+  if (!letter && letter.error().code != Errc::not_found) return fail(letter.error());
+  return letter && letter->state == store::DeadLetterState::fresh;
 }
 
-Result<bool> BatchClaims::is_there(const Event& event) const {
+// As far as the batch has got.
+Result<bool> follow_up_waits(const BatchDraft& draft, const std::string& id) {
+  if (draft.batch.commit.follow_ups.cancelled) return false;
+  if (is_consumed(draft, {Claim::Kind::follow_up, id})) return false;
+  return draft.context.store.timers().follow_up_waits(id);
+}
+
+Result<bool> is_there(const BatchDraft& draft, const Event& event) {
   const Claim& claim = *event.claim;
-  store::Store& store = draft_.context.store;
+  store::Store& store = draft.context.store;
   switch (claim.kind) {
     case Claim::Kind::pending_call:
     case Claim::Kind::timer:
-      if (!waits_for(draft_.session, event)) return false;
+      if (!waits_for(draft.session, event)) return false;
       // Operators cancel the timers of questions without touching the session: their rows decide.
       if (event.type == EventType::time_out) return store.calls().waits(claim.id);
       return true;
     case Claim::Kind::dead_letter:
-      return is_new_letter(claim.id);
+      return is_new_letter(draft, claim.id);
     case Claim::Kind::follow_up:
-      return follow_up_waits(claim.id);
+      return follow_up_waits(draft, claim.id);
     case Claim::Kind::keyed_event:
     case Claim::Kind::schedule:
       break;
@@ -70,30 +70,35 @@ Result<bool> BatchClaims::is_there(const Event& event) const {
   return !*consumed;
 }
 
-Result<bool> BatchClaims::is_new_letter(const std::string& id) const {
-  auto letter = draft_.context.store.dead_letters().get(draft_.input.key.project_id, id);
-  if (!letter && letter.error().code != Errc::not_found) return fail(letter.error());
-  return letter && letter->state == store::DeadLetterState::fresh;
+}  // namespace
+
+Result<FoundClaim> find_claim(const BatchDraft& draft, const Event& event) {
+  const bool is_timer = event.type == EventType::timer || event.type == EventType::time_out;
+  if (!event.claim) return FoundClaim{!event.result && !is_timer};
+  if (is_consumed(draft, *event.claim)) return FoundClaim{};
+  if (event.claim->kind == Claim::Kind::schedule) {
+    auto schedule = draft.context.store.schedules().by_claim(event.claim->id);
+    if (!schedule) return fail(schedule.error());
+    if (!*schedule || (*schedule)->session != draft.input.key) return FoundClaim{};
+    return FoundClaim{true, std::move(*schedule)};
+  }
+  auto there = is_there(draft, event);
+  if (!there) return fail(there.error());
+  return FoundClaim{*there};
 }
 
-Result<bool> BatchClaims::follow_up_waits(const std::string& id) const {
-  if (draft_.batch.commit.follow_ups.cancelled) return false;
-  if (is_consumed({Claim::Kind::follow_up, id})) return false;
-  return draft_.context.store.follow_ups().waits(id);
-}
-
-void BatchClaims::consume(const Claim& claim, std::optional<model::Schedule> schedule) {
-  draft_.commit().claims.push_back(claim);
+void consume_claim(BatchDraft& draft, const Claim& claim, std::optional<model::Schedule> schedule) {
+  draft.commit().claims.push_back(claim);
   if (!schedule) return;
-  const auto* timers = draft_.context.timer_clock;
-  const auto now = timers == nullptr ? draft_.context.clock.now() : timers->schedule_now();
+  const auto* timers = draft.context.timer_clock;
+  const auto now = timers == nullptr ? draft.context.clock.now() : timers->schedule_now();
   const auto next = flows::next_time(*schedule, now);
-  draft_.commit().schedules_fired.push_back({claim.id, next});
+  draft.commit().schedules_fired.push_back({claim.id, next});
   if (!next) return;
   schedule->due_at = *next;
   ++schedule->run;
   ++schedule->fired;
-  draft_.batch.after.schedules.push_back(*std::move(schedule));
+  draft.batch.after.schedules.push_back(*std::move(schedule));
 }
 
 }  // namespace conversed::daemon

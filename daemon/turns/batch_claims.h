@@ -1,15 +1,8 @@
 #pragma once
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include "daemon/turns/batch_draft.h"
-
-namespace conversed::daemon {
-
-// Whether the session still waits for the call or timer that the event is of.
-[[nodiscard]] bool waits_for(const model::Session& session, const model::Event& event);
 
 // The claims of a batch's events. Each is consumed in the transaction of its event's effects, or of
 // the event's move to the inbox.
@@ -22,29 +15,21 @@ namespace conversed::daemon {
 // - A follow-up's claim is consumed when it runs, not when it enters the inbox. Until then a user's
 //   message withdraws it, even if that message waits in the inbox or is a dead letter.
 //   Kept by: FollowUps.OneThatWaitsInTheInboxIsTakenBackByAMessage.
-class BatchClaims {
- public:
-  explicit BatchClaims(BatchDraft& draft) : draft_(draft) {}  // must outlive it
+namespace conversed::daemon {
 
-  struct Found {
-    bool there = false;                         // the event may have effects
-    std::optional<model::Schedule> schedule{};  // of its claim
-  };
-  // Looks up the claim of a record's event. Changes nothing. Errors: those of the store.
-  [[nodiscard]] model::Result<Found> find(const model::Event& event) const;
+// Whether the session still waits for the call or timer that the event is of.
+[[nodiscard]] bool waits_for(const model::Session& session, const model::Event& event);
 
-  // Whether a follow-up still waits, as far as the batch has got.
-  [[nodiscard]] model::Result<bool> follow_up_waits(const std::string& id) const;
-
-  // A schedule goes on to its next time, or ends.
-  void consume(const model::Claim& claim, std::optional<model::Schedule> schedule);
-
- private:
-  [[nodiscard]] bool is_consumed(const model::Claim& claim) const;
-  [[nodiscard]] model::Result<bool> is_there(const model::Event& event) const;
-  [[nodiscard]] model::Result<bool> is_new_letter(const std::string& id) const;
-
-  BatchDraft& draft_;
+struct FoundClaim {
+  bool there = false;                         // the event may have effects
+  std::optional<model::Schedule> schedule{};  // of its claim
 };
+// Looks up the claim of a record's event. Errors: those of the store.
+[[nodiscard]] model::Result<FoundClaim> find_claim(const BatchDraft& draft,
+                                                   const model::Event& event);
+
+// A schedule goes on to its next time, or ends.
+void consume_claim(BatchDraft& draft, const model::Claim& claim,
+                   std::optional<model::Schedule> schedule);
 
 }  // namespace conversed::daemon

@@ -19,6 +19,7 @@ struct BatchDraft {
   TurnBatch batch{};
   model::Session session{};  // as the last Turn left it
   model::Profile profile{};
+  std::chrono::steady_clock::duration spent{};  // by Turns
 
   [[nodiscard]] store::SessionCommit& commit() { return batch.commit; }
 

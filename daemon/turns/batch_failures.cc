@@ -1,8 +1,9 @@
 #include "daemon/turns/batch_failures.h"
 
-#include <optional>
+#include <utility>
 
 #include "api/live/assets_cache.h"
+#include "daemon/turns/batch_outputs.h"
 #include "flows/turn/turn.h"
 #include "store/model/ids.h"
 #include "store/text/utf8.h"
@@ -28,55 +29,54 @@ bool has_names(const queue::Record& record) {
   return is_name(record.id) && is_name(record.type);
 }
 
-void BatchFailures::bury_unreadable(const store::InboxEvent& parts, const std::string& reason) {
+void bury_unreadable(BatchDraft& draft, const store::InboxEvent& parts, const std::string& reason) {
   const auto name = [](const std::string& text) {
     return std::string(text::cut(text::well_formed(text), longest_name));
   };
   const store::InboxEvent kept{name(parts.event_id), name(parts.type), name(parts.trace_id),
                                text::well_formed(parts.value)};
-  draft_.commit().dead_letters.push_back(
+  draft.commit().dead_letters.push_back(
       {model::new_id(), kept, std::string(text::cut(text::well_formed(reason), longest_reason))});
 }
 
-Result<void> BatchFailures::bury(const Event& event, const store::InboxEvent& parts,
-                                 const std::string& reason) {
-  bury_unreadable(parts, reason);
+Result<void> bury(BatchDraft& draft, const Event& event, const store::InboxEvent& parts,
+                  const std::string& reason) {
+  bury_unreadable(draft, parts, reason);
   if (is_notify(event.type)) return {};  // it belongs to no execution
-  auto& session = draft_.session;
+  auto& session = draft.session;
   const bool resumed = !model::is_input(event.type) && session.execution;
   const Speaker speaker = resumed ? Speaker::of(*session.execution) : Speaker::of(event);
-  auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
+  auto endpoint = draft.context.assets.endpoint(draft.input.key.endpoint_id);
   if (!endpoint && is_store_failure(endpoint.error())) return fail(endpoint.error());
   if (!endpoint) {
     session.execution.reset();
-    return outputs_.settle_failure(speaker);
+    return settle_failure(draft, speaker);
   }
   auto effects =
-      flows::failure_effects(std::move(session), **endpoint, event, draft_.context.clock.now());
+      flows::failure_effects(std::move(session), **endpoint, event, draft.context.clock.now());
   session = std::move(effects.session);
-  if (effects.outputs.empty()) return outputs_.settle_failure(speaker);
-  return outputs_.settle(speaker, BatchOutputs::Execution::at_rest, std::move(effects.outputs),
-                         *endpoint);
+  if (effects.outputs.empty()) return settle_failure(draft, speaker);
+  return settle(draft, speaker, ExecutionState::at_rest, std::move(effects.outputs), *endpoint);
 }
 
-Result<void> BatchFailures::bury_waiting(const Event& event, const store::InboxEvent& parts,
-                                         const std::string& reason) {
-  model::Session as_it_is = draft_.session;
-  auto buried = bury(event, parts, reason);
-  as_it_is.last_output_seq = draft_.session.last_output_seq;
-  draft_.session = std::move(as_it_is);
+Result<void> bury_waiting(BatchDraft& draft, const Event& event, const store::InboxEvent& parts,
+                          const std::string& reason) {
+  model::Session as_it_is = draft.session;
+  auto buried = bury(draft, event, parts, reason);
+  as_it_is.last_output_seq = draft.session.last_output_seq;
+  draft.session = std::move(as_it_is);
   return buried;
 }
 
-Result<void> BatchFailures::bury_damaged(const Event& event, const store::InboxEvent& parts,
-                                         const std::string& reason, bool execution_lost) {
-  if (execution_lost) draft_.commit().calls.all_abandoned = true;
-  if (model::is_input(event.type) && draft_.session.execution) {
-    const auto over = *std::exchange(draft_.session.execution, std::nullopt);
-    draft_.commit().calls.cancelled.push_back(over.pending_call_id);
-    if (auto settled = outputs_.settle_failure(Speaker::of(over)); !settled) return settled;
+Result<void> bury_damaged(BatchDraft& draft, const Event& event, const store::InboxEvent& parts,
+                          const std::string& reason, bool execution_lost) {
+  if (execution_lost) draft.commit().calls.all_abandoned = true;
+  if (model::is_input(event.type) && draft.session.execution) {
+    const auto over = *std::exchange(draft.session.execution, std::nullopt);
+    draft.commit().calls.cancelled.push_back(over.pending_call_id);
+    if (auto settled = settle_failure(draft, Speaker::of(over)); !settled) return settled;
   }
-  return bury(event, parts, reason);
+  return bury(draft, event, parts, reason);
 }
 
 }  // namespace conversed::daemon

@@ -1,46 +1,35 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
-#include "daemon/turns/batch_outputs.h"
+#include "daemon/turns/batch_draft.h"
 #include "queue/log.h"
-
-namespace conversed::daemon {
 
 // Makes dead letters of events. A dead letter settles its event: its client is told, its keyed
 // answer is stored, its execution ends. Its only other effect is the Endpoint's errorText.
 // Kept by: TurnBatchTest.AFailedTurnSaysTheEndpointsErrorText,
 // TurnBatchTest.ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse.
-class BatchFailures {
- public:
-  // Both must outlive it.
-  BatchFailures(BatchDraft& draft, BatchOutputs& outputs) : draft_(draft), outputs_(outputs) {}
+namespace conversed::daemon {
 
-  // A record that is no event of a conversation. Bytes that the store could not keep, or find
-  // again, are replaced. Kept by: TurnBatchTest.WhatNoStoreCouldKeepIsADeadLetterOfText.
-  void bury_unreadable(const store::InboxEvent& parts, const std::string& reason);
+// A record that is no event of a conversation. Bytes that the store could not keep, or find again,
+// are replaced. Kept by: TurnBatchTest.WhatNoStoreCouldKeepIsADeadLetterOfText.
+void bury_unreadable(BatchDraft& draft, const store::InboxEvent& parts, const std::string& reason);
 
-  [[nodiscard]] model::Result<void> bury(const model::Event& event, const store::InboxEvent& parts,
-                                         const std::string& reason);
+[[nodiscard]] model::Result<void> bury(BatchDraft& draft, const model::Event& event,
+                                       const store::InboxEvent& parts, const std::string& reason);
 
-  // An input that would have to wait in the inbox. The running execution and the inbox stay as they
-  // are.
-  [[nodiscard]] model::Result<void> bury_waiting(const model::Event& event,
-                                                 const store::InboxEvent& parts,
-                                                 const std::string& reason);
+// An input that would have to wait in the inbox. The running execution and the inbox stay as they
+// are.
+[[nodiscard]] model::Result<void> bury_waiting(BatchDraft& draft, const model::Event& event,
+                                               const store::InboxEvent& parts,
+                                               const std::string& reason);
 
-  // An event of a session that can't be read in full. The session's execution ends with it, since
-  // it could not go on. `execution_lost`: it can't be read, so only the store knows its calls.
-  // Kept by: TurnBatchTest.AnExecutionThatCannotBeReadLeavesNothingBehind.
-  [[nodiscard]] model::Result<void> bury_damaged(const model::Event& event,
-                                                 const store::InboxEvent& parts,
-                                                 const std::string& reason, bool execution_lost);
-
- private:
-  BatchDraft& draft_;
-  BatchOutputs& outputs_;
-};
+// An event of a session that can't be read in full. The session's execution ends with it, since it
+// could not go on. `execution_lost`: it can't be read, so only the store knows its calls.
+// Kept by: TurnBatchTest.AnExecutionThatCannotBeReadLeavesNothingBehind.
+[[nodiscard]] model::Result<void> bury_damaged(BatchDraft& draft, const model::Event& event,
+                                               const store::InboxEvent& parts,
+                                               const std::string& reason, bool execution_lost);
 
 // Whether the store can keep the record's id and type as they are.
 [[nodiscard]] bool has_names(const queue::Record& record);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "api/live/assets_cache.h"
+#include "daemon/turns/batch_outputs.h"
 #include "flows/turn/follow_up.h"
 #include "flows/turn/standing.h"
 #include "flows/turn/turn.h"
@@ -23,19 +24,29 @@ std::string follow_up_counter(const model::Endpoint& endpoint) {
   return "followUps " + endpoint.project_id;
 }
 
+Result<bool> is_within_quota(const BatchDraft& draft, const model::Endpoint& endpoint,
+                             const model::ProjectAssets& assets) {
+  if (!assets.journey || assets.journey->follow_ups_per_month == 0) return true;
+  auto used =
+      draft.context.store.usage().used(endpoint.organisation_id, follow_up_counter(endpoint),
+                                       store::month_of(draft.context.clock.now()));
+  if (!used) return fail(used.error());
+  return *used < assets.journey->follow_ups_per_month;
+}
+
 }  // namespace
 
-void BatchFollowUps::cancel() {
-  auto& commit = draft_.commit();
+void cancel_follow_ups(BatchDraft& draft) {
+  auto& commit = draft.commit();
   commit.follow_ups.cancelled = true;
   commit.follow_ups.added.clear();
   std::erase_if(commit.outputs, [](const auto& output) { return output.withdrawable; });
 }
 
-void BatchFollowUps::abandon_running() {
-  auto& execution = draft_.session.execution;
+void abandon_follow_up(BatchDraft& draft) {
+  auto& execution = draft.session.execution;
   if (!execution || execution->source != EventType::follow_up) return;
-  auto& calls = draft_.commit().calls;
+  auto& calls = draft.commit().calls;
   const auto is_its = [&](const auto& call) { return call.id == execution->pending_call_id; };
   // A call of this batch is not in the store yet.
   if (std::erase_if(calls.started, is_its) == 0) {
@@ -44,9 +55,8 @@ void BatchFollowUps::abandon_running() {
   execution.reset();
 }
 
-std::string BatchFollowUps::waiting_flow(const Event& event,
-                                         const model::Endpoint& endpoint) const {
-  const auto& session = draft_.session;
+std::string waiting_flow(const model::Session& session, const Event& event,
+                         const model::Endpoint& endpoint) {
   if (event.type != EventType::time_out) {
     if (flows::starts_afresh(session, endpoint, event.accepted_at)) return {};
   } else if (event.claim && flows::is_time_out_behind(session, event.claim->id)) {
@@ -55,55 +65,44 @@ std::string BatchFollowUps::waiting_flow(const Event& event,
   return flows::follow_up_flow_of(session);
 }
 
-bool BatchFollowUps::runs_flow(const Event& event, const model::Endpoint& endpoint,
-                               const api::CompiledFlow& flow) const {
+bool runs_follow_up(const model::Session& session, const Event& event,
+                    const model::Endpoint& endpoint, const api::CompiledFlow& flow) {
   if (event.type == EventType::follow_up) return true;
-  const auto waiting = model::is_input(event.type) ? waiting_flow(event, endpoint)
-                                                   : flows::follow_up_flow_of(draft_.session);
+  const auto waiting = model::is_input(event.type) ? waiting_flow(session, event, endpoint)
+                                                   : flows::follow_up_flow_of(session);
   return waiting == flow.flow->name();
 }
 
-Result<bool> BatchFollowUps::is_within_quota(const model::Endpoint& endpoint,
-                                             const model::ProjectAssets& assets) const {
-  if (!assets.journey || assets.journey->follow_ups_per_month == 0) return true;
-  auto used =
-      draft_.context.store.usage().used(endpoint.organisation_id, follow_up_counter(endpoint),
-                                        store::month_of(draft_.context.clock.now()));
-  if (!used) return fail(used.error());
-  return *used < assets.journey->follow_ups_per_month;
-}
-
-Result<BatchFollowUps::Outcome> BatchFollowUps::take_up(const Event& event,
-                                                        const EndpointPtr& endpoint,
-                                                        const model::ProjectAssets& assets) {
-  const auto now = draft_.context.clock.now();
-  auto within_quota = is_within_quota(*endpoint, assets);
+Result<TakenUp> take_up(BatchDraft& draft, const Event& event, const EndpointPtr& endpoint,
+                        const model::ProjectAssets& assets) {
+  const auto now = draft.context.clock.now();
+  auto within_quota = is_within_quota(draft, *endpoint, assets);
   if (!within_quota) return fail(within_quota.error());
-  const auto offset = draft_.timer_offset();
+  const auto offset = draft.timer_offset();
   Event by_wall_clock = event;
   auto& expires_at = by_wall_clock.follow_up->expires_at;
   if (expires_at) *expires_at -= offset;
-  const auto fate = flows::fate_of(by_wall_clock, draft_.session, assets.journey, now);
-  auto& commit = draft_.commit();
+  const auto fate = flows::fate_of(by_wall_clock, draft.session, assets.journey, now);
+  auto& commit = draft.commit();
   if (fate == flows::FollowUpFate::quiet_time) {
     auto later = flows::postponed(event, *assets.journey->quiet_hours, now);
     later.due_at += offset;
     commit.follow_ups.added.push_back(std::move(later));
-    return Outcome::settled;
+    return TakenUp::settled;
   }
   if (fate != flows::FollowUpFate::runs || !*within_quota) {
-    ++draft_.batch.after.follow_ups_dropped;
-    return Outcome::settled;
+    ++draft.batch.after.follow_ups_dropped;
+    return TakenUp::settled;
   }
-  ++draft_.batch.after.follow_ups_sent;
+  ++draft.batch.after.follow_ups_sent;
   commit.quota.push_back({endpoint->organisation_id, follow_up_counter(*endpoint), 1});
-  if (!event.follow_up->flow_id.empty()) return Outcome::runs_flow;
-  auto effects = flows::follow_up_effects(std::move(draft_.session), event, now);
-  draft_.session = std::move(effects.session);
-  auto settled = outputs_.settle({event.id, event.type}, BatchOutputs::Execution::at_rest,
-                                 std::move(effects.outputs), endpoint);
+  if (!event.follow_up->flow_id.empty()) return TakenUp::runs_flow;
+  auto effects = flows::follow_up_effects(std::move(draft.session), event, now);
+  draft.session = std::move(effects.session);
+  auto settled = settle(draft, {event.id, event.type}, ExecutionState::at_rest,
+                        std::move(effects.outputs), endpoint);
   if (!settled) return fail(settled.error());
-  return Outcome::settled;
+  return TakenUp::settled;
 }
 
 }  // namespace conversed::daemon

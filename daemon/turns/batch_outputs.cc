@@ -15,17 +15,17 @@ using model::EventType;
 using model::fail;
 using model::Result;
 
-// Whether outputs of the speaker are its answer now. If the input is cut before the commit, the
-// commit is a conflict. `said_before`: number of the last output before them.
-Result<bool> BatchOutputs::takes_answers(const Speaker& speaker, std::int64_t said_before) {
+namespace {
+
+Result<bool> takes_answers(BatchDraft& draft, const Speaker& speaker, std::int64_t said_before) {
   if (speaker.source != EventType::user_message || !speaker.answer_until) return false;
-  auto& answers = draft_.commit().answers;
-  if (*speaker.answer_until <= draft_.timer_now()) {
+  auto& answers = draft.commit().answers;
+  if (*speaker.answer_until <= draft.timer_now()) {
     answers.cuts.push_back({speaker.input_id, said_before});
     return false;
   }
-  if (draft_.input.after_conflict) {
-    auto cut = draft_.context.store.answers().is_cut(speaker.input_id);
+  if (draft.input.after_conflict) {
+    auto cut = draft.context.store.answers().is_cut(speaker.input_id);
     if (!cut) return fail(cut.error());
     if (*cut) return false;
   }
@@ -33,52 +33,12 @@ Result<bool> BatchOutputs::takes_answers(const Speaker& speaker, std::int64_t sa
   return true;
 }
 
-Result<void> BatchOutputs::settle(const Speaker& speaker, Execution execution,
-                                  std::vector<model::Output> outputs, const EndpointPtr& endpoint) {
-  const auto answers = takes_answers(
-      speaker, outputs.empty() ? draft_.session.last_output_seq : outputs.front().seq - 1);
-  if (!answers) return fail(answers.error());
-  if (speaker.source == EventType::user_message) {
-    if (execution == Execution::at_rest) {
-      if (auto rests = come_to_rest(speaker, *answers, outputs); !rests) return rests;
-    } else if (!*answers) {
-      draft_.session.execution->answer_until.reset();
-      // A client that repeats the message need not wait any longer.
-      if (speaker.keyed) draft_.commit().answers.progressed.push_back(speaker.input_id);
-    }
-  }
-  const bool pending = endpoint && !endpoint->webhook_url.empty() && !*answers;
-  for (auto& output : outputs) {
-    output.delivery = pending ? Delivery::pending : Delivery::none;
-    output.withdrawable = pending && speaker.source == EventType::follow_up;
-    draft_.commit().outputs.push_back(std::move(output));
-  }
-  return {};
-}
-
-// The answer is composed for clients that wait at this daemon, and kept for repeats. Other daemons
-// read it from the store.
-Result<void> BatchOutputs::come_to_rest(const Speaker& speaker, bool answers,
-                                        const std::vector<model::Output>& outputs) {
-  if (speaker.keyed || speaker.answer_until) {
-    draft_.commit().answers.progressed.push_back(speaker.input_id);
-  }
-  const bool awaited = answers && draft_.context.pending_replies.awaited(speaker.input_id);
-  if (!awaited && !speaker.keyed) return {};
-  auto answer = answer_of(speaker, outputs);
-  if (!answer) return fail(answer.error());
-  if (speaker.keyed) keep_answer(speaker.input_id, answer->body);
-  // Each client of a cut message has its own part of the outputs.
-  if (answers) draft_.batch.after.answered.push_back({speaker.input_id, *std::move(answer)});
-  return {};
-}
-
-Result<api::Answer> BatchOutputs::answer_of(const Speaker& speaker,
-                                            const std::vector<model::Output>& outputs) {
-  const auto& key = draft_.input.key;
+Result<api::Answer> answer_of(BatchDraft& draft, const Speaker& speaker,
+                              const std::vector<model::Output>& outputs) {
+  const auto& key = draft.input.key;
   std::vector<model::Output> said;
   if (speaker.resumed) {
-    auto earlier = draft_.context.store.outbox().outputs_of_input(key, speaker.input_id);
+    auto earlier = draft.context.store.outbox().outputs_of_input(key, speaker.input_id);
     if (!earlier) return fail(earlier.error());
     said = std::move(*earlier);
   }
@@ -86,20 +46,60 @@ Result<api::Answer> BatchOutputs::answer_of(const Speaker& speaker,
   return api::Answer{200, api::compose_answer(said, key.user_id, key.session_id)};
 }
 
-void BatchOutputs::keep_answer(const std::string& input_id, std::optional<std::string> body) {
-  draft_.commit().answers.kept.push_back(
-      {input_id, std::move(body), draft_.timer_now() + draft_.context.answer_lifetime});
+void keep_answer(BatchDraft& draft, const std::string& input_id, std::optional<std::string> body) {
+  draft.commit().answers.kept.push_back(
+      {input_id, std::move(body), draft.timer_now() + store::answer_lifetime});
 }
 
-Result<void> BatchOutputs::settle_failure(const Speaker& speaker) {
-  if (speaker.source != EventType::user_message) return {};
-  const auto answers = takes_answers(speaker, draft_.session.last_output_seq);
+Result<void> come_to_rest(BatchDraft& draft, const Speaker& speaker, bool answers,
+                          const std::vector<model::Output>& outputs) {
+  if (speaker.keyed || speaker.answer_until) {
+    draft.commit().answers.progressed.push_back(speaker.input_id);
+  }
+  const bool awaited = answers && draft.context.pending_replies.awaited(speaker.input_id);
+  if (!awaited && !speaker.keyed) return {};
+  auto answer = answer_of(draft, speaker, outputs);
+  if (!answer) return fail(answer.error());
+  if (speaker.keyed) keep_answer(draft, speaker.input_id, answer->body);
+  // Each client of a cut message has its own part of the outputs.
+  if (answers) draft.batch.after.answered.push_back({speaker.input_id, *std::move(answer)});
+  return {};
+}
+
+}  // namespace
+
+Result<void> settle(BatchDraft& draft, const Speaker& speaker, ExecutionState execution,
+                    std::vector<model::Output> outputs, const EndpointPtr& endpoint) {
+  const auto answers = takes_answers(
+      draft, speaker, outputs.empty() ? draft.session.last_output_seq : outputs.front().seq - 1);
   if (!answers) return fail(answers.error());
-  if (!*answers) return come_to_rest(speaker, false, {});
-  draft_.commit().answers.progressed.push_back(speaker.input_id);
-  draft_.batch.after.answered.push_back(
+  if (speaker.source == EventType::user_message) {
+    if (execution == ExecutionState::at_rest) {
+      if (auto rests = come_to_rest(draft, speaker, *answers, outputs); !rests) return rests;
+    } else if (!*answers) {
+      draft.session.execution->answer_until.reset();
+      // A client that repeats the message need not wait any longer.
+      if (speaker.keyed) draft.commit().answers.progressed.push_back(speaker.input_id);
+    }
+  }
+  const bool pending = endpoint && !endpoint->webhook_url.empty() && !*answers;
+  for (auto& output : outputs) {
+    output.delivery = pending ? Delivery::pending : Delivery::none;
+    output.withdrawable = pending && speaker.source == EventType::follow_up;
+    draft.commit().outputs.push_back(std::move(output));
+  }
+  return {};
+}
+
+Result<void> settle_failure(BatchDraft& draft, const Speaker& speaker) {
+  if (speaker.source != EventType::user_message) return {};
+  const auto answers = takes_answers(draft, speaker, draft.session.last_output_seq);
+  if (!answers) return fail(answers.error());
+  if (!*answers) return come_to_rest(draft, speaker, false, {});
+  draft.commit().answers.progressed.push_back(speaker.input_id);
+  draft.batch.after.answered.push_back(
       {speaker.input_id, fail(Errc::internal, "The message could not be processed.")});
-  keep_answer(speaker.input_id, std::nullopt);
+  keep_answer(draft, speaker.input_id, std::nullopt);
   return {};
 }
 

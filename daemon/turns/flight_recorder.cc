@@ -63,9 +63,13 @@ struct FlightRecorder::Slot {
   std::uint64_t checksum = 0;
 };
 
-namespace {
+// The content of the mapping. The slots begin on a page of their own.
+struct FlightRecorder::File {
+  Header header;
+  alignas(4'096) std::array<Slot, capacity> slots;
+};
 
-constexpr std::size_t header_size = 4'096;
+namespace {
 
 Result<void> cannot(const std::filesystem::path& file, const char* done, int error) {
   return fail(Errc::unavailable, file.string() + " can't be " + done + ": " +
@@ -97,38 +101,25 @@ Result<std::unique_ptr<FlightRecorder>> FlightRecorder::open(const std::filesyst
                                                              std::string boot) {
   const int descriptor = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (descriptor < 0) return fail(cannot(file, "opened", errno).error());
-  constexpr std::size_t size = header_size + capacity * sizeof(Slot);
-  static_assert(sizeof(Header) <= header_size);
-  auto allocated = allocate(file, descriptor, size);
+  auto allocated = allocate(file, descriptor, sizeof(File));
   void* const mapping =
-      allocated ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
+      allocated ? ::mmap(nullptr, sizeof(File), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0)
                 : MAP_FAILED;
   const int error = errno;
   ::close(descriptor);
   if (!allocated) return fail(allocated.error());
   if (mapping == MAP_FAILED) return fail(cannot(file, "mapped", error).error());
   boot.resize(std::min(boot.size(), longest_boot));
-  return std::unique_ptr<FlightRecorder>(new FlightRecorder(mapping, std::move(boot)));
+  return std::unique_ptr<FlightRecorder>(
+      new FlightRecorder(*static_cast<File*>(mapping), std::move(boot)));
 }
-
-FlightRecorder::FlightRecorder(void* mapping, std::string boot)
-    : mapping_(mapping), boot_(std::move(boot)) {}
 
 FlightRecorder::~FlightRecorder() {
-  ::munmap(mapping_, header_size + capacity * sizeof(Slot));
-}
-
-FlightRecorder::Header& FlightRecorder::header() const {
-  return *static_cast<Header*>(mapping_);
-}
-
-FlightRecorder::Slot& FlightRecorder::slot(std::uint32_t number) const {
-  auto* const slots = static_cast<char*>(mapping_) + header_size;
-  return *(reinterpret_cast<Slot*>(slots) + number);
+  ::munmap(&file_, sizeof(File));
 }
 
 FlightRecorder::Left FlightRecorder::left() const {
-  const Header found = header();
+  const Header found = file_.header;
   const auto& boot = found.content.boot;
   const bool whole = found.content.magic == magic && found.content.run != 0 &&
                      found.checksum == model::sip_hash(bytes_of(found.content), {});
@@ -137,7 +128,7 @@ FlightRecorder::Left FlightRecorder::left() const {
   Left left{.run = found.content.run, .events = {}};
   std::set<std::string> seen;  // one event can be noted twice: while its batch is built again
   for (std::uint32_t number = 0; number < capacity; ++number) {
-    const Slot noted = slot(number);
+    const Slot noted = file_.slots[number];
     if (noted.checksum == 0 || noted.content.length > longest_id ||
         noted.checksum != noted.content.checksum(left.run, number)) {
       continue;
@@ -157,35 +148,24 @@ void FlightRecorder::begin() {
   fresh.content.run = run_;
   std::ranges::copy(boot_, fresh.content.boot.begin());
   fresh.checksum = model::sip_hash(bytes_of(fresh.content), {});
-  header() = {};
-  for (std::uint32_t number = 0; number < capacity; ++number) slot(number) = {};
-  header() = fresh;
+  file_.header = {};
+  file_.slots.fill({});
+  file_.header = fresh;
   free_.resize(capacity);
   std::iota(free_.rbegin(), free_.rend(), 0);  // the lowest is taken first
 }
 
-std::optional<std::uint32_t> FlightRecorder::take() {
-  const std::lock_guard lock(mutex_);
-  if (free_.empty()) return std::nullopt;
-  const auto number = free_.back();
-  free_.pop_back();
-  return number;
-}
-
-void FlightRecorder::give_back(const std::vector<std::uint32_t>& slots) {
-  for (const auto number : slots) {
-    std::atomic_ref(slot(number).checksum).store(0, std::memory_order_release);
-  }
-  const std::lock_guard lock(mutex_);
-  free_.insert(free_.end(), slots.begin(), slots.end());
-}
-
 void FlightRecorder::Notes::note(const store::InHand& event) {
   if (recorder_ == nullptr || event.event_id.size() > longest_id) return;
-  const auto number = recorder_->take();
-  if (!number) return;
-  slots_.push_back(*number);
-  Slot& slot = recorder_->slot(*number);
+  std::uint32_t number = 0;
+  {
+    const std::lock_guard lock(recorder_->mutex_);
+    if (recorder_->free_.empty()) return;
+    number = recorder_->free_.back();
+    recorder_->free_.pop_back();
+  }
+  slots_.push_back(number);
+  Slot& slot = recorder_->file_.slots[number];
   Slot::Content content;
   content.offset = event.offset;
   content.partition = event.partition;
@@ -194,12 +174,16 @@ void FlightRecorder::Notes::note(const store::InHand& event) {
   slot.content = content;
   // Last: a slot that is half written says nothing.
   std::atomic_ref(slot.checksum)
-      .store(content.checksum(recorder_->run_, *number), std::memory_order_release);
+      .store(content.checksum(recorder_->run_, number), std::memory_order_release);
 }
 
 void FlightRecorder::Notes::clear() {
   if (slots_.empty()) return;
-  recorder_->give_back(slots_);
+  for (const auto number : slots_) {
+    std::atomic_ref(recorder_->file_.slots[number].checksum).store(0, std::memory_order_release);
+  }
+  const std::lock_guard lock(recorder_->mutex_);
+  recorder_->free_.insert(recorder_->free_.end(), slots_.begin(), slots_.end());
   slots_.clear();
 }
 

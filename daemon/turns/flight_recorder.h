@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -72,14 +71,10 @@ class FlightRecorder {
  private:
   struct Header;
   struct Slot;
-  FlightRecorder(void* mapping, std::string boot);
+  struct File;
+  FlightRecorder(File& mapped, std::string boot) : file_(mapped), boot_(std::move(boot)) {}
 
-  [[nodiscard]] Header& header() const;
-  [[nodiscard]] Slot& slot(std::uint32_t number) const;
-  [[nodiscard]] std::optional<std::uint32_t> take();
-  void give_back(const std::vector<std::uint32_t>& slots);
-
-  void* const mapping_;
+  File& file_;
   const std::string boot_;
   std::int64_t run_ = 0;
   std::mutex mutex_;  // guards `free_`

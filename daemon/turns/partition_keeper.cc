@@ -1,6 +1,5 @@
 #include "daemon/turns/partition_keeper.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,12 +18,11 @@ using store::Sessions;
 
 constexpr std::size_t page_size = 1'024;
 
-// Calls `each` with every inbox of the pages that `read` gives.
-template <typename Read, typename Each>
-Result<void> for_all(const Read& read, const Each& each) {
+template <typename Each>
+Result<void> for_each_inbox(store::Store& store, Sessions::Which which, const Each& each) {
   std::int64_t after = 0;
   for (;;) {
-    const Result<std::vector<Sessions::Inbox>> page = read(after);
+    const auto page = store.sessions().inboxes(which, after, page_size);
     if (!page) return fail(page.error());
     for (const auto& inbox : *page) each(inbox);
     if (page->size() < page_size) return {};
@@ -34,24 +32,16 @@ Result<void> for_all(const Read& read, const Each& each) {
 
 }  // namespace
 
-Result<void> for_each_to_drain(store::Store& store,
-                               const std::function<void(const SessionKey&)>& each) {
-  return for_all([&](std::int64_t after) { return store.sessions().to_drain(after, page_size); },
-                 [&](const Sessions::Inbox& inbox) { each(inbox.key); });
-}
-
 Result<std::vector<std::string>> waiting_sessions(
     store::Store& store, api::BusySessions& busy,
     const std::function<bool(const SessionKey&)>& wanted) {
-  auto sized =
-      for_all([&](std::int64_t after) { return store.sessions().inboxes(after, page_size); },
-              [&](const Sessions::Inbox& inbox) {
-                if (wanted(inbox.key)) busy.set(inbox.key, inbox.size);
-              });
+  auto sized = for_each_inbox(store, Sessions::Which::all, [&](const Sessions::Inbox& inbox) {
+    if (wanted(inbox.key)) busy.set(inbox.key, inbox.size);
+  });
   if (!sized) return fail(sized.error());
   std::vector<std::string> keys;
-  auto read = for_each_to_drain(store, [&](const SessionKey& key) {
-    if (wanted(key)) keys.push_back(key.encode());
+  auto read = for_each_inbox(store, Sessions::Which::to_drain, [&](const Sessions::Inbox& inbox) {
+    if (wanted(inbox.key)) keys.push_back(inbox.key.encode());
   });
   if (!read) return fail(read.error());
   return keys;
@@ -132,9 +122,10 @@ void PartitionKeeper::run() {
 // A store that fails is asked again with the next look.
 void PartitionKeeper::look() {
   if (!store_.committer().healthy() || ownership_.partitions().empty()) return;
-  (void)for_each_to_drain(store_, [this](const SessionKey& key) {
-    if (ownership_.owns(key)) ports_.touch(key);
-  });
+  const auto touch = [this](const Sessions::Inbox& inbox) {
+    if (ownership_.owns(inbox.key)) ports_.touch(inbox.key);
+  };
+  (void)for_each_inbox(store_, Sessions::Which::to_drain, touch);
 }
 
 }  // namespace conversed::daemon

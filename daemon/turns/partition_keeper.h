@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -69,11 +68,6 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   const PartitionKeeperPorts ports_;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
-
-// Calls `each` with every session whose inbox can be drained: it has events, and the session waits
-// for no call. Errors: those of the store.
-[[nodiscard]] model::Result<void> for_each_to_drain(
-    store::Store& store, const std::function<void(const model::SessionKey&)>& each);
 
 // Reads the inboxes of the sessions for which `wanted` is true. Their sizes go to `busy`. Returns
 // the encoded keys of the sessions that can be drained. Call it before any of these sessions runs,

@@ -22,10 +22,18 @@ class PoisonSearch {
   }
 
   // The next batch was refused. `started`: the event that it started; empty: none.
-  void refused(std::span<const queue::LogRecord> records, const std::string& started);
+  void refused(std::span<const queue::LogRecord> records, const std::string& started) {
+    constexpr const char* reason = "the store refuses its effects";
+    const bool is_new = !started.empty() && found_.emplace(started, reason).second;
+    if (!is_new && finished_ < records.size()) found_.emplace(records[finished_].record.id, reason);
+  }
 
   // The next batch is committed. False: it was the last one of the run.
-  [[nodiscard]] bool advance(std::span<const queue::LogRecord> records);
+  [[nodiscard]] bool advance(std::span<const queue::LogRecord> records) {
+    if (finished_ + 1 >= records.size()) return false;
+    ++finished_;
+    return true;
+  }
 
   // The events that were found, with the reason of their dead letters.
   [[nodiscard]] const std::map<std::string, std::string>& found() const { return found_; }

@@ -129,13 +129,4 @@ void Recovery::settled(std::span<const std::string> event_ids) {
   });
 }
 
-Result<void> begin_turn(Recovery* recovery, FlightRecorder::Notes& notes,
-                        const store::InHand& event, std::optional<int> crashes) {
-  if (recovery != nullptr && crashes) {
-    if (auto counted = recovery->start(event, *crashes); !counted) return counted;
-  }
-  notes.note(event);
-  return {};
-}
-
 }  // namespace conversed::daemon

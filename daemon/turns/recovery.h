@@ -104,12 +104,4 @@ class Recovery {
   std::atomic<bool> any_{false};  // whether `state_` has any
 };
 
-// The step right before each Turn: what a crash in it leaves behind. A counted event is counted
-// once more in the store of a cluster; then each event is noted. A crash before the note attributes
-// nothing, and the event has not started. A crash after it attributes one to an event that may not
-// have started yet. `recovery`: null if no event is counted. Errors: those of the store.
-[[nodiscard]] model::Result<void> begin_turn(Recovery* recovery, FlightRecorder::Notes& notes,
-                                             const store::InHand& event,
-                                             std::optional<int> crashes);
-
 }  // namespace conversed::daemon

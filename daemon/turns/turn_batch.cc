@@ -1,34 +1,426 @@
 #include "daemon/turns/turn_batch.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
-#include <variant>
 
+#include "api/live/assets_cache.h"
 #include "api/live/digest.h"
-#include "daemon/turns/turn_batch_builder.h"
+#include "daemon/turns/batch_claims.h"
+#include "daemon/turns/batch_failures.h"
+#include "daemon/turns/batch_follow_ups.h"
+#include "daemon/turns/batch_inbox.h"
+#include "daemon/turns/batch_turns.h"
+#include "daemon/turns/recovery.h"
+#include "daemon/turns/turn_decision.h"
+#include "flows/turn/standing.h"
+#include "flows/turn/turn.h"
+#include "store/commit/usage.h"
+#include "store/conversation/sessions.h"
+#include "store/model/event_origin.h"
 #include "store/model/hex.h"
+#include "store/runtime/planted_faults.h"
+#include "store/store.h"
 #include "store/text/utf8.h"
 
 namespace conversed::daemon {
 
+using model::Claim;
+using model::Event;
+using model::EventType;
 using model::fail;
 using model::Result;
 using model::SessionKey;
+using Fate = Decision::Fate;
 
 namespace {
 
 constexpr std::size_t longest_id = 512;  // of users and sessions, in bytes
 
-bool is_id(const std::string& text) {
+bool is_name(const std::string& text) {
   return text.size() <= longest_id && text::is_utf8(text);
+}
+
+std::string_view reason_of(const std::map<std::string, std::string>& reasons,
+                           const std::string& event_id) {
+  const auto found = reasons.find(event_id);
+  return found == reasons.end() ? std::string_view() : found->second;
+}
+
+// Its claim is consumed when it runs, and not when it comes to the inbox.
+bool is_of_follow_up(const Event& event) {
+  return event.claim && event.claim->kind == Claim::Kind::follow_up;
+}
+
+// What earlier tries to build a batch have found.
+struct EarlierBuilds {
+  std::map<std::string, std::string> failed{};  // Turns, by event id: why
+  std::chrono::steady_clock::duration spent{};  // by Turns
+};
+
+// Builds one batch: gathers the facts about each event, has `decide` decide, and carries the
+// decision out on the draft. Used once.
+class TurnBatchBuilder {
+ public:
+  // All must outlive it.
+  TurnBatchBuilder(const TurnBatchContext& context, const TurnBatchInput& input,
+                   EarlierBuilds& earlier)
+      : draft_{.context = context, .input = input, .spent = earlier.spent}, earlier_(earlier) {}
+
+  // None: a Turn has failed, and `earlier` names it.
+  [[nodiscard]] Result<std::optional<TurnBatch>> build();
+
+ private:
+  // An event that is decided about.
+  struct Candidate {
+    const queue::LogRecord* logged = nullptr;  // null: it was taken from the inbox
+    BatchInbox::Waiting waited{};              // unless `logged`
+    std::optional<Event> event{};              // none: unreadable
+    FoundClaim claim{};
+
+    [[nodiscard]] store::InboxEvent parts() const;
+    [[nodiscard]] std::optional<model::Position> at() const;
+  };
+
+  [[nodiscard]] Result<void> load();
+  [[nodiscard]] Result<void> drain();
+  [[nodiscard]] Result<void> take(Candidate candidate);
+
+  // Facts. They change nothing of the draft.
+  [[nodiscard]] Result<EventFacts> look_at(Candidate& candidate) const;
+  [[nodiscard]] Result<bool> has_had_effects(const model::Position& at) const;
+  [[nodiscard]] std::string read(Candidate& candidate) const;
+  [[nodiscard]] bool is_too_late(const Candidate& candidate) const;
+  [[nodiscard]] bool must_wait(const Candidate& candidate) const;
+  [[nodiscard]] bool may_start() const;
+  [[nodiscard]] std::int32_t partition_of(const Candidate& candidate) const;
+
+  // Decisions, carried out.
+  [[nodiscard]] Result<void> carry_out(const Candidate& candidate, const EventFacts& facts,
+                                       const Decision& decision);
+  void accept(const Candidate& candidate, Decision::Fate fate);
+  void count_use(const Event& event);
+  [[nodiscard]] Result<void> let_wait(const Candidate& candidate, const Decision& decision);
+  [[nodiscard]] Result<void> start(const Candidate& candidate, const EventFacts& facts,
+                                   const Decision& decision);
+
+  [[nodiscard]] bool stopped() const { return failed_ || draft_.batch.wants_alone; }
+  void close();
+  void settle_time_outs();
+
+  BatchDraft draft_;
+  BatchInbox inbox_{draft_};
+  EarlierBuilds& earlier_;
+  std::vector<std::string> time_outs_;  // that the stored session waits for
+  std::string damage_;                  // of the stored session; nothing runs on it
+  bool execution_lost_ = false;         // it can't be read: only the store knows its calls
+  bool begun_ = false;                  // a Turn has
+  bool failed_ = false;                 // likewise
+};
+
+store::InboxEvent TurnBatchBuilder::Candidate::parts() const {
+  return logged != nullptr ? parts_of(logged->record) : waited.parts;
+}
+
+std::optional<model::Position> TurnBatchBuilder::Candidate::at() const {
+  return logged != nullptr ? logged->position : waited.at;
+}
+
+Result<std::optional<TurnBatch>> TurnBatchBuilder::build() {
+  if (auto loaded = load(); !loaded) return fail(loaded.error());
+  // An inbox that waited goes first, and again behind a record that ended the execution.
+  if (auto drained = drain(); !drained) return fail(drained.error());
+  for (const auto& record : draft_.input.records) {
+    if (stopped()) break;
+    if (auto taken = take({.logged = &record}); !taken) return fail(taken.error());
+    if (auto drained = drain(); !drained) return fail(drained.error());
+  }
+  if (failed_) return std::nullopt;
+  if (draft_.batch.wants_alone) {
+    TurnBatch nothing;
+    nothing.wants_alone = true;
+    return nothing;
+  }
+  close();
+  return std::move(draft_.batch);
+}
+
+Result<void> TurnBatchBuilder::load() {
+  auto& session = draft_.session;
+  const auto& key = draft_.input.key;
+  auto loaded = draft_.context.store.sessions().load_with_profile(key);
+  if (!loaded) return fail(loaded.error());
+  if (loaded->session) {
+    session = std::move(*loaded->session);
+  } else {
+    session.key = key;
+  }
+  draft_.profile = std::move(loaded->profile);
+  time_outs_ = flows::time_outs_of(session);
+  damage_ = std::move(loaded->damage);
+  execution_lost_ = loaded->execution_lost;
+  auto& commit = draft_.commit();
+  commit.key = key;
+  commit.expected_version = session.version;
+  commit.profile.read_version = draft_.profile.version;
+  return inbox_.load();
+}
+
+// Takes events from the inbox, oldest first, for as long as the session is not busy.
+Result<void> TurnBatchBuilder::drain() {
+  while (!stopped() && !draft_.session.busy() && may_start() && inbox_.has_next()) {
+    if (auto taken = take({.waited = inbox_.take_oldest()}); !taken) return taken;
+  }
+  return {};
+}
+
+Result<void> TurnBatchBuilder::take(Candidate candidate) {
+  auto facts = look_at(candidate);
+  if (!facts) return fail(facts.error());
+  return carry_out(candidate, *facts, decide(*facts));
+}
+
+Result<EventFacts> TurnBatchBuilder::look_at(Candidate& candidate) const {
+  EventFacts facts{.damage = damage_, .alone = draft_.input.alone};
+  if (candidate.logged != nullptr) {
+    auto seen = has_had_effects(candidate.logged->position);
+    if (!seen) return fail(seen.error());
+    facts.seen = *seen;
+    if (*seen) return facts;
+  }
+  facts.unreadable = read(candidate);
+  if (!candidate.event) return facts;
+  const Event& event = *candidate.event;
+  facts.execution_lost = candidate.logged != nullptr && execution_lost_ &&
+                         !model::is_input(event.type) && !is_notify(event.type);
+  if (facts.execution_lost) return facts;
+  // An event from the inbox has consumed its claim there, unless it is a follow-up.
+  candidate.claim.there = true;
+  if (candidate.logged != nullptr || is_of_follow_up(event)) {
+    auto found = find_claim(draft_, event);
+    if (!found) return fail(found.error());
+    candidate.claim = std::move(*found);
+  }
+  facts.claim_gone = !candidate.claim.there;
+  if (facts.claim_gone) return facts;
+  facts.too_late = is_too_late(candidate);
+  facts.must_wait = must_wait(candidate);
+  if (const auto* recovery = draft_.context.recovery; recovery != nullptr) {
+    facts.crashes = recovery->crashes(event, partition_of(candidate), candidate.at());
+  }
+  facts.refused = reason_of(draft_.input.refused, event.id);
+  facts.failed = reason_of(earlier_.failed, event.id);
+  return facts;
+}
+
+Result<bool> TurnBatchBuilder::has_had_effects(const model::Position& at) const {
+  if (model::planted("no_duplicate_check")) return false;
+  const auto& position = draft_.session.position;
+  // Nothing yet, or an operator has opened a newer epoch: all its records are new.
+  if (position.epoch < at.epoch) return false;
+  auto after = queue::is_after(at, position);
+  if (!after) return fail(after.error());
+  return !*after;
+}
+
+// Decodes the candidate's event. Returns why that failed, or why the event is not processed.
+std::string TurnBatchBuilder::read(Candidate& candidate) const {
+  const bool is_logged = candidate.logged != nullptr;
+  const auto& key = draft_.input.key;
+  if (is_logged && !has_names(candidate.logged->record)) {
+    return "its id or type is no UTF-8, or longer than 64 bytes";
+  }
+  if (key.endpoint_id.empty()) return "its key is no session's";
+  Result<Event> event = [&] {
+    if (!is_logged) {
+      const auto& parts = candidate.waited.parts;
+      return model::decode_event(key.encode(), parts.event_id, parts.type, parts.trace_id,
+                                 parts.value);
+    }
+    const auto& record = candidate.logged->record;
+    return model::decode_event(record.key, record.id, record.type, record.trace_id, record.value);
+  }();
+  if (!event) return event.error().message;
+  const auto now = draft_.context.clock.now();
+  if (is_logged) {
+    if (event->type == EventType::job) return "event " + event->id + ": a job is no conversation";
+    // Another program's clock is wrong, or this daemon's was when it accepted the event.
+    const bool is_ahead = !event->claim && event->accepted_at > now + std::chrono::days(1) &&
+                          (model::is_input(event->type) || is_notify(event->type));
+    if (is_ahead && !model::is_own(candidate.logged->record.value)) {
+      return "event " + event->id + ": its member at is more than a day ahead";
+    }
+  }
+  // Else its session would not expire before that time.
+  event->accepted_at = std::min(event->accepted_at, now);
+  candidate.event = std::move(*event);
+  return {};
+}
+
+// Whether it was scheduled for active conversations only, and this one is not active. Other events
+// are refused when they are accepted.
+bool TurnBatchBuilder::is_too_late(const Candidate& candidate) const {
+  const Event& event = *candidate.event;
+  if (!candidate.claim.schedule) return false;
+  const auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
+  return endpoint && (*endpoint)->active_only &&
+         flows::starts_afresh(draft_.session, **endpoint, event.accepted_at);
+}
+
+// Whether the inbox is its place: behind other events there, or while the session is busy. A
+// notify waits for no execution. Nothing waits for a session that can't be read.
+bool TurnBatchBuilder::must_wait(const Candidate& candidate) const {
+  const EventType type = candidate.event->type;
+  if (candidate.logged == nullptr) return false;
+  if (is_notify(type)) return !may_start();
+  if (!model::is_input(type) || !damage_.empty()) return false;
+  const auto& session = draft_.session;
+  // A user's message ends the Flow of a follow-up.
+  const bool ends_it = type == EventType::user_message && session.execution &&
+                       session.execution->source == EventType::follow_up;
+  return (session.busy() && !ends_it) || session.inbox_size > 0 || !may_start();
+}
+
+// The first event starts in any case. After it, no event starts behind slow Turns, or where the
+// batch is to start one event.
+bool TurnBatchBuilder::may_start() const {
+  const auto& input = draft_.input;
+  if (draft_.batch.first_started.empty()) return true;
+  return !input.one_start && !input.alone && draft_.spent < draft_.context.slice;
+}
+
+std::int32_t TurnBatchBuilder::partition_of(const Candidate& candidate) const {
+  if (const auto at = candidate.at()) return at->partition;
+  return queue::partition_of(draft_.input.key.encode(), draft_.context.partitions);
+}
+
+Result<void> TurnBatchBuilder::carry_out(const Candidate& candidate, const EventFacts& facts,
+                                         const Decision& decision) {
+  auto& batch = draft_.batch;
+  if (decision.fate == Fate::seen) return {};
+  if (decision.fate == Fate::needs_alone) {
+    batch.wants_alone = true;
+    return {};
+  }
+  if (candidate.logged != nullptr) draft_.session.position = candidate.logged->position;
+  if (decision.fate == Fate::dropped) {
+    // A session that is gone is not made again for the sake of a position.
+    if (draft_.session.version > 0) batch.changes = true;
+    return {};
+  }
+  batch.changes = true;
+  if (!candidate.event) {
+    bury_unreadable(draft_, candidate.parts(), decision.reason);
+    return {};
+  }
+  if (facts.execution_lost) {
+    return bury_damaged(draft_, *candidate.event, candidate.parts(), decision.reason,
+                        std::exchange(execution_lost_, false));
+  }
+  accept(candidate, decision.fate);
+  if (decision.fate == Fate::too_late) return {};
+  if (facts.must_wait) return let_wait(candidate, decision);
+  return start(candidate, facts, decision);
+}
+
+// The effects of an event that has its claim, wherever it goes.
+void TurnBatchBuilder::accept(const Candidate& candidate, Fate fate) {
+  const Event& event = *candidate.event;
+  const bool consumes = is_of_follow_up(event) ? fate != Fate::inbox : candidate.logged != nullptr;
+  if (event.claim && consumes) consume_claim(draft_, *event.claim, candidate.claim.schedule);
+  if (fate == Fate::too_late) {
+    draft_.batch.after.log_lines.push_back(
+        "the scheduled message " + event.claim->id +
+        " came to a conversation that is not active, and was dropped");
+    return;
+  }
+  if (candidate.logged != nullptr) count_use(event);
+  if (event.type == EventType::user_message) {
+    cancel_follow_ups(draft_);
+    abandon_follow_up(draft_);
+  }
+}
+
+void TurnBatchBuilder::count_use(const Event& event) {
+  const bool inject = event.type == EventType::inject;
+  const std::int64_t tokens = event.result ? event.result->model_tokens : 0;
+  if (!inject && tokens <= 0) return;
+  auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
+  if (!endpoint) return;
+  const std::string& organisation = (*endpoint)->organisation_id;
+  auto& quota = draft_.commit().quota;
+  if (inject) quota.push_back({organisation, store::injects_counter, 1});
+  if (tokens > 0) quota.push_back({organisation, store::model_tokens_counter, tokens});
+}
+
+Result<void> TurnBatchBuilder::let_wait(const Candidate& candidate, const Decision& decision) {
+  const Event& event = *candidate.event;
+  if (decision.fate == Fate::dead_letter) {
+    return bury_waiting(draft_, event, candidate.parts(), decision.reason);
+  }
+  inbox_.add(*candidate.logged);
+  if (Speaker::of(event).keyed) draft_.commit().answers.progressed.push_back(event.id);
+  return {};
+}
+
+Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFacts& facts,
+                                     const Decision& decision) {
+  const Event& event = *candidate.event;
+  if (facts.crashes) draft_.commit().attempts_settled.push_back(event.id);
+  if (draft_.batch.first_started.empty()) draft_.batch.first_started = event.id;
+  if (decision.fate == Fate::dead_letter) {
+    if (facts.damage.empty()) return bury(draft_, event, candidate.parts(), decision.reason);
+    return bury_damaged(draft_, event, candidate.parts(), decision.reason,
+                        std::exchange(execution_lost_, false));
+  }
+  if (draft_.input.begin) {
+    const auto at = candidate.at();
+    auto begun =
+        draft_.input.begin({.event = {event.id, partition_of(candidate), at ? at->offset : -1},
+                            .crashes = facts.crashes,
+                            .is_first = !std::exchange(begun_, true)});
+    if (!begun) return begun;
+  }
+  auto failure = run_event(draft_, event);
+  if (!failure) return fail(failure.error());
+  if (*failure) {
+    failed_ = true;
+    earlier_.failed.emplace(event.id, **std::move(failure));
+    earlier_.spent = draft_.spent;
+  }
+  return {};
+}
+
+void TurnBatchBuilder::close() {
+  auto& batch = draft_.batch;
+  // Data that can't be read is overwritten with a dead letter only, never to keep a position.
+  if (!damage_.empty() && batch.commit.dead_letters.empty()) batch.changes = false;
+  settle_time_outs();
+  inbox_.close();
+  batch.drain_more = !draft_.session.busy() && draft_.session.inbox_size > 0;
+  batch.commit.timers_ahead = draft_.timer_offset();
+  batch.commit.after = std::move(draft_.session);
+}
+
+// Cancels the timers of questions that wait no more.
+void TurnBatchBuilder::settle_time_outs() {
+  const auto left = flows::time_outs_of(draft_.session);
+  const auto is_over = [&](const std::string& id) {
+    return std::ranges::find(left, id) == left.end();
+  };
+  auto& calls = draft_.commit().calls;
+  std::ranges::copy_if(time_outs_, std::back_inserter(calls.cancelled), is_over);
+  // A timer of this batch is not in the store yet.
+  std::erase_if(calls.started,
+                [&](const auto& call) { return call.is_time_out && is_over(call.id); });
 }
 
 }  // namespace
 
 SessionKey session_of(const std::string& lane_key) {
   auto key = SessionKey::decode(lane_key);
-  if (key && !key->endpoint_id.empty() && is_id(key->project_id) && is_id(key->endpoint_id) &&
-      is_id(key->user_id) && is_id(key->session_id)) {
+  if (key && !key->endpoint_id.empty() && is_name(key->project_id) && is_name(key->endpoint_id) &&
+      is_name(key->user_id) && is_name(key->session_id)) {
     return std::move(*key);
   }
   std::string shown(text::cut(text::well_formed(lane_key), longest_id));
@@ -40,14 +432,11 @@ SessionKey session_of(const std::string& lane_key) {
 Result<TurnBatch> build_turn_batch(const TurnBatchContext& context, const TurnBatchInput& input) {
   EarlierBuilds earlier;
   for (;;) {
-    auto built = TurnBatchBuilder(context, input, earlier).build();
-    if (!built) return fail(built.error());
-    if (auto* batch = std::get_if<TurnBatch>(&*built)) return std::move(*batch);
+    auto batch = TurnBatchBuilder(context, input, earlier).build();
+    if (!batch) return fail(batch.error());
+    if (*batch) return **std::move(batch);
     // A failed Turn has taken the batch's session with it. Turns are pure: the batch is built again
     // from the store, and the event becomes a dead letter there.
-    auto& failed = std::get<FailedTurn>(*built);
-    earlier.failed.emplace(std::move(failed.event_id), std::move(failed.reason));
-    earlier.spent = failed.spent;
   }
 }
 

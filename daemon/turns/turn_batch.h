@@ -38,7 +38,6 @@ struct TurnBatchContext {
   TimerClock* timer_clock = nullptr;  // what waits for a while is due by it; null: by `clock`
   flows::Limits limits;
   std::size_t max_drained = 64;  // events that one batch runs of what was in the inbox before it
-  std::chrono::milliseconds answer_lifetime = store::answer_lifetime;
   // A batch whose Turns have taken longer starts no more of them: the rest waits in the inbox, and
   // its lane for its turn.
   std::chrono::steady_clock::duration slice = std::chrono::milliseconds(20);
@@ -67,30 +66,17 @@ struct TurnBatchInput {
   std::function<model::Result<void>(const Beginning&)> begin{};
 };
 
-// What the worker does once the commit of a TurnBatch is durable. It stays with the worker: the
-// SessionCommit itself belongs to the Committer by then.
+// What the worker does once the commit of a TurnBatch is durable, besides what the SessionCommit
+// itself says.
 struct AfterCommit {
   struct Answered {
     std::string input_id;
     model::Result<api::Answer> answer;
   };
-  struct DeadLetter {
-    std::string id;
-    std::string trace_id;
-    std::string reason;
-  };
 
   std::vector<Answered> answered;          // for this daemon's waiting clients
-  std::vector<std::string> progressed;     // inputs whose waiting clients can read something
-  bool speaks = false;                     // the session has new outputs
-  bool delivers = false;                   // some of them go to a webhook
-  std::vector<std::string> targets;        // of calls to be made (store/commit/call_target.h)
-  std::vector<model::Timestamp> timers;    // due times of timers and follow-ups
   std::vector<model::Schedule> schedules;  // with their next time
   std::optional<std::int64_t> inbox_size;  // set if it has changed
-  std::vector<store::QuotaUse> injects;    // counted in the quota
-  std::vector<std::string> settled;        // events whose counted crashes are forgotten
-  std::vector<DeadLetter> dead_letters;    // for the log
   std::vector<std::string> log_lines;      // written by Flows for the operator
   std::size_t turns = 0;
   std::size_t follow_ups_sent = 0;

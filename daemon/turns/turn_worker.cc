@@ -8,11 +8,11 @@
 
 #include "api/live/busy_sessions.h"
 #include "api/live/pending_replies.h"
-#include "daemon/log/job_wake_up.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/metrics.h"
 #include "daemon/turns/poison_search.h"
 #include "daemon/turns/recovery.h"
+#include "store/commit/call_target.h"
 #include "store/commit/usage.h"
 #include "store/conversation/outbox.h"
 #include "store/runtime/fault_points.h"
@@ -91,12 +91,6 @@ TurnWorker::~TurnWorker() {
 }
 
 void TurnWorker::handle(queue::Run run, queue::Finish finish) {
-  if (!run.records.empty() && std::ranges::all_of(run.records, [](const queue::LogRecord& logged) {
-        return woken_job(logged.record).has_value();
-      })) {
-    ports_.job(*woken_job(run.records.front().record));  // one key, one job
-    return finish(queue::Next::idle);
-  }
   model::Heartbeat* const heartbeat = std::exchange(run.heartbeat, nullptr);
   in_hand_.enter(heartbeat);
   attempt(std::make_shared<Task>(std::move(run), std::move(finish), in_hand_, recorder_),
@@ -108,10 +102,18 @@ TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) con
                        .records = task.run.records,
                        .alone = task.alone,
                        .after_conflict = task.after_conflict};
-  input.begin = [this, &task, heartbeat](const Beginning& beginning) {
+  // What a crash in the Turn leaves behind. A counted event is counted once more in the store of a
+  // cluster; then each event is noted. A crash before the note attributes nothing, and the event
+  // has not started. A crash after it attributes one to an event that may not have started yet.
+  input.begin = [this, &task, heartbeat](const Beginning& beginning) -> model::Result<void> {
     if (heartbeat != nullptr) heartbeat->beat();
     if (beginning.is_first) task.noted.clear();
-    return begin_turn(context_.recovery, task.noted, beginning.event, beginning.crashes);
+    if (context_.recovery != nullptr && beginning.crashes) {
+      auto counted = context_.recovery->start(beginning.event, *beginning.crashes);
+      if (!counted) return counted;
+    }
+    task.noted.note(beginning.event);
+    return {};
   };
   if (task.search) {
     input.records = task.search->next_of(task.run.records);
@@ -131,7 +133,9 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
     metrics_.turn_seconds.observe(took.count());
   }
-  if (!task->batch.changes) return after_commit(task, store::Outcome::committed);
+  if (!task->batch.changes) {
+    return after_commit(task, store::Outcome::committed, task->batch.commit);
+  }
   if (model::planted("position_before_state")) {
     task->done(queue::Next::idle);
     // Some stay behind for longer than the position's commit takes to come: else the fault would
@@ -141,7 +145,9 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   }
   model::fault_point("turn.before_submit");
   committer_.submit(std::move(task->batch.commit),
-                    [this, task](store::Outcome outcome) { after_commit(task, outcome); });
+                    [this, task](store::Outcome outcome, const store::SessionCommit& commit) {
+                      after_commit(task, outcome, commit);
+                    });
 }
 
 void TurnWorker::not_built(const TaskPtr& task, const model::Error& error) {
@@ -164,11 +170,12 @@ void TurnWorker::run_alone(const TaskPtr& task) {
   });
 }
 
-void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome) {
+void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome,
+                              const store::SessionCommit& commit) {
   switch (outcome) {
     case store::Outcome::committed:
       model::fault_point("turn.after_commit");
-      let_out(*task);
+      let_out(*task, commit);
       return go_on(task);
     case store::Outcome::conflict:
       metrics_.turn_conflicts.add();
@@ -191,34 +198,45 @@ void TurnWorker::go_on(const TaskPtr& task) {
   task->done(task->batch.drain_more ? queue::Next::again : queue::Next::idle);
 }
 
-void TurnWorker::let_out(const Task& task) {
+void TurnWorker::let_out(const Task& task, const store::SessionCommit& commit) {
   const AfterCommit& after = task.batch.after;
-  if (context_.recovery != nullptr) context_.recovery->settled(after.settled);
-  report(task.key, after);
+  if (context_.recovery != nullptr) context_.recovery->settled(commit.attempts_settled);
+  report(after, commit);
   for (const auto& [input_id, answer] : after.answered) {
     context_.pending_replies.finish(input_id, answer);
   }
-  for (const auto& input : after.progressed) context_.pending_replies.hear(input);
-  for (const auto& use : after.injects) ports_.counted(use.organisation_id, use.amount);
+  for (const auto& input : commit.answers.progressed) context_.pending_replies.hear(input);
+  for (const auto& use : commit.quota) {
+    if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
+  }
   if (after.inbox_size) busy_.set(task.key, *after.inbox_size);
-  if (after.speaks) watch_.notify(api::outputs_name(task.key));
-  for (const auto& target : after.targets) ports_.call(task.key.project_id, target);
-  for (const auto due_at : after.timers) ports_.timer(due_at);
+  if (!commit.outputs.empty()) watch_.notify(api::outputs_name(task.key));
+  for (const auto& call : commit.calls.started) {
+    if (call.due_at) {
+      ports_.timer(*call.due_at);
+    } else {
+      ports_.call(task.key.project_id, store::target_of(call));
+    }
+  }
+  for (const auto& follow_up : commit.follow_ups.added) ports_.timer(follow_up.due_at);
   for (const auto& schedule : after.schedules) ports_.schedule(schedule);
-  if (after.delivers) ports_.deliver(task.key);
+  const bool delivers = std::ranges::find(commit.outputs, model::Delivery::pending,
+                                          &model::Output::delivery) != commit.outputs.end();
+  if (delivers) ports_.deliver(task.key);
 }
 
-void TurnWorker::report(const model::SessionKey& key, const AfterCommit& after) {
+void TurnWorker::report(const AfterCommit& after, const store::SessionCommit& commit) {
+  const std::string& session_id = commit.key.session_id;
   metrics_.turns.add(after.turns);
-  metrics_.dead_letters.add(after.dead_letters.size());
+  metrics_.dead_letters.add(commit.dead_letters.size());
   metrics_.follow_ups_sent.add(after.follow_ups_sent);
   metrics_.follow_ups_dropped.add(after.follow_ups_dropped);
   for (const auto& line : after.log_lines) {
-    log::info("flow", {{"sessionId", key.session_id}, {"message", line}});
+    log::info("flow", {{"sessionId", session_id}, {"message", line}});
   }
-  for (const auto& letter : after.dead_letters) {
-    log::warn("dead letter", {{"sessionId", key.session_id},
-                              {"traceId", letter.trace_id},
+  for (const auto& letter : commit.dead_letters) {
+    log::warn("dead letter", {{"sessionId", session_id},
+                              {"traceId", letter.event.trace_id},
                               {"deadLetterId", letter.id},
                               {"reason", letter.reason}});
   }
@@ -230,7 +248,7 @@ void TurnWorker::again_later(const TaskPtr& task, std::chrono::milliseconds dela
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
-    waiting_.push_back({std::chrono::steady_clock::now() + delay, task});
+    waiting_.emplace(std::chrono::steady_clock::now() + delay, task);
   }
   wake_.notify_one();
 }
@@ -242,28 +260,24 @@ void TurnWorker::run_again(const std::stop_token& stop, model::Heartbeat heartbe
     TaskPtr task;
     {
       std::unique_lock lock(mutex_);
-      const auto earliest = [this] {
-        return std::min_element(waiting_.begin(), waiting_.end(),
-                                [](const Waiting& a, const Waiting& b) { return a.due < b.due; });
-      };
       if (waiting_.empty()) {
         wake_.wait_for(lock, stop, model::beat_interval, [this] { return !waiting_.empty(); });
         continue;
       }
-      const auto next = earliest();
-      if (const auto due = next->due; due > std::chrono::steady_clock::now()) {
-        wake_.wait_until(lock, stop, due, [&] { return earliest()->due < due; });
+      const auto due = waiting_.begin()->first;
+      if (due > std::chrono::steady_clock::now()) {
+        wake_.wait_until(lock, stop, due,
+                         [&] { return waiting_.empty() || waiting_.begin()->first < due; });
         continue;
       }
-      task = std::move(next->task);
-      waiting_.erase(next);
+      task = std::move(waiting_.extract(waiting_.begin()).mapped());
     }
     attempt(task, &heartbeat);
   }
 }
 
 void TurnWorker::stop() {
-  std::deque<Waiting> dropped;
+  decltype(waiting_) dropped;
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;

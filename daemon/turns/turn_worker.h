@@ -3,12 +3,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 #include "daemon/turns/flight_recorder.h"
 #include "daemon/turns/lone_runs.h"
@@ -36,7 +35,6 @@ struct TurnPorts {
   std::function<void(const std::string& project_id, const std::string& target)> call;
   std::function<void(model::Timestamp)> timer;           // a timer or follow-up falls due then
   std::function<void(const model::Schedule&)> schedule;  // its next time has come to the store
-  std::function<void(const std::string& job_id)> job;    // to be looked at; on a worker's thread
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop
@@ -86,9 +84,10 @@ class TurnWorker {
   [[nodiscard]] TurnBatchInput input_of(Task& task, model::Heartbeat* heartbeat) const;
   void not_built(const TaskPtr& task, const model::Error& error);
   void run_alone(const TaskPtr& task);
-  void after_commit(const TaskPtr& task, store::Outcome outcome);
-  void let_out(const Task& task);
-  void report(const model::SessionKey& key, const AfterCommit& after);
+  void after_commit(const TaskPtr& task, store::Outcome outcome,
+                    const store::SessionCommit& commit);
+  void let_out(const Task& task, const store::SessionCommit& commit);
+  void report(const AfterCommit& after, const store::SessionCommit& commit);
   void go_on(const TaskPtr& task);
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
   void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);
@@ -102,13 +101,9 @@ class TurnWorker {
   Metrics& metrics_;
   LoneRuns in_hand_;
 
-  struct Waiting {
-    std::chrono::steady_clock::time_point due;
-    TaskPtr task;
-  };
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::deque<Waiting> waiting_;
+  std::multimap<std::chrono::steady_clock::time_point, TaskPtr> waiting_;  // by due time
   bool stopped_ = false;
   std::jthread rerunner_;  // the last member: it uses all others
 };

@@ -26,8 +26,9 @@ inline constexpr std::size_t short_name_length = 16;
 
 class Connection;
 
-// Sends the notification to all daemons on the store once the connection's transaction is durable:
-// see Writer::announce. Throws SqlError.
+// Sends a notification to all daemons on the store, this one included, once the connection's
+// transaction is durable: a topic, or a topic, a space and a payload; at most 7,000 bytes, no NUL.
+// Does nothing in SQLite, which has one daemon. Throws SqlError.
 void announce(Connection& connection, std::string_view notification);
 // The same for a topic of sessions. If the key is too long for a notification, all daemons hear
 // that one may have been lost.

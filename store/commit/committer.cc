@@ -28,7 +28,7 @@ using model::fail;
 using model::Result;
 
 struct CommitItem {
-  EncodedCommit commit;
+  EncodedCommit encoded;
   Committer::Done done;
   Outcome outcome = Outcome::conflict;
 };
@@ -41,19 +41,11 @@ struct WriteItem {
   std::vector<std::function<void()>> on_commit;  // of the last try
   bool alone = false;                            // outside of any transaction
 };
-// Of outputs of earlier transactions.
 struct MarkItem {
   std::function<void(Connection&)> write;
   std::function<void()> marked;
 };
 using Item = std::variant<CommitItem, WriteItem, MarkItem>;
-
-template <typename... F>
-struct Overloaded : F... {
-  using F::operator()...;
-};
-template <typename... F>
-Overloaded(F...) -> Overloaded<F...>;
 
 WriteItem* to_run_alone(Item& item) {
   auto* write = std::get_if<WriteItem>(&item);
@@ -116,10 +108,6 @@ Result<void> run_outside(Connection& connection, const Committer::Work& work, No
 }
 
 }  // namespace
-
-void Writer::announce(std::string_view notification) {
-  store::announce(connection_, notification);
-}
 
 struct Committer::Impl {
   Impl(Committer& owner_, Database& database, const model::Clock& clock_,
@@ -243,19 +231,7 @@ Result<void> Committer::run_alone(Work work) {
   return result.get();
 }
 
-void Committer::delivered(const model::SessionKey& key, const model::Output& output,
-                          std::function<void()> marked) {
-  auto write = [key = key.encode(), seq = output.seq, id = output.id](Connection& connection) {
-    mark_delivered(connection, key, seq, id);
-  };
-  impl_->push(MarkItem{std::move(write), std::move(marked)});
-}
-
-void Committer::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
-                           std::function<void()> marked) {
-  auto write = [key = key.encode(), due_at, attempts](Connection& connection) {
-    mark_rescheduled(connection, key, due_at, attempts);
-  };
+void Committer::mark(std::function<void(Connection&)> write, std::function<void()> marked) {
   impl_->push(MarkItem{std::move(write), std::move(marked)});
 }
 
@@ -432,16 +408,14 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
   BatchTotals totals;
   CommitGroup commits(connection, now, totals);
   for (Item& item : batch) {
-    std::visit(Overloaded{
-                   [&](CommitItem& commit) { commits.add(commit.commit, commit.outcome); },
-                   [&](WriteItem& write) {
-                     if (write.work) commits.flush();  // the work may read their rows
-                     run_work(connection, write, now);
-                   },
-                   // No SessionCommit of this transaction minds.
-                   [&](MarkItem& mark) { mark.write(connection); },
-               },
-               item);
+    if (auto* commit = std::get_if<CommitItem>(&item)) {
+      commits.add(commit->encoded, commit->outcome);
+    } else if (auto* write = std::get_if<WriteItem>(&item)) {
+      if (write->work) commits.flush();  // the work may read their rows
+      run_work(connection, *write, now);
+    } else {
+      std::get<MarkItem>(item).write(connection);
+    }
   }
   commits.flush();
   totals.flush(connection, now);
@@ -462,7 +436,7 @@ void Committer::Impl::finish(std::span<Item> batch) {
   for (Item& item : batch) {
     if (auto* commit = std::get_if<CommitItem>(&item)) {
       committed += commit->outcome == Outcome::committed ? 1 : 0;
-      if (commit->done) commit->done(commit->outcome);
+      if (commit->done) commit->done(commit->outcome, commit->encoded.commit);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
       for (const auto& told : write->on_commit) told();
       end(*write, std::move(write->result));

@@ -162,11 +162,6 @@ class Writer {
   [[nodiscard]] model::Timestamp now() const { return now_.wall; }
   [[nodiscard]] model::Timestamp timer_now() const { return now_.timers; }
 
-  // Sends a notification to all daemons on the store, this one included, once the transaction is
-  // durable (store/cluster/notifications.h): a topic, or a topic, a space and a payload; at most
-  // 7,000 bytes, no NUL. Does nothing in SQLite, which has one daemon.
-  void announce(std::string_view notification);
-
   // Calls `told` once the transaction is known to be durable, unless this work fails: on the
   // Committer's thread, before the caller's `done` and before callbacks of later transactions. That
   // may be long after the caller got `timed_out`, so all that `told` refers to has to live as long
@@ -215,7 +210,8 @@ struct CommitterSettings {
 // of another, so `write_and_wait` works together with Writer::on_commit.
 class Committer {
  public:
-  using Done = std::function<void(Outcome)>;
+  // `commit`: as submitted, without its JSON.
+  using Done = std::function<void(Outcome, const SessionCommit& commit)>;
   using Work = std::function<model::Result<void>(Writer&)>;
   using WriteDone = std::function<void(model::Result<void>)>;
   // A write without patience fails fast while the store fails. The other one waits until the store
@@ -273,16 +269,10 @@ class Committer {
   // update `healthy()` while nothing is written.
   void probe();
 
-  // Marks the output as delivered. A missing row is no error: the output was marked before, or
-  // erased. `marked` is called once the mark is durable, on the Committer's thread, and never if
-  // the Committer stops before.
-  void delivered(const model::SessionKey& key, const model::Output& output,
-                 std::function<void()> marked = {});
-
-  // The session's oldest pending output has failed. All outputs of the session wait until `due_at`,
-  // by the clock of timers. `attempts`: tries so far, above 0.
-  void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
-                  std::function<void()> marked = {});
+  // A write of a service that has worked off a row. The database never refuses it, and no
+  // SessionCommit of the same transaction depends on it. Does not wait. `marked` is called once the
+  // mark is durable, on the Committer's thread, and never if the Committer stops before.
+  void mark(std::function<void(Connection&)> write, std::function<void()> marked = {});
 
   // False from the first failed try of a transaction to the next one that works.
   [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }

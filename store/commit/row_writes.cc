@@ -12,10 +12,6 @@
 
 namespace conversed::store {
 
-std::optional<std::int64_t> session_row(Connection& connection, const std::string& key) {
-  return connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
-}
-
 void wake_outbox(Connection& connection, std::int64_t session, const std::string& endpoint_id) {
   connection.run(
       "INSERT INTO outbox (session, endpoint_id, due_at, attempts) SELECT :s, :e, 0, 0"
@@ -63,14 +59,6 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
   return inputs;
 }
 
-void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
-  connection.run(
-      "INSERT INTO answers (input_id, body, expires_at, session_key) VALUES (:i, :b, :e, :k)"
-      " ON CONFLICT (input_id) DO UPDATE SET body = excluded.body,"
-      " expires_at = excluded.expires_at, session_key = excluded.session_key",
-      answer.input_id, answer.body, answer.expires_at, key);
-}
-
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now) {
   connection.run(
       "INSERT INTO cuts (input_id, behind, created_at) VALUES (:i, :b, :c)"
@@ -104,35 +92,6 @@ void announce_progress(Connection& connection, const std::set<std::string>& inpu
 
 void announce_spoken(Connection& connection, const std::set<std::string>& names) {
   announce_words(connection, outputs_topic, names);
-}
-
-void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    const std::string& output_id) {
-  // By its id, too: the numbers of an erased session begin again. The session's next output is due
-  // now, unless this one was marked before.
-  connection.run(
-      "UPDATE outbox SET due_at = 0, attempts = 0 WHERE attempts > 0 AND session ="
-      " (SELECT d.session FROM deliveries d JOIN outputs o ON o.session = d.session"
-      " AND o.seq = d.seq WHERE d.session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND d.seq = :q AND o.output_id = :o)",
-      key, seq, output_id);
-  connection.run(
-      "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND seq = :q AND EXISTS (SELECT 1 FROM outputs o WHERE o.session = deliveries.session"
-      " AND o.seq = deliveries.seq AND o.output_id = :o)",
-      key, seq, output_id);
-  connection.run(
-      "DELETE FROM outbox WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outbox.session)",
-      key);
-}
-
-void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
-                      int attempts) {
-  connection.run(
-      "UPDATE outbox SET due_at = :d, attempts = :a"
-      " WHERE session = (SELECT id FROM sessions WHERE key = :k)",
-      due_at, attempts, key);
 }
 
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "store/commit/committer.h"
@@ -33,24 +31,6 @@ template <typename... In>
   return model::fail(model::Errc::not_found, missing);
 }
 
-// Writes without waiting. `marked` is called once the write is durable, on the Committer's thread,
-// and never if the Committer stops before.
-template <typename Work>
-void mark(Committer& committer, Work work, std::function<void()> marked) {
-  committer.write(
-      [work = std::move(work)](Writer& writer) -> model::Result<void> {
-        work(writer.connection());
-        return {};
-      },
-      [marked = std::move(marked)](const model::Result<void>& done) {
-        if (done) marked();
-      });
-}
-
-// The row of the session with this key, if there is one.
-[[nodiscard]] std::optional<std::int64_t> session_row(Connection& connection,
-                                                      const std::string& key);
-
 // Makes the session's pending outputs, if there are any, due at once, unless they wait for a retry.
 // `endpoint_id`: the session's.
 void wake_outbox(Connection& connection, std::int64_t session, const std::string& endpoint_id);
@@ -66,15 +46,6 @@ void fail_input(Connection& connection, const std::string& input_id, model::Time
 // Those with a deadline fail now.
 std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
                                     const std::string& key, model::Timestamp now);
-
-void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    const std::string& output_id);
-// `due_at`: by the clock of timers.
-void mark_rescheduled(Connection& connection, const std::string& key, model::Timestamp due_at,
-                      int attempts);
-
-// `key`: the session's.
-void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer);
 
 // `now`: by the clock of timers. An earlier cut of the input stays.
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now);

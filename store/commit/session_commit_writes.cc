@@ -12,7 +12,6 @@ namespace conversed::store {
 namespace {
 
 using model::Claim;
-using model::to_unix_ms;
 
 struct StoredSession {
   std::int64_t id = 0;  // 0: there is none
@@ -201,6 +200,14 @@ void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std:
   }
 }
 
+void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
+  connection.run(
+      "INSERT INTO answers (input_id, body, expires_at, session_key) VALUES (:i, :b, :e, :k)"
+      " ON CONFLICT (input_id) DO UPDATE SET body = excluded.body,"
+      " expires_at = excluded.expires_at, session_key = excluded.session_key",
+      answer.input_id, answer.body, answer.expires_at, key);
+}
+
 void add_totals(const SessionCommit& commit, BatchTotals& totals) {
   if (const auto& position = commit.after.position; position.epoch != 0) {
     auto [place, fresh] =
@@ -270,8 +277,6 @@ EncodedCommit encode(SessionCommit commit) {
     if (call.http || call.search) target = target_of(call);
     if (call.http) request = text_of(model::to_json(*call.http));
     if (call.search) request = text_of(model::to_json(*call.search));
-    call.http.reset();
-    call.search.reset();
   }
   encoded.follow_ups.reserve(commit.follow_ups.added.size());
   for (auto& follow_up : commit.follow_ups.added) {

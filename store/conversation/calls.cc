@@ -1,6 +1,5 @@
 #include "store/conversation/calls.h"
 
-#include <string_view>
 #include <utility>
 
 #include "store/commit/row_writes.h"
@@ -67,7 +66,7 @@ void Calls::appended(const std::string& id, std::function<void()> marked) {
   const auto work = [id](Connection& connection) {
     connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i", id);
   };
-  mark(committer_, work, std::move(marked));
+  committer_.mark(work, std::move(marked));
 }
 
 // The owner of the session's partition may have gone on with the call since.
@@ -78,7 +77,7 @@ void Calls::put_off(const std::string& id, model::Timestamp due_at, int attempts
         "UPDATE pending_calls SET try_at = :d, attempts = :a WHERE id = :i AND appended = 0",
         due_at, attempts, id);
   };
-  mark(committer_, work, std::move(marked));
+  committer_.mark(work, std::move(marked));
 }
 
 Result<void> Calls::bring_forward(model::Timestamp latest, model::Timestamp now) {

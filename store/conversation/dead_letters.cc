@@ -100,7 +100,8 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
     if (!letter->output_seq) {
       return fail(Errc::invalid_argument, "an event is replayed through the log");
     }
-    const auto session = session_row(connection, letter->key.encode());
+    const auto session =
+        connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", letter->key);
     if (!session || !connection.exists("SELECT 1 FROM outputs WHERE session = :s AND seq = :q",
                                        *session, *letter->output_seq)) {
       return fail(Errc::not_found, "the output is not kept any more");

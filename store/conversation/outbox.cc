@@ -28,6 +28,27 @@ constexpr auto output_row =
     row_of<&Output::id, &Output::seq, &Output::input_id, &Output::text, &Output::data,
            &Output::trace_id, &Output::source, &Output::created_at, &Output::withdrawable>;
 
+void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
+                    const std::string& output_id) {
+  // By its id, too: the numbers of an erased session begin again. The session's next output is due
+  // now, unless this one was marked before.
+  connection.run(
+      "UPDATE outbox SET due_at = 0, attempts = 0 WHERE attempts > 0 AND session ="
+      " (SELECT d.session FROM deliveries d JOIN outputs o ON o.session = d.session"
+      " AND o.seq = d.seq WHERE d.session = (SELECT id FROM sessions WHERE key = :k)"
+      " AND d.seq = :q AND o.output_id = :o)",
+      key, seq, output_id);
+  connection.run(
+      "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+      " AND seq = :q AND EXISTS (SELECT 1 FROM outputs o WHERE o.session = deliveries.session"
+      " AND o.seq = deliveries.seq AND o.output_id = :o)",
+      key, seq, output_id);
+  connection.run(
+      "DELETE FROM outbox WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+      " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outbox.session)",
+      key);
+}
+
 }  // namespace
 
 std::vector<Output> outputs_of_input(Connection& connection, const model::SessionKey& key,
@@ -114,6 +135,37 @@ Result<void> Outbox::bring_forward(model::Timestamp latest, model::Timestamp now
 
 Result<std::int64_t> Outbox::pending() const {
   return read_number(database_, "SELECT COUNT(*) FROM deliveries");
+}
+
+void Outbox::begin_delivery(const model::SessionKey& key, std::int64_t seq,
+                            Committer::WriteDone done) {
+  committer_.write(
+      [key, seq](Writer& writer) {
+        return change_one(writer.connection(), "the output was withdrawn",
+                          "UPDATE deliveries SET withdrawable = 0 WHERE seq = :q"
+                          " AND session = (SELECT id FROM sessions WHERE key = :k)",
+                          seq, key);
+      },
+      std::move(done));
+}
+
+void Outbox::delivered(const model::SessionKey& key, const Output& output,
+                       std::function<void()> marked) {
+  auto write = [key = key.encode(), seq = output.seq, id = output.id](Connection& connection) {
+    mark_delivered(connection, key, seq, id);
+  };
+  committer_.mark(std::move(write), std::move(marked));
+}
+
+void Outbox::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
+                        std::function<void()> marked) {
+  auto write = [key = key.encode(), due_at, attempts](Connection& connection) {
+    connection.run(
+        "UPDATE outbox SET due_at = :d, attempts = :a"
+        " WHERE session = (SELECT id FROM sessions WHERE key = :k)",
+        due_at, attempts, key);
+  };
+  committer_.mark(std::move(write), std::move(marked));
 }
 
 void Outbox::give_up(const model::SessionKey& key, const Output& output, const std::string& reason,

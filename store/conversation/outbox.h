@@ -38,7 +38,6 @@ struct DueEndpoint {
                                                           const std::string& input_id);
 
 // Outputs and their delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
-// Committer::delivered and Committer::reschedule mark outputs.
 //
 // A session has a row in `outbox` exactly while it has rows in `deliveries`. Its due time and
 // attempts belong to its oldest pending output, so a retry holds back the outputs that follow.
@@ -87,6 +86,18 @@ class Outbox : Rows {
   // The number of pending outputs; for metrics.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 
+  // Marks a follow-up's output as being delivered: a message of the user no longer withdraws it.
+  // Does not block. `done` is called on the Committer's thread, with `not_found` if it was
+  // withdrawn before.
+  void begin_delivery(const model::SessionKey& key, std::int64_t seq, Committer::WriteDone done);
+  // Marks the output as delivered. A missing row is no error: the output was marked before, or
+  // erased. `marked`: see Committer::mark.
+  void delivered(const model::SessionKey& key, const model::Output& output,
+                 std::function<void()> marked = {});
+  // The session's oldest pending output has failed. All outputs of the session wait until `due_at`.
+  // `attempts`: tries so far, above 0.
+  void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
+                  std::function<void()> marked = {});
   // Gives up a pending output: it becomes a dead letter, and the session's next output is due at
   // once. Does not block. `done` is called on the Committer's thread, with `not_found` if the
   // output is not pending.

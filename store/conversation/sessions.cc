@@ -54,7 +54,7 @@ std::optional<model::Session> load_session(Connection& connection, const model::
 }
 
 model::Profile load_profile(Connection& connection, const std::string& project_id,
-                            const std::string& user_id, std::string* damage = nullptr) {
+                            const std::string& user_id, std::string* damage) {
   model::Profile profile;
   profile.project_id = project_id;
   profile.user_id = user_id;
@@ -72,13 +72,6 @@ model::Profile load_profile(Connection& connection, const std::string& project_i
 Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<model::Session>> {
     return load_session(connection, key);
-  });
-}
-
-Result<model::Profile> Sessions::profile(const std::string& project_id,
-                                         const std::string& user_id) const {
-  return read(database_, [&](Connection& connection) -> Result<model::Profile> {
-    return load_profile(connection, project_id, user_id);
   });
 }
 
@@ -143,19 +136,15 @@ Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project
   });
 }
 
-Result<std::vector<Sessions::Inbox>> Sessions::inboxes(std::int64_t after_row,
+// Each is the range of an index, or of the table's key.
+Result<std::vector<Sessions::Inbox>> Sessions::inboxes(Which which, std::int64_t after_row,
                                                        std::size_t limit) const {
   return read_all(database_, row_of<&Inbox::key, &Inbox::size, &Inbox::row>,
-                  "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0 AND id > :a"
-                  " ORDER BY id LIMIT :l",
-                  after_row, limit);
-}
-
-Result<std::vector<Sessions::Inbox>> Sessions::to_drain(std::int64_t after_row,
-                                                        std::size_t limit) const {
-  return read_all(database_, row_of<&Inbox::key, &Inbox::size, &Inbox::row>,
-                  "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0"
-                  " AND execution IS NULL AND id > :a ORDER BY id LIMIT :l",
+                  which == Which::all
+                      ? "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0 AND id > :a"
+                        " ORDER BY id LIMIT :l"
+                      : "SELECT key, inbox_size, id FROM sessions WHERE inbox_size > 0"
+                        " AND execution IS NULL AND id > :a ORDER BY id LIMIT :l",
                   after_row, limit);
 }
 
@@ -190,27 +179,21 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
 
 Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished& finished,
                                          std::int64_t after_row, std::size_t limit) {
-  struct RowRange {
-    std::int64_t first;
-    std::int64_t last;
-  };
   struct Looked {
     std::optional<std::int64_t> last;
-    std::vector<RowRange> old;  // without an old session that has to stay
+    std::vector<std::int64_t> old;  // rows
   };
   // Most pages have none: they cost the writer nothing.
   auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
     Looked page;
-    bool goes_on = false;
     connection.rows(
         [&](std::int64_t id, model::Timestamp active, std::int64_t epoch, std::int32_t partition,
             std::int64_t offset) {
           page.last = id;
           if (active >= before) return;
-          const bool goes = finished({.epoch = epoch, .partition = partition, .offset = offset});
-          if (goes && !goes_on) page.old.push_back({id, id});
-          if (goes) page.old.back().last = id;
-          goes_on = goes;
+          if (finished({.epoch = epoch, .partition = partition, .offset = offset})) {
+            page.old.push_back(id);
+          }
         },
         "SELECT id, last_activity_at, position_epoch, position_partition, position_offset"
         " FROM sessions WHERE id > :a ORDER BY id LIMIT :l",
@@ -222,14 +205,14 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
   if (looked->old.empty()) return pruned;
   return committer_.write_and_wait([&](Writer& writer) -> Result<Pruned> {
     pruned.removed = 0;
-    for (const RowRange& rows : looked->old) {
+    for (const auto row : looked->old) {
       pruned.removed += writer.connection().run_counted(
-          "DELETE FROM sessions WHERE id >= :a AND id <= :z AND last_activity_at < :b"
+          "DELETE FROM sessions WHERE id = :i AND last_activity_at < :b"
           " AND execution IS NULL AND inbox_size = 0"
           " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
           " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
           " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
-          rows.first, rows.last, before);
+          row, before);
     }
     return pruned;
   });

@@ -34,12 +34,9 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::optional<model::Session>> load(
       const model::SessionKey& key) const;
 
-  // A profile that was never written has version 0 and no data.
-  [[nodiscard]] model::Result<model::Profile> profile(const std::string& project_id,
-                                                      const std::string& user_id) const;
-
-  // Session and profile by one connection, for a Turn. Damaged parts are left empty, and `damage`
-  // names the damage: no Turn may run on it.
+  // Session and profile by one connection, for a Turn. A profile that was never written has version
+  // 0 and no data. Damaged parts are left empty, and `damage` names the damage: no Turn may run on
+  // it.
   struct Loaded {
     std::optional<model::Session> session;
     model::Profile profile;
@@ -70,19 +67,17 @@ class Sessions : Rows {
                                                          std::int64_t before_row,
                                                          std::size_t limit) const;
 
-  // Inboxes that are not empty, by row: at most `limit` of those behind `after_row` (0 begins).
+  // Inboxes that are not empty, by row: at most `limit` of those behind `after_row` (0 begins). To
+  // drain are those of sessions that are not busy. No event wakes them, so the owner of their
+  // partition runs them when it takes the partition up.
+  enum class Which : std::uint8_t { all, to_drain };
   struct Inbox {
     model::SessionKey key;
     std::int64_t size = 0;
     std::int64_t row = 0;  // for the next page
   };
-  [[nodiscard]] model::Result<std::vector<Inbox>> inboxes(std::int64_t after_row,
+  [[nodiscard]] model::Result<std::vector<Inbox>> inboxes(Which which, std::int64_t after_row,
                                                           std::size_t limit) const;
-
-  // Sessions with an inbox that are not busy. No event wakes them, so the owner of their partition
-  // runs them when it takes the partition up. By row, as above.
-  [[nodiscard]] model::Result<std::vector<Inbox>> to_drain(std::int64_t after_row,
-                                                           std::size_t limit) const;
 
   // Ends the conversation in one transaction: empties context, Flow state and execution, and
   // deletes the claims of pending calls and timers. The answer of the execution's input becomes a

@@ -1,22 +1,169 @@
 #include "store/conversation/timers.h"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
 
-#include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
+#include "store/model/names.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
 
 using model::Claim;
+using model::FollowUp;
+using std::chrono::milliseconds;
+using Kind = Timers::Kind;
+using Place = Timers::Place;
+using Row = Timers::Row;
+
+namespace {
+
+constexpr model::Names<Kind, 5> kinds{{{{Kind::journey, "journey"},
+                                        {Kind::follow_up, "followUp"},
+                                        {Kind::sleep, "sleep"},
+                                        {Kind::question, "question"},
+                                        {Kind::schedule, "schedule"}}}};
+
+// Rows of one table that a step looks at, and steps of one page.
+constexpr std::size_t rows_a_step = 1'000;
+constexpr int steps_a_page = 5;
+
+// The kinds of timers that a table keeps. Its rows can be of two kinds.
+struct Source {
+  Kind first;
+  Kind second;
+  bool by_wall_clock;  // of the due time; else by the clock of timers
+  std::string table;
+  std::string claim;      // with the due time the order of an index
+  std::string is_second;  // whether the row is of the second kind
+  std::string key;        // the session's
+  std::string of_session;
+
+  // Ends inside its condition.
+  [[nodiscard]] std::string select() const {
+    return "SELECT due_at, " + claim + ", id, " + key + ", " + is_second + " FROM " + table +
+           " WHERE due_at IS NOT NULL";
+  }
+};
+const std::array<Source, 3>& sources() {
+  static const std::string key = "(SELECT s.key FROM sessions s WHERE s.id = session)";
+  static const std::string of_session = "session = (SELECT id FROM sessions WHERE key = :k)";
+  static const std::array<Source, 3> all{
+      Source{Kind::sleep, Kind::question, false, "pending_calls", "id", "time_out", key,
+             of_session},
+      Source{Kind::follow_up, Kind::journey, false, "follow_ups", "id", "of_journey", key,
+             of_session},
+      Source{Kind::schedule, Kind::schedule, true, "schedules", "claim", "0", "key", "key = :k"}};
+  return all;
+}
+
+// Makes rows of the source's query. `offset`: of the clock of timers.
+auto rows_of(const Source& source, milliseconds offset) {
+  return [&source, offset](model::Timestamp due, std::string claim, std::string id,
+                           model::SessionKey key, bool is_second) {
+    const auto place = source.by_wall_clock ? due + offset : due;
+    return Row{.kind = is_second ? source.second : source.first,
+               .id = std::move(id),
+               .session = std::move(key),
+               .due_at = place - offset,
+               .place = {place, std::move(claim)}};
+  };
+}
+
+bool comes_before(const Place& a, const Place& b) {
+  return std::tie(a.due, a.claim) < std::tie(b.due, b.claim);
+}
+
+bool has_kind(const Timers::Filter& filter, Kind kind) {
+  return !filter.kind || *filter.kind == kind;
+}
+
+// A part of all tables, in order; rows of other projects and kinds, too.
+struct Step {
+  std::vector<Row> rows;
+  std::optional<Place> end;  // how far all tables were read; nothing: to the end
+};
+
+// Reads the rows behind `after` of one table, by its index.
+void look(Connection& connection, const Timers::Filter& filter, milliseconds offset,
+          const Source& source, const Place& after, Step& step) {
+  std::string sql =
+      source.select() + " AND appended = 0 AND (due_at, " + source.claim + ") > (:d, :i)";
+  if (filter.session) sql += " AND " + source.of_session;
+  sql += " ORDER BY due_at, " + source.claim + " LIMIT :l";
+  const auto make = rows_of(source, offset);
+  const auto due = source.by_wall_clock ? after.due - offset : after.due;
+  auto found = filter.session
+                   ? connection.all(make, sql, due, after.claim, *filter.session, rows_a_step)
+                   : connection.all(make, sql, due, after.claim, rows_a_step);
+  if (found.size() == rows_a_step && (!step.end || comes_before(found.back().place, *step.end))) {
+    step.end = found.back().place;
+  }
+  std::ranges::move(found, std::back_inserter(step.rows));
+}
+
+Step look(Connection& connection, const Timers::Filter& filter, milliseconds offset,
+          const Place& after) {
+  Step step;
+  for (const Source& source : sources()) {
+    if (has_kind(filter, source.first) || has_kind(filter, source.second)) {
+      look(connection, filter, offset, source, after, step);
+    }
+  }
+  std::ranges::sort(step.rows, comes_before, &Row::place);
+  // Behind the end of one table's part, rows of it may be missing.
+  if (step.end) {
+    std::erase_if(step.rows, [&](const Row& row) { return comes_before(*step.end, row.place); });
+  }
+  return step;
+}
+
+struct Found {
+  Row row;
+  const Source& source;
+};
+Result<Found> find(Connection& connection, const std::string& id) {
+  const auto offset = timer_offset(connection);
+  for (const Source& source : sources()) {
+    auto row = connection.first(rows_of(source, offset), source.select() + " AND id = :i", id);
+    if (row) return Found{*std::move(row), source};
+  }
+  return fail(Errc::not_found, "there is no such timer; it may have fallen due");
+}
+
+// Whether a follow-up comes in time when it is due then, by the clock of timers.
+Result<void> check_expiry(Connection& connection, const std::string& id, model::Timestamp due) {
+  const auto value =
+      connection.value<nlohmann::json>("SELECT value FROM follow_ups WHERE id = :i", id);
+  if (!value) return {};
+  const auto plan = stored_or_throw(model::follow_up_plan_from(value->at("plan")));
+  if (!plan.expires_at || due < *plan.expires_at) return {};
+  return fail(Errc::invalid_argument,
+              "the follow-up expires before that time, and would be dropped; name an earlier one");
+}
+
+FollowUp follow_up_from(std::string id, model::SessionKey key, std::string trace,
+                        model::Timestamp due_at, nlohmann::json value) {
+  return {.id = std::move(id),
+          .session = std::move(key),
+          .trace_id = std::move(trace),
+          .due_at = due_at,
+          .text = value.at("text").get<std::string>(),
+          .data = std::move(value.at("data")),
+          .plan = stored_or_throw(model::follow_up_plan_from(value.at("plan")))};
+}
+
+}  // namespace
 
 // Each part is the range of an index, and the first rows of all parts are among the first of each.
-Result<Timers::Page> Timers::due(model::Timestamp now, std::chrono::milliseconds offset,
-                                 std::size_t limit, const Due* after) const {
-  return read(database_, [&](Connection& connection) -> Result<Page> {
-    Page page;
+Result<Timers::DuePage> Timers::due(model::Timestamp now, std::chrono::milliseconds offset,
+                                    std::size_t limit, const Due* after) const {
+  return read(database_, [&](Connection& connection) -> Result<DuePage> {
+    DuePage page;
     const auto add = [&](Claim::Kind kind, std::chrono::milliseconds ahead, std::string_view sql) {
       const auto behind = after == nullptr ? model::Timestamp::min() : after->at - ahead;
       bool over = false;
@@ -54,7 +201,7 @@ void Timers::appended(std::vector<Due> timers, std::function<void()> marked) {
       }
     }
   };
-  mark(committer_, std::move(work), std::move(marked));
+  committer_.mark(std::move(work), std::move(marked));
 }
 
 Result<void> Timers::log_lost() {
@@ -82,6 +229,92 @@ Result<void> Timers::keep_offset(std::chrono::milliseconds offset) {
         "INSERT INTO meta (name, value) VALUES ('timer_offset', :v)"
         " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         offset.count());
+  });
+}
+
+Result<bool> Timers::follow_up_waits(const std::string& id) const {
+  return read_exists(database_, "SELECT 1 FROM follow_ups WHERE id = :i", id);
+}
+
+Result<std::optional<FollowUp>> Timers::follow_up(const std::string& id) const {
+  return read_first(database_, follow_up_from,
+                    "SELECT f.id, s.key, f.trace_id, f.due_at, f.value FROM follow_ups f"
+                    " JOIN sessions s ON s.id = f.session WHERE f.id = :i",
+                    id);
+}
+
+std::string_view to_string(Kind kind) {
+  return kinds.name_of(kind);
+}
+
+std::optional<Kind> timer_kind_from(std::string_view text) {
+  return kinds.value_of(text);
+}
+
+std::vector<std::string_view> timer_kinds() {
+  std::vector<std::string_view> names;
+  for (const auto& [kind, name] : kinds.all) names.push_back(name);
+  return names;
+}
+
+Result<Timers::Page> Timers::list(const Filter& filter, const Place& after,
+                                  std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<Page> {
+    Page page;
+    page.next = after;
+    const auto offset = timer_offset(connection);
+    for (int i = 0; i < steps_a_page && page.next; ++i) {
+      auto step = look(connection, filter, offset, *page.next);
+      page.next = step.end;
+      for (auto& row : step.rows) {
+        if (row.session.project_id != filter.project_id || !has_kind(filter, row.kind)) continue;
+        if (page.rows.size() == limit) {
+          page.next = page.rows.back().place;
+          return page;
+        }
+        page.rows.push_back(std::move(row));
+      }
+    }
+    return page;
+  });
+}
+
+Result<Row> Timers::get(const std::string& id) const {
+  return read(database_, [&](Connection& connection) {
+    auto found = find(connection, id);
+    return found ? Result<Row>(std::move(found->row)) : fail(found.error());
+  });
+}
+
+Result<void> Timers::cancel(const std::string& id) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    auto found = find(writer.connection(), id);
+    if (!found) return fail(found.error());
+    if (found->row.kind == Kind::sleep) {
+      return fail(Errc::conflict,
+                  "an execution sleeps until then, and would stand still for ever: put the timer "
+                  "forward to have it go on, or reset the session to end it");
+    }
+    writer.connection().run("DELETE FROM " + found->source.table + " WHERE id = :i", id);
+    return {};
+  });
+}
+
+Result<Row> Timers::reschedule(const std::string& id, model::Timestamp due_at) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Row> {
+    Connection& connection = writer.connection();
+    auto found = find(connection, id);
+    if (!found) return fail(found.error());
+    Row moved = std::move(found->row);
+    if (moved.kind == Kind::schedule) {
+      return fail(Errc::conflict, "a schedule is put off by the routes of schedules");
+    }
+    moved.due_at = due_at;
+    moved.place.due = due_at + timer_offset(connection);
+    if (auto good = check_expiry(connection, id, moved.place.due); !good) return fail(good.error());
+    connection.run("UPDATE " + found->source.table + " SET due_at = :d, appended = 0 WHERE id = :i",
+                   moved.place.due, id);
+    return moved;
   });
 }
 

@@ -5,36 +5,44 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/commit/committer.h"
 #include "store/commit/rows.h"
 #include "store/model/clock.h"
+#include "store/model/effects.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
 
 namespace conversed::store {
 
-// Due times of executions' timers, follow-ups and schedules: three tables, read in one order. Only
-// due time and claim are read, so no damage to the rest of a row hides it. Calls, FollowUps and
-// Schedules have the rest. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
+// Timers of all kinds: three tables, read in one order. A row is the claim of its event: the Turn
+// that takes the event deletes the row, or moves a schedule to its next time. So a cancelled timer
+// has no effect even if its event is in the log already. Thread-safe; blocks on the disk. Errors
+// beside those named: `unavailable`, `internal`.
+// Kept by: PendingTimersTest.AreTakenBackWithTheirClaims.
 class Timers : Rows {
  public:
   using Rows::Rows;
 
+  // --- For the scheduler
+  // --------------------------------------------------------------------------- Only due time and
+  // claim are read, so no damage to the rest of a row hides it.
   struct Due {
     model::Timestamp at{};
     model::Claim claim;  // `timer`, `follow_up` or `schedule`
   };
-  struct Page {
+  struct DuePage {
     std::vector<Due> timers;
     std::optional<model::Timestamp> next;  // behind a page that is not full: the first not yet due
   };
   // At most `limit` timers that are due at `now` and whose events are not in the log, by due time
   // and the claim's id. The next page begins behind `after`, the last entry of this one. All times
   // are by the clock of timers, which is `offset` ahead of the clock of schedules.
-  [[nodiscard]] model::Result<Page> due(model::Timestamp now, std::chrono::milliseconds offset,
-                                        std::size_t limit, const Due* after = nullptr) const;
+  [[nodiscard]] model::Result<DuePage> due(model::Timestamp now, std::chrono::milliseconds offset,
+                                           std::size_t limit, const Due* after = nullptr) const;
 
   // The events of these timers are in the log, or their rows can't be read. A timer that was
   // rescheduled since keeps its new time. Does not block. `marked` is called on the Committer's
@@ -47,7 +55,68 @@ class Timers : Rows {
   // How far the clock of timers is ahead of the wall clock, as kept last; at first 0.
   [[nodiscard]] model::Result<std::chrono::milliseconds> offset() const;
   [[nodiscard]] model::Result<void> keep_offset(std::chrono::milliseconds offset);
+
+  // A follow-up's row is deleted when it runs, and by an earlier message of the user.
+  [[nodiscard]] model::Result<bool> follow_up_waits(const std::string& id) const;
+  [[nodiscard]] model::Result<std::optional<model::FollowUp>> follow_up(
+      const std::string& id) const;
+
+  // --- For operators: a timer is listed until its event is in the log
+  // --------------------------------
+  enum class Kind : std::uint8_t {
+    journey,    // a follow-up of the project's journey
+    follow_up,  // a follow-up of a Node
+    sleep,      // resumes an execution
+    question,   // ends a question's wait for its answer
+    schedule,   // a scheduled inject
+  };
+
+  // The sort keys: due time by the clock of timers, and claim.
+  struct Place {
+    model::Timestamp due{};
+    std::string claim;
+    bool operator==(const Place&) const = default;
+  };
+  struct Row {
+    Kind kind = Kind::journey;
+    std::string id;  // the claim's; of a schedule its own
+    model::SessionKey session;
+    model::Timestamp due_at{};  // by the wall clock
+    Place place;
+  };
+
+  struct Filter {
+    std::string project_id;
+    std::optional<Kind> kind{};
+    std::optional<model::SessionKey> session{};  // of the project
+  };
+  struct Page {
+    std::vector<Row> rows;
+    std::optional<Place> next;  // the next page begins behind it; none: there is none
+  };
+  // The first `limit` timers behind `after`. A page may hold fewer, even none, although more
+  // follow: the number of rows read is bounded, and they may be of other projects and kinds. An
+  // index by project would cost each follow-up that is armed.
+  [[nodiscard]] model::Result<Page> list(const Filter& filter, const Place& after,
+                                         std::size_t limit) const;
+
+  // Of any project. `not_found`.
+  [[nodiscard]] model::Result<Row> get(const std::string& id) const;
+
+  // Deletes the timer. A question then waits without limit. `not_found`; `conflict` for a sleep:
+  // its execution would never go on.
+  [[nodiscard]] model::Result<void> cancel(const std::string& id);
+
+  // Sets another time by the wall clock and returns the changed timer. An event that is in the log
+  // already comes in any case. `conflict` for a schedule: use Schedules. `invalid_argument` for a
+  // follow-up that expires before that time.
+  [[nodiscard]] model::Result<Row> reschedule(const std::string& id, model::Timestamp due_at);
 };
+
+[[nodiscard]] std::string_view to_string(Timers::Kind kind);
+[[nodiscard]] std::optional<Timers::Kind> timer_kind_from(std::string_view text);
+// The names of all kinds.
+[[nodiscard]] std::vector<std::string_view> timer_kinds();
 
 // As Timers::offset, by the caller's connection; throws SqlError.
 [[nodiscard]] std::chrono::milliseconds timer_offset(Connection& connection);

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iterator>
+#include <map>
 #include <utility>
 
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
+#include "store/model/ids.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -25,19 +26,11 @@ namespace {
 
 constexpr std::size_t max_page_bytes = std::size_t{1} << 20;
 constexpr std::int64_t rows_a_batch = 500;
-constexpr std::size_t kind_count = 9;
 
 // Damaged data is the user's, too.
 json readable(std::string text) {
   auto value = json::parse(text, nullptr, false);
   return value.is_discarded() ? json(std::move(text)) : std::move(value);
-}
-json readable(std::optional<std::string> text) {
-  return text ? readable(*std::move(text)) : json(nullptr);
-}
-
-std::int64_t seconds(std::int64_t unix_ms) {
-  return unix_ms / 1000;
 }
 
 std::int64_t number_in(const std::string& text) {
@@ -51,217 +44,156 @@ std::vector<std::string> endpoints_of(Connection& connection, const std::string&
       "SELECT id FROM endpoints WHERE project_id = :p ORDER BY id", project_id);
 }
 
-// {"endpointId","sessionId"} of a session's key.
-json names_of(const std::string& key) {
-  const auto names = model::SessionKey::decode(key);
-  if (!names) return json::object();
-  return {{"endpointId", names->endpoint_id}, {"sessionId", names->session_id}};
+// One statement reads the rows of the user, of a session, or of all sessions at an Endpoint.
+enum class Of : std::uint8_t { user, session, endpoint };
+
+struct Column {
+  enum class Kind : std::uint8_t { number, text, json };
+  Kind kind;
+  std::string sql;
+  std::string member{};  // of the item; empty: it has the column's name
+
+  [[nodiscard]] SqlType type() const {
+    return kind == Kind::number ? SqlType::integer : SqlType::text;
+  }
+};
+Column number_of(std::string sql, std::string member = {}) {
+  return {Column::Kind::number, std::move(sql), std::move(member)};
+}
+Column text_of(std::string sql) {
+  return {Column::Kind::text, std::move(sql)};
+}
+// NULL is shown as null.
+Column json_of(const std::string& sql, std::string member = {}) {
+  return {Column::Kind::json, "COALESCE(" + sql + ", 'null')", member.empty() ? sql : member};
+}
+Column seconds_of(const std::string& sql, std::string member) {
+  return number_of(sql + " / 1000", std::move(member));
+}
+
+// A kind of items: which rows they are, and what of a row the item shows.
+struct Kind {
+  Kind(const char* name_, Of of_, const std::string& rows, Column place_, std::string key,
+       std::vector<Column> members_)
+      : name(name_), of(of_), place(std::move(place_)), members(std::move(members_)) {
+    sql = "SELECT " + place.sql + ", " + key;
+    types = {place.type(), SqlType::text};
+    for (const auto& column : members) {
+      sql += ", " + column.sql;
+      types.push_back(column.type());
+    }
+    sql += " FROM " + rows + " AND " + place.sql + " > :a ORDER BY " + place.sql + " LIMIT :l";
+  }
+
+  const char* name;
+  Of of;
+  Column place;  // ascends within the statement's rows
+  std::vector<Column> members;
+  std::string sql;  // gives place and session key of each row, and the members
+  std::vector<SqlType> types;
+};
+
+const std::vector<Kind>& kinds() {
+  static const std::string of_session = "(SELECT s.key FROM sessions s WHERE s.id = session)";
+  static const std::vector<Kind> all{
+      Kind("profile", Of::user, "profiles WHERE project_id = :p AND user_id = :u",
+           number_of("version * 0"), "''", {json_of("data")}),
+      Kind("session", Of::session, "sessions WHERE id = :s", number_of("id"), "key",
+           {seconds_of("started_at", "startedAt"), seconds_of("last_activity_at", "lastActivityAt"),
+            json_of("context"), json_of("flow_state", "flowState"), json_of("execution")}),
+      Kind("output", Of::session, "outputs WHERE session = :s", number_of("seq"), of_session,
+           {number_of("seq"), text_of("text"), json_of("data"), text_of("source"),
+            seconds_of("created_at", "createdAt")}),
+      Kind("waitingEvent", Of::session, "inbox WHERE session = :s", number_of("n"), of_session,
+           {text_of("type"), json_of("value", "event")}),
+      Kind("call", Of::session, "pending_calls WHERE session = :s AND due_at IS NULL",
+           text_of("id"), of_session, {json_of("request")}),
+      Kind("timer", Of::session, "pending_calls WHERE session = :s AND due_at IS NOT NULL",
+           text_of("id"), of_session, {seconds_of("due_at", "dueAt")}),
+      Kind("followUp", Of::session, "follow_ups WHERE session = :s", text_of("id"), of_session,
+           {seconds_of("due_at", "dueAt"), json_of("value", "followUp")}),
+      Kind("deadLetter", Of::endpoint, "dead_letters WHERE key >= :f AND key < :t", number_of("n"),
+           "key",
+           {text_of("type"), json_of("NULLIF(value, '')", "event"), text_of("reason"),
+            text_of("state"), seconds_of("created_at", "createdAt")}),
+      Kind("answer", Of::endpoint, "answers WHERE session_key >= :f AND session_key < :t",
+           text_of("input_id"), "session_key", {json_of("body", "answer")}),
+      Kind("schedule", Of::endpoint, "schedules WHERE key >= :f AND key < :t", number_of("n"),
+           "key", {seconds_of("due_at", "dueAt"), json_of("message", "event")})};
+  return all;
+}
+
+json item_of(const Kind& kind, std::vector<SqlValue>&& row) {
+  json item{{"kind", kind.name}};
+  if (const auto key = model::SessionKey::decode(std::get<std::string>(row[1]))) {
+    item["endpointId"] = key->endpoint_id;
+    item["sessionId"] = key->session_id;
+  }
+  for (std::size_t i = 0; i < kind.members.size(); ++i) {
+    const Column& column = kind.members[i];
+    json& member = item[column.member.empty() ? column.sql : column.member];
+    std::visit([&](auto& value) { member = std::move(value); }, row[i + 2]);
+    if (column.kind == Column::Kind::json) member = readable(member.get<std::string>());
+  }
+  return item;
 }
 
 // One page on its way.
-template <typename SessionRow>
 class Reader {
  public:
-  Reader(Connection& connection, const UserOfProject& user, std::vector<SessionRow> sessions,
-         std::size_t limit)
-      : connection_(connection),
-        user_(user),
-        sessions_(std::move(sessions)),
-        endpoints_(endpoints_of(connection, user.project_id)),
-        limit_(limit) {}
+  // The rows of one statement: the number of the session or the id of the Endpoint, and what the
+  // statement's condition asks for.
+  struct Scope {
+    std::string name;
+    std::vector<SqlValue> in;
+  };
+  // In the order of their names.
+  using Scopes = std::map<Of, std::vector<Scope>>;
 
-  UserData::Page read(const UserData::Place& after) {
-    for (std::size_t kind = after.kind; kind < kinds.size() && !full(); ++kind) {
-      kind_ = kind;
-      (this->*kinds[kind])(kind == after.kind ? after : UserData::Place{kind, -1, {}});
+  Reader(Connection& connection, Scopes scopes, std::size_t limit)
+      : connection_(connection), scopes_(std::move(scopes)), limit_(limit) {}
+
+  UserData::Page read(UserData::Place place) {
+    for (; place.kind < kinds().size(); place = {place.kind + 1, {}, {}}) {
+      for (const Scope& scope : scopes_[kinds()[place.kind].of]) {
+        if (comes_before(scope.name, place.scope)) continue;
+        if (scope.name != place.scope) place = {place.kind, scope.name, {}};
+        read(scope, place);
+        if (page_.next) return std::move(page_);
+      }
     }
     return std::move(page_);
   }
 
  private:
-  using Kind = void (Reader::*)(const UserData::Place&);
-
-  [[nodiscard]] bool full() const { return page_.next.has_value(); }
-  [[nodiscard]] std::size_t room() const { return limit_ - page_.items.size(); }
-
-  void add(const char* kind, std::int64_t row, std::string id, json item) {
-    if (full()) return;
-    item["kind"] = kind;
-    bytes_ += item.dump(-1, ' ', false, json::error_handler_t::replace).size();
-    page_.items.push_back(std::move(item));
-    if (page_.items.size() >= limit_ || bytes_ >= max_page_bytes) {
-      page_.next = UserData::Place{kind_, row, std::move(id)};
-    }
+  // Of numbers, and of ids, which have one length.
+  static bool comes_before(const std::string& a, const std::string& b) {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
   }
 
-  // Calls `each` for the sessions from the one that `after` stands in; with what it says of it.
-  template <typename Each>
-  void each_session(const UserData::Place& after, Each&& each) {
-    for (const auto& session : sessions_) {
-      if (full()) return;
-      if (session.id >= after.row) each(session, session.id == after.row ? after.id : "");
-    }
+  void read(const Scope& scope, const UserData::Place& after) {
+    const Kind& kind = kinds()[after.kind];
+    const bool is_number = kind.place.type() == SqlType::integer;
+    auto in = scope.in;
+    in.push_back(is_number ? SqlValue(number_in(after.id)) : SqlValue(after.id));
+    in.emplace_back(static_cast<std::int64_t>(limit_ - page_.items.size()));
+    const auto add = [&](std::vector<SqlValue>&& row) {
+      if (page_.next) return;
+      auto id = is_number ? std::to_string(std::get<std::int64_t>(row[0]))
+                          : std::get<std::string>(row[0]);
+      auto& item = page_.items.emplace_back(item_of(kind, std::move(row)));
+      bytes_ += item.dump(-1, ' ', false, json::error_handler_t::replace).size();
+      if (page_.items.size() >= limit_ || bytes_ >= max_page_bytes) {
+        page_.next = UserData::Place{after.kind, after.scope, std::move(id)};
+      }
+    };
+    connection_.rows_once(add, kind.sql, in, kind.types);
   }
-
-  void profile(const UserData::Place& after) {
-    if (after.row >= 0) return;
-    auto row = connection_.template row<std::string>(
-        "SELECT data FROM profiles WHERE project_id = :p AND user_id = :u", user_.project_id,
-        user_.user_id);
-    if (row) add("profile", 0, "", {{"data", readable(std::move(std::get<0>(*row)))}});
-  }
-
-  void sessions(const UserData::Place& after) {
-    for (const auto& session : sessions_) {
-      if (session.id <= after.row) continue;
-      auto row = connection_.template row<std::int64_t, std::int64_t, std::string, std::string,
-                                          std::optional<std::string>>(
-          "SELECT started_at, last_activity_at, context, flow_state, execution FROM sessions"
-          " WHERE id = :i",
-          session.id);
-      if (!row) continue;
-      auto& [started, active, context, state, execution] = *row;
-      json item = names_of(session.key);
-      item["startedAt"] = seconds(started);
-      item["lastActivityAt"] = seconds(active);
-      item["context"] = readable(std::move(context));
-      item["flowState"] = readable(std::move(state));
-      item["execution"] = readable(std::move(execution));
-      add("session", session.id, "", std::move(item));
-    }
-  }
-
-  void outputs(const UserData::Place& after) {
-    each_session(after, [&](const SessionRow& session, const std::string& seen) {
-      connection_.rows(
-          [&](std::int64_t seq, std::string text, std::optional<std::string> data,
-              std::string source, std::int64_t created) {
-            json item = names_of(session.key);
-            item["seq"] = seq;
-            item["text"] = std::move(text);
-            item["data"] = readable(std::move(data));
-            item["source"] = std::move(source);
-            item["createdAt"] = seconds(created);
-            add("output", session.id, std::to_string(seq), std::move(item));
-          },
-          "SELECT seq, text, data, source, created_at FROM outputs WHERE session = :s AND seq > :a"
-          " ORDER BY seq LIMIT :l",
-          session.id, number_in(seen), room());
-    });
-  }
-
-  void waiting(const UserData::Place& after) {
-    each_session(after, [&](const SessionRow& session, const std::string& seen) {
-      connection_.rows(
-          [&](std::int64_t n, std::string type, std::string value) {
-            json item = names_of(session.key);
-            item["type"] = std::move(type);
-            item["event"] = readable(std::move(value));
-            add("waitingEvent", session.id, std::to_string(n), std::move(item));
-          },
-          "SELECT n, type, value FROM inbox WHERE session = :s AND n > :a ORDER BY n LIMIT :l",
-          session.id, number_in(seen), room());
-    });
-  }
-
-  void calls(const UserData::Place& after) {
-    each_session(after, [&](const SessionRow& session, const std::string& seen) {
-      connection_.rows(
-          [&](const std::string& id, std::optional<std::string> request,
-              std::optional<std::int64_t> due) {
-            json item = names_of(session.key);
-            if (due) item["dueAt"] = seconds(*due);
-            if (request) item["request"] = readable(std::move(request));
-            add(due ? "timer" : "call", session.id, id, std::move(item));
-          },
-          "SELECT id, request, due_at FROM pending_calls WHERE session = :s AND id > :a"
-          " ORDER BY id LIMIT :l",
-          session.id, seen, room());
-    });
-  }
-
-  void follow_ups(const UserData::Place& after) {
-    each_session(after, [&](const SessionRow& session, const std::string& seen) {
-      connection_.rows(
-          [&](const std::string& id, std::string value, std::int64_t due) {
-            json item = names_of(session.key);
-            item["dueAt"] = seconds(due);
-            item["followUp"] = readable(std::move(value));
-            add("followUp", session.id, id, std::move(item));
-          },
-          "SELECT id, value, due_at FROM follow_ups WHERE session = :s AND id > :a"
-          " ORDER BY id LIMIT :l",
-          session.id, seen, room());
-    });
-  }
-
-  void schedules(const UserData::Place& after) {
-    for (const auto& endpoint : endpoints_) {
-      if (full() || endpoint < after.id) continue;
-      const auto range = keys_of_user(user_.project_id, endpoint, user_.user_id);
-      connection_.rows(
-          [&](std::int64_t n, const std::string& key, std::string message, std::int64_t due) {
-            json item = names_of(key);
-            item["dueAt"] = seconds(due);
-            item["event"] = readable(std::move(message));
-            add("schedule", n, endpoint, std::move(item));
-          },
-          "SELECT n, key, message, due_at FROM schedules"
-          " WHERE key >= :f AND key < :t AND n > :a ORDER BY n LIMIT :l",
-          range.from, range.to, endpoint == after.id ? after.row : -1, room());
-    }
-  }
-
-  void dead_letters(const UserData::Place& after) {
-    for (const auto& endpoint : endpoints_) {
-      if (full() || endpoint < after.id) continue;
-      const auto range = keys_of_user(user_.project_id, endpoint, user_.user_id);
-      connection_.rows(
-          [&](std::int64_t n, const std::string& key, std::string type, std::string value,
-              std::string reason, std::string state, std::int64_t created) {
-            json item = names_of(key);
-            item["type"] = std::move(type);
-            item["event"] = value.empty() ? json(nullptr) : readable(std::move(value));
-            item["reason"] = std::move(reason);
-            item["state"] = std::move(state);
-            item["createdAt"] = seconds(created);
-            add("deadLetter", n, endpoint, std::move(item));
-          },
-          "SELECT n, key, type, value, reason, state, created_at FROM dead_letters"
-          " WHERE key >= :f AND key < :t AND n > :a ORDER BY n LIMIT :l",
-          range.from, range.to, endpoint == after.id ? after.row : -1, room());
-    }
-  }
-
-  void answers(const UserData::Place& after) {
-    for (std::size_t i = 0; i < endpoints_.size(); ++i) {
-      const auto number = static_cast<std::int64_t>(i);
-      if (full() || number < after.row) continue;
-      const auto range = keys_of_user(user_.project_id, endpoints_[i], user_.user_id);
-      connection_.rows(
-          [&](std::string id, const std::string& key, std::string body) {
-            json item = names_of(key);
-            item["answer"] = readable(std::move(body));
-            add("answer", number, std::move(id), std::move(item));
-          },
-          "SELECT input_id, session_key, body FROM answers WHERE session_key >= :f"
-          " AND session_key < :t AND input_id > :a ORDER BY input_id LIMIT :l",
-          range.from, range.to, number == after.row ? after.id : std::string(), room());
-    }
-  }
-
-  static constexpr std::array<Kind, kind_count> kinds{
-      &Reader::profile, &Reader::sessions,   &Reader::outputs,
-      &Reader::waiting, &Reader::calls,      &Reader::dead_letters,
-      &Reader::answers, &Reader::follow_ups, &Reader::schedules};
 
   Connection& connection_;
-  const UserOfProject& user_;
-  const std::vector<SessionRow> sessions_;
-  const std::vector<std::string> endpoints_;
+  Scopes scopes_;
   const std::size_t limit_;
   UserData::Page page_;
-  std::size_t kind_ = 0;
   std::size_t bytes_ = 0;
 };
 
@@ -280,22 +212,26 @@ KeyRange keys_of_user(const std::string& project_id, const std::string& endpoint
 }
 
 std::string UserData::Place::to_text() const {
-  return std::to_string(kind) + "." + std::to_string(row) + "." + id;
+  return std::to_string(kind) + "." + scope + "." + id;
 }
 
 std::optional<UserData::Place> UserData::Place::from_text(std::string_view text) {
   Place place;
   const auto* end = text.data() + text.size();
   const auto kind = std::from_chars(text.data(), end, place.kind);
-  if (kind.ec != std::errc() || kind.ptr == end || *kind.ptr != '.' || place.kind >= kind_count) {
+  text.remove_prefix(static_cast<std::size_t>(kind.ptr - text.data()));
+  const auto dot = text.find('.', 1);
+  if (kind.ec != std::errc() || place.kind >= kinds().size() || !text.starts_with('.') ||
+      dot == std::string_view::npos) {
     return std::nullopt;
   }
-  const auto row = std::from_chars(kind.ptr + 1, end, place.row);
-  if (row.ec != std::errc() || row.ptr == end || *row.ptr != '.' || place.row < 0) {
-    return std::nullopt;
-  }
-  place.id.assign(row.ptr + 1, end);
-  return place;
+  place.scope = text.substr(1, dot - 1);
+  place.id = text.substr(dot + 1);
+  const Of of = kinds()[place.kind].of;
+  const bool is_scope = of == Of::endpoint  ? model::is_id(place.scope)
+                        : of == Of::session ? number_in(place.scope) >= 0
+                                            : place.scope.empty();
+  return is_scope ? std::optional(std::move(place)) : std::nullopt;
 }
 
 Result<std::vector<UserData::SessionRow>> UserData::sessions_of(const UserOfProject& user) const {
@@ -335,7 +271,15 @@ Result<UserData::Page> UserData::read_page(const UserOfProject& user, const Plac
   auto sessions = sessions_of(user);
   if (!sessions) return fail(sessions.error());
   return read(database_, [&](Connection& connection) {
-    return Reader<SessionRow>(connection, user, *std::move(sessions), limit).read(after);
+    Reader::Scopes scopes{{Of::user, {{"", {user.project_id, user.user_id}}}}};
+    for (const auto& session : *sessions) {
+      scopes[Of::session].push_back({std::to_string(session.id), {session.id}});
+    }
+    for (const auto& endpoint : endpoints_of(connection, user.project_id)) {
+      auto [from, to] = keys_of_user(user.project_id, endpoint, user.user_id);
+      scopes[Of::endpoint].push_back({endpoint, {std::move(from), std::move(to)}});
+    }
+    return Reader(connection, std::move(scopes), limit).read(after);
   });
 }
 
@@ -414,40 +358,37 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
   if (hooks.forget_keys) {
     if (auto forgotten = hooks.forget_keys(*ranges); !forgotten) return forgotten;
   }
+  struct Rows {
+    std::string_view sql;
+    std::int64_t Erased::*counted;  // null: not reported
+  };
+  static constexpr std::array of_keys{
+      Rows{"DELETE FROM append_keys WHERE (scope, idempotency_key) IN (SELECT scope,"
+           " idempotency_key FROM append_keys WHERE session_key >= :f AND session_key < :t"
+           " LIMIT :l)",
+           nullptr},
+      Rows{"DELETE FROM keyed_answers WHERE (scope, idempotency_key) IN (SELECT scope,"
+           " idempotency_key FROM keyed_answers WHERE session_key >= :f AND session_key < :t"
+           " LIMIT :l)",
+           nullptr},
+      Rows{"DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE key >= :f"
+           " AND key < :t LIMIT :l)",
+           &Erased::dead_letters},
+      Rows{"DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
+           " WHERE session_key >= :f AND session_key < :t LIMIT :l)",
+           &Erased::answers},
+      Rows{"DELETE FROM schedules WHERE id IN (SELECT id FROM schedules WHERE key >= :f"
+           " AND key < :t LIMIT :l)",
+           &Erased::pending}};
   for (const auto& range : *ranges) {
-    std::int64_t keys = 0;
-    std::int64_t letters = 0;
-    std::int64_t answers = 0;
-    std::int64_t schedules = 0;
-    do {
-      auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-        const auto clear = [&](std::string_view sql) {
-          return writer.connection().run_counted(sql, range.from, range.to, rows_a_batch);
-        };
-        keys = clear(
-            "DELETE FROM append_keys WHERE (scope, idempotency_key) IN (SELECT scope,"
-            " idempotency_key FROM append_keys WHERE session_key >= :f AND session_key < :t"
-            " LIMIT :l)");
-        keys += clear(
-            "DELETE FROM keyed_answers WHERE (scope, idempotency_key) IN (SELECT scope,"
-            " idempotency_key FROM keyed_answers WHERE session_key >= :f AND session_key < :t"
-            " LIMIT :l)");
-        letters = clear(
-            "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE key >= :f"
-            " AND key < :t LIMIT :l)");
-        answers = clear(
-            "DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
-            " WHERE session_key >= :f AND session_key < :t LIMIT :l)");
-        schedules = clear(
-            "DELETE FROM schedules WHERE id IN (SELECT id FROM schedules WHERE key >= :f"
-            " AND key < :t LIMIT :l)");
-        return {};
-      });
-      if (!written) return written;
-      erased.dead_letters += letters;
-      erased.pending += schedules;
-      erased.answers += answers;
-    } while (std::max({keys, letters, answers, schedules}) >= rows_a_batch);
+    for (const auto& [sql, counted] : of_keys) {
+      for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
+        auto written = write_counted(committer_, sql, range.from, range.to, rows_a_batch);
+        if (!written) return fail(written.error());
+        removed = *written;
+        if (counted != nullptr) erased.*counted += removed;
+      }
+    }
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {

@@ -42,10 +42,11 @@ class UserData : Rows {
  public:
   using Rows::Rows;
 
-  // Where the next page of an export begins: a kind of items, and the last item read.
+  // Where the next page of an export begins: a kind of items, the session or Endpoint that is read,
+  // and its last item so far.
   struct Place {
     std::size_t kind = 0;
-    std::int64_t row = -1;
+    std::string scope{};
     std::string id{};
 
     // As text without blanks, and back; none if the text is not a place.

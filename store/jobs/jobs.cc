@@ -91,13 +91,13 @@ constexpr PagedField newest{"", "n", SqlType::integer, Unique::yes};
 
 }  // namespace
 
-void Jobs::tell(Writer& writer, const std::string& id, Change change) const {
-  if (listener_) writer.on_commit([this, id, change] { listener_(id, change); });
-  writer.announce(std::string(jobs_topic) + ' ' + id);
+void Jobs::tell(Writer& writer, const std::string& id) const {
+  if (listener_) writer.on_commit([this, id] { listener_(id); });
+  announce(writer.connection(), std::string(jobs_topic) + ' ' + id);
 }
 
 void Jobs::wake_workers(Writer& writer, const std::string& id) {
-  writer.announce(std::string(wake_topic) + ' ' + id);
+  announce(writer.connection(), std::string(wake_topic) + ' ' + id);
 }
 
 Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& creation) {
@@ -125,7 +125,8 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
         job.id, job.project_id, job.type, job.name, job.total_steps, job.data, job.created_at,
         job.created_at);
     if (creation.keyed) keep_keyed_answer(writer, *creation.keyed);
-    tell(writer, job.id, Change::created);
+    tell(writer, job.id);
+    wake_workers(writer, job.id);
     return kept;
   });
 }

@@ -103,14 +103,13 @@ class Jobs : Rows {
   // up, or to look at.
   static constexpr std::string_view wake_topic = "wake-job";
 
-  // Called with a job's id once a change of it is durable, on the Committer's thread. Set it before
-  // the first job.
-  enum class Change : std::uint8_t { created, changed };
-  using Listener = std::function<void(const std::string& id, Change change)>;
+  // Called with a job's id once its creation or a change is durable, on the Committer's thread. Set
+  // it before the first job.
+  using Listener = std::function<void(const std::string& id)>;
   void on_change(Listener listener) { listener_ = std::move(listener); }
 
  private:
-  void tell(Writer& writer, const std::string& id, Change change = Change::changed) const;
+  void tell(Writer& writer, const std::string& id) const;
   static void wake_workers(Writer& writer, const std::string& id);
 
   Listener listener_;

@@ -1,6 +1,5 @@
 #include "store/jobs/proactive.h"
 
-#include "store/jobs/journeys.h"
 #include "store/model/ids.h"
 #include "store/model/job.h"
 #include "store/secrets/sealer.h"
@@ -34,15 +33,6 @@ bool is_being_set_up(Connection& connection, const std::string& project_id) {
 }
 
 }  // namespace
-
-Result<std::optional<Tenant>> Proactive::tenant(const std::string& project_id) const {
-  return read_first(
-      database_,
-      row_of<&Tenant::id, &Tenant::project_id, &Tenant::follow_ups_per_month, &Tenant::external_id>,
-      "SELECT id, project_id, follow_ups_per_month, external_id FROM proactive_tenants"
-      " WHERE project_id = :p",
-      project_id);
-}
 
 Result<std::string> Proactive::tenant_secret(const std::string& tenant_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::string> {
@@ -129,15 +119,11 @@ Result<void> Proactive::switch_on(Writer& writer, const std::string& project_id)
 Result<void> Proactive::attach(Writer& writer, const std::string& project_id,
                                const std::string& flow_id, const std::string& endpoint_name) {
   Connection& connection = writer.connection();
-  if (endpoint_name.empty()) {
-    connection.run("UPDATE endpoints SET follow_up_flow_id = :f WHERE project_id = :p", flow_id,
-                   project_id);
-    return {};
-  }
   const auto attached = connection.run_counted(
-      "UPDATE endpoints SET follow_up_flow_id = :f WHERE project_id = :p AND name = :n", flow_id,
-      project_id, endpoint_name);
-  return attached == 1
+      "UPDATE endpoints SET follow_up_flow_id = :f WHERE project_id = :p AND (:n = '' OR name = "
+      ":m)",
+      flow_id, project_id, endpoint_name, endpoint_name);
+  return attached > 0 || endpoint_name.empty()
              ? Result<void>()
              : fail(Errc::not_found, "the project has no Endpoint '" + endpoint_name + "'");
 }
@@ -174,17 +160,17 @@ void Proactive::remove_generated_flow(Writer& writer, const std::string& flow_id
   connection.run("DELETE FROM flows WHERE id = :i", flow_id);
 }
 
-Result<void> replace_journey(Writer& writer, const std::string& project_id,
-                             const nlohmann::json& definition) {
+Result<void> Proactive::replace_journey(Writer& writer, const std::string& project_id,
+                                        const nlohmann::json& definition) {
   const auto replaced = writer.connection().run_counted(
       "UPDATE journeys SET definition = :d WHERE project_id = :p AND (active = 1 OR EXISTS"
       " (SELECT 1 FROM jobs WHERE project_id = :q AND type = :t AND state = 'done'))",
       definition.dump(), project_id, project_id, model::proactive_setup);
   if (replaced == 0 || !definition.contains("flow")) return {};
-  auto flow = Proactive::flow_named(writer, project_id, definition.at("flow").get<std::string>());
+  auto flow = flow_named(writer, project_id, definition.at("flow").get<std::string>());
   if (!flow) return fail(flow.error());
-  Proactive::detach(writer, project_id);
-  return Proactive::attach(writer, project_id, *flow, definition.value("endpoint", std::string()));
+  detach(writer, project_id);
+  return attach(writer, project_id, *flow, definition.value("endpoint", std::string()));
 }
 
 }  // namespace conversed::store

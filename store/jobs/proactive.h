@@ -36,7 +36,6 @@ class Proactive {
   // Both must outlive it.
   Proactive(Database& database, const Sealer& sealer) : database_(database), sealer_(sealer) {}
 
-  [[nodiscard]] model::Result<std::optional<Tenant>> tenant(const std::string& project_id) const;
   // In clear; only for the request that announces the tenant. `not_found`.
   [[nodiscard]] model::Result<std::string> tenant_secret(const std::string& tenant_id) const;
   // The journey's definition, active or not; null: there is none.
@@ -53,6 +52,13 @@ class Proactive {
                                                        const std::string& project_id,
                                                        const std::string& journey_id,
                                                        const nlohmann::json& definition);
+  // Replaces the journey of a project that is set up, also if it is switched off; `definition` as
+  // `add_journey` takes it. If the definition names a Flow, that Flow follows up silent
+  // users from now on. A generated Flow stays, since an author may have edited it. Does nothing in
+  // a project that is not set up.
+  [[nodiscard]] static model::Result<void> replace_journey(Writer& writer,
+                                                           const std::string& project_id,
+                                                           const nlohmann::json& definition);
   static void remove_journey(Writer& writer, const std::string& journey_id);
   static void activate(Writer& writer, const std::string& journey_id);
 

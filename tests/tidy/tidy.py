@@ -45,7 +45,7 @@ SYSTEM_HEADERS = re.compile(
     r"syslog|termios|time|unistd)\.h$")
 
 # store/model says what the things are that all modules share, so it may use no library beyond these.
-MODEL_LIBRARIES = ("nlohmann/", "tl/expected.hpp")
+MODEL_LIBRARIES = ("nlohmann/", "sodium.h", "tl/expected.hpp")
 
 MAX_LINES = 700
 MAX_COLUMNS = 100

@@ -123,8 +123,7 @@ World::World(const WorldSettings& settings) {
   services->sessions.deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
   services->sessions.schedule = [](const model::Schedule&) {};
   services->daemon.back_up = [this](const std::string& name) { return back_up(name); };
-  store->jobs().on_change(
-      [this](const std::string& id, store::Jobs::Change /*change*/) { job_watch.notify(id); });
+  store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
   router = std::make_unique<Router>(all_operations(), services->entry.options.api);
   router->open(*services);
   fill();
@@ -264,7 +263,7 @@ model::Session World::put_session(char endpoint) {
 void World::commit_now(store::SessionCommit commit) {
   std::promise<store::Outcome> outcome;
   store->committer().submit(std::move(commit),
-                            [&](store::Outcome came) { outcome.set_value(came); });
+                            [&](store::Outcome came, const auto&) { outcome.set_value(came); });
   if (outcome.get_future().get() != store::Outcome::committed) {
     throw std::runtime_error("the commit was not committed");
   }

@@ -371,7 +371,7 @@ TEST_F(Nine, StoppingEndsTheWaitForATask) {
       {Method::get, "/v2.0/tasks/" + id, {{"x-api-key", world.key_of(ann)}}, "", {{"wait", "30"}}});
   while (world.job_watch.size() == 0) std::this_thread::yield();
   // A change that nobody tells the watch of: an answer that names it has asked the store.
-  world.store->jobs().on_change([](const std::string&, store::Jobs::Change) {});
+  world.store->jobs().on_change([](const std::string&) {});
   ASSERT_TRUE(world.store->jobs().lease(id, world.clock.now() + std::chrono::minutes(1)));
   world.job_watch.stop();
   EXPECT_EQ(json::parse(waiting.get().body)["status"], "queued") << "a stop reads nothing";

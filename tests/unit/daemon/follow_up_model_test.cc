@@ -293,10 +293,11 @@ class FollowUpHistories : public FollowUpWorld {
     }
     std::latch committed(static_cast<std::ptrdiff_t>(batches.size()));
     for (std::size_t i = 0; i < batches.size(); ++i) {
-      store_->committer().submit(std::move(batches[i].commit), [&, i](Outcome outcome) {
-        submitted[i].outcome = outcome;
-        committed.count_down();
-      });
+      store_->committer().submit(std::move(batches[i].commit),
+                                 [&, i](Outcome outcome, const auto&) {
+                                   submitted[i].outcome = outcome;
+                                   committed.count_down();
+                                 });
     }
     committed.wait();
     for (const auto& [history, outcome] : submitted) {
@@ -373,8 +374,7 @@ class FollowUpHistories : public FollowUpWorld {
 
   void begin_delivery(const History& history, std::int64_t seq) {
     std::promise<model::Result<void>> begun;
-    store_->follow_ups().begin_delivery(history.key, seq,
-                                        [&](auto done) { begun.set_value(done); });
+    store_->outbox().begin_delivery(history.key, seq, [&](auto done) { begun.set_value(done); });
     EXPECT_TRUE(begun.get_future().get());
   }
 

@@ -141,14 +141,14 @@ TEST_F(FollowUps, AnswerTakesBackWhatHasNotBegunToBeDelivered) {
     const auto seq = batch.commit.outputs.at(0).seq;
     std::promise<model::Result<void>> asked;
     if (begun) {
-      store_->follow_ups().begin_delivery(key_, seq, [&](auto done) { asked.set_value(done); });
+      store_->outbox().begin_delivery(key_, seq, [&](auto done) { asked.set_value(done); });
       EXPECT_TRUE(asked.get_future().get());
     }
     run({message("here")});
     const auto said = texts();
     EXPECT_EQ(std::ranges::count(said, "Still there?"), begun ? 1 : 0);
     std::promise<model::Result<void>> late;
-    store_->follow_ups().begin_delivery(key_, seq, [&](auto done) { late.set_value(done); });
+    store_->outbox().begin_delivery(key_, seq, [&](auto done) { late.set_value(done); });
     EXPECT_EQ(late.get_future().get().has_value(), begun);
   }
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "flows/journey.h"
-#include "store/conversation/follow_ups.h"
+#include "store/conversation/timers.h"
 #include "store/jobs/proactive.h"
 #include "tests/unit/daemon/turn_batch_world.h"
 
@@ -123,7 +123,15 @@ class FollowUpWorld : public TurnBatchTest {
 
   Event message(const std::string& text) { return event(text, EventType::user_message); }
 
-  std::vector<model::FollowUp> waiting() { return *store_->follow_ups().of_session(key_); }
+  std::vector<model::FollowUp> waiting() {
+    std::vector<model::FollowUp> found;
+    const auto page =
+        store_->timers().list({.project_id = key_.project_id, .session = key_}, {}, 1'000);
+    for (const auto& row : page->rows) {
+      if (auto follow_up = *store_->timers().follow_up(row.id)) found.push_back(*follow_up);
+    }
+    return found;
+  }
 
   // The event of a follow-up, as the Scheduler makes it now.
   Event due_event(const model::FollowUp& follow_up) {

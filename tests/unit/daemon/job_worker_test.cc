@@ -1,17 +1,12 @@
 #include "daemon/jobs/job_worker.h"
 
 #include <atomic>
-#include <future>
 #include <mutex>
 #include <optional>
 #include <string>
 
-#include "daemon/jobs/job_queue.h"
 #include "daemon/jobs/proactive_setup.h"
-#include "daemon/log/job_wake_up.h"
-#include "queue/sqlite/sqlite_log.h"
 #include "tests/support/manual_clock.h"
-#include "tests/support/temp_folder.h"
 #include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {
@@ -53,7 +48,7 @@ class JobWorkerTest : public World {
     World::SetUp();
     import({{ "web", "" }});
     steps_ = std::make_unique<TwoSteps>(store_->jobs());
-    store_->jobs().on_change([this](const std::string& id, store::Jobs::Change /*change*/) {
+    store_->jobs().on_change([this](const std::string& id) {
       const std::lock_guard lock(worker_mutex_);
       if (worker_) worker_->offer(id);
     });
@@ -151,47 +146,21 @@ TEST_F(JobWorkerTest, OldJobsAreForgottenButWhatStandsForASetUp) {
   EXPECT_TRUE(store_->jobs().get(done));
 }
 
-TEST_F(JobWorkerTest, WhatWaitsIsWokenByTheLogAndTakenUpHereIfNobodyCame) {
-  const auto id = create();
-  std::atomic<int> woken{0};
-  replace_worker(nullptr);
-  replace_worker(std::make_unique<JobWorker>(JobWorkerSettings{.rescue_interval = 1ms,
-                                                               .wake =
-                                                                   [&](const std::string& waiting) {
-                                                                     EXPECT_EQ(state(waiting),
-                                                                               JobState::queued);
-                                                                     woken += waiting == id ? 1 : 0;
-                                                                   }},
-                                             store_->jobs(), *steps_, clock_));
+TEST_F(JobWorkerTest, JobOfAnotherDaemonBeginsWithItsNotification) {
+  const auto first = create();
+  replace_worker(std::make_unique<JobWorker>(JobWorkerSettings{.rescue_interval = 24h},
+                                             store_->jobs(), *steps_, clock_,
+                                             &store_->notifications()));
   ASSERT_TRUE(worker_->start());
-  EXPECT_TRUE(becomes(id, JobState::done));
-  EXPECT_EQ(woken, 1);
-  replace_worker(nullptr);  // before what it uses
-}
-
-TEST(JobWakeUp, IsARecordOfNoConversation) {
-  const tests::TempFolder folder;
-  const tests::ManualClock clock;
-  auto opened = queue::SqliteLog::open({.path = folder.path() / "jobs.db"}, clock);
-  ASSERT_TRUE(opened) << opened.error().message;
-  std::promise<std::string> woken;
-  JobQueue jobs(std::move(*opened), [&](const std::string& id) { woken.set_value(id); });
-  ASSERT_TRUE(jobs.start());
-  // Somebody else's, which wakes nobody.
-  jobs.log().append({.key = model::SessionKey{"p", "e", "u", "s"}.encode(),
-                     .id = "other",
-                     .type = "job",
-                     .trace_id = "",
-                     .value = "{}"},
-                    [](const auto& appended) { EXPECT_TRUE(appended); });
-  append_wake_up(jobs.log(), "0123456789abcdefghijklmn", clock.now(),
-                 [](const model::Error&) { FAIL(); });
-  EXPECT_EQ(woken.get_future().get(), "0123456789abcdefghijklmn");
-  jobs.stop();
-  std::promise<model::Errc> refused;
-  append_wake_up(jobs.log(), "0123456789abcdefghijklmn", clock.now(),
-                 [&](const model::Error& error) { refused.set_value(error.code); });
-  EXPECT_EQ(refused.get_future().get(), model::Errc::unavailable);
+  ASSERT_TRUE(becomes(first, JobState::done)) << "the one rescue of this test";
+  store_->jobs().on_change({});
+  model::Job other = *store_->jobs().get(first);
+  other.id = model::new_id();
+  other.type = "other";
+  ASSERT_TRUE(store_->jobs().create(other));
+  EXPECT_EQ(state(other.id), JobState::queued);
+  store_->notifications().tell(std::string(store::Jobs::wake_topic) + ' ' + other.id);
+  EXPECT_TRUE(becomes(other.id, JobState::done));
 }
 
 TEST_F(JobWorkerTest, SetUpThatWasLeasedAHundredTimesIsUndone) {

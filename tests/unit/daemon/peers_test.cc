@@ -97,7 +97,7 @@ class PeersTest : public testing::Test {
         "probe", [&](std::string_view payload) { heard = heard || payload == "1"; });
     EXPECT_TRUE(eventually([&] {
       const auto work = [](store::Writer& writer) -> model::Result<void> {
-        writer.announce("probe 1");
+        store::announce(writer.connection(), "probe 1");
         return {};
       };
       return a_.store->committer().write_and_wait(work) && heard;
@@ -204,7 +204,8 @@ class SharedTimersTest : public PeersTest {
       timer.due_at = clock_.now() + in;
       commit.calls.started.push_back(timer);
       std::promise<store::Outcome> done;
-      a_.store->committer().submit(commit, [&](store::Outcome end) { done.set_value(end); });
+      a_.store->committer().submit(commit,
+                                   [&](store::Outcome end, const auto&) { done.set_value(end); });
       ASSERT_EQ(done.get_future().get(), store::Outcome::committed);
       first_.scheduler->offer(*timer.due_at);
     }
@@ -274,7 +275,8 @@ TEST_F(SharedTimersTest, ASchedulesNextTimeIsFound) {
   commit.claims.push_back({model::Claim::Kind::schedule, schedule.claim()});
   commit.schedules_fired.push_back({schedule.claim(), clock_.now() + 1h});
   std::promise<store::Outcome> done;
-  a_.store->committer().submit(commit, [&](store::Outcome end) { done.set_value(end); });
+  a_.store->committer().submit(commit,
+                               [&](store::Outcome end, const auto&) { done.set_value(end); });
   ASSERT_EQ(done.get_future().get(), store::Outcome::committed);
   ++schedule.run;
   advance(1h);

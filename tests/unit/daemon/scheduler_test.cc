@@ -388,7 +388,7 @@ TEST_F(SchedulerTest, TimerThatWasPutOffComesAtItsNewTimeAlone) {
   put("t2", 1h);
   ASSERT_TRUE(comes_to_rest());
   const auto put_off = [&](const std::string& id, std::chrono::milliseconds in) {
-    const auto moved = store_->pending_timers().reschedule(id, clock_.now() + in);
+    const auto moved = store_->timers().reschedule(id, clock_.now() + in);
     ASSERT_TRUE(moved) << moved.error().message;
     scheduler_->offer(moved->place.due);
   };

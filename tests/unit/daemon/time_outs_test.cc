@@ -202,7 +202,7 @@ TEST_F(TimeOuts, OneThatComesWhileAFollowUpIsAtACallWaitsForItsEnd) {
 TEST_F(TimeOuts, OneThatAnOperatorHasTakenBackIsWithoutEffect) {
   run({message("quick")});
   const Event fired = over();
-  ASSERT_TRUE(store_->pending_timers().cancel(fired.claim->id));
+  ASSERT_TRUE(store_->timers().cancel(fired.claim->id));
   clock_.advance(10min);
   EXPECT_FALSE(run({fired}).after.turns);
   run({message("me")});

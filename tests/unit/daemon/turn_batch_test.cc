@@ -279,7 +279,7 @@ TEST_F(TurnBatchTest, AProfileThatAnotherSessionChangedIsAConflict) {
   key_ = first_key;
   EXPECT_EQ(commit_now(mine), Outcome::conflict);
   run({event("profile")});
-  EXPECT_EQ(store_->sessions().profile(key_.project_id, "ann")->data["seen"], 2);
+  EXPECT_EQ(store_->sessions().load_with_profile(key_)->profile.data["seen"], 2);
 }
 
 TEST_F(TurnBatchTest, AWaitingClientGetsTheAnswerOfTheWholeExecution) {

@@ -169,11 +169,14 @@ class TurnBatchTest : public testing::Test {
     FlightRecorder::Notes unnoted;
     auto& notes = how.noted == nullptr ? unnoted : *how.noted;
     const auto begin = [&](const Beginning& beginning) {
-      return begin_turn(recovery_, notes, beginning.event, beginning.crashes);
+      if (recovery_ != nullptr && beginning.crashes) {
+        EXPECT_TRUE(recovery_->start(beginning.event, *beginning.crashes));
+      }
+      notes.note(beginning.event);
+      return model::Result<void>();
     };
     auto batch = build_turn_batch(
-        context(),
-        {.key = key_, .records = records, .alone = how.alone, .begin = begin});
+        context(), {.key = key_, .records = records, .alone = how.alone, .begin = begin});
     EXPECT_TRUE(batch) << batch.error().message;
     return batch ? std::move(*batch) : TurnBatch{};
   }
@@ -246,7 +249,8 @@ class TurnBatchTest : public testing::Test {
 
   Outcome commit_now(const TurnBatch& batch) {
     std::promise<Outcome> promise;
-    store_->committer().submit(batch.commit, [&](Outcome outcome) { promise.set_value(outcome); });
+    store_->committer().submit(batch.commit,
+                               [&](Outcome outcome, const auto&) { promise.set_value(outcome); });
     return promise.get_future().get();
   }
 

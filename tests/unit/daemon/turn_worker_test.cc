@@ -56,7 +56,6 @@ class TurnWorkerTest : public TurnBatchTest {
             .call = [](const auto&, const auto&) {},
             .timer = [](auto) {},
             .schedule = [](const auto&) {},
-            .job = [](const auto&) {},
             .counted =
                 [this](const auto&, auto) {
                   ++committed_;

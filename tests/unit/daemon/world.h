@@ -169,7 +169,7 @@ class World : public testing::Test {
   // Commits, calling `after` on the Committer's thread as the worker does.
   void commit_now(store::SessionCommit commit, const std::function<void()>& after = {}) {
     std::promise<store::Outcome> promise;
-    store_->committer().submit(std::move(commit), [&](store::Outcome outcome) {
+    store_->committer().submit(std::move(commit), [&](store::Outcome outcome, const auto&) {
       if (after && outcome == store::Outcome::committed) after();
       promise.set_value(outcome);
     });

@@ -45,10 +45,13 @@ TEST_F(CommitterTest, SuccessorOfALosingCommitLosesToo) {
   std::promise<void> done;
   auto& committer = store_->committer();
   ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
-  committer.submit(turn(key_of("ann"), 1, 2), [&](Outcome o) { outcomes.push_back(o); });
-  committer.submit(turn(key_of("ann"), 2, 3), [&](Outcome o) { outcomes.push_back(o); });
-  committer.submit(turn(key_of("ann"), 9, 4), [&](Outcome o) { outcomes.push_back(o); });
-  committer.submit(turn(key_of("ann"), 10, 5), [&](Outcome o) {
+  committer.submit(turn(key_of("ann"), 1, 2),
+                   [&](Outcome o, const auto&) { outcomes.push_back(o); });
+  committer.submit(turn(key_of("ann"), 2, 3),
+                   [&](Outcome o, const auto&) { outcomes.push_back(o); });
+  committer.submit(turn(key_of("ann"), 9, 4),
+                   [&](Outcome o, const auto&) { outcomes.push_back(o); });
+  committer.submit(turn(key_of("ann"), 10, 5), [&](Outcome o, const auto&) {
     outcomes.push_back(o);
     done.set_value();
   });
@@ -69,9 +72,9 @@ TEST_F(CommitterTest, ProfileThatChangedSinceItWasReadIsConflict) {
   EXPECT_EQ(commit_now(reader), Outcome::conflict);
   reader.profile.read_version = 1;
   EXPECT_EQ(commit_now(reader), Outcome::committed);
-  const auto profile = store_->sessions().profile("project", "ann");
-  EXPECT_EQ(profile->version, 1);
-  EXPECT_EQ(profile->data["name"], "Ann");
+  const auto profile = store_->sessions().load_with_profile(key_of("ann"))->profile;
+  EXPECT_EQ(profile.version, 1);
+  EXPECT_EQ(profile.data["name"], "Ann");
 }
 
 TEST_F(CommitterTest, ClaimOfACallIsConsumedOnce) {
@@ -147,7 +150,7 @@ TEST_F(CommitterTest, InboxKeepsOrderAndCountsItself) {
   EXPECT_EQ(inbox->at(0).event_id, "c");
   EXPECT_EQ(inbox->at(1).event_id, "d");
   EXPECT_EQ(load(key_of("ann")).inbox_size, 2);
-  EXPECT_EQ(store_->sessions().to_drain(0, 10)->size(), 1U);
+  EXPECT_EQ(store_->sessions().inboxes(Sessions::Which::to_drain, 0, 10)->size(), 1U);
 
   auto too_many = turn(key_of("ann"), 2, 3);
   too_many.inbox.removed = 3;
@@ -224,7 +227,7 @@ TEST_F(CommitterTest, ManySubmittersCommitEverythingInFewTransactions) {
       submitters.emplace_back([&, t] {
         for (int i = 0; i < each; ++i) {
           store_->committer().submit(turn(key_of("user" + std::to_string(t)), i, i),
-                                     [&](Outcome outcome) {
+                                     [&](Outcome outcome, const auto&) {
                                        committed += outcome == Outcome::committed ? 1 : 0;
                                        all.count_down();
                                      });
@@ -241,7 +244,8 @@ TEST_F(CommitterTest, ManySubmittersCommitEverythingInFewTransactions) {
 TEST_F(CommitterTest, StopCommitsWhatWaitsAndToleratesASecondStop) {
   std::atomic<int> committed{0};
   for (int i = 0; i < 50; ++i) {
-    store_->committer().submit(turn(key_of("ann"), i, i), [&](Outcome) { ++committed; });
+    store_->committer().submit(turn(key_of("ann"), i, i),
+                               [&](Outcome, const auto&) { ++committed; });
   }
   store_->committer().stop();
   store_->committer().stop();

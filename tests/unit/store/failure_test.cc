@@ -27,7 +27,7 @@ class FailureTest : public testing::Test {
   }
 
   void submit(SessionCommit commit) {
-    committer_->submit(std::move(commit), [this](Outcome outcome) {
+    committer_->submit(std::move(commit), [this](Outcome outcome, const auto&) {
       const std::lock_guard lock(mutex_);
       outcomes_.push_back(outcome);
       changed_.notify_all();

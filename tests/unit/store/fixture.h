@@ -47,7 +47,7 @@ inline SessionCommit turn(const model::SessionKey& key, std::int64_t expected, s
 inline Outcome commit_now(Committer& committer, SessionCommit commit) {
   std::promise<Outcome> promise;
   auto outcome = promise.get_future();
-  committer.submit(std::move(commit), [&](Outcome done) { promise.set_value(done); });
+  committer.submit(std::move(commit), [&](Outcome done, const auto&) { promise.set_value(done); });
   return outcome.get();
 }
 

@@ -166,9 +166,9 @@ class LifeCycleTest : public StoreTest {
         [this] { EXPECT_TRUE(store_->timers().log_lost()); },
         [this] {
           due_at_ += 1h;
-          (void)store_->pending_timers().reschedule(id_, due_at_);
+          (void)store_->timers().reschedule(id_, due_at_);
         },
-        [this] { (void)store_->pending_timers().cancel(id_); },
+        [this] { (void)store_->timers().cancel(id_); },
     };
     const auto state = [this] {
       for (const std::string table : {"pending_calls", "follow_ups", "schedules"}) {
@@ -217,9 +217,9 @@ TEST_F(LifeCycleTest, OutputsGoTheWayOfTheDiagram) {
   };
   const Steps steps = joined(
       {
-          [&] { store_->follow_ups().begin_delivery(key_, 1, [](const Result<void>&) {}); },
-          [&] { store_->committer().delivered(key_, output()); },
-          [&] { store_->committer().reschedule(key_, clock_.now() + 1h, 1); },
+          [&] { store_->outbox().begin_delivery(key_, 1, [](const Result<void>&) {}); },
+          [&] { store_->outbox().delivered(key_, output()); },
+          [&] { store_->outbox().reschedule(key_, clock_.now() + 1h, 1); },
           give_up,
           [&] {
             const auto letter =

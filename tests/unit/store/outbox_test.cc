@@ -27,18 +27,18 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
 
   auto& committer = store_->committer();
   const auto said = due->sessions.front().outputs;
-  committer.delivered(key_of("ann"), said[0]);
-  committer.delivered(key_of("ann"), said[0]);  // twice is no error
+  store_->outbox().delivered(key_of("ann"), said[0]);
+  store_->outbox().delivered(key_of("ann"), said[0]);  // twice is no error
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
   ASSERT_EQ(due->sessions.front().outputs.size(), 1U);
   EXPECT_EQ(due->sessions.front().outputs.front().seq, 2);
   auto erased = said[1];
   erased.id = "of another session, which had this key";
-  committer.delivered(key_of("ann"), erased);
+  store_->outbox().delivered(key_of("ann"), erased);
   EXPECT_FALSE(give_up(erased));
   EXPECT_EQ(store_->outbox().pending().value(), 1) << "an erased session's mark took effect";
-  committer.delivered(key_of("ann"), said[1]);
+  store_->outbox().delivered(key_of("ann"), said[1]);
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   EXPECT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty());
   EXPECT_TRUE(store_->outbox().endpoints("", 10)->empty());
@@ -46,7 +46,7 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
 
 TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
   ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
-  store_->committer().reschedule(key_of("ann"), clock_.now() + seconds(30), 2);
+  store_->outbox().reschedule(key_of("ann"), clock_.now() + seconds(30), 2);
   ASSERT_EQ(commit_now(turn(key_of("ann"), 1, 2)), Outcome::committed);
   const auto waits = store_->outbox().due("endpoint", clock_.now(), 10, 10);
   EXPECT_TRUE(waits->sessions.empty());
@@ -62,8 +62,8 @@ TEST_F(OutboxTest, WaitsOfAClockThatWasAheadAreBroughtForward) {
   for (const auto* user : {"ann", "bob"}) {
     ASSERT_EQ(commit_now(turn(key_of(user), 0, 1)), Outcome::committed);
   }
-  store_->committer().reschedule(key_of("ann"), clock_.now() + std::chrono::hours(48), 2);
-  store_->committer().reschedule(key_of("bob"), clock_.now() + seconds(30), 2);
+  store_->outbox().reschedule(key_of("ann"), clock_.now() + std::chrono::hours(48), 2);
+  store_->outbox().reschedule(key_of("bob"), clock_.now() + seconds(30), 2);
   const auto latest = clock_.now() + std::chrono::hours(1);
   ASSERT_TRUE(store_->outbox().bring_forward(latest, clock_.now()));
   const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 1);
@@ -77,7 +77,7 @@ TEST_F(OutboxTest, EndpointsAreFoundOnceEachWithTheirFirstDueSession) {
     for (const std::string user : {"ann", "bob"}) {
       const model::SessionKey key{"project of " + endpoint, endpoint, user, "s"};
       ASSERT_EQ(commit_now(turn(key, 0, 1)), Outcome::committed);
-      store_->committer().reschedule(key, clock_.now() + seconds(user == "ann" ? 1 : 2), 1);
+      store_->outbox().reschedule(key, clock_.now() + seconds(user == "ann" ? 1 : 2), 1);
     }
   }
   ASSERT_TRUE(

@@ -1,4 +1,4 @@
-#include "store/conversation/pending_timers.h"
+#include "store/conversation/timers.h"
 
 #include "store/conversation/due_sql.h"
 #include "store/sql/sql.h"
@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using model::Errc;
-using Kind = PendingTimers::Kind;
+using Kind = Timers::Kind;
 
 class PendingTimersTest : public StoreTest {
  protected:
@@ -72,10 +72,10 @@ class PendingTimersTest : public StoreTest {
     schedule.due_at = due;
     ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
   }
-  PendingTimers& timers() { return store_->pending_timers(); }
-  std::vector<std::string> ids(const PendingTimers::Filter& filter, std::size_t limit = 100) {
+  Timers& timers() { return store_->timers(); }
+  std::vector<std::string> ids(const Timers::Filter& filter, std::size_t limit = 100) {
     std::vector<std::string> list;
-    std::optional<PendingTimers::Place> after = PendingTimers::Place{};
+    std::optional<Timers::Place> after = Timers::Place{};
     while (after) {
       const auto page = timers().list(filter, *after, limit);
       EXPECT_TRUE(page) << page.error().message;
@@ -176,7 +176,7 @@ TEST_F(PendingTimersTest, AreTakenBackWithTheirClaims) {
     EXPECT_EQ(timers().cancel(id).error().code, Errc::not_found) << id;
   }
   EXPECT_TRUE(ids({.project_id = "project"}).empty());
-  EXPECT_FALSE(*store_->follow_ups().waits("journey"));
+  EXPECT_FALSE(*store_->timers().follow_up_waits("journey"));
   EXPECT_FALSE(*store_->calls().waits("question"));
 }
 
@@ -210,7 +210,7 @@ TEST_F(PendingTimersTest, FollowUpIsNotPutOffPastItsExpiry) {
   put(follow_up("journey", "c", start_ + 4min, true));
   EXPECT_EQ(timers().reschedule("journey", start_ + 2h).error().code, Errc::invalid_argument);
   EXPECT_TRUE(timers().reschedule("journey", start_ + 30min));
-  EXPECT_EQ((*store_->follow_ups().find("journey"))->due_at, start_ + 30min);
+  EXPECT_EQ((*store_->timers().follow_up("journey"))->due_at, start_ + 30min);
   put_schedule("schedule", "e", start_ + 5min, "project");
   EXPECT_EQ(timers().reschedule("schedule", start_).error().code, Errc::conflict);
   EXPECT_EQ(timers().reschedule("nothing", start_).error().code, Errc::not_found);

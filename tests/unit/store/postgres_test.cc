@@ -142,12 +142,13 @@ TEST_F(PostgresTest, ManyTurnsCostAFewRoundTrips) {
   std::condition_variable changed;
   int left = 200;
   for (int i = 0; i < 200; ++i) {
-    committer.submit(turn(key_of("user" + std::to_string(i)), 0, i), [&](Outcome outcome) {
-      EXPECT_EQ(outcome, Outcome::committed);
-      const std::lock_guard lock(mutex);
-      --left;
-      changed.notify_all();
-    });
+    committer.submit(turn(key_of("user" + std::to_string(i)), 0, i),
+                     [&](Outcome outcome, const auto&) {
+                       EXPECT_EQ(outcome, Outcome::committed);
+                       const std::lock_guard lock(mutex);
+                       --left;
+                       changed.notify_all();
+                     });
   }
   const auto before = (*database)->writer().round_trips();
   committer.start();
@@ -166,9 +167,9 @@ TEST_F(PostgresTest, OfTwoDaemonsOneWinsEachVersion) {
     std::promise<Outcome> one;
     std::promise<Outcome> other;
     first->committer().submit(turn(key_of("ann"), i, i),
-                              [&](Outcome outcome) { one.set_value(outcome); });
+                              [&](Outcome outcome, const auto&) { one.set_value(outcome); });
     second->committer().submit(turn(key_of("ann"), i, i),
-                               [&](Outcome outcome) { other.set_value(outcome); });
+                               [&](Outcome outcome, const auto&) { other.set_value(outcome); });
     committed += one.get_future().get() == Outcome::committed ? 1 : 0;
     committed += other.get_future().get() == Outcome::committed ? 1 : 0;
   }
@@ -254,14 +255,16 @@ TEST_F(PostgresTest, WhatTakesTooLongHoldsUpNobodyElse) {
   std::promise<Outcome> before;
   std::promise<Outcome> after;
   std::promise<model::Result<void>> slow;
-  committer.submit(turn(key_of("ann"), 0, 1), [&](Outcome outcome) { before.set_value(outcome); });
+  committer.submit(turn(key_of("ann"), 0, 1),
+                   [&](Outcome outcome, const auto&) { before.set_value(outcome); });
   committer.write(
       [](Writer& writer) -> model::Result<void> {
         writer.connection().run("SELECT pg_sleep(3600)");
         return {};
       },
       [&](model::Result<void> written) { slow.set_value(std::move(written)); });
-  committer.submit(turn(key_of("bob"), 0, 1), [&](Outcome outcome) { after.set_value(outcome); });
+  committer.submit(turn(key_of("bob"), 0, 1),
+                   [&](Outcome outcome, const auto&) { after.set_value(outcome); });
   committer.start();
   EXPECT_EQ(before.get_future().get(), Outcome::committed);
   EXPECT_EQ(slow.get_future().get().error().code, model::Errc::timed_out);

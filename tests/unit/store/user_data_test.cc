@@ -52,7 +52,7 @@ class UserDataTest : public StoreTest {
     commit.after.execution.emplace();
     commit.after.execution->input_id = "input of " + key.session_id;
     commit.after.execution->pending_call_id = key.session_id + mark + "timer";
-    commit.profile.read_version = store_->sessions().profile(project_, key.user_id)->version;
+    commit.profile.read_version = store_->sessions().load_with_profile(key)->profile.version;
     commit.profile.data = nlohmann::json{{"note", "profile " + mark}};
     for (int seq = 1; seq <= outputs; ++seq) {
       commit.outputs.push_back({.id = model::new_id(),
