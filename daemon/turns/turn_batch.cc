@@ -17,7 +17,6 @@
 #include "flows/turn/turn.h"
 #include "store/commit/usage.h"
 #include "store/conversation/sessions.h"
-#include "store/model/event_origin.h"
 #include "store/model/hex.h"
 #include "store/runtime/planted_faults.h"
 #include "store/store.h"
@@ -243,7 +242,6 @@ std::string TurnBatchBuilder::read(Candidate& candidate) const {
   if (!event) return event.error().message;
   const auto now = draft_.context.clock.now();
   if (is_logged) {
-    if (event->type == EventType::job) return "event " + event->id + ": a job is no conversation";
     // Another program's clock is wrong, or this daemon's was when it accepted the event.
     const bool is_ahead = !event->claim && event->accepted_at > now + std::chrono::days(1) &&
                           (model::is_input(event->type) || is_notify(event->type));

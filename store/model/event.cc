@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "store/model/event_origin.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 #include "store/model/names.h"
@@ -17,14 +16,13 @@ constexpr char separator = '\x1f';
 constexpr int value_version = 1;
 constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
-constexpr Names<EventType, 8> event_types{{{
+constexpr Names<EventType, 7> event_types{{{
     {EventType::user_message, "userMessage"},
     {EventType::inject, "inject"},
     {EventType::follow_up, "followUp"},
     {EventType::call_result, "callResult"},
     {EventType::timer, "timer"},
     {EventType::notify, "notify"},
-    {EventType::job, "job"},
     {EventType::time_out, "timeOut"},
 }}};
 

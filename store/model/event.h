@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "store/model/clock.h"
-#include "store/model/follow_up.h"
 #include "store/model/result.h"
 
 namespace conversed::model {
@@ -45,7 +44,6 @@ enum class EventType : std::uint8_t {
   call_result,   // the result of a Node's call
   timer,         // a due timer of an execution
   notify,        // a message to the user that no Flow handles
-  job,           // wakes a job's worker; of no conversation
   time_out,      // a question's wait for its answer has ended
 };
 [[nodiscard]] std::string_view to_string(EventType type);
@@ -98,6 +96,19 @@ struct CallResult {
   std::int64_t model_tokens = 0;
 };
 
+// The part of a waiting follow-up beside the text and data of its event.
+struct FollowUpPlan {
+  std::string flow_id;                  // the Flow that runs; empty: the text is sent unchanged
+  std::optional<Timestamp> expires_at;  // from this time on it is dropped
+  bool of_journey = false;              // else of a Node; only the journey's are counted
+
+  bool operator==(const FollowUpPlan&) const = default;
+};
+
+[[nodiscard]] nlohmann::json to_json(const FollowUpPlan& plan);
+// Reads the JSON of `to_json`. Other JSON is `internal`: bad stored data.
+[[nodiscard]] Result<FollowUpPlan> follow_up_plan_from(const nlohmann::json& value);
+
 // An event of a conversation: one record of the log.
 struct Event {
   std::string id;  // fixed before the append; 24 characters, or derived from such an id
@@ -124,5 +135,9 @@ struct Event {
 [[nodiscard]] Result<Event> decode_event(std::string_view key, std::string_view id,
                                          std::string_view type, std::string_view trace_id,
                                          std::string_view value);
+
+// Whether a daemon has written the record with this value (`encode_value`), and not another program
+// that appends to the topic.
+[[nodiscard]] bool is_own(std::string_view value);
 
 }  // namespace conversed::model
