@@ -8,7 +8,6 @@
 
 #include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
-#include "api/auth/browser.h"
 #include "api/auth/credentials.h"
 #include "api/http/client_address.h"
 #include "api/http/error_reply.h"

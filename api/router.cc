@@ -9,7 +9,7 @@
 
 #include "api/auth/authenticator.h"
 #include "api/auth/credentials.h"
-#include "api/auth/issuer.h"
+#include "api/auth/oauth_parameters.h"
 #include "api/dispatch.h"
 #include "api/http/error_reply.h"
 #include "api/http/percent.h"

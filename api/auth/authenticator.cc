@@ -13,24 +13,8 @@ namespace {
 using model::Errc;
 using model::Result;
 
-Roles roles_from(const std::vector<std::string>& names) {
-  Roles roles;
-  for (const std::string& name : names) {
-    if (const auto role = role_from(name)) roles.add(*role);
-  }
-  return roles;
-}
-
-Authenticator::Verified principal_from(store::Principal&& stored) {
-  Principal principal;
-  principal.organisation_roles = roles_from(stored.organisation_roles);
-  for (const auto& [project, names] : stored.project_roles) {
-    principal.project_roles.emplace(project, roles_from(names));
-  }
-  principal.user_id = std::move(stored.user_id);
-  principal.organisation_id = std::move(stored.organisation_id);
-  principal.key_id = std::move(stored.key_id);
-  return std::make_shared<const Principal>(std::move(principal));
+Authenticator::Verified verified(store::Principal&& principal) {
+  return std::make_shared<const Principal>(Principal{std::move(principal)});
 }
 
 // The store's own words are not for strangers: they may name files.
@@ -45,18 +29,6 @@ model::Error refusal(const model::Error& error, const char* when_wrong) {
     default:
       return error;
   }
-}
-
-const char* wrong(CredentialKind kind) {
-  switch (kind) {
-    case CredentialKind::api_key:
-      return "the API key is not valid";
-    case CredentialKind::contact_center:
-      return "the contact-center token is not valid";
-    case CredentialKind::access_token:
-      return "the access token is not valid";
-  }
-  return "";
 }
 
 }  // namespace
@@ -77,7 +49,7 @@ Result<Authenticator::Verified> Authenticator::client(const PresentedCredential&
   if (auto known = find(clients_, name, now)) return known;
   const std::uint64_t before = generation();
   auto found = look_up(credential, now);
-  if (!found) return model::fail(refusal(found.error(), wrong(credential.kind)));
+  if (!found) return model::fail(found.error());
   auto until = now + client_lifetime;
   // Compared before it is made finer: a token may end centuries from now.
   if (found->left && *found->left < client_lifetime) until = now + *found->left;
@@ -87,24 +59,28 @@ Result<Authenticator::Verified> Authenticator::client(const PresentedCredential&
 
 Result<Authenticator::Found> Authenticator::look_up(const PresentedCredential& credential,
                                                     TimePoint now) const {
+  const auto refuse = [](const model::Error& error, const char* when_wrong) {
+    return model::fail(refusal(error, when_wrong));
+  };
   switch (credential.kind) {
     case CredentialKind::api_key: {
       auto stored = store_.accounts().verify_api_key(credential.value);
-      if (!stored) return model::fail(stored.error());
-      return Found{principal_from(std::move(*stored)), std::nullopt};
+      if (!stored) return refuse(stored.error(), "the API key is not valid");
+      return Found{verified(std::move(*stored)), std::nullopt};
     }
     case CredentialKind::contact_center: {
+      const char* wrong = "the contact-center token is not valid";
       auto claims = contact_center_.verify(credential.value, clock_.now(), now);
-      if (!claims) return model::fail(claims.error());
+      if (!claims) return refuse(claims.error(), wrong);
       auto stored = store_.accounts().principal_in(claims->organisation, claims->subject);
-      if (!stored) return model::fail(stored.error());
-      return Found{principal_from(std::move(*stored)), claims->expires_at - clock_.now()};
+      if (!stored) return refuse(stored.error(), wrong);
+      return Found{verified(std::move(*stored)), claims->expires_at - clock_.now()};
     }
     case CredentialKind::access_token: {
       const auto at = store_.timer_now();
       auto stored = store_.oauth().verify_access_token(credential.value, at);
-      if (!stored) return model::fail(stored.error());
-      return Found{principal_from(std::move(stored->principal)), stored->expires_at - at};
+      if (!stored) return refuse(stored.error(), "the access token is not valid");
+      return Found{verified(std::move(stored->principal)), stored->expires_at - at};
     }
   }
   return model::fail(Errc::unauthenticated, "");
@@ -121,11 +97,11 @@ Result<Authenticator::Verified> Authenticator::basic(std::string_view authorizat
   const auto credentials = parse_basic(authorization);
   if (!credentials) return model::fail(Errc::unauthenticated, "HTTP Basic credentials are needed");
   const std::uint64_t before = generation();
-  auto verified = password(credentials->name, credentials->password, address, now);
-  if (!verified) return model::fail(verified.error());
-  remember(basics_, digest_({authorization}), {verified->principal, before, now + basic_lifetime},
+  auto signed_in = password(credentials->name, credentials->password, address, now);
+  if (!signed_in) return model::fail(signed_in.error());
+  remember(basics_, digest_({authorization}), {signed_in->principal, before, now + basic_lifetime},
            now);
-  return verified->principal;
+  return signed_in->principal;
 }
 
 bool Authenticator::knows(std::string_view email, std::string_view address) const {
@@ -150,7 +126,7 @@ Result<Authenticator::SignedIn> Authenticator::password(std::string_view email,
     return model::fail(refusal(stored.error(), "the e-mail address or the password is wrong"));
   }
   store_.sign_ins().note(stored->principal.user_id, address, clock_.now());
-  return SignedIn{principal_from(std::move(stored->principal)), std::move(stored->sign_in)};
+  return SignedIn{verified(std::move(stored->principal)), std::move(stored->sign_in)};
 }
 
 // Roles change with accounts and, by an import, with the assets; tokens end with the grants of

@@ -29,9 +29,9 @@ class BlockingPool;
 
 // Who a request comes from. Thread-safe.
 //
-// What was verified is remembered for a short time by a keyed digest of the credentials, never by
-// the credentials themselves. A change of keys, passwords or roles that was made through this
-// process's store shows at once; one that another daemon made, within the lifetimes below.
+// Verified credentials are remembered for a short time by a keyed digest. A change of keys,
+// passwords or roles by this daemon shows at once; a change by another daemon within the lifetimes
+// below.
 class Authenticator {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -41,18 +41,17 @@ class Authenticator {
   static constexpr std::chrono::seconds basic_lifetime{60};
   static constexpr std::size_t max_remembered = 16'384;  // of each kind
 
-  // Told of each lock-out, of an account or of an address, and whose wrong password was the last;
-  // on the thread of the sign-in.
+  // Told of each lock-out of an account or of an address, with the address of the last wrong
+  // password; on the thread of the sign-in.
   using LockoutObserver = std::function<void(std::string_view what, std::string_view address)>;
 
   // Store and clock must outlive this. The clock tells when tokens expire.
   Authenticator(store::Store& store, const model::Clock& clock, const LockoutLimits& limits = {},
                 JwtVerifier contact_center = {}, LockoutObserver on_lockout = {});
 
-  // The user that a client of the API acts as: of its API key, its access token, or the `sub` of
-  // its contact-center token, which is an id or e-mail address of a user of the organisation that
-  // the tokens are for. Costs a digest when it is
-  // remembered, else point selects and a signature's check. Errors: `unauthenticated`,
+  // The user of an API key, an access token or a contact-center token. The token's `sub` is the id
+  // or e-mail address of a user of its organisation. Costs a digest when the credential is
+  // remembered, else point selects and the check of a signature. Errors: `unauthenticated`,
   // `unavailable`.
   [[nodiscard]] model::Result<Verified> client(const PresentedCredential& credential,
                                                TimePoint now);
@@ -85,10 +84,10 @@ class Authenticator {
   };
   using Entries = std::unordered_map<std::string, Entry>;
 
-  // A principal, and until when the credential is good at most.
   struct Found {
     Verified principal;
-    std::optional<std::chrono::milliseconds> left;  // until it ends; nothing: it does not
+    std::optional<std::chrono::milliseconds>
+        left;  // until the credential ends; nothing: it does not
   };
 
   [[nodiscard]] model::Result<Found> look_up(const PresentedCredential& credential,

@@ -64,4 +64,13 @@ std::optional<BasicCredentials> parse_basic(std::string_view authorization) {
   return BasicCredentials{text->substr(0, colon), text->substr(colon + 1)};
 }
 
+bool is_from_own_site(const Request& request) {
+  if (const auto site = request.header("sec-fetch-site")) return *site == "same-origin";
+  const auto origin = request.header("origin");
+  if (!origin) return true;
+  const auto scheme_end = origin->find("://");
+  return scheme_end != std::string_view::npos &&
+         equals_ignoring_case(origin->substr(scheme_end + 3), request.header("host").value_or(""));
+}
+
 }  // namespace conversed::api

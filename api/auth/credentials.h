@@ -42,4 +42,9 @@ struct BasicCredentials {
 };
 [[nodiscard]] std::optional<BasicCredentials> parse_basic(std::string_view authorization);
 
+// Whether a request may come from a page of our own. A page of another site could use the
+// credentials that the browser remembers; the browser tells the site by `Sec-Fetch-Site`, or by
+// `Origin` and `Host`. A client that sends none of them is no browser and may pass.
+[[nodiscard]] bool is_from_own_site(const Request& request);
+
 }  // namespace conversed::api

@@ -125,7 +125,7 @@ Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp n
 bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,
                             std::string_view signature, TimePoint now) const {
   const auto header = object_of(header_part);
-  // What `crit` names would have to be understood (RFC 7515 §4.1.11); we understand none of it.
+  // Extensions in `crit` must be understood (RFC 7515 §4.1.11); we understand none.
   if (!header || header->contains("crit")) return false;
   const auto algorithm = algorithm_of(*header);
   if (!algorithm) return false;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "api/auth/jwks.h"
-#include "api/auth/jwks_file.h"
 #include "config/settings.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
@@ -17,18 +16,18 @@ namespace conversed::api {
 
 struct JwtClaims {
   std::string subject;
-  // Whose user that is: an id or a name; empty for the only organisation there is.
-  std::string organisation;
+  std::string
+      organisation;  // the subject's: an id or a name; empty: the only one of the installation
   model::Timestamp expires_at{};
 };
 
 // Checks the tokens that a contact-center platform signs: JWTs (RFC 7519) in compact form, signed
 // with RS256, ES256 or HS256. Thread-safe.
 //
-// `exp` and `sub` are required, and the claim that names the organisation where there is a setting
-// for it; `nbf`, and `iss` and `aud` where settings name them, are checked.
-// A token's `alg` never chooses how it is checked: it picks among the keys those that were made for
-// it, so that a public key is never taken for a shared secret, and `none` is nobody's.
+// `exp` and `sub` are required, and so is the claim for the organisation if a setting names one.
+// `nbf` is checked, and `iss` and `aud` if settings name them. A key is used with its own algorithm
+// only, and a token's `alg` has to be the same. So a public key is never taken for a shared secret,
+// and `none` fits no key.
 class JwtVerifier {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -38,15 +37,15 @@ class JwtVerifier {
   static constexpr std::size_t max_token_bytes = 8 * 1024;
 
   // Reads the files that the settings name. `invalid_argument`, naming the setting, if one can't be
-  // read or is of no use. Without keys and secret every token is refused. The file of keys is read
-  // again when it changes (JwksFile), which the listener is told.
+  // read or holds no usable key. Without keys and secret every token is refused. The file of keys
+  // is read again when it changes (JwksFile); the listener is told.
   [[nodiscard]] static model::Result<JwtVerifier> open(
       const config::ContactCenterSettings& settings, KeyFileListener listener = {});
 
   JwtVerifier() = default;  // refuses all
 
-  // `unauthenticated`, without a reason: it would be told to whoever forges. Tokens expire by
-  // `now`; `steady_now` says whether the file of keys is to be looked at again.
+  // `unauthenticated` without a reason, which would help forgers. Tokens expire by `now`; the file
+  // of keys is looked at again by `steady_now`.
   [[nodiscard]] model::Result<JwtClaims> verify(std::string_view token, model::Timestamp now,
                                                 TimePoint steady_now) const;
 

@@ -18,11 +18,15 @@ constexpr std::array<std::pair<Role, std::string_view>, 8> role_names{{
     {Role::platform_admin, "platformAdmin"},
 }};
 
-bool any_in_project(Roles roles) {
-  for (const auto& [role, name] : role_names) {
-    if (!is_of_organisation(role) && roles.has(role)) return true;
-  }
-  return false;
+bool holds_any_of_project(const std::vector<std::string>& roles) {
+  return std::ranges::any_of(roles, [](const std::string& name) {
+    const auto role = role_from(name);
+    return role && !is_of_organisation(*role);
+  });
+}
+
+bool grants(const std::vector<std::string>& roles, Role role) {
+  return holds(roles, role) || (!is_of_organisation(role) && holds(roles, Role::project_admin));
 }
 
 }  // namespace
@@ -51,30 +55,30 @@ std::vector<std::string_view> names_of_roles() {
   return names;
 }
 
+bool holds(const std::vector<std::string>& roles, Role role) {
+  return std::ranges::find(roles, to_string(role)) != roles.end();
+}
+
 Access Principal::access(std::string_view organisation, std::string_view project, Role role) const {
   if (organisation != organisation_id) return Access::hidden;
-  Roles roles = organisation_roles;
-  const auto in_project = project_roles.find(project);
-  if (in_project != project_roles.end()) roles.add(in_project->second);
   // A plain member of the project has a row there, if without a role.
-  const bool visible = in_project != project_roles.end() || any_in_project(roles);
-  if (!visible) return Access::hidden;
+  const auto here = project_roles.find(project);
+  const bool is_member_here = here != project_roles.end();
+  if (!is_member_here && !holds_any_of_project(organisation_roles)) return Access::hidden;
   if (role == Role::none || role == Role::member) return Access::granted;
-  if (is_of_organisation(role)) return roles.has(role) ? Access::granted : Access::denied;
-  return roles.has(role) || roles.has(Role::project_admin) ? Access::granted : Access::denied;
+  const bool granted =
+      grants(organisation_roles, role) || (is_member_here && grants(here->second, role));
+  return granted ? Access::granted : Access::denied;
 }
 
 bool Principal::has_anywhere(Role role) const {
-  const auto grants = [&](Roles roles) {
-    return roles.has(role) || (!is_of_organisation(role) && roles.has(Role::project_admin));
-  };
-  return grants(organisation_roles) ||
-         std::any_of(project_roles.begin(), project_roles.end(),
-                     [&](const auto& project) { return grants(project.second); });
+  return grants(organisation_roles, role) ||
+         std::ranges::any_of(project_roles,
+                             [&](const auto& project) { return grants(project.second, role); });
 }
 
 bool Principal::is_member() const {
-  return !project_roles.empty() || any_in_project(organisation_roles);
+  return !project_roles.empty() || holds_any_of_project(organisation_roles);
 }
 
 }  // namespace conversed::api

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "store/accounts/accounts.h"
 
 namespace conversed::api {
 
@@ -31,31 +32,14 @@ enum class Role : std::uint8_t {
 // All of those names.
 [[nodiscard]] std::vector<std::string_view> names_of_roles();
 
-// A set of roles. A value.
-class Roles {
- public:
-  void add(Role role) { bits_ |= bit(role); }
-  [[nodiscard]] bool empty() const { return bits_ == 0; }
-  [[nodiscard]] bool has(Role role) const { return (bits_ & bit(role)) != 0; }
-  void add(Roles others) { bits_ |= others.bits_; }
-  bool operator==(const Roles&) const = default;
+// Whether the role is among these names.
+[[nodiscard]] bool holds(const std::vector<std::string>& roles, Role role);
 
- private:
-  static std::uint32_t bit(Role role) { return 1U << static_cast<unsigned>(role); }
-  std::uint32_t bits_ = 0;
-};
-
-// What a role and an object come to. Missing and foreign objects are the same: `hidden`.
+// Whether a role opens an object. Missing and foreign objects are the same: `hidden`.
 enum class Access : std::uint8_t { granted, denied, hidden };
 
 // Who a request acts for. A value; an API key acts as its user.
-struct Principal {
-  std::string user_id;
-  std::string organisation_id;
-  std::string key_id;        // of the API key; empty for Basic
-  Roles organisation_roles;  // hold in every project of the organisation
-  std::map<std::string, Roles, std::less<>> project_roles;  // by project id
-
+struct Principal : store::Principal {
   // Whether the role is held in a project. projectAdmin holds every role of its project.
   // `hidden` when the project is another organisation's, or the user has no role in it at all.
   [[nodiscard]] Access access(std::string_view organisation, std::string_view project,
@@ -68,7 +52,7 @@ struct Principal {
   [[nodiscard]] bool has_anywhere(Role role) const;
 
   // Whether the role is held in the organisation as a whole.
-  [[nodiscard]] bool has(Role role) const { return organisation_roles.has(role); }
+  [[nodiscard]] bool has(Role role) const { return holds(organisation_roles, role); }
 };
 
 }  // namespace conversed::api

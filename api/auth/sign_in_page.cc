@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "api/auth/browser.h"
+#include "store/text/base64.h"
 
 namespace conversed::api {
 namespace {
@@ -113,6 +113,10 @@ HeaderList page_headers(std::string_view form_action) {
 }
 
 }  // namespace
+
+std::string csp_source(std::string_view inline_text) {
+  return "'sha256-" + text::sha256_in_base64(inline_text, text::Base64::standard) + "'";
+}
 
 Response sign_in_page(const SignInPage& page) {
   auto headers = page_headers("'self' " + std::string(page.redirect_scheme) + ":");

@@ -19,8 +19,12 @@ struct SignInPage {
 // `authorize`. It needs no script and allows none, can't be framed, and isn't cached.
 [[nodiscard]] Response sign_in_page(const SignInPage& page);
 
-// The same page without a form: why nobody can sign in. `error` is the answer that a program would
-// get: its status and headers stay, for a page instead of its body.
+// The name of an inline style or script in a Content-Security-Policy (CSP 3 §2.3.1, hash-source).
+// The page then needs to allow no other.
+[[nodiscard]] std::string csp_source(std::string_view inline_text);
+
+// The same page without a form: the reason why no sign-in is possible. `error` is the answer that a
+// program would get. Its status and headers stay; the page replaces its body.
 [[nodiscard]] Response error_page(Response error, std::string_view message,
                                   std::string_view trace_id);
 

@@ -190,11 +190,6 @@ Schema accepted_schema() {
   return named("Accepted", object({{"_id", id()}}));
 }
 
-Schema session_names_schema() {
-  return object(
-      {{"projectId", id()}, {"endpointId", id()}, {"userId", text(1)}, {"sessionId", text(1)}});
-}
-
 Parameter idempotency_parameter() {
   // Spaces around a header's value are none of it.
   Schema schema = text_like("^[!-~]([ -~]{0,253}[!-~])?$");

@@ -106,8 +106,6 @@ struct Description {
 [[nodiscard]] Schema output_schema();
 // {"_id"} of what was accepted.
 [[nodiscard]] Schema accepted_schema();
-// The members of session_names.
-[[nodiscard]] Schema session_names_schema();
 
 [[nodiscard]] Parameter idempotency_parameter();
 // `projectId` of the lists below /management.

@@ -7,7 +7,6 @@
 #include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
-#include "api/operations/users.h"
 #include "api/replies.h"
 #include "store/model/ids.h"
 #include "store/store.h"

@@ -40,6 +40,17 @@ constexpr std::size_t examined_at_once = 500;
 
 constexpr std::string_view missing_connection = "there is no such Connection";
 
+const openapi::Shape<store::Sessions::Place>& place_shape() {
+  using namespace openapi;
+  using store::Sessions;
+  const auto state = [](const Sessions::Place& place) { return place.execution ? "busy" : "idle"; };
+  static const auto shape =
+      session_shape(&Sessions::Place::key)
+          .with("", {{"state", one_of({"busy", "idle"}), state},
+                     {"lastActivityAt", unix_time(), &Sessions::Place::last_activity_at}});
+  return shape;
+}
+
 const openapi::Shape<ConnectionInfo>& connection_shape() {
   using namespace openapi;
   static const Shape<ConnectionInfo> shape(
@@ -217,10 +228,8 @@ class Search {
   }
 
   static json item(const store::Sessions::Place& place, Meets meets) {
-    json item = session_names(place.key);
-    item["state"] = place.execution ? "busy" : "idle";
+    json item = place_shape()(place);
     item["meets"] = meets == Meets::ahead ? "ahead" : "later";
-    item["lastActivityAt"] = unix_seconds(place.last_activity_at);
     return item;
   }
 
@@ -283,12 +292,10 @@ openapi::Description describe_usages() {
   const auto flow =
       object({{"_id", id()}, {"name", text(1)}, {"version", integer(1)}, {"nodes", list_of(node)}});
   const auto session = with_members(
-      session_names_schema(),
-      {{"state", one_of({"busy", "idle"})},
-       {"meets", described("`ahead`: from where it stands now. `later`: when its Flow has started "
+      place_shape().schema(),
+      {{"meets", described("`ahead`: from where it stands now. `later`: when its Flow has started "
                            "again.",
-                           one_of({"ahead", "later"}))},
-       {"lastActivityAt", unix_time()}});
+                           one_of({"ahead", "later"}))}});
   const auto sessions = object(
       {{"count", described("In all; null on further pages.", nullable(integer(0)))},
        {"isComplete",

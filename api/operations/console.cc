@@ -2,7 +2,7 @@
 // own: it asks the other management routes, so that its user sees and does what his roles let him.
 #include <string>
 
-#include "api/auth/browser.h"
+#include "api/auth/sign_in_page.h"
 #include "api/console/console.h"
 #include "api/openapi/description.h"
 #include "api/operations/operations.h"

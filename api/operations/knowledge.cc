@@ -72,8 +72,7 @@ openapi::Description describe_knowledge_chunks() {
   return {.summary = "Get Knowledge Chunks",
           .parameters = std::move(parameters),
           .answers = {list_answer("getKnowledgeChunks_2_0", "A page of them.", chunk_list,
-                                  chunk_shape().schema())},
-          .errors = {404}};
+                                  chunk_shape().schema())}};
 }
 
 constexpr std::string_view missing_lexicon = "there is no such Lexicon";
@@ -144,8 +143,7 @@ openapi::Description describe_lexicon_entries() {
   return {.summary = "Get Lexicon entries",
           .parameters = std::move(parameters),
           .answers = {list_answer("getLexiconEntries_2_0", "A page of them.", entry_list,
-                                  entry_shape().schema())},
-          .errors = {404}};
+                                  entry_shape().schema())}};
 }
 
 model::Result<Response> chunk_count(const Call& call, ProjectServices& services) {
@@ -153,9 +151,10 @@ model::Result<Response> chunk_count(const Call& call, ProjectServices& services)
     return model::fail(model::Errc::permission_denied,
                        "membership in a project of the organisation is needed");
   }
-  auto count = services.store.assets().count_chunks(call.principal->organisation_id);
-  if (!count) return model::fail(store_error(count.error()));
-  return ok({{"chunkCount", *count}});
+  return from_store(services.store.assets().count_chunks(call.principal->organisation_id))
+      .map([](std::int64_t count) {
+        return ok({{"chunkCount", count}});
+      });
 }
 
 openapi::Description describe_chunk_count() {

@@ -1,10 +1,10 @@
 #include "api/operations/management.h"
 
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/operations/accept.h"
+#include "store/accounts/passwords.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 
@@ -12,7 +12,6 @@ namespace conversed::api {
 
 using model::Errc;
 using model::Result;
-using nlohmann::json;
 
 Result<std::string> checked_id(std::string_view parameter, std::string_view value) {
   if (model::is_id(value)) return std::string(value);
@@ -57,6 +56,35 @@ Result<store::ProjectInfo> open_owner(store::Store& store, const Principal& prin
   if (found) return open_project(store, principal, *found, role, missing);
   if (found.error().code != Errc::not_found) return model::fail(store_error(found.error()));
   return model::fail(Errc::not_found, std::string(missing));
+}
+
+Result<void> may_manage(const Principal& principal, const store::User& user) {
+  const bool is_platform_admin = holds(user.roles, Role::platform_admin);
+  if (!is_platform_admin || principal.has(Role::platform_admin)) return {};
+  return model::fail(Errc::permission_denied,
+                     "the role platformAdmin is needed to manage a user who has it");
+}
+
+Result<store::User> user_to_manage(store::Store& store, const Principal& principal,
+                                   const std::string& email) {
+  auto& accounts = store.accounts();
+  auto user = email.empty() ? accounts.user(principal.organisation_id, principal.user_id)
+                            : accounts.user_by_email(principal.organisation_id, email);
+  const bool own = user && user->id == principal.user_id;
+  if (!own && !principal.has(Role::user_admin)) {
+    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
+  }
+  if (!user) return model::fail(store_error(user.error()));
+  if (own) return user;
+  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
+  return user;
+}
+
+openapi::Schema new_password_schema() {
+  using namespace openapi;
+  return described("At most " + std::to_string(store::max_password_bytes) +
+                       " bytes in UTF-8, and none of the most common ones.",
+                   text(store::min_password_characters, store::max_password_bytes));
 }
 
 Result<std::vector<store::ProjectInfo>> projects_with(store::Store& store,
@@ -107,13 +135,6 @@ Result<PageQuery> page_query(const Request& request) {
   auto after = number_parameter(request, "after", 0, std::numeric_limits<std::int64_t>::max(), 0);
   if (!after) return model::fail(after.error());
   return PageQuery{static_cast<std::size_t>(*limit), *after};
-}
-
-json session_names(const model::SessionKey& key) {
-  return {{"projectId", key.project_id},
-          {"endpointId", key.endpoint_id},
-          {"userId", key.user_id},
-          {"sessionId", key.session_id}};
 }
 
 }  // namespace conversed::api

@@ -60,6 +60,23 @@ namespace conversed::api {
 [[nodiscard]] model::Result<store::ProjectInfo> project_of(store::Store& store, const Call& call,
                                                            Role role);
 
+// Whether the principal, who may manage users, may manage this one: make a credential for the user,
+// take one away, change the roles, or remove the user. A userAdmin gives every role of the
+// organisation, so only platformAdmins have more rights than that. A credential of a platformAdmin
+// makes its holder one, and an installation without any can get none. `permission_denied`
+// otherwise.
+[[nodiscard]] model::Result<void> may_manage(const Principal& principal, const store::User& user);
+
+// The user whose password or key is to be made: of the e-mail address, or of an empty one the
+// principal. `permission_denied` unless the principal is that user, or manages users and
+// may_manage this one; only then `not_found`.
+[[nodiscard]] model::Result<store::User> user_to_manage(store::Store& store,
+                                                        const Principal& principal,
+                                                        const std::string& email);
+
+// A password that is to be set.
+[[nodiscard]] openapi::Schema new_password_schema();
+
 // The session that `URLToken`, `userId` and `sessionId` name, for a principal with
 // conversationAdmin in its project. Whether it exists is not checked.
 [[nodiscard]] model::Result<model::SessionKey> session_of(AssetsCache& assets,
@@ -87,7 +104,8 @@ template <typename Found>
   return model::fail(model::Errc::not_found, std::string(missing));
 }
 
-// The name of a user, a key or an organisation: 1 to 200 bytes, else `invalid_argument`.
+// The name of a user, a key or an organisation: 1 to 200 bytes. `invalid_argument` for anything
+// else.
 inline constexpr std::size_t max_display_name_bytes = 200;
 [[nodiscard]] model::Result<void> check_display_name(std::string_view name);
 
@@ -125,8 +143,5 @@ template <typename Row, typename Place, typename Item>
                {"next", is_full ? nlohmann::json(rows.back().*place) : nlohmann::json()}});
   });
 }
-
-// {"projectId","endpointId","userId","sessionId"} of a session.
-[[nodiscard]] nlohmann::json session_names(const model::SessionKey& key);
 
 }  // namespace conversed::api

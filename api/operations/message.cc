@@ -1,5 +1,5 @@
-// POST /{URLToken}: a user's own message; answers with what the execution that it begins has said,
-// when that waits or ends, or at its deadline.
+// POST /{URLToken}: a user's own message. Answers with the outputs of the execution that it begins
+// once the execution waits or ends, or at its deadline.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -37,8 +37,8 @@ Error too_many_wait() {
   return {Errc::unavailable, "too many requests wait; try again later"};
 }
 
-// An answer's text. A kept one of a user who was erased is empty: the message had its effects, and
-// what was said to it is gone.
+// An answer's text. The kept answer of a user who was erased is empty: the message had its effects,
+// and its outputs are gone.
 std::string body_of(std::string stored, const model::SessionKey& session) {
   return stored.empty() ? compose_answer({}, session.user_id, session.session_id)
                         : std::move(stored);
@@ -74,8 +74,8 @@ std::optional<Result<Answer>> answer_to_first(store::InputState state,
   return std::nullopt;
 }
 
-// The same of one that repeats a message under its key. It gets all that was said, and of a failed
-// one nothing: the key is free.
+// The answer to a repeat under the same key: all outputs. None if the first message failed: the key
+// is free.
 std::optional<Result<Answer>> answer_to_repeat(const store::InputState& state,
                                                const model::SessionKey& session) {
   if (state.kept) return Answer{status::ok, *state.kept};
@@ -86,8 +86,8 @@ std::optional<Result<Answer>> answer_to_repeat(const store::InputState& state,
   return std::nullopt;
 }
 
-// A message on its way to its answer. One with an Idempotency-Key waits for the input that its key
-// stands for. Its parts are called one after the other, but for the waits.
+// A message until its answer. A message with an Idempotency-Key waits for the input of its key. Its
+// functions are called one after the other, but for `look` and `cut`.
 class PendingReply : public std::enable_shared_from_this<PendingReply> {
  public:
   enum class Wanted : std::uint8_t { answer, acceptance };
@@ -120,8 +120,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
  private:
   using Wait = std::pair<store::AwaitedInput, bool>;  // for what, and whether it repeats that
 
-  // Superseding a failed one is a race with others who do the same; losing it once more than this
-  // means that the key's messages keep failing.
+  // Superseding a failed message is a race with other repeats. Losing it more often than this means
+  // that the key's messages keep failing.
   static constexpr int max_rounds = 4;
 
   struct State {
@@ -190,7 +190,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
       return end(Answer{status::accepted,
                         compose_answer({}, event_.session.user_id, event_.session.session_id)});
     }
-    // It is in the log, and waits for long: without its data, which may be large.
+    // The message is in the log. Its data may be large, and the wait may be long.
     event_.text.reset();
     event_.data = nullptr;
     const bool heard = state_.with([&](State& state) {
@@ -243,7 +243,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     const auto [input, repeats] = waits_for();
     auto found = services_.store.answers().look(input, services_.store.timer_now());
     if (!found) {
-      // A first one has its deadline.
+      // The first message still has its deadline.
       if (repeats) services_.pending_replies.end(ticket, model::fail(store_error(found.error())));
       return;
     }
@@ -264,14 +264,14 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     using Stage = store::InputState::Stage;
     if (stage == Stage::failed) return supersede(ticket, input.id);
     if (stage == Stage::unseen) return append_again(ticket, input.id);
-    if (until) {  // the first one's deadline holds
+    if (until) {  // the first message's deadline holds
       services_.pending_replies.hasten(
           ticket, services_.options.steady_now() + (*until - services_.store.timer_now()));
     }
   }
 
-  // No Turn has it: it waits in the log, or its record is lost. Another record under its id settles
-  // that: its claim has been taken, or it has not.
+  // No Turn has run the input: its record waits in the log, or is lost. Another record under its id
+  // settles that, since only one of the two gets the claim.
   void append_again(Ticket ticket, const std::string& first_id) {
     if (std::exchange(appended_again_, true)) return;
     event_.id = first_id;
@@ -282,7 +282,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     });
   }
 
-  // The first one failed, and failures are not kept: this one takes its place under a new id.
+  // The first message failed, and failures are not kept: this one takes its place under a new id.
   void supersede(Ticket ticket, const std::string& failed_id) {
     if (++rounds_ > max_rounds) {
       services_.pending_replies.end(
@@ -333,38 +333,26 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   model::Guarded<State> state_;
 };
 
-// A message that is refused, unless its key stands for one that was answered: then that answer is
-// given again. One that is still unanswered is not appended once more, as it would be otherwise:
-// what refuses it is that its session can take no more.
-struct Refused {
-  MessageServices& services;
-  Error refusal;
-  model::SessionKey session;
-  Reply reply;
-
-  void refuse(const Error& error) { reply.fail(error); }
-
-  void replay(const queue::KeyedAppended& first) {
-    const auto state = services.store.answers().look({session, first.id, first.position},
-                                                     services.store.timer_now());
-    if (!state) return refuse(store_error(state.error()));
-    auto answer = answer_to_repeat(*state, session);
-    if (!answer) return refuse(refusal);
-    reply.send(json_text_response((*answer)->status, body_of(std::move((*answer)->body), session)));
-  }
-};
-
+// Refuses a message, unless its key stands for one that was answered: then that answer is given
+// again. An unanswered one is not appended once more, since its session can take no more events.
 void refuse_unless_answered(MessageServices& services, const queue::AppendKey& key,
                             const Error& refusal, const model::SessionKey& session, Reply reply) {
-  auto refused = std::make_shared<Refused>(Refused{services, refusal, session, std::move(reply)});
-  services.events.look_up(key, [refused](auto found) {
-    if (!found) return refused->refuse(append_error(found.error()));
-    if (!*found) return refused->refuse(refused->refusal);
+  const auto kept = std::make_shared<Reply>(std::move(reply));
+  const auto replay = [&services, refusal, session, kept](const queue::KeyedAppended& first) {
+    const auto state = services.store.answers().look({session, first.id, first.position},
+                                                     services.store.timer_now());
+    if (!state) return kept->fail(store_error(state.error()));
+    auto answer = answer_to_repeat(*state, session);
+    if (!answer) return kept->fail(refusal);
+    kept->send(json_text_response((*answer)->status, body_of(std::move((*answer)->body), session)));
+  };
+  services.events.look_up(key, [&services, refusal, session, kept, replay](auto found) {
+    if (!found) return kept->fail(append_error(found.error()));
+    if (!*found) return kept->fail(refusal);
     // This may be a thread of the log, which must not block on the store.
-    const bool posted =
-        refused->services.pool.post(refused->session.project_id, BlockingPool::Line::others,
-                                    [refused, first = **found] { refused->replay(first); });
-    if (!posted) refused->refuse(too_many_wait());
+    const bool posted = services.pool.post(session.project_id, BlockingPool::Line::others,
+                                           [replay, first = **found] { replay(first); });
+    if (!posted) kept->fail(too_many_wait());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
 #include "api/auth/credentials.h"
 #include "api/auth/sign_in_page.h"
@@ -68,6 +69,23 @@ OauthResult<ClientCredentials> client_credentials(const Request& request, const 
 Response response_to(const Reply& reply, const AccountServices& services, const OauthError& error) {
   return oauth_error_response(error.status, error.code, error.description, reply.context(),
                               services.clock.now());
+}
+
+// On the sign-in pool.
+void check_password(const PasswordSignIn& attempt,
+                    const std::function<void(const model::Result<store::SignIn>&)>& then) {
+  AccountServices& services = attempt.services;
+  auto user = services.authenticator.password(attempt.username, attempt.password, attempt.address,
+                                              services.options.steady_now());
+  services.audit.sign_in(
+      {attempt.username, attempt.address, attempt.operation, attempt.reply->context().trace_id},
+      user ? model::Result<const Principal*>(user->principal.get()) : model::fail(user.error()));
+  if (!user) return then(model::fail(user.error()));
+  if (user->principal->organisation_id != attempt.organisation_id) {
+    return then(model::fail(Errc::unauthenticated, "a user of another organisation"));
+  }
+  post_write(services, attempt.reply,
+             [then, signed_in = std::move(user->sign_in)] { then(signed_in); });
 }
 
 }  // namespace
@@ -151,11 +169,13 @@ OauthResult<store::OauthClient> authenticate_client(const Request& request, cons
   return std::move(*client);
 }
 
-void sign_in_or_refuse(AccountServices& services, const std::shared_ptr<Reply>& reply,
-                       std::string_view email, std::string_view peer, std::function<void()> work) {
-  if (!post_sign_in(services.authenticator, services.sign_ins, email, peer, std::move(work))) {
-    send_oauth_error(*reply, services, busy);
-  }
+void sign_in(PasswordSignIn attempt,
+             std::function<void(const model::Result<store::SignIn>&)> then) {
+  const auto kept = std::make_shared<const PasswordSignIn>(std::move(attempt));
+  const bool posted =
+      post_sign_in(kept->services.authenticator, kept->services.sign_ins, kept->username,
+                   kept->address, [kept, then = std::move(then)] { check_password(*kept, then); });
+  if (!posted) send_oauth_error(*kept->reply, kept->services, busy);
 }
 
 void post_write(AccountServices& services, const std::shared_ptr<Reply>& reply,

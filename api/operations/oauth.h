@@ -75,13 +75,24 @@ class Form {
                                                                   const Form& form,
                                                                   const AccountServices& services);
 
-// Runs `work`, which owns a Reply, in its turn among the sign-ins (api/auth/authenticator.h);
-// answers 503 by that Reply if there is no place.
-void sign_in_or_refuse(AccountServices& services, const std::shared_ptr<Reply>& reply,
-                       std::string_view email, std::string_view peer, std::function<void()> work);
+// A sign-in by password at a client: by the page's form, or by the password grant.
+struct PasswordSignIn {
+  AccountServices& services;
+  const Operation& operation;
+  std::shared_ptr<Reply> reply;
+  std::string organisation_id;  // the client's: only its users sign in here
+  std::string username;
+  std::string password;
+  std::string address;  // of the browser or program
+};
+// Verifies the password in its turn among the sign-ins (api/auth/authenticator.h) and audits the
+// sign-in. Calls `then` with the sign-in on the pool for what may write, or with the error: a user
+// of another organisation is `unauthenticated`, as a wrong password is. If a pool has no place, it
+// answers 503 by the Reply and does not call `then`.
+void sign_in(PasswordSignIn attempt, std::function<void(const model::Result<store::SignIn>&)> then);
 
-// The same on the pool for what may write. Refuses at once while the store fails: a write would
-// wait for it.
+// Runs `work`, which owns the Reply, on the pool for what may write. Answers 503 by the Reply if
+// there is no place, and while the store fails: a write would wait for it.
 void post_write(AccountServices& services, const std::shared_ptr<Reply>& reply,
                 std::function<void()> work);
 

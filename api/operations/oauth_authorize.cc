@@ -1,16 +1,12 @@
 // GET and POST /auth/oauth2/authorize: the sign-in page of the authorization code grant. The form
-// carries the request that it was made for, sealed, so that a sign-in is for what the page said and
-// nothing else, and every daemon of the installation can take it.
+// carries its request, sealed: a sign-in is good for the request of its page only, and every daemon
+// of the installation can take the form.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/audit_trail.h"
-#include "api/auth/authenticator.h"
-#include "api/auth/browser.h"
-#include "api/auth/issuer.h"
-#include "api/auth/pkce.h"
-#include "api/auth/redirect_uri.h"
+#include "api/auth/credentials.h"
+#include "api/auth/oauth_parameters.h"
 #include "api/auth/sign_in_page.h"
 #include "api/openapi/description.h"
 #include "api/operations/oauth.h"
@@ -35,7 +31,8 @@ struct AuthorizeRequest {
   std::string redirect_uri;
   bool redirect_uri_sent = false;
   std::string state;
-  std::string challenge;  // "" if none
+  std::string challenge;       // "" if none
+  model::Timestamp made_at{};  // of the page with the form
 };
 
 void redirect(Reply& reply, std::string location) {
@@ -67,28 +64,23 @@ std::string sealed(const AuthorizeRequest& request, const AccountServices& servi
                                          .dump());
 }
 
-struct SealedRequest {
-  AuthorizeRequest request;
-  bool expired = false;
-};
-
-OauthResult<SealedRequest> open_sealed(const std::string& text, const AccountServices& services) {
+OauthResult<AuthorizeRequest> open_sealed(const std::string& text,
+                                          const AccountServices& services) {
   const auto opened = services.store.oauth().open_sealed(text);
   const auto fields = json::parse(opened.value_or(""), nullptr, false);
   if (!fields.is_object()) {
     return oauth_fail("invalid_request", "the form is not one that this service made");
   }
-  const auto made_at = model::from_unix_ms(fields.value("madeAt", std::int64_t{0}));
-  return SealedRequest{.request = {.client_id = fields.value("clientId", ""),
-                                   .redirect_uri = fields.value("redirectUri", ""),
-                                   .redirect_uri_sent = fields.value("redirectUriSent", false),
-                                   .state = fields.value("state", ""),
-                                   .challenge = fields.value("challenge", "")},
-                       .expired = services.store.timer_now() - made_at > page_lifetime};
+  return AuthorizeRequest{.client_id = fields.value("clientId", ""),
+                          .redirect_uri = fields.value("redirectUri", ""),
+                          .redirect_uri_sent = fields.value("redirectUriSent", false),
+                          .state = fields.value("state", ""),
+                          .challenge = fields.value("challenge", ""),
+                          .made_at = model::from_unix_ms(fields.value("madeAt", std::int64_t{0}))};
 }
 
-// Where the answer goes. An error of this is shown, not sent: a redirect to an address that is not
-// registered would serve whoever made the link.
+// The address that gets the answer. An error here is shown, not sent: a redirect to an unregistered
+// address would serve the maker of a forged link.
 OauthResult<std::string> redirect_uri_of(const Form& form, const store::OauthClient& client) {
   const auto given = form.find("redirect_uri");
   if (!given) {
@@ -101,29 +93,26 @@ OauthResult<std::string> redirect_uri_of(const Form& form, const store::OauthCli
   return oauth_fail("invalid_request", "redirect_uri is not registered for this client");
 }
 
-// What is wrong with a request whose client and redirect URI are good.
-std::optional<OauthError> fault_of(const Form& form, const store::OauthClient& client) {
-  const auto type = form.find("response_type");
-  if (!type) return OauthError{400, "invalid_request", "the parameter response_type is missing"};
+// The rest of a request whose client and redirect URI are good.
+OauthResult<void> check_request(const Form& form, const store::OauthClient& client) {
+  const auto type = form.require("response_type");
+  if (!type) return tl::unexpected(type.error());
   if (*type != "code") {
-    return OauthError{400, "unsupported_response_type", "response_type has to be code"};
+    return oauth_fail("unsupported_response_type", "response_type has to be code");
   }
   const auto challenge = form.find("code_challenge");
   if (!challenge) {
-    if (client.type == store::ClientType::confidential && !form.find("code_challenge_method")) {
-      return std::nullopt;
-    }
-    return OauthError{400, "invalid_request",
-                      "code_challenge is missing; PKCE is required of public clients"};
+    if (!client.is_public && !form.find("code_challenge_method")) return {};
+    return oauth_fail("invalid_request",
+                      "code_challenge is missing; PKCE is required of public clients");
   }
   if (form.get("code_challenge_method") != "S256") {
-    return OauthError{400, "invalid_request", "code_challenge_method has to be S256"};
+    return oauth_fail("invalid_request", "code_challenge_method has to be S256");
   }
   if (!is_pkce_challenge(*challenge)) {
-    return OauthError{400, "invalid_request",
-                      "code_challenge has to be 43 characters of base64url"};
+    return oauth_fail("invalid_request", "code_challenge has to be 43 characters of base64url");
   }
-  return std::nullopt;
+  return {};
 }
 
 OauthResult<store::OauthClient> find_client(const std::string& id,
@@ -159,22 +148,19 @@ void authorize(Call call, AccountServices& services, Reply reply) {
                                  .redirect_uri_sent = form->find("redirect_uri").has_value(),
                                  .state = form->get("state"),
                                  .challenge = form->get("code_challenge")};
-  if (const auto fault = fault_of(*form, *client)) {
-    return redirect_error(reply, request, *fault, issuer_of(call.request, services));
+  if (const auto good = check_request(*form, *client); !good) {
+    return redirect_error(reply, request, good.error(), issuer_of(call.request, services));
   }
   show_page(reply, services, request, *client);
 }
 
-// A form on its way through the pools.
-struct SignIn {
+// A form that was sent, until its sign-in ends.
+struct SentForm {
   AccountServices& services;
   AuthorizeRequest request;
   store::OauthClient client;
   std::string username;
-  std::string password;
-  std::string address;
   std::string issuer;
-  const Operation& operation;
   std::shared_ptr<Reply> reply;
 
   void ask_again(std::string_view message) {
@@ -182,51 +168,34 @@ struct SignIn {
   }
 };
 
-constexpr std::string_view wrong_password = "The e-mail address or the password is wrong.";
-
-void give_code(const std::shared_ptr<SignIn>& attempt, const store::SignIn& sign_in) {
-  const AuthorizeRequest& request = attempt->request;
-  store::CodeRequest wanted{.client_id = request.client_id,
-                            .sign_in = sign_in,
-                            .redirect_uri = request.redirect_uri,
-                            .redirect_uri_sent = request.redirect_uri_sent};
-  if (!request.challenge.empty()) wanted.challenge = request.challenge;
-  const auto code = attempt->services.store.oauth().create_code(wanted, code_lifetime);
-  if (!code && code.error().code == Errc::unauthenticated) {
-    return attempt->ask_again(wrong_password);  // it was right when it was checked
-  }
-  if (!code) {
-    const OauthError refused{400, "invalid_request", "the client is gone"};
-    return send_oauth_error(*attempt->reply, attempt->services, oauth_error(code.error(), refused));
-  }
-  redirect(*attempt->reply,
-           with_query(request.redirect_uri,
-                      {{"code", *code}, {"state", request.state}, {"iss", attempt->issuer}}));
+model::Result<std::string> create_code(const SentForm& form, const store::SignIn& signed_in) {
+  store::CodeRequest wanted{.client_id = form.request.client_id,
+                            .sign_in = signed_in,
+                            .redirect_uri = form.request.redirect_uri,
+                            .redirect_uri_sent = form.request.redirect_uri_sent};
+  if (!form.request.challenge.empty()) wanted.challenge = form.request.challenge;
+  return form.services.store.oauth().create_code(wanted, code_lifetime);
 }
 
-// On the sign-in pool. One message for a wrong password and for a user of another organisation.
-void sign_in(const std::shared_ptr<SignIn>& attempt) {
-  AccountServices& services = attempt->services;
-  auto user = services.authenticator.password(attempt->username, attempt->password,
-                                              attempt->address, services.options.steady_now());
-  services.audit.sign_in(
-      {attempt->username, attempt->address, attempt->operation, attempt->reply->context().trace_id},
-      user ? model::Result<const Principal*>(user->principal.get()) : model::fail(user.error()));
-  if (!user) {
-    switch (user.error().code) {
-      case Errc::unauthenticated:
-        return attempt->ask_again(wrong_password);
-      case Errc::too_many:
-        return attempt->ask_again("Too many wrong passwords. Try again later.");
-      default:
-        return send_oauth_error(*attempt->reply, services, oauth_error(user.error(), {}));
-    }
+void answer_sign_in(SentForm& form, const model::Result<store::SignIn>& signed_in) {
+  const auto code =
+      signed_in.and_then([&](const store::SignIn& by) { return create_code(form, by); });
+  if (code) {
+    return redirect(
+        *form.reply,
+        with_query(form.request.redirect_uri,
+                   {{"code", *code}, {"state", form.request.state}, {"iss", form.issuer}}));
   }
-  if (user->principal->organisation_id != attempt->client.organisation_id) {
-    return attempt->ask_again(wrong_password);
+  switch (code.error().code) {
+    case Errc::unauthenticated:  // or the password changed after it was verified
+      return form.ask_again("The e-mail address or the password is wrong.");
+    case Errc::too_many:
+      return form.ask_again("Too many wrong passwords. Try again later.");
+    default:
+      return send_oauth_error(
+          *form.reply, form.services,
+          oauth_error(code.error(), {400, "invalid_request", "the client is gone"}));
   }
-  post_write(services, attempt->reply,
-             [attempt, signed_in = std::move(user->sign_in)] { give_code(attempt, signed_in); });
 }
 
 void take_form(Call call, AccountServices& services, Reply reply) {
@@ -240,19 +209,22 @@ void take_form(Call call, AccountServices& services, Reply reply) {
   if (!text) return show_oauth_error(reply, services, call.request, text.error());
   auto opened = open_sealed(*text, services);
   if (!opened) return show_oauth_error(reply, services, call.request, opened.error());
-  auto client = find_client(opened->request.client_id, services);
+  auto client = find_client(opened->client_id, services);
   if (!client) return show_oauth_error(reply, services, call.request, client.error());
 
-  const auto attempt = std::make_shared<SignIn>(
-      SignIn{services, std::move(opened->request), std::move(*client), form->get("username"),
-             form->get("password"), std::move(call.request.peer), issuer_of(call.request, services),
-             call.operation, std::make_shared<Reply>(std::move(reply))});
-  if (opened->expired) return attempt->ask_again("This page was open for too long. Try again.");
-  if (attempt->username.empty() || attempt->password.empty()) {
-    return attempt->ask_again("Both the e-mail address and the password are needed.");
+  const auto sent = std::make_shared<SentForm>(
+      SentForm{services, *std::move(opened), std::move(*client), form->get("username"),
+               issuer_of(call.request, services), std::make_shared<Reply>(std::move(reply))});
+  std::string password = form->get("password");
+  if (services.store.timer_now() - sent->request.made_at > page_lifetime) {
+    return sent->ask_again("This page was open for too long. Try again.");
   }
-  sign_in_or_refuse(services, attempt->reply, attempt->username, attempt->address,
-                    [attempt] { sign_in(attempt); });
+  if (sent->username.empty() || password.empty()) {
+    return sent->ask_again("Both the e-mail address and the password are needed.");
+  }
+  sign_in({services, call.operation, sent->reply, sent->client.organisation_id, sent->username,
+           std::move(password), std::move(call.request.peer)},
+          [sent](const auto& signed_in) { answer_sign_in(*sent, signed_in); });
 }
 
 openapi::Schema page_schema() {

@@ -1,9 +1,9 @@
-// /management/oauth/clients: the OAuth clients of the organisation are added, listed and removed.
-// Takes the role userAdmin: a client decides how users sign in.
+// /management/oauth/clients: adds, lists and removes the organisation's OAuth clients. Takes the
+// role userAdmin: a client decides how users sign in.
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "api/auth/redirect_uri.h"
+#include "api/auth/oauth_parameters.h"
 #include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
@@ -16,23 +16,18 @@ namespace {
 
 using model::Errc;
 using model::Result;
-using nlohmann::json;
-using store::ClientType;
 using store::OauthClient;
 
 constexpr std::size_t max_redirect_uris = 20;
 
 Result<OauthClient> read_client(const Call& call) {
-  OauthClient client;
-  client.organisation_id = call.principal->organisation_id;
-  bool is_public = false;
+  OauthClient client{.id = "", .organisation_id = call.principal->organisation_id, .name = ""};
   auto body = read_object(call.request, {{"name", &client.name},
-                                         {"public", &is_public},
+                                         {"public", &client.is_public},
                                          {"passwordGrant", &client.password_grant},
                                          {"redirectUris", &client.redirect_uris}});
   if (!body) return model::fail(body.error());
   if (auto good = check_display_name(client.name); !good) return model::fail(good.error());
-  client.type = is_public ? ClientType::public_ : ClientType::confidential;
   if (client.redirect_uris.size() > max_redirect_uris) {
     return model::fail(Errc::invalid_argument, "redirectUris has 20 items at most");
   }
@@ -54,27 +49,24 @@ Result<OauthClient> read_client(const Call& call) {
 Result<Response> create_client(const Call& call, AccountServices& services) {
   auto wanted = read_client(call);
   if (!wanted) return model::fail(wanted.error());
-  auto made = services.store.oauth().create_client(std::move(*wanted));
-  if (!made) return model::fail(store_error(made.error()));
-  // The one time that the secret is shown.
-  return json_response(
-      status::created,
-      {{"clientId", made->client.id},
-       {"clientSecret", made->secret.empty() ? json(nullptr) : json(made->secret)}},
-      {{"Cache-Control", "no-store"}});
+  const auto made = services.store.oauth().create_client(*std::move(wanted));
+  return from_store(made).map([](const store::NewOauthClient& client) {
+    // The one time that the secret is shown.
+    return json_response(status::created,
+                         {{"clientId", client.client.id}, {"clientSecret", or_null(client.secret)}},
+                         {{"Cache-Control", "no-store"}});
+  });
 }
 
 const openapi::Shape<OauthClient>& client_shape() {
   using namespace openapi;
   static const Shape<OauthClient> shape(
-      "OAuthClient",
-      {{"clientId", id(), &OauthClient::id},
-       {"name", text(1), &OauthClient::name},
-       {"public", boolean(),
-        [](const OauthClient& client) { return client.type == ClientType::public_; }},
-       {"redirectUris", list_of(text(1)), &OauthClient::redirect_uris},
-       {"passwordGrant", boolean(), &OauthClient::password_grant},
-       {"createdAt", unix_time(), &OauthClient::created_at}});
+      "OAuthClient", {{"clientId", id(), &OauthClient::id},
+                      {"name", text(1), &OauthClient::name},
+                      {"public", boolean(), &OauthClient::is_public},
+                      {"redirectUris", list_of(text(1)), &OauthClient::redirect_uris},
+                      {"passwordGrant", boolean(), &OauthClient::password_grant},
+                      {"createdAt", unix_time(), &OauthClient::created_at}});
   return shape;
 }
 
@@ -84,9 +76,9 @@ Result<Response> list_clients(const Call& call, AccountServices& services) {
 }
 
 Result<Response> remove_client(const Call& call, AccountServices& services) {
-  return from_store(services.store.oauth().remove_client(call.principal->organisation_id,
-                                                         std::string(call.parameters["clientId"])))
-      .map(no_content);
+  const auto removed = services.store.oauth().remove_client(
+      call.principal->organisation_id, std::string(call.parameters["clientId"]));
+  return from_store(removed).map(no_content);
 }
 
 openapi::Description describe_create_client() {
@@ -130,8 +122,7 @@ openapi::Description describe_remove_client() {
   using namespace openapi;
   return {.summary = "Remove an OAuth client",
           .details = "What it was given ends.",
-          .answers = {empty_answer("It is gone.")},
-          .errors = {404}};
+          .answers = {empty_answer("It is gone.")}};
 }
 
 }  // namespace

@@ -1,19 +1,17 @@
-// POST /auth/oauth2/token: tokens for a password, an authorization code or a refresh token.
-// POST /auth/oauth2/revoke: ends a token (RFC 7009), a refresh token with all that came of its
-// sign-in. What the client does not have is answered in the same way: it is as good as ended.
-// GET /.well-known/oauth-authorization-server: what clients have to know to use OAuth 2.0 here
-// (RFC 8414). Below the base path, and with the base path behind it, it is of the issuer there.
-#include <array>
+// POST /auth/oauth2/token: issues tokens for a password, an authorization code or a refresh token.
+// POST /auth/oauth2/revoke: ends a token (RFC 7009); a refresh token together with its whole grant.
+// A token that the client does not have gets the same answer. GET
+// /.well-known/oauth-authorization-server: the metadata for clients of OAuth 2.0 (RFC 8414). Below
+// the base path, and with the base path behind it, the issuer is the one of that path.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
+#include <vector>
 
-#include "api/audit_trail.h"
-#include "api/auth/authenticator.h"
-#include "api/auth/issuer.h"
-#include "api/auth/pkce.h"
+#include "api/auth/oauth_parameters.h"
 #include "api/openapi/description.h"
+#include "api/openapi/shape.h"
 #include "api/operations/oauth.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
@@ -35,47 +33,26 @@ struct Exchange {
   const Operation& operation;
   std::shared_ptr<Reply> reply;
 
+  [[nodiscard]] store::Oauth& oauth() const { return services.store.oauth(); }
   void refuse(const OauthError& error) { send_oauth_error(*reply, services, error); }
   [[nodiscard]] store::TokenLifetimes lifetimes() const {
     const auto& settings = services.options.oauth;
     return {settings.access_token_lifetime, settings.refresh_token_lifetime};
   }
-  void answer(const Result<store::IssuedTokens>& tokens, const OauthError& refused);
+  // `wrong` says to the client that its grant is not good.
+  void answer(const Result<store::IssuedTokens>& tokens, const char* wrong);
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
 
-void Exchange::answer(const Result<store::IssuedTokens>& tokens, const OauthError& refused) {
-  if (!tokens) return refuse(oauth_error(tokens.error(), refused));
-  const auto lifetime = std::chrono::duration_cast<std::chrono::seconds>(
-      services.options.oauth.access_token_lifetime);
+void Exchange::answer(const Result<store::IssuedTokens>& tokens, const char* wrong) {
+  if (!tokens) return refuse(oauth_error(tokens.error(), {400, "invalid_grant", wrong}));
+  const auto lifetime = std::chrono::duration_cast<std::chrono::seconds>(lifetimes().access);
   send_json(*reply, status::ok,
             {{"access_token", tokens->access},
              {"token_type", "Bearer"},
              {"expires_in", lifetime.count()},
              {"refresh_token", tokens->refresh}},
             {{"Cache-Control", "no-store"}, {"Pragma", "no-cache"}});
-}
-
-// On the sign-in pool. One answer for a wrong password and for a user of another organisation.
-void check_password(const ExchangePtr& exchange, const std::string& username,
-                    const std::string& password) {
-  AccountServices& services = exchange->services;
-  static const OauthError refused{400, "invalid_grant",
-                                  "the e-mail address or the password is wrong"};
-  auto user = services.authenticator.password(username, password, exchange->address,
-                                              services.options.steady_now());
-  services.audit.sign_in(
-      {username, exchange->address, exchange->operation, exchange->reply->context().trace_id},
-      user ? model::Result<const Principal*>(user->principal.get()) : model::fail(user.error()));
-  if (!user) return exchange->refuse(oauth_error(user.error(), refused));
-  if (user->principal->organisation_id != exchange->client.organisation_id) {
-    return exchange->refuse(refused);
-  }
-  post_write(services, exchange->reply, [exchange, sign_in = std::move(user->sign_in)] {
-    exchange->answer(
-        exchange->services.store.oauth().grant(exchange->client.id, sign_in, exchange->lifetimes()),
-        refused);
-  });
 }
 
 void by_password(const ExchangePtr& exchange) {
@@ -87,41 +64,40 @@ void by_password(const ExchangePtr& exchange) {
   if (!username) return exchange->refuse(username.error());
   auto password = exchange->form.require("password");
   if (!password) return exchange->refuse(password.error());
-  sign_in_or_refuse(exchange->services, exchange->reply, *username, exchange->address,
-                    [exchange, username = *username, password = std::move(*password)] {
-                      check_password(exchange, username, password);
-                    });
+  sign_in(
+      {exchange->services, exchange->operation, exchange->reply, exchange->client.organisation_id,
+       *std::move(username), *std::move(password), exchange->address},
+      [exchange](const Result<store::SignIn>& signed_in) {
+        const auto tokens = signed_in.and_then([&](const store::SignIn& by) {
+          return exchange->oauth().grant(exchange->client.id, by, exchange->lifetimes());
+        });
+        exchange->answer(tokens, "the e-mail address or the password is wrong");
+      });
 }
 
 void by_code(const ExchangePtr& exchange) {
-  static const OauthError refused{400, "invalid_grant",
-                                  "the code is not good: unknown, expired, used, or not this "
-                                  "client's, redirect_uri's or code_verifier's"};
   auto code = exchange->form.require("code");
   if (!code) return exchange->refuse(code.error());
   store::CodeExchange wanted{.client_id = exchange->client.id,
                              .code = std::move(*code),
                              .redirect_uri = exchange->form.get("redirect_uri")};
   if (const auto verifier = exchange->form.find("code_verifier")) {
-    // What is no verifier has a challenge that no code has.
+    // No code has the challenge of a malformed verifier.
     wanted.challenge = pkce_challenge(*verifier).value_or("");
   }
   post_write(exchange->services, exchange->reply, [exchange, wanted = std::move(wanted)] {
-    exchange->answer(exchange->services.store.oauth().exchange_code(wanted, exchange->lifetimes()),
-                     refused);
+    exchange->answer(exchange->oauth().exchange_code(wanted, exchange->lifetimes()),
+                     "the code is not good: unknown, expired, used, or not this client's, "
+                     "redirect_uri's or code_verifier's");
   });
 }
 
 void by_refresh_token(const ExchangePtr& exchange) {
-  static const OauthError refused{400, "invalid_grant",
-                                  "the refresh token is not good: unknown, expired, used, or not "
-                                  "this client's"};
   auto token = exchange->form.require("refresh_token");
   if (!token) return exchange->refuse(token.error());
   post_write(exchange->services, exchange->reply, [exchange, token = std::move(*token)] {
-    exchange->answer(
-        exchange->services.store.oauth().refresh(exchange->client.id, token, exchange->lifetimes()),
-        refused);
+    exchange->answer(exchange->oauth().refresh(exchange->client.id, token, exchange->lifetimes()),
+                     "the refresh token is not good: unknown, expired, used, or not this client's");
   });
 }
 
@@ -216,54 +192,52 @@ openapi::Description describe_oauth_revoke() {
           .errors = {401}};
 }
 
-using nlohmann::json;
-
-constexpr std::array<std::string_view, 3> grant_types{"authorization_code", "password",
-                                                      "refresh_token"};
-constexpr std::array<std::string_view, 3> client_authentication{"client_secret_basic",
-                                                                "client_secret_post", "none"};
+// What clients read about the issuer at this address (RFC 8414).
+const openapi::Shape<std::string>& metadata_shape() {
+  using namespace openapi;
+  using Metadata = Shape<std::string>;
+  const auto url = [](std::string_view name, const char* route) {
+    const auto get = [route](const std::string& issuer) { return issuer + route; };
+    return Metadata::Member(name, text_like("^https?://"), get);
+  };
+  const auto list = [](std::string_view name, const std::vector<std::string_view>& values) {
+    const auto get = [values](const std::string& /*issuer*/) { return values; };
+    return Metadata::Member(name, list_of(one_of(values)), get);
+  };
+  const std::vector<std::string_view> client_authentication{"client_secret_basic",
+                                                            "client_secret_post", "none"};
+  static const Metadata shape(
+      "AuthorizationServer",
+      {url("issuer", ""),
+       url("authorization_endpoint", "/auth/oauth2/authorize"),
+       url("token_endpoint", "/auth/oauth2/token"),
+       url("revocation_endpoint", "/auth/oauth2/revoke"),
+       list("response_types_supported", {"code"}),
+       list("response_modes_supported", {"query"}),
+       list("grant_types_supported", {"authorization_code", "password", "refresh_token"}),
+       list("token_endpoint_auth_methods_supported", client_authentication),
+       list("revocation_endpoint_auth_methods_supported", client_authentication),
+       list("code_challenge_methods_supported", {"S256"}),
+       {"authorization_response_iss_parameter_supported", constant(true),
+        [](const std::string& /*issuer*/) { return true; }}});
+  return shape;
+}
 
 Result<Response> show(const Call& call, DaemonServices& services) {
   const auto& options = services.options;
   const auto issuer = issuer_of(call.request, options.oauth.issuer, options.api.base_path);
-  const std::string routes = issuer + "/auth/oauth2/";
   // It names the address that the client has used: not for a cache that others share.
-  return json_response(status::ok,
-                       {{"issuer", issuer},
-                        {"authorization_endpoint", routes + "authorize"},
-                        {"token_endpoint", routes + "token"},
-                        {"revocation_endpoint", routes + "revoke"},
-                        {"response_types_supported", json::array({"code"})},
-                        {"response_modes_supported", json::array({"query"})},
-                        {"grant_types_supported", grant_types},
-                        {"token_endpoint_auth_methods_supported", client_authentication},
-                        {"revocation_endpoint_auth_methods_supported", client_authentication},
-                        {"code_challenge_methods_supported", json::array({"S256"})},
-                        {"authorization_response_iss_parameter_supported", true}},
-                       {{"Cache-Control", "no-store"}});
+  return json_response(status::ok, metadata_shape()(issuer), {{"Cache-Control", "no-store"}});
 }
 
 openapi::Description describe_metadata() {
   using namespace openapi;
-  const auto url = text_like("^https?://");
-  const auto metadata = object(
-      {{"issuer", described("As `iss` of the authorization answers (RFC 9207).", url)},
-       {"authorization_endpoint", url},
-       {"token_endpoint", url},
-       {"revocation_endpoint", url},
-       {"response_types_supported", list_of(constant("code"))},
-       {"response_modes_supported", list_of(constant("query"))},
-       {"grant_types_supported", list_of(one_of(grant_types))},
-       {"token_endpoint_auth_methods_supported", list_of(one_of(client_authentication))},
-       {"revocation_endpoint_auth_methods_supported", list_of(one_of(client_authentication))},
-       {"code_challenge_methods_supported", list_of(constant("S256"))},
-       {"authorization_response_iss_parameter_supported", constant(true)}});
   return {.summary = "Get the authorization server's metadata",
           .details =
               "As of RFC 8414. The issuer is the setting `oauth.issuer`, or else the address that "
               "the client has used.",
           .answers = {{.description = "The metadata.",
-                       .content = json_content(named("AuthorizationServer", metadata)),
+                       .content = json_content(metadata_shape().schema()),
                        .headers = {{"Cache-Control", "`no-store`.", constant("no-store")}}}}};
 }
 

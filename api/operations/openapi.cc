@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "api/auth/issuer.h"
+#include "api/auth/oauth_parameters.h"
 #include "api/openapi/description.h"
 #include "api/openapi/document.h"
 #include "api/operations/operations.h"

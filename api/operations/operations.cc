@@ -14,9 +14,8 @@ std::span<const Operation* const> all_operations() {
           oauth_authorize_operations(), oauth_token_operations(), bundles_operations(),
           flows_operations(),           api_keys_operations(),    oauth_clients_operations(),
           organisations_operations(),   sessions_operations(),    dead_letters_operations(),
-          schedules_operations(),       audit_operations(),       timers_operations(),
-          daemon_operations(),          console_operations(),     users_data_operations(),
-          openapi_operations()}) {
+          schedules_operations(),       audit_operations(),       daemon_operations(),
+          console_operations(),         users_data_operations(),  openapi_operations()}) {
       for (const Operation& row : rows) operations.push_back(&row);
     }
     return operations;

@@ -30,7 +30,6 @@ using Operations = std::span<const Operation>;
 [[nodiscard]] Operations dead_letters_operations();
 [[nodiscard]] Operations schedules_operations();
 [[nodiscard]] Operations audit_operations();
-[[nodiscard]] Operations timers_operations();
 [[nodiscard]] Operations daemon_operations();
 [[nodiscard]] Operations console_operations();
 [[nodiscard]] Operations users_data_operations();

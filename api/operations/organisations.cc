@@ -1,6 +1,6 @@
-// POST and GET /management/organisations: further organisations of the installation, each with its
-// first administrator. PUT /management/organisations/{organisationId}/domains: the e-mail domains
-// that are its alone. Takes the role platformAdmin, which those administrators do not get.
+// POST and GET /management/organisations: adds an organisation with its first administrator, and
+// lists the organisations. PUT /management/organisations/{organisationId}/domains: sets its own
+// e-mail domains. Takes the role platformAdmin, which the new administrators do not get.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -8,7 +8,6 @@
 #include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
-#include "api/operations/users.h"
 #include "api/replies.h"
 #include "store/store.h"
 
@@ -24,19 +23,18 @@ constexpr std::size_t max_domains = 100;
 
 Result<Response> create_organisation(const Call& call, AccountServices& services) {
   std::string name;
-  std::string admin;
-  std::string password;
-  auto body =
-      read_object(call.request, {{"name", &name}, {"admin", &admin}, {"password", &password}});
+  // An absent password is refused as an empty one is.
+  store::Accounts::NewUser admin{
+      .email = "", .roles = {"projectAdmin", "userAdmin"}, .password = ""};
+  auto body = read_object(
+      call.request, {{"name", &name}, {"admin", &admin.email}, {"password", &admin.password}});
   if (!body) return model::fail(body.error());
   if (auto good = check_display_name(name); !good) return model::fail(good.error());
-  auto made =
-      services.store.accounts().create_organisation(name, {.email = admin,
-                                                           .name = admin,
-                                                           .roles = {"projectAdmin", "userAdmin"},
-                                                           .password = password});
-  if (!made) return model::fail(store_error(made.error()));
-  return json_response(status::created, {{"_id", made->id}, {"name", made->name}});
+  admin.name = admin.email;
+  const auto made = services.store.accounts().create_organisation(name, admin);
+  return from_store(made).map([](const store::Organisation& organisation) {
+    return json_response(status::created, {{"_id", organisation.id}, {"name", organisation.name}});
+  });
 }
 
 Result<Response> list_organisations(const Call& /*call*/, AccountServices& services) {
@@ -70,19 +68,19 @@ Result<Response> set_domains(const Call& call, AccountServices& services) {
   if (domains.size() > max_domains) {
     return model::fail(Errc::invalid_argument, "domains has 100 items at most");
   }
-  // A write that finds nothing commits all the same.
+  // A write that finds nothing would be committed, too.
   const auto all = services.store.accounts().organisations();
   if (!all) return model::fail(store_error(all.error()));
-  const std::string wanted(*id);
-  if (std::ranges::none_of(*all, [&](const auto& each) { return each.id == wanted; })) {
+  if (std::ranges::none_of(*all, [&](const auto& each) { return each.id == *id; })) {
     return model::fail(Errc::not_found, "there is no such organisation");
   }
-  auto set = services.store.accounts().set_domains(wanted, domains);
-  if (!set) return model::fail(store_error(set.error()));
-  return ok({{"_id", set->organisation.id},
-             {"name", set->organisation.name},
-             {"domains", set->organisation.domains},
-             {"strangers", set->strangers}});
+  const auto set = services.store.accounts().set_domains(*id, domains);
+  return from_store(set).map([](const store::DomainsSet& now) {
+    return ok({{"_id", now.organisation.id},
+               {"name", now.organisation.name},
+               {"domains", now.organisation.domains},
+               {"strangers", now.strangers}});
+  });
 }
 
 openapi::Schema organisation_schema() {

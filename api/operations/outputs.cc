@@ -1,5 +1,5 @@
-// GET /{URLToken}/outputs: what a session has said past a sequence number, for clients without a
-// webhook. A long poll: with `wait` it holds the answer until there is something, at most 30 s.
+// GET /{URLToken}/outputs: a session's outputs past a sequence number, for clients without a
+// webhook. A long poll: with `wait` it holds the answer until there is an output, at most 30 s.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -58,8 +58,8 @@ Result<Query> read_query(const Call& call, MessageServices& services) {
 struct Page {
   std::vector<model::Output> outputs;
   std::int64_t last = 0;
-  // The client has numbers that the session has not come to: it began again, after an erasure or
-  // when its time was over.
+  // The client has higher numbers than the session: the session began again, after an erasure or
+  // its expiry.
   bool restarted = false;
 };
 
@@ -77,22 +77,17 @@ Result<Page> look(MessageServices& services, const Query& query) {
   return Page{{}, std::min(*last, query.after), *last < query.after};
 }
 
-void send_page(Reply& reply, const Page& page) {
+void send_page(Reply& reply, const Result<Page>& page) {
+  if (!page) return reply.fail(page.error());
   json items = json::array();
-  for (const model::Output& output : page.outputs) items.push_back(output_item(output));
-  json body{{"items", std::move(items)}, {"last", page.last}};
-  if (page.restarted) body["restarted"] = true;
+  for (const model::Output& output : page->outputs) items.push_back(output_item(output));
+  json body{{"items", std::move(items)}, {"last", page->last}};
+  if (page->restarted) body["restarted"] = true;
   send_json(reply, status::ok, body);
 }
 
-void send_outputs(Reply& reply, MessageServices& services, const Query& query) {
-  auto page = look(services, query);
-  if (!page) return reply.fail(page.error());
-  send_page(reply, *page);
-}
-
-// A poll that waits. Either the watch's callback answers, or, when the outputs are there already,
-// whoever cancels the watch.
+// A poll that waits. The watch's callback answers, or, when the outputs are there already, the
+// caller that cancels the watch.
 struct Poll {
   Query query;
   std::chrono::steady_clock::time_point deadline;
@@ -101,33 +96,30 @@ struct Poll {
 
 void wait_for_outputs(const std::shared_ptr<Poll>& poll, MessageServices& services) {
   const Query& query = poll->query;
-  // Watching before looking: what is said in between is noticed.
+  // Watching before looking: an output in between is noticed.
   const auto ticket = services.watch.watch(
       outputs_name(query.key), poll->deadline, [poll, &services](WatchEnd why) {
         switch (why) {
           case WatchEnd::notified:
-            // Maybe of an output that this client has: those are told a moment after they can be
-            // read.
+            // Maybe of an output that this client has: a notification comes a moment after its
+            // output can be read.
             return wait_for_outputs(poll, services);
           case WatchEnd::deadline:
-            return send_outputs(poll->reply, services, poll->query);
+            return send_page(poll->reply, look(services, poll->query));
           case WatchEnd::stopped:
-            // There was nothing when it began to wait: the client asks the next daemon for what
-            // came since.
-            return send_page(poll->reply, {{}, poll->query.after, false});
+            // There was nothing when the wait began. The client asks the next daemon.
+            return send_page(poll->reply, Page{{}, poll->query.after, false});
         }
       });
   const auto found = look(services, query);
   if (found && found->outputs.empty() && !found->restarted) return;
-  if (!services.watch.cancel(ticket)) return;
-  if (!found) return poll->reply.fail(found.error());
-  send_page(poll->reply, *found);
+  if (services.watch.cancel(ticket)) send_page(poll->reply, found);
 }
 
 void outputs(Call call, MessageServices& services, Reply reply) {
   auto query = read_query(call, services);
   if (!query) return reply.fail(query.error());
-  if (query->wait.count() == 0) return send_outputs(reply, services, *query);
+  if (query->wait.count() == 0) return send_page(reply, look(services, *query));
 
   const auto deadline = services.options.steady_now() + query->wait;
   wait_for_outputs(std::make_shared<Poll>(Poll{std::move(*query), deadline, std::move(reply)}),
@@ -153,9 +145,8 @@ openapi::Description describe_outputs() {
                              "after", "The sequence number that outputs have to be past.",
                              openapi::with_default(0, openapi::integer(0, max_after))),
                          openapi::wait_until("outputs")},
-          .answers = {{.description = "The outputs, maybe none.",
-                       .content = openapi::json_content(openapi::named("Outputs", page))}},
-          .errors = {404}};
+          .answers = {
+              openapi::json_answer("The outputs, maybe none.", openapi::named("Outputs", page))}};
 }
 
 }  // namespace

@@ -70,9 +70,10 @@ Result<Response> create_token(const Call& call, ProjectServices& services) {
   if (!wanted) return model::fail(wanted.error());
   auto token = services.store.assets().create_token(
       project->id, *wanted, static_cast<std::int64_t>(services.options.quota.get().tokens));
-  if (!token) return model::fail(store_error(token.error()));
-  return document_response(call.request, call.exchange.instance, status::created,
-                           {.name = "token", .value = token_shape()(*token), .list = std::nullopt});
+  return from_store(std::move(token)).map([&](const store::Token& made) {
+    return document_response(call.request, call.exchange.instance, status::created,
+                             {.name = "token", .value = token_shape()(made), .list = std::nullopt});
+  });
 }
 
 openapi::Description describe_create_token() {
@@ -117,15 +118,25 @@ Result<std::vector<std::string>> read_locales(const Call& call) {
   return ids;
 }
 
-Document document_of(const store::Member& member) {
-  Value locales = Value::array();
-  for (const auto& id : member.allowed_locales) locales.push_back({{"localeId", id}});
-  return {.name = "member",
-          .value = {{"_id", member.user.id},
-                    {"name", member.user.name},
-                    {"roles", member.roles},
-                    {"allowedLocales", std::move(locales)}},
-          .list = std::nullopt};
+openapi::Schema locales_schema() {
+  using namespace openapi;
+  return list_of(object({{"localeId", id()}}));
+}
+
+const openapi::Shape<store::Member>& member_shape() {
+  using namespace openapi;
+  using store::Member;
+  const auto locales = [](const Member& member) {
+    Value list = Value::array();
+    for (const auto& id : member.allowed_locales) list.push_back({{"localeId", id}});
+    return list;
+  };
+  static const Shape<Member> shape(
+      "Member", {{"_id", id(), [](const Member& member) { return member.user.id; }},
+                 {"name", text(), [](const Member& member) { return member.user.name; }},
+                 {"roles", list_of(text(1)), &Member::roles},
+                 {"allowedLocales", locales_schema(), locales}});
+  return shape;
 }
 
 Result<Response> update_member(const Call& call, ProjectServices& services) {
@@ -145,20 +156,21 @@ Result<Response> update_member(const Call& call, ProjectServices& services) {
   auto locales = read_locales(call);
   if (!locales) return model::fail(locales.error());
   auto member = services.store.accounts().set_allowed_locales(project->id, *user_id, *locales);
-  if (!member) return model::fail(store_error(member.error()));
-  return document_response(call.request, call.exchange.instance, status::ok, document_of(*member));
+  return from_store(std::move(member)).map([&](const store::Member& now) {
+    return document_response(
+        call.request, call.exchange.instance, status::ok,
+        {.name = "member", .value = member_shape()(now), .list = std::nullopt});
+  });
 }
 
 openapi::Description describe_update_member() {
   using namespace openapi;
-  const auto locales = list_of(object({{"localeId", id()}}));
-  const auto member = object(
-      {{"_id", id()}, {"name", text()}, {"roles", list_of(text(1))}, {"allowedLocales", locales}});
-  return {.summary = "Update a project member",
-          .body = json_content(named("MemberUpdate", object({{"allowedLocales", locales}}))),
-          .answers = {{.description = "The member.",
-                       .content = representations("member", named("Member", member))}},
-          .errors = specified_errors()};
+  return {
+      .summary = "Update a project member",
+      .body = json_content(named("MemberUpdate", object({{"allowedLocales", locales_schema()}}))),
+      .answers = {{.description = "The member.",
+                   .content = representations("member", member_shape().schema())}},
+      .errors = specified_errors()};
 }
 
 }  // namespace

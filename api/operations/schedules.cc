@@ -1,5 +1,8 @@
-// /management/schedules: injects that come at a time, once or again and again; operators make them,
-// look at when they come, put them off and take them back.
+// /management/schedules: injects at a set time, once or by a cron rule. Operators create, list,
+// show, cancel and reschedule them. /management/timers: all timers of all kinds: follow-ups,
+// sleeping executions, questions with a time-out, schedules. Operators list, cancel and reschedule
+// them.
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -8,8 +11,8 @@
 #include "api/operations/accept.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
-#include "api/operations/schedules.h"
 #include "api/replies.h"
+#include "api/representation/input.h"
 #include "flows/time/cron.h"
 #include "flows/time/schedule_times.h"
 #include "store/model/ids.h"
@@ -23,37 +26,93 @@ using model::Errc;
 using model::Result;
 using model::Schedule;
 using nlohmann::json;
+using store::Timers;
 
 constexpr std::size_t previewed = 10;
+constexpr char place_separator = '.';
 
-json schedule_json(const Schedule& schedule) {
-  json body = session_names(schedule.session);
-  body["_id"] = schedule.id;
-  body["text"] = schedule.text ? json(*schedule.text) : json(nullptr);
-  body["data"] = schedule.data;
-  body["cron"] = schedule.cron.empty() ? json(nullptr) : json(schedule.cron);
-  body["timezone"] = schedule.timezone;
-  body["dueAt"] = unix_seconds(schedule.due_at);
-  body["fired"] = schedule.fired;
-  body["createdAt"] = unix_seconds(schedule.created_at);
-  body["createdBy"] = schedule.created_by;
-  return body;
+const openapi::Shape<Schedule>& schedule_shape() {
+  using namespace openapi;
+  static const auto shape =
+      session_shape<Schedule>(&Schedule::session)
+          .with("Schedule",
+                {{"_id", id(), &Schedule::id},
+                 {"text", nullable(text()), null_if_absent(&Schedule::text)},
+                 {"data", anything(), &Schedule::data},
+                 {"cron", nullable(text(1)), null_if_empty(&Schedule::cron)},
+                 {"timezone", text(1), &Schedule::timezone},
+                 {"dueAt", described("When it comes next.", unix_time()), &Schedule::due_at},
+                 {"fired", described("How often it has come.", integer(0)), &Schedule::fired},
+                 {"createdAt", unix_time(), &Schedule::created_at},
+                 {"createdBy", text(1), &Schedule::created_by}});
+  return shape;
 }
 
-json with_preview(const Schedule& schedule) {
-  json body = schedule_json(schedule);
-  json next = json::array();
-  for (const auto time : flows::next_times(schedule, previewed)) next.push_back(unix_seconds(time));
-  body["next"] = std::move(next);
-  return body;
+// With its next times.
+const openapi::Shape<Schedule>& preview_shape() {
+  using namespace openapi;
+  const auto next = [](const Schedule& schedule) {
+    Value times = Value::array();
+    for (const auto time : flows::next_times(schedule, previewed)) {
+      times.push_back(unix_seconds(time));
+    }
+    return times;
+  };
+  static const auto shape = schedule_shape().with(
+      "ScheduleWithPreview", {{"next", list_of(unix_time(), previewed), next}});
+  return shape;
 }
 
-// What was asked for, unless something speaks against it.
+const openapi::Shape<Timers::Row>& timer_shape() {
+  using namespace openapi;
+  using Row = Timers::Row;
+  const auto kinds = store::timer_kinds();
+  static const auto shape =
+      session_shape<Row>(&Row::session)
+          .with("Timer",
+                {{"_id", described("Of a schedule, the schedule's.", text(1)), &Row::id},
+                 {"kind",
+                  described("`journey`: a follow-up of the project's journey. `followUp`: one that "
+                            "a Node asked for. `sleep`: an execution goes on then. `question`: "
+                            "until then a question waits. `schedule`: a scheduled inject.",
+                            one_of(std::span(kinds))),
+                  [](const Row& row) { return store::to_string(row.kind); }},
+                 {"dueAt", unix_time(), &Row::due_at}});
+  return shape;
+}
+
+// `at`, `in`, `cron` and `timezone` of the body.
+Result<flows::ScheduleWish> read_times(const Request& request) {
+  flows::ScheduleWish wish;
+  auto body = read_object(
+      request,
+      {{"at", &wish.at}, {"in", &wish.in}, {"cron", &wish.cron}, {"timezone", &wish.timezone}});
+  if (!body) return model::fail(body.error());
+  if (wish.timezone.empty()) wish.timezone = "UTC";
+  return wish;
+}
+
+enum class DryRun : bool { no, yes };
+
+// Moves the schedule as the wish says. Stores it and tells the scheduler, unless it is a dry run.
+Result<Schedule> move_schedule(SessionServices& services, Schedule schedule,
+                               const flows::ScheduleWish& wish, DryRun dry_run) {
+  auto timed = flows::set_times(schedule, wish, services.schedule_clock.now());
+  if (!timed) return model::fail(timed.error());
+  if (dry_run == DryRun::yes) return schedule;
+  auto moved = from_store(services.store.schedules().reschedule(
+      schedule.session.project_id, schedule.id,
+      {.cron = schedule.cron, .timezone = schedule.timezone, .due_at = schedule.due_at}));
+  if (moved && services.schedule) services.schedule(*moved);
+  return moved;
+}
+
 struct WantedSchedule {
   Schedule schedule;
   std::optional<queue::AppendKey> key;
   bool dry_run = false;
 };
+
 Result<WantedSchedule> read_wanted_schedule(const Call& call, SessionServices& services) {
   WantedSchedule wanted;
   auto dry_run = read_dry_run(call.request);
@@ -85,7 +144,7 @@ Result<Response> create_schedule(const Call& call, SessionServices& services) {
   auto wanted = read_wanted_schedule(call, services);
   if (!wanted) return model::fail(wanted.error());
   const Schedule& schedule = wanted->schedule;
-  const json body = with_preview(schedule);
+  const json body = preview_shape()(schedule);
   if (wanted->dry_run) return ok(body);
   std::optional<store::KeyedAnswer> keyed;
   if (wanted->key) {
@@ -105,9 +164,9 @@ Result<Response> list_schedules(const Call& call, SessionServices& services) {
   if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
-  auto rows = services.store.schedules().list(project->id, page->after, page->limit);
+  const auto rows = services.store.schedules().list(project->id, page->after, page->limit);
   return rows_response(rows, *page, &store::Schedules::Row::n,
-                       [](const auto& row) { return schedule_json(row.schedule); });
+                       [](const auto& row) { return schedule_shape()(row.schedule); });
 }
 
 Result<Schedule> find_schedule(const Call& call, SessionServices& services) {
@@ -117,17 +176,19 @@ Result<Schedule> find_schedule(const Call& call, SessionServices& services) {
   return find_in_projects(services.store, *call.principal, find, "there is no such schedule");
 }
 
+Response shown(const Schedule& schedule) {
+  return ok(preview_shape()(schedule));
+}
+
 Result<Response> show_schedule(const Call& call, SessionServices& services) {
-  auto schedule = find_schedule(call, services);
-  if (!schedule) return model::fail(schedule.error());
-  return ok(with_preview(*schedule));
+  return find_schedule(call, services).map(shown);
 }
 
 Result<Response> cancel_schedule(const Call& call, SessionServices& services) {
   auto schedule = find_schedule(call, services);
   if (!schedule) return model::fail(schedule.error());
-  return from_store(services.store.schedules().cancel(schedule->session.project_id, schedule->id))
-      .map(no_content);
+  auto& schedules = services.store.schedules();
+  return from_store(schedules.cancel(schedule->session.project_id, schedule->id)).map(no_content);
 }
 
 Result<Response> reschedule(const Call& call, SessionServices& services) {
@@ -137,33 +198,110 @@ Result<Response> reschedule(const Call& call, SessionServices& services) {
   if (!schedule) return model::fail(schedule.error());
   auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
-  auto moved =
-      move_schedule(services, *std::move(schedule), *wish, *dry_run ? DryRun::yes : DryRun::no);
-  if (!moved) return model::fail(moved.error());
-  return ok(with_preview(*moved));
+  const auto mode = *dry_run ? DryRun::yes : DryRun::no;
+  return move_schedule(services, *std::move(schedule), *wish, mode).map(shown);
+}
+
+std::string place_text(const Timers::Place& place) {
+  return std::to_string(model::to_unix_ms(place.due)) + place_separator + place.claim;
+}
+
+Result<Timers::Place> place_of_timer(const Request& request) {
+  const auto text = request.parameter("after");
+  if (!text) return Timers::Place{};
+  std::int64_t due = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), due);
+  const auto rest = text->substr(static_cast<std::size_t>(end - text->data()));
+  if (error != std::errc() || !rest.starts_with(place_separator)) {
+    return model::fail(Errc::invalid_argument, "after must be the `next` of the page before");
+  }
+  return Timers::Place{model::from_unix_ms(due), std::string(rest.substr(1))};
+}
+
+// A session is named by all three parameters, or by none.
+Result<std::optional<model::SessionKey>> session_filter(const Call& call, SessionServices& services,
+                                                        const std::string& project_id) {
+  const auto token = call.request.parameter("URLToken");
+  const auto user = call.request.parameter("userId");
+  const auto session = call.request.parameter("sessionId");
+  if (!token && !user && !session) return std::nullopt;
+  auto key = session_of(services.assets, *call.principal, token.value_or(""), user.value_or(""),
+                        session.value_or(""));
+  if (!key) return model::fail(key.error());
+  if (key->project_id != project_id) {
+    return model::fail(Errc::not_found, "the project has no such Endpoint");
+  }
+  return *std::move(key);
+}
+
+Result<Response> list_timers(const Call& call, SessionServices& services) {
+  auto project = project_of(services.store, call, Role::conversation_admin);
+  if (!project) return model::fail(project.error());
+  Timers::Filter filter{.project_id = project->id};
+  if (const auto kind = call.request.parameter("kind")) {
+    filter.kind = store::timer_kind_from(*kind);
+    if (!filter.kind) {
+      return model::fail(Errc::invalid_argument,
+                         "kind must be journey, followUp, sleep, question or schedule");
+    }
+  }
+  auto session = session_filter(call, services, project->id);
+  if (!session) return model::fail(session.error());
+  filter.session = *std::move(session);
+  auto limit = limit_parameter(call.request);
+  if (!limit) return model::fail(limit.error());
+  auto after = place_of_timer(call.request);
+  if (!after) return model::fail(after.error());
+  const auto found = services.store.timers().list(filter, *after, static_cast<std::size_t>(*limit));
+  return from_store(found).map([](const Timers::Page& page) {
+    return ok({{"items", timer_shape()(page.rows)},
+               {"next", page.next ? json(place_text(*page.next)) : json(nullptr)}});
+  });
+}
+
+// The timer of the path, in any project of the principal.
+Result<Timers::Row> find_timer(const Call& call, SessionServices& services) {
+  auto row = services.store.timers().get(std::string(call.parameters["timerId"]));
+  if (!row) return model::fail(store_error(row.error()));
+  auto project =
+      open_project(services.store, *call.principal, row->session.project_id,
+                   Role::conversation_admin, "there is no such timer; it may have fallen due");
+  if (!project) return model::fail(project.error());
+  return row;
+}
+
+Result<Response> cancel_timer(const Call& call, SessionServices& services) {
+  auto timer = find_timer(call, services);
+  if (!timer) return model::fail(timer.error());
+  return from_store(services.store.timers().cancel(timer->id)).map(no_content);
+}
+
+Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
+  auto timer = find_timer(call, services);
+  if (!timer) return model::fail(timer.error());
+  auto wish = read_times(call.request);
+  if (!wish) return model::fail(wish.error());
+  if (timer->kind == Timers::Kind::schedule) {
+    auto schedule = services.store.schedules().get(timer->session.project_id, timer->id);
+    if (!schedule) return model::fail(store_error(schedule.error()));
+    auto moved = move_schedule(services, *std::move(schedule), *wish, DryRun::no);
+    if (!moved) return model::fail(moved.error());
+    timer->due_at = moved->due_at;
+    return ok(timer_shape()(*timer));
+  }
+  if (!wish->cron.empty()) {
+    return model::fail(Errc::invalid_argument, "cron: only schedules come again and again");
+  }
+  model::Schedule once;
+  auto timed = flows::set_times(once, *wish, services.schedule_clock.now());
+  if (!timed) return model::fail(timed.error());
+  auto moved = services.store.timers().reschedule(timer->id, once.due_at);
+  if (!moved) return model::fail(store_error(moved.error()));
+  if (services.timer) services.timer(moved->place.due);
+  return ok(timer_shape()(*moved));
 }
 
 // ---- What the OpenAPI document says
-
-openapi::Schema schedule_schema() {
-  using namespace openapi;
-  return with_members(session_names_schema(),
-                      {{"_id", id()},
-                       {"text", nullable(text())},
-                       {"data", anything()},
-                       {"cron", nullable(text(1))},
-                       {"timezone", text(1)},
-                       {"dueAt", described("When it comes next.", unix_time())},
-                       {"fired", described("How often it has come.", integer(0))},
-                       {"createdAt", unix_time()},
-                       {"createdBy", text(1)}});
-}
-
-openapi::Schema previewed_schema() {
-  using namespace openapi;
-  return named("ScheduleWithPreview",
-               with_members(schedule_schema(), {{"next", list_of(unix_time(), previewed)}}));
-}
 
 // A time as `at` takes it. The next two: a duration and a time table.
 constexpr std::string_view at_expression =
@@ -212,6 +350,12 @@ openapi::Schema with_one_time(openapi::Schema schema) {
                         with_condition(anything(), has_text("in"), no_cron, has_text("cron")));
 }
 
+openapi::Schema schedule_times_schema() {
+  using namespace openapi;
+  const Value example{{"in", "20m"}};
+  return named("ScheduleTimes", with_example(example, with_one_time(with_times(object({})))));
+}
+
 openapi::Schema creation_schema() {
   using namespace openapi;
   auto schema = message_schema(UrlTokenIn::body);
@@ -248,10 +392,10 @@ openapi::Description describe_create_schedule() {
               "that passes.",
           .parameters = {dry_run_parameter(), idempotency_parameter()},
           .body = json_content(creation_schema()),
-          .answers = {json_answer("When it would come; of a dry run.", previewed_schema()),
+          .answers = {json_answer("When it would come; of a dry run.", preview_shape().schema()),
                       {.status = status::created,
                        .description = "The schedule, with its next times.",
-                       .content = json_content(previewed_schema()),
+                       .content = json_content(preview_shape().schema()),
                        .links = {link("show", "showSchedule", of_it),
                                  link("cancel", "cancelSchedule", of_it),
                                  link("reschedule", "reschedule", of_it)}}},
@@ -266,7 +410,7 @@ openapi::Description describe_list_schedules() {
   return {.summary = "List scheduled messages",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of those that are still to come, the oldest first.",
-                       .content = json_content(row_page(named("Schedule", schedule_schema()))),
+                       .content = json_content(row_page(schedule_shape().schema())),
                        .links = {link("show", "showSchedule", first),
                                  link("cancel", "cancelSchedule", first)}}},
           .errors = {404}};
@@ -275,14 +419,12 @@ openapi::Description describe_list_schedules() {
 openapi::Description describe_show_schedule() {
   using namespace openapi;
   return {.summary = "Show a scheduled message",
-          .answers = {json_answer("The schedule, with its next times.", previewed_schema())},
-          .errors = {404}};
+          .answers = {json_answer("The schedule, with its next times.", preview_shape().schema())}};
 }
 
 openapi::Description describe_cancel_schedule() {
   return {.summary = "Cancel a scheduled message",
-          .answers = {openapi::empty_answer("It comes no more.")},
-          .errors = {404}};
+          .answers = {openapi::empty_answer("It comes no more.")}};
 }
 
 openapi::Description describe_move_schedule() {
@@ -290,40 +432,60 @@ openapi::Description describe_move_schedule() {
   return {.summary = "Have a scheduled message come at another time",
           .parameters = {dry_run_parameter()},
           .body = json_content(schedule_times_schema()),
-          .answers = {json_answer("The schedule, with its next times.", previewed_schema())},
-          .errors = {404}};
+          .answers = {json_answer("The schedule, with its next times.", preview_shape().schema())}};
+}
+
+openapi::Description describe_list_timers() {
+  using namespace openapi;
+  auto parameters = row_parameters();
+  std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
+  parameters.push_back(query_parameter("after", "The `next` of the page before.",
+                                       text_like("^-?[0-9]{1,15}\\.[a-z0-9-]{0,200}$")));
+  parameters.push_back(project_parameter());
+  const auto kinds = store::timer_kinds();
+  parameters.push_back(query_parameter("kind", "Of this kind only.", one_of(std::span(kinds))));
+  parameters.push_back(query_parameter(
+      "URLToken", "With `userId` and `sessionId`: of this session only.", url_token()));
+  parameters.push_back(query_parameter("userId", "The session's user.", conversation_name()));
+  parameters.push_back(query_parameter("sessionId", "The session.", conversation_name()));
+  const auto page =
+      object({{"items", list_of(timer_shape().schema())},
+              {"next", described("For `after`; null on the last page.", nullable(text(1)))}});
+  return {
+      .summary = "List what waits for its time",
+      .details =
+          "In the order in which they fall due. A page may hold fewer than `limit` though "
+          "there is a `next`: what belongs to other projects is passed over a part at a time.",
+      .parameters = std::move(parameters),
+      .answers = {{.description = "A page of timers.",
+                   .content = json_content(named("TimerPage", page)),
+                   .links = {{"cancel", "cancelTimer", "timerId", "$response.body#/items/0/_id"}}}},
+      .errors = {404}};
+}
+
+openapi::Description describe_cancel_timer() {
+  using namespace openapi;
+  return {.summary = "Take a timer back",
+          .details =
+              "A question goes on waiting, for as long as it takes. A `sleep` can't be taken "
+              "back (409): its execution would stand still for ever; put it forward, or reset "
+              "the session.",
+          .answers = {empty_answer("Nothing comes of it.")},
+          .errors = {404, 409}};
+}
+
+openapi::Description describe_reschedule_timer() {
+  using namespace openapi;
+  return {.summary = "Have a timer fall due at another time",
+          .details =
+              "`cron` is for schedules only. A follow-up can't be put off past its expiry. What "
+              "has just fallen due comes in any case.",
+          .body = json_content(schedule_times_schema()),
+          .answers = {json_answer("The timer, as it waits now.", timer_shape().schema())},
+          .errors = {404, 409}};
 }
 
 }  // namespace
-
-Result<flows::ScheduleWish> read_times(const Request& request) {
-  flows::ScheduleWish wish;
-  std::string zone;
-  auto body = read_object(
-      request, {{"at", &wish.at}, {"in", &wish.in}, {"cron", &wish.cron}, {"timezone", &zone}});
-  if (!body) return model::fail(body.error());
-  if (!zone.empty()) wish.timezone = std::move(zone);
-  return wish;
-}
-
-Result<Schedule> move_schedule(SessionServices& services, Schedule schedule,
-                               const flows::ScheduleWish& wish, DryRun dry_run) {
-  auto timed = flows::set_times(schedule, wish, services.schedule_clock.now());
-  if (!timed) return model::fail(timed.error());
-  if (dry_run == DryRun::yes) return schedule;
-  auto moved = services.store.schedules().reschedule(
-      schedule.session.project_id, schedule.id,
-      {.cron = schedule.cron, .timezone = schedule.timezone, .due_at = schedule.due_at});
-  if (!moved) return model::fail(store_error(moved.error()));
-  if (services.schedule) services.schedule(*moved);
-  return moved;
-}
-
-openapi::Schema schedule_times_schema() {
-  using namespace openapi;
-  const Value example{{"in", "20m"}};
-  return named("ScheduleTimes", with_example(example, with_one_time(with_times(object({})))));
-}
 
 Operations schedules_operations() {
   static constexpr Operation rows[] = {
@@ -337,6 +499,12 @@ Operations schedules_operations() {
                     Role::conversation_admin, cancel_schedule, describe_cancel_schedule),
       for_operators("reschedule", Method::post, "/management/schedules/{scheduleId}/reschedule",
                     Role::conversation_admin, reschedule, describe_move_schedule),
+      for_operators("listTimers", Method::get, "/management/timers", Role::conversation_admin,
+                    list_timers, describe_list_timers),
+      for_operators("cancelTimer", Method::delete_, "/management/timers/{timerId}",
+                    Role::conversation_admin, cancel_timer, describe_cancel_timer),
+      for_operators("rescheduleTimer", Method::post, "/management/timers/{timerId}/reschedule",
+                    Role::conversation_admin, reschedule_timer, describe_reschedule_timer),
   };
   return rows;
 }

@@ -1,6 +1,5 @@
 // /management/sessions: operators list sessions, look into one, and end one's conversation.
 #include <algorithm>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -24,16 +23,33 @@ using nlohmann::json;
 
 constexpr std::int64_t shown_outputs = 20;  // the last ones
 
+// The members that a list of sessions and one session have in common.
+template <typename T>
+openapi::Shape<T> shape_of_sessions() {
+  using namespace openapi;
+  const auto state = [](const T& session) {
+    return std::invoke(&T::busy, session) ? "busy" : "idle";
+  };
+  return session_shape<T>(&T::key).with("",
+                                        {{"state", one_of({"busy", "idle"}), state},
+                                         {"inboxSize", integer(0), &T::inbox_size},
+                                         {"startedAt", unix_time(), &T::started_at},
+                                         {"lastActivityAt", unix_time(), &T::last_activity_at}});
+}
+
+const openapi::Shape<store::SessionSummary>& summary_shape() {
+  using namespace openapi;
+  using store::SessionSummary;
+  static const auto shape = shape_of_sessions<SessionSummary>().with(
+      "", {{"outputs", integer(0), &SessionSummary::last_output_seq}});
+  return shape;
+}
+
 json summary_json(const store::SessionSummary& session, AssetsCache& assets) {
-  json item = session_names(session.key);
+  json item = summary_shape()(session);
   const auto endpoint = assets.endpoint(session.key.endpoint_id);
   item["endpoint"] = endpoint ? json((*endpoint)->name) : json(nullptr);
   item["URLToken"] = endpoint ? json((*endpoint)->url_token) : json(nullptr);
-  item["state"] = session.busy ? "busy" : "idle";
-  item["inboxSize"] = session.inbox_size;
-  item["outputs"] = session.last_output_seq;
-  item["startedAt"] = unix_seconds(session.started_at);
-  item["lastActivityAt"] = unix_seconds(session.last_activity_at);
   return item;
 }
 
@@ -47,27 +63,25 @@ Result<Response> list_sessions(const Call& call, SessionServices& services) {
                        [&](const auto& session) { return summary_json(session, services.assets); });
 }
 
-json session_json(const model::Session& session, const std::vector<model::Output>& outputs) {
-  json body = session_names(session.key);
-  body["version"] = session.version;
-  body["state"] = session.busy() ? "busy" : "idle";
-  body["inboxSize"] = session.inbox_size;
-  body["startedAt"] = unix_seconds(session.started_at);
-  body["lastActivityAt"] = unix_seconds(session.last_activity_at);
-  body["context"] = session.context;
-  body["flowState"] = session.flow_state;
-  body["execution"] = nullptr;
-  if (session.execution) {
-    body["execution"] = {{"inputId", session.execution->input_id},
-                         {"source", model::to_string(session.execution->source)},
-                         {"beganAt", unix_seconds(session.execution->began_at)},
-                         {"traceId", session.execution->trace_id},
-                         {"pendingCallId", session.execution->pending_call_id}};
-  }
-  json items = json::array();
-  for (const model::Output& output : outputs) items.push_back(output_item(output));
-  body["outputs"] = std::move(items);
-  return body;
+const openapi::Shape<model::Session>& session_details_shape() {
+  using namespace openapi;
+  using model::Execution;
+  using model::Session;
+  static const Shape<Execution> execution(
+      "", {{"inputId", text(), &Execution::input_id},
+           {"source", text(), [](const Execution& each) { return model::to_string(each.source); }},
+           {"beganAt", unix_time(), &Execution::began_at},
+           {"traceId", text(), &Execution::trace_id},
+           {"pendingCallId", text(), &Execution::pending_call_id}});
+  const auto execution_or_null = [](const Session& session) {
+    return session.execution ? execution(*session.execution) : Value();
+  };
+  static const auto shape = shape_of_sessions<Session>().with(
+      "", {{"version", integer(0), &Session::version},
+           {"context", anything(), &Session::context},
+           {"flowState", anything(), &Session::flow_state},
+           {"execution", nullable(execution.schema()), execution_or_null}});
+  return shape;
 }
 
 Result<Response> show_session(const Call& call, SessionServices& services) {
@@ -83,17 +97,20 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
   const std::int64_t after = std::max<std::int64_t>(0, (*session)->last_output_seq - shown_outputs);
   auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
   if (!outputs) return model::fail(store_error(outputs.error()));
-  return ok(session_json(**session, *outputs));
+  json body = session_details_shape()(**session);
+  json& items = body["outputs"] = json::array();
+  for (const model::Output& output : *outputs) items.push_back(output_item(output));
+  return ok(body);
 }
 
 Result<model::SessionKey> read_key(const Call& call, SessionServices& services) {
-  std::string url_token;
+  std::string token;
   std::string user;
   std::string session;
-  auto body = read_object(call.request,
-                          {{"URLToken", &url_token}, {"userId", &user}, {"sessionId", &session}});
+  auto body =
+      read_object(call.request, {{"URLToken", &token}, {"userId", &user}, {"sessionId", &session}});
   if (!body) return model::fail(body.error());
-  return session_of(services.assets, *call.principal, url_token, user, session);
+  return session_of(services.assets, *call.principal, token, user, session);
 }
 
 Result<Response> reset_session(const Call& call, SessionServices& services) {
@@ -113,21 +130,13 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
   return no_content();
 }
 
-openapi::Schema session_schema() {
-  using namespace openapi;
-  return with_members(session_names_schema(), {{"state", one_of({"busy", "idle"})},
-                                               {"inboxSize", integer(0)},
-                                               {"startedAt", unix_time()},
-                                               {"lastActivityAt", unix_time()}});
-}
-
 openapi::Description describe_list_sessions() {
   using namespace openapi;
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
-  const auto session = with_members(session_schema(), {{"endpoint", nullable(text(1))},
-                                                       {"URLToken", nullable(url_token())},
-                                                       {"outputs", integer(0)}});
+  const auto session =
+      with_members(summary_shape().schema(),
+                   {{"endpoint", nullable(text(1))}, {"URLToken", nullable(url_token())}});
   return {.summary = "List sessions",
           .parameters = std::move(parameters),
           .answers = {json_answer("A page of them.", row_page(named("SessionSummary", session)))},
@@ -136,16 +145,8 @@ openapi::Description describe_list_sessions() {
 
 openapi::Description describe_show_session() {
   using namespace openapi;
-  const auto execution = object({{"inputId", text()},
-                                 {"source", text()},
-                                 {"beganAt", unix_time()},
-                                 {"traceId", text()},
-                                 {"pendingCallId", text()}});
-  const auto session = with_members(session_schema(), {{"version", integer(0)},
-                                                       {"context", anything()},
-                                                       {"flowState", anything()},
-                                                       {"execution", nullable(execution)},
-                                                       {"outputs", list_of(output_schema())}});
+  const auto session =
+      with_members(session_details_shape().schema(), {{"outputs", list_of(output_schema())}});
   const auto name = [](const char* parameter, const char* what) {
     return query_parameter(parameter, what, conversation_name(), Need::required);
   };

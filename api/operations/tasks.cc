@@ -1,22 +1,32 @@
-#include "api/operations/tasks.h"
-
-// /v2.0/tasks: jobs are listed, watched and cancelled.
+// POST /v2.0/projects/{projectId}/settings/proactive/setup: asks for the follow-up of silent users
+// to be set up. Answers with the job. Its row starts it: the job worker reads waiting jobs from the
+// store (store::Jobs::waiting), so a crash loses no job that was promised.
+// /v2.0/tasks: lists, watches and cancels jobs.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "api/http/error_reply.h"
 #include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
+#include "api/operations/accept.h"
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "api/representation/input.h"
+#include "store/model/ids.h"
 #include "store/store.h"
 
 namespace conversed::api {
+
+namespace {
+
+using model::Errc;
+using model::Job;
+using model::Result;
 
 openapi::Schema task_status() {
   using model::JobState;
@@ -28,9 +38,8 @@ openapi::Schema task_status() {
   return openapi::one_of(names);
 }
 
-const openapi::Shape<model::Job>& task_shape() {
+const openapi::Shape<Job>& task_shape() {
   using namespace openapi;
-  using model::Job;
   static const Shape<Job> shape(
       "Task",
       {{"_id", id(), &Job::id},
@@ -48,110 +57,83 @@ const openapi::Shape<model::Job>& task_shape() {
   return shape;
 }
 
-std::string task_path(const model::Job& job, std::string_view base) {
+// The path of the job; `base` is what comes before "/v2.0/" in the client's paths.
+std::string task_path(const Job& job, std::string_view base) {
   return std::string(base) + "/v2.0/tasks/" + job.id;
 }
-
-Document task_document(const model::Job& job, std::string_view base) {
-  return {.name = "task",
-          .value = task_shape()(job),
-          .list = std::nullopt,
-          .links = {.self = task_path(job, base), .next = {}, .previous = {}}};
-}
-
-namespace {
-
-using model::Errc;
-using model::Job;
-using model::Result;
 
 constexpr ListForm task_list{.root = "tasks", .item = "item"};
 constexpr std::string_view missing_task = "there is no such task";
 
 Result<Job> find_job(ProjectServices& services, const std::string& id) {
-  auto job = services.store.jobs().get(id);
-  if (!job && job.error().code == Errc::not_found) {
-    return model::fail(Errc::not_found, std::string(missing_task));
-  }
-  if (!job) return model::fail(store_error(job.error()));
-  return job;
+  return services.store.jobs().get(id).map_error([](const model::Error& error) {
+    if (error.code != Errc::not_found) return store_error(error);
+    return model::Error{Errc::not_found, std::string(missing_task)};
+  });
 }
 
 // The job that the path names, for a principal with the role in its project.
 Result<Job> open_job(const Call& call, ProjectServices& services, Role role) {
   auto id = id_of(call, "taskId");
   if (!id) return model::fail(id.error());
-  auto job = find_job(services, *id);
-  if (!job) return job;
-  auto project = open_project(services.store, *call.principal, job->project_id, role, missing_task);
+  auto job = services.store.jobs().get(*id);
+  auto project =
+      open_owner(services.store, *call.principal, job.map(&Job::project_id), role, missing_task);
   if (!project) return model::fail(project.error());
   return job;
 }
 
-Response job_response(const Request& request, const std::string& instance, const Job& job) {
-  return document_response(request, instance, status::ok, task_document(job, base_of(instance)));
-}
-
-void send_job(Reply& reply, const Request& request, const Job& job) {
-  reply.send(job_response(request, reply.context().instance, job));
+Response job_response(const Request& request, const std::string& instance, const Job& job,
+                      int status = status::ok) {
+  return document_response(
+      request, instance, status,
+      {.name = "task",
+       .value = task_shape()(job),
+       .list = std::nullopt,
+       .links = {.self = task_path(job, base_of(instance)), .next = {}, .previous = {}}});
 }
 
 bool has_news(const Job& seen, const Job& now) {
   return seen.state != now.state || seen.progress != now.progress;
 }
 
-// A client that waits for news of a job. Whoever finds some, or the deadline, answers.
-class TaskPoll : public std::enable_shared_from_this<TaskPoll> {
- public:
-  using TimePoint = KeyWatch::TimePoint;
-
-  TaskPoll(Request request, ProjectServices& services, Reply reply, Job seen, TimePoint deadline)
-      : request_(std::move(request)),
-        services_(services),
-        reply_(std::move(reply)),
-        seen_(std::move(seen)),
-        deadline_(deadline) {}
-
-  // Watching before looking: a change in between is noticed.
-  void wait() {
-    const auto ticket = services_.job_watch.watch(
-        seen_.id, deadline_, [self = shared_from_this()](WatchEnd why) { self->look(why); });
-    auto job = find_job(services_, seen_.id);
-    if (job && !has_news(seen_, *job)) return;
-    if (services_.job_watch.cancel(ticket)) answer(job);
-  }
-
- private:
-  // Called by the watch. A change may be of something else than status and progress.
-  void look(WatchEnd why) {
-    if (why == WatchEnd::stopped) return answer(seen_);
-    auto job = find_job(services_, seen_.id);
-    if (why == WatchEnd::deadline || !job || has_news(seen_, *job)) return answer(job);
-    wait();
-  }
+// A client that waits for news of a job.
+struct TaskPoll {
+  Request request;
+  Job seen;
+  KeyWatch::TimePoint deadline;
+  Reply reply;
 
   void answer(const Result<Job>& job) {
-    if (!job) return reply_.fail(job.error());
-    send_job(reply_, request_, *job);
+    if (!job) return reply.fail(job.error());
+    reply.send(job_response(request, reply.context().instance, *job));
   }
-
-  const Request request_;
-  ProjectServices& services_;
-  Reply reply_;
-  const Job seen_;
-  const TimePoint deadline_;
 };
+
+void wait_for_news(const std::shared_ptr<TaskPoll>& poll, ProjectServices& services) {
+  const std::string& id = poll->seen.id;
+  // Watching before looking: a change in between is noticed.
+  const auto ticket = services.job_watch.watch(id, poll->deadline, [poll, &services](WatchEnd why) {
+    // The change may be of something else than status and progress.
+    if (why == WatchEnd::notified) return wait_for_news(poll, services);
+    const bool stopped = why == WatchEnd::stopped;
+    poll->answer(stopped ? poll->seen : find_job(services, poll->seen.id));
+  });
+  const auto job = find_job(services, id);
+  if (job && !has_news(poll->seen, *job)) return;
+  if (services.job_watch.cancel(ticket)) poll->answer(job);
+}
 
 void show_task(Call call, ProjectServices& services, Reply reply) {
   auto wait = wait_parameter(call.request);
   if (!wait) return reply.fail(wait.error());
   auto job = open_job(call, services, Role::member);
   if (!job) return reply.fail(job.error());
-  if (*wait == 0 || model::is_final(job->state)) return send_job(reply, call.request, *job);
   const auto deadline = services.options.steady_now() + std::chrono::seconds(*wait);
-  std::make_shared<TaskPoll>(std::move(call.request), services, std::move(reply), std::move(*job),
-                             deadline)
-      ->wait();
+  const auto poll = std::make_shared<TaskPoll>(
+      TaskPoll{std::move(call.request), *std::move(job), deadline, std::move(reply)});
+  if (*wait == 0 || model::is_final(poll->seen.state)) return poll->answer(poll->seen);
+  wait_for_news(poll, services);
 }
 
 // The projects whose jobs are listed: that of the query, or all that the principal is a member of.
@@ -225,8 +207,7 @@ openapi::Description describe_list_tasks() {
 openapi::Description describe_show_task() {
   return {.summary = "Get a task",
           .parameters = {openapi::wait_until("a change of its status or progress")},
-          .answers = {task_answer("The task.")},
-          .errors = {404}};
+          .answers = {task_answer("The task.")}};
 }
 
 openapi::Description describe_cancel_task() {
@@ -239,10 +220,86 @@ openapi::Description describe_managed_list() {
   return describe_list_of("manageTasks");
 }
 
+Job new_set_up(const std::string& project_id, model::Timestamp now) {
+  return {.id = model::new_id(),
+          .project_id = project_id,
+          .type = std::string(model::proactive_setup),
+          .name = "Set-up of proactive follow-up",
+          .total_steps = static_cast<int>(model::proactive_setup_steps.size()),
+          .fail_reason = {},
+          .data = nullptr,
+          .created_at = now,
+          .changed_at = now};
+}
+
+Response in_conflict_with(const std::string& job_id, const Call& call, model::Timestamp now) {
+  const nlohmann::json details{{"taskId", job_id}};
+  return error_response(409, "the project is being set up, or is set up already", call.exchange,
+                        now, ErrorShape::problem, &details);
+}
+
+Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {
+  auto project = path_project(services.store, call);
+  if (!project) return model::fail(project.error());
+  if (!services.options.proactive.enabled) {
+    return model::fail(Errc::not_supported, "proactive follow-up is switched off");
+  }
+  auto key = append_key(call.request, project->organisation_id, "setUpProactive " + project->id);
+  if (!key) return model::fail(key.error());
+  const Job job = new_set_up(project->id, services.clock.now());
+  Response answer = job_response(call.request, call.exchange.instance, job, status::created);
+  store::Jobs::Creation creation{
+      .organisation_id = project->organisation_id,
+      .max_per_month = static_cast<std::int64_t>(services.options.quota.get().jobs_per_month)};
+  if (*key) {
+    creation.keyed =
+        store::KeyedAnswer{answer_key(**key), {answer.status, answer.content_type, answer.body}};
+  }
+
+  auto earlier = services.store.jobs().create(job, creation);
+  if (!earlier) {
+    const model::Error& error = earlier.error();
+    // The store names the other job by its id alone.
+    if (error.code != Errc::conflict || !model::is_id(error.message)) {
+      return model::fail(store_error(error));
+    }
+    return in_conflict_with(error.message, call, services.clock.now());
+  }
+  if (!*earlier) {
+    answer.headers.emplace_back("Location", task_path(job, base_of(call.exchange.instance)));
+    return answer;
+  }
+  return Response{.status = (*earlier)->status,
+                  .content_type = std::move((*earlier)->content_type),
+                  .headers = std::move(answer.headers),
+                  .body = std::move((*earlier)->body)};
+}
+
+openapi::Description describe_set_up_proactive() {
+  using namespace openapi;
+  return {.summary = "Set up proactive follow-up",
+          .details =
+              "Provisions a tenant, creates a journey and generates a follow-up Flow, as a "
+              "job. While one runs, and once the project is set up: 409, with the job's id "
+              "in `details.taskId`.",
+          .parameters = {idempotency_parameter()},
+          .answers = {{.status = status::created,
+                       .description = "The job.",
+                       .content = representations("task", task_shape().schema()),
+                       .headers = {{"Location", "The job's path, unless the answer is repeated.",
+                                    text(1), Need::optional}},
+                       .links = {{"task", "showTask_2_0", "taskId", "$response.body#/_id"},
+                                 {"cancel", "cancelTask_2_0", "taskId", "$response.body#/_id"}}}},
+          .errors = specified_errors()};
+}
+
 }  // namespace
 
 Operations tasks_operations() {
   static constexpr Operation rows[] = {
+      for_clients("setUpProactive_2_0", Method::post,
+                  "/v2.0/projects/{projectId}/settings/proactive/setup", Role::proactive_admin,
+                  set_up_proactive, describe_set_up_proactive),
       for_clients("listTasks_2_0", Method::get, "/v2.0/tasks", Role::member, list_tasks,
                   describe_list_tasks),
       for_clients("showTask_2_0", Method::get, "/v2.0/tasks/{taskId}", Role::member, show_task,

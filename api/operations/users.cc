@@ -1,11 +1,8 @@
-// /management/users: users are added and listed, and get new passwords. All of it takes the role
-// userAdmin, but for one's own password.
-// PUT /management/users/{userId}/roles and DELETE /management/users/{userId}: what a user may in
-// the organisation, and the end of an account. Both take the role userAdmin.
-// POST /v2.0/users/deprecatepassword: a user's password opens nothing any more, and the OAuth
-// tokens that it has led to end. An unknown, foreign or malformed id is 400, which is the one error
-// that the API documents here, and so is the password of the only platformAdmin.
-#include <algorithm>
+// /management/users: adds, lists and removes users, and sets their passwords and roles. Takes the
+// role userAdmin; a user's own password takes none. POST /v2.0/users/deprecatepassword: ends a
+// user's password and the OAuth tokens that it has led to. 400 is the one error that the API
+// documents here: for an unknown, foreign or malformed id, and for the password of the only
+// platformAdmin.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -13,9 +10,7 @@
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
-#include "api/operations/users.h"
 #include "api/replies.h"
-#include "store/accounts/passwords.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -23,13 +18,7 @@ namespace conversed::api {
 using model::Errc;
 using model::Result;
 
-Result<void> may_manage(const Principal& principal, const store::User& user) {
-  const bool is_platform_admin =
-      std::ranges::find(user.roles, to_string(Role::platform_admin)) != user.roles.end();
-  if (!is_platform_admin || principal.has(Role::platform_admin)) return {};
-  return model::fail(Errc::permission_denied,
-                     "the role platformAdmin is needed to manage a user who has it");
-}
+namespace {
 
 Result<void> check_roles(const std::vector<std::string>& names, bool in_project,
                          const Principal& principal) {
@@ -39,37 +28,13 @@ Result<void> check_roles(const std::vector<std::string>& names, bool in_project,
       return model::fail(Errc::invalid_argument,
                          "roles: there is no role " + name + (in_project ? " in a project" : ""));
     }
-    // Nobody gives what they don't have where it reaches beyond the organisation.
+    // Its rights reach beyond the organisation.
     if (role == Role::platform_admin && !principal.has(Role::platform_admin)) {
       return model::fail(Errc::permission_denied, "the role platformAdmin is needed to give it");
     }
   }
   return {};
 }
-
-Result<store::User> user_to_manage(store::Store& store, const Principal& principal,
-                                   const std::string& email) {
-  auto& accounts = store.accounts();
-  auto user = email.empty() ? accounts.user(principal.organisation_id, principal.user_id)
-                            : accounts.user_by_email(principal.organisation_id, email);
-  const bool own = user && user->id == principal.user_id;
-  if (!own && !principal.has(Role::user_admin)) {
-    return model::fail(Errc::permission_denied, "the role userAdmin is needed");
-  }
-  if (!user) return model::fail(store_error(user.error()));
-  if (own) return user;
-  if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
-  return user;
-}
-
-openapi::Schema new_password_schema() {
-  using namespace openapi;
-  return described("At most " + std::to_string(store::max_password_bytes) +
-                       " bytes in UTF-8, and none of the most common ones.",
-                   text(store::min_password_characters, store::max_password_bytes));
-}
-
-namespace {
 
 // The project by its id or its name.
 Result<std::string> find_project(const std::string& wanted, const Principal& principal,
@@ -86,19 +51,18 @@ Result<store::Accounts::NewUser> read_user(const Call& call, AccountServices& se
   store::Accounts::NewUser user;
   std::string project;
   std::vector<std::string> roles;
-  // An empty text is no password; a user without one can't sign in until it is set.
   auto body = read_object(call.request, {{"email", &user.email},
                                          {"name", &user.name},
-                                         {"project", &project},
                                          {"password", &user.password},
+                                         {"project", &project},
                                          {"roles", &roles}});
   if (!body) return model::fail(body.error());
   if (user.name.size() > max_display_name_bytes) {
     return model::fail(Errc::invalid_argument, "name has 200 bytes at most");
   }
   if (user.name.empty()) user.name = user.email;
-  if (auto good = check_roles(roles, !project.empty(), *call.principal); !good) {
-    return model::fail(good.error());
+  if (auto may = check_roles(roles, !project.empty(), *call.principal); !may) {
+    return model::fail(may.error());
   }
   if (project.empty()) {
     user.roles = std::move(roles);
@@ -113,9 +77,10 @@ Result<store::Accounts::NewUser> read_user(const Call& call, AccountServices& se
 Result<Response> create_user(const Call& call, AccountServices& services) {
   auto wanted = read_user(call, services);
   if (!wanted) return model::fail(wanted.error());
-  auto user = services.store.accounts().create_user(call.principal->organisation_id, *wanted);
-  if (!user) return model::fail(store_error(user.error()));
-  return json_response(status::created, {{"_id", user->id}, {"email", user->email}});
+  const auto made = services.store.accounts().create_user(call.principal->organisation_id, *wanted);
+  return from_store(made).map([](const store::User& user) {
+    return json_response(status::created, {{"_id", user.id}, {"email", user.email}});
+  });
 }
 
 const openapi::Shape<store::User>& user_shape() {
@@ -142,8 +107,8 @@ Result<Response> set_password(const Call& call, AccountServices& services) {
   if (!body) return model::fail(body.error());
   auto user = user_to_manage(services.store, *call.principal, email);
   if (!user) return model::fail(user.error());
-  return from_store(
-             services.store.accounts().set_password(user->organisation_id, user->id, password))
+  auto& accounts = services.store.accounts();
+  return from_store(accounts.set_password(user->organisation_id, user->id, password))
       .map(no_content);
 }
 
@@ -220,12 +185,11 @@ Result<Response> set_roles(const Call& call, AccountServices& services) {
   if (!body) return model::fail(body.error());
   // Without the member every role would be lost by mistake.
   if (!body->contains("roles")) return model::fail(Errc::invalid_argument, "roles is required");
-  if (auto good = check_roles(roles, false, *call.principal); !good) {
-    return model::fail(good.error());
-  }
-  auto changed = services.store.accounts().set_roles(user->organisation_id, user->id, roles);
-  if (!changed) return model::fail(store_error(changed.error()));
-  return ok({{"_id", user->id}, {"email", user->email}, {"roles", roles}});
+  if (auto may = check_roles(roles, false, *call.principal); !may) return model::fail(may.error());
+  auto& accounts = services.store.accounts();
+  return from_store(accounts.set_roles(user->organisation_id, user->id, roles)).map([&] {
+    return ok({{"_id", user->id}, {"email", user->email}, {"roles", roles}});
+  });
 }
 
 Result<Response> remove_user(const Call& call, AccountServices& services) {
@@ -259,6 +223,12 @@ openapi::Description describe_remove_user() {
           .errors = {404, 409}};
 }
 
+// The one error that the API documents here is 400.
+model::Error bad_request(const model::Error& error) {
+  const bool is_of_user = error.code == Errc::not_found || error.code == Errc::conflict;
+  return is_of_user ? model::Error{Errc::invalid_argument, error.message} : store_error(error);
+}
+
 Result<Response> deprecate_password(const Call& call, AccountServices& services) {
   std::string text;
   auto body = read_object(call.request, {{"userId", &text}});
@@ -267,23 +237,19 @@ Result<Response> deprecate_password(const Call& call, AccountServices& services)
   if (!id) return model::fail(id.error());
   const Principal& principal = *call.principal;
   auto& accounts = services.store.accounts();
-  const auto missing = [] { return model::fail(Errc::invalid_argument, "there is no such user"); };
-  auto user = accounts.user(principal.organisation_id, *id);
-  if (!user && user.error().code == Errc::not_found) return missing();
-  if (!user) return model::fail(store_error(user.error()));
+  auto user = accounts.user(principal.organisation_id, *id).map_error(bad_request);
+  if (!user) return model::fail(user.error());
   if (!principal.has(Role::user_admin)) {
     return model::fail(Errc::permission_denied, "the role userAdmin is needed");
   }
   if (auto may = may_manage(principal, *user); !may) return model::fail(may.error());
-  auto done = accounts.deprecate_password(principal.organisation_id, *id);
-  if (!done && done.error().code == Errc::not_found) return missing();
-  if (!done && done.error().code == Errc::conflict) {
-    return model::fail(Errc::invalid_argument, done.error().message);
-  }
-  if (!done) return model::fail(store_error(done.error()));
-  return document_response(
-      call.request, call.exchange.instance, status::ok,
-      {.name = "confirmation", .value = {{"deprecated", true}}, .list = std::nullopt});
+  return accounts.set_password(principal.organisation_id, *id, std::nullopt)
+      .map_error(bad_request)
+      .map([&] {
+        return document_response(
+            call.request, call.exchange.instance, status::ok,
+            {.name = "confirmation", .value = {{"deprecated", true}}, .list = std::nullopt});
+      });
 }
 
 openapi::Description describe_deprecate_password() {

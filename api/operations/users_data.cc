@@ -1,6 +1,5 @@
-// /management/usersdata: what is stored about one user of a project's conversations, to be handed
-// out or erased as the law asks for.
-#include <algorithm>
+// /management/usersdata: exports or erases the stored data about one user of a project's
+// conversations.
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -43,11 +42,12 @@ Result<Response> export_data(const Call& call, SessionServices& services) {
   if (!limit) return model::fail(limit.error());
   auto after = place_of_data(call.request);
   if (!after) return model::fail(after.error());
-  auto page = services.store.user_data().read_page({project->id, std::string(*user)}, *after,
+  auto page = services.store.user_data().read_page({project->id, *user}, *after,
                                                    static_cast<std::size_t>(*limit));
-  if (!page) return model::fail(store_error(page.error()));
-  return ok({{"items", std::move(page->items)},
-             {"next", page->next ? json(page->next->to_text()) : json(nullptr)}});
+  return from_store(std::move(page)).map([](store::UserData::Page found) {
+    const auto next = found.next ? json(found.next->to_text()) : json(nullptr);
+    return ok({{"items", std::move(found.items)}, {"next", next}});
+  });
 }
 
 std::vector<queue::KeyRange> of_log(const std::vector<store::KeyRange>& ranges) {
@@ -56,7 +56,7 @@ std::vector<queue::KeyRange> of_log(const std::vector<store::KeyRange>& ranges) 
   return keys;
 }
 
-// What was accepted and has not had its effects yet would leave new data behind the erasure.
+// An accepted event without its effects yet would store new data after the erasure.
 Result<void> check_nothing_waits(SessionServices& services, const store::UserOfProject& user) {
   auto ranges = services.store.user_data().key_ranges(user);
   if (!ranges) return model::fail(store_error(ranges.error()));
@@ -87,20 +87,17 @@ Result<store::UserData::Erased> erase_from_store(SessionServices& services,
   const auto forget_keys = [&](const std::vector<store::KeyRange>& sessions) {
     return services.log.forget_keys(of_log(sessions));
   };
-  auto erased = services.store.user_data().erase(
-      user, {.finished = finished, .ended = ended, .forget_keys = forget_keys});
-  if (!erased) return model::fail(store_error(erased.error()));
-  return erased;
+  return from_store(services.store.user_data().erase(
+      user, {.finished = finished, .ended = ended, .forget_keys = forget_keys}));
 }
 
 Result<Response> erase_data(const Call& call, SessionServices& services) {
   auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
-  std::string user;
-  auto body = read_object(call.request, {{"userId", &user}});
+  store::UserOfProject whose{project->id, ""};
+  auto body = read_object(call.request, {{"userId", &whose.user_id}});
   if (!body) return model::fail(body.error());
-  if (auto checked = check_name("userId", user); !checked) return model::fail(checked.error());
-  const store::UserOfProject whose{project->id, user};
+  if (auto good = check_name("userId", whose.user_id); !good) return model::fail(good.error());
   const auto alone = services.store.user_data().begin_erasure();
   if (!alone) return model::fail(alone.error());
   if (auto free = check_nothing_waits(services, whose); !free) return model::fail(free.error());

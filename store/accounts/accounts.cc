@@ -4,7 +4,9 @@
 
 #include "store/accounts/passwords.h"
 #include "store/accounts/people.h"
+#include "store/commit/row_writes.h"
 #include "store/model/ids.h"
+#include "store/secrets/secrets.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -17,6 +19,9 @@ std::string fold_ascii(std::string_view email) {
   return folded;
 }
 
+namespace {
+
+// Whether the text can be an e-mail address: it has no blanks, and an @ within.
 bool is_email(std::string_view text) {
   const auto at = text.find('@');
   return at != 0 && at != std::string_view::npos && at + 1 != text.size() &&
@@ -25,7 +30,12 @@ bool is_email(std::string_view text) {
                       [](unsigned char c) { return c <= ' ' || c == 0x7F; });
 }
 
-Result<std::string> insert_user(Connection& connection, const UserRow& user, model::Timestamp now) {
+}  // namespace
+
+Result<std::string> insert_user(Connection& connection, const std::string& organisation_id,
+                                const Accounts::NewUser& user,
+                                const std::optional<std::string>& password_hash,
+                                model::Timestamp now) {
   if (!is_email(user.email)) {
     return fail(Errc::invalid_argument, "this is no e-mail address: " + user.email);
   }
@@ -33,29 +43,30 @@ Result<std::string> insert_user(Connection& connection, const UserRow& user, mod
   const auto owner = connection.value<std::string>(
       "SELECT organisation_id FROM organisation_domains WHERE domain = :d",
       folded.substr(folded.rfind('@') + 1));
-  if (owner && *owner != user.organisation_id) {
+  if (owner && *owner != organisation_id) {
     return fail(Errc::conflict, "the address " + user.email +
                                     " is of a domain that belongs to another organisation");
   }
-  if (connection.value<std::string>("SELECT id FROM users WHERE email_folded = :e", folded)) {
+  if (connection.exists("SELECT 1 FROM users WHERE email_folded = :e", folded)) {
     return fail(Errc::conflict, "the address " + user.email + " is taken");
   }
   auto id = model::new_id();
   connection.run(
       "INSERT INTO users (id, organisation_id, email, email_folded, name, roles, password_hash,"
       " created_at) VALUES (:i, :o, :e, :f, :n, :r, :p, :c)",
-      id, user.organisation_id, user.email, folded, user.name, user.roles, user.password_hash, now);
+      id, organisation_id, user.email, folded, user.name, user.roles, password_hash, now);
   return id;
 }
 
+namespace {
+
+// The hash of the password, if there is one.
 Result<std::optional<std::string>> hash_if_set(const std::optional<std::string>& password) {
   if (!password) return std::nullopt;
   auto hash = hash_password(*password);
   if (!hash) return fail(hash.error());
   return *std::move(hash);
 }
-
-namespace {
 
 constexpr std::string_view select_users =
     "SELECT id, organisation_id, email, name, roles,"
@@ -74,41 +85,24 @@ Result<User> find_user(Connection& connection, std::string_view condition, const
   return *std::move(user);
 }
 
-template <typename... In>
-std::vector<Member> load_members(Connection& connection, std::string_view condition,
-                                 const In&... in) {
-  return connection.all(
-      [](std::string id, std::string organisation, std::string email, std::string name,
-         std::vector<std::string> roles, bool has_password, model::Timestamp created,
-         std::string project, std::vector<std::string> member_roles,
-         std::vector<std::string> locales) {
-        return Member{.user = user_row(std::move(id), std::move(organisation), std::move(email),
-                                       std::move(name), std::move(roles), has_password, created),
-                      .project_id = std::move(project),
-                      .roles = std::move(member_roles),
-                      .allowed_locales = std::move(locales)};
-      },
-      std::string("SELECT u.id, u.organisation_id, u.email, u.name, u.roles,"
-                  " CASE WHEN u.password_hash IS NULL THEN 0 ELSE 1 END, u.created_at,"
-                  " m.project_id, m.roles, m.allowed_locales"
-                  " FROM members m JOIN users u ON u.id = m.user_id WHERE ")
-          .append(condition),
-      in...);
-}
-
 Result<Member> find_member(Connection& connection, const std::string& project_id,
                            const std::string& user_id) {
-  auto members =
-      load_members(connection, "m.project_id = :p AND m.user_id = :u", project_id, user_id);
-  if (members.empty()) return fail(Errc::not_found, "there is no such member");
-  return std::move(members.front());
+  auto row = connection.row<std::vector<std::string>, std::vector<std::string>>(
+      "SELECT roles, allowed_locales FROM members WHERE project_id = :p AND user_id = :u",
+      project_id, user_id);
+  if (!row) return fail(Errc::not_found, "there is no such member");
+  auto user = find_user(connection, "id = :i", user_id);
+  if (!user) return fail(user.error());
+  return Member{.user = *std::move(user),
+                .roles = std::move(std::get<0>(*row)),
+                .allowed_locales = std::move(std::get<1>(*row))};
 }
 
 Result<void> join_project(Connection& connection, const std::string& user_id,
                           const Accounts::NewMembership& membership) {
   // One organisation for both, or the project is not this user's to see.
-  if (!connection.value<std::string>(
-          "SELECT p.id FROM projects p JOIN users u ON u.organisation_id = p.organisation_id"
+  if (!connection.exists(
+          "SELECT 1 FROM projects p JOIN users u ON u.organisation_id = p.organisation_id"
           " WHERE p.id = :p AND u.id = :u",
           membership.project_id, user_id)) {
     return fail(Errc::not_found, "there is no such project or user");
@@ -120,27 +114,175 @@ Result<void> join_project(Connection& connection, const std::string& user_id,
   return {};
 }
 
+bool has_platform_admin(const std::vector<std::string>& roles) {
+  return std::ranges::find(roles, "platformAdmin") != roles.end();
+}
+
+// `conflict` if this user is the only one who can administer the platform, which takes a password.
+Result<void> check_is_dispensable(Connection& connection, const std::string& user_id) {
+  const std::string administrators =
+      "SELECT 1 FROM users WHERE password_hash IS NOT NULL AND roles LIKE '%\"platformAdmin\"%'";
+  if (!connection.exists(administrators + " AND id = :i", user_id) ||
+      connection.exists(administrators + " AND id <> :i", user_id)) {
+    return {};
+  }
+  return fail(Errc::conflict,
+              "this is the only user who can administer the platform; give the role platformAdmin "
+              "to another one with a password first");
+}
+
+// As it is stored: in lower case, each once.
+Result<std::vector<std::string>> normal_domains(const std::vector<std::string>& domains) {
+  std::vector<std::string> normal;
+  for (const std::string& domain : domains) {
+    if (domain.find('@') != std::string::npos || !is_email("a@" + domain)) {
+      return fail(Errc::invalid_argument, "this is no e-mail domain: " + domain);
+    }
+    normal.push_back(fold_ascii(domain));
+  }
+  std::sort(normal.begin(), normal.end());
+  normal.erase(std::unique(normal.begin(), normal.end()), normal.end());
+  return normal;
+}
+
+// The addresses in the domains that users of other organisations have.
+std::vector<std::string> find_strangers(Connection& connection, const std::string& organisation_id,
+                                        const std::vector<std::string>& domains) {
+  std::vector<std::string> strangers;
+  connection.rows(
+      [&](std::string email, const std::string& folded) {
+        const auto domain = folded.substr(folded.rfind('@') + 1);
+        if (std::ranges::binary_search(domains, domain)) strangers.push_back(std::move(email));
+      },
+      "SELECT email, email_folded FROM users WHERE organisation_id <> :o ORDER BY email_folded",
+      organisation_id);
+  return strangers;
+}
+
+constexpr std::string_view key_prefix = "cvk_";
+constexpr std::size_t secret_length = 2 * random_secret_bytes;  // in hex
+constexpr std::size_t key_length = key_prefix.size() + model::id_length + 1 + secret_length;
+
+// The id of the organisation with this id or name; of the only one, if that is empty. Nothing if
+// several fit: an organisation's name may be another one's id.
+std::optional<std::string> find_organisation(Connection& connection, std::string_view wanted) {
+  auto found = wanted.empty()
+                   ? connection.values<std::string>("SELECT id FROM organisations LIMIT 2")
+                   : connection.values<std::string>(
+                         "SELECT id FROM organisations WHERE id = :i OR name = :n", wanted, wanted);
+  if (found.size() != 1) return std::nullopt;
+  return std::move(found.front());
+}
+
+// SignIn::password_mark of a stored hash.
+std::string mark_of_password(const std::string& password_hash) {
+  return hash_of_secret(password_hash);
+}
+
 }  // namespace
+
+Result<Principal> load_principal(Connection& connection, const std::string& user_id) {
+  auto principal = connection.first(
+      row_of<&Principal::user_id, &Principal::organisation_id, &Principal::organisation_roles>,
+      "SELECT id, organisation_id, roles FROM users WHERE id = :i", user_id);
+  if (!principal) return fail(Errc::not_found, "there is no such user");
+  connection.rows(
+      [&](std::string project, std::vector<std::string> roles) {
+        principal->project_roles.emplace(std::move(project), std::move(roles));
+      },
+      "SELECT project_id, roles FROM members WHERE user_id = :u", user_id);
+  return *std::move(principal);
+}
+
+bool has_password(Connection& connection, const SignIn& sign_in) {
+  const auto hash = connection.value<std::string>(
+      "SELECT password_hash FROM users WHERE id = :i AND password_hash IS NOT NULL",
+      sign_in.user_id);
+  return hash && same_secret(mark_of_password(*hash), sign_in.password_mark);
+}
 
 void Accounts::grow(Writer& writer) {
   writer.on_commit([this] { generation_.fetch_add(1); });
+}
+
+Result<Organisation> Accounts::add_organisation(const std::string& name, const NewUser& admin,
+                                                Which which) {
+  auto hash = hash_if_set(admin.password);
+  if (!hash) return fail(hash.error());
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Organisation> {
+    Connection& connection = writer.connection();
+    if (which == Which::first && connection.exists("SELECT 1 FROM organisations LIMIT 1")) {
+      return fail(Errc::conflict, "the installation has an organisation already");
+    }
+    if (name.empty()) return fail(Errc::invalid_argument, "an organisation needs a name");
+    if (connection.exists("SELECT 1 FROM organisations WHERE name = :n", name)) {
+      return fail(Errc::conflict, "there is an organisation named " + name + " already");
+    }
+    Organisation organisation{.id = model::new_id(), .name = name};
+    connection.run("INSERT INTO organisations (id, name) VALUES (:i, :n)", organisation.id, name);
+    auto user = insert_user(connection, organisation.id, admin, *hash, writer.now());
+    if (!user) return fail(user.error());
+    grow(writer);
+    return organisation;
+  });
+}
+
+Result<Organisation> Accounts::create_first_organisation(const std::string& name,
+                                                         const NewUser& admin) {
+  return add_organisation(name, admin, Which::first);
+}
+
+Result<Organisation> Accounts::create_organisation(const std::string& name, const NewUser& admin) {
+  return add_organisation(name, admin, Which::further);
+}
+
+Result<std::vector<Organisation>> Accounts::organisations() const {
+  return read(database_, [](Connection& connection) -> Result<std::vector<Organisation>> {
+    auto list = connection.all(row_of<&Organisation::id, &Organisation::name>,
+                               "SELECT id, name FROM organisations ORDER BY name");
+    connection.rows(
+        [&](const std::string& organisation, std::string domain) {
+          const auto owner =
+              std::ranges::find_if(list, [&](const auto& each) { return each.id == organisation; });
+          if (owner != list.end()) owner->domains.push_back(std::move(domain));
+        },
+        "SELECT organisation_id, domain FROM organisation_domains ORDER BY domain");
+    return list;
+  });
+}
+
+Result<DomainsSet> Accounts::set_domains(const std::string& organisation_id,
+                                         const std::vector<std::string>& domains) {
+  auto normal = normal_domains(domains);
+  if (!normal) return fail(normal.error());
+  return committer_.write_and_wait([&](Writer& writer) -> Result<DomainsSet> {
+    Connection& connection = writer.connection();
+    auto name = connection.value<std::string>("SELECT name FROM organisations WHERE id = :i",
+                                              organisation_id);
+    if (!name) return fail(Errc::not_found, "there is no such organisation");
+    DomainsSet set{
+        .organisation = {.id = organisation_id, .name = *std::move(name), .domains = *normal}};
+    connection.run("DELETE FROM organisation_domains WHERE organisation_id = :o", organisation_id);
+    for (const std::string& domain : *normal) {
+      if (connection.exists("SELECT 1 FROM organisation_domains WHERE domain = :d", domain)) {
+        return fail(Errc::conflict, "the domain " + domain + " belongs to another organisation");
+      }
+      connection.run("INSERT INTO organisation_domains (domain, organisation_id) VALUES (:d, :o)",
+                     domain, organisation_id);
+    }
+    set.strangers = find_strangers(connection, organisation_id, *normal);
+    return set;
+  });
 }
 
 Result<User> Accounts::create_user(const std::string& organisation_id, const NewUser& user) {
   auto hash = hash_if_set(user.password);
   if (!hash) return fail(hash.error());
   return committer_.write_and_wait([&](Writer& writer) -> Result<User> {
-    if (!writer.connection().value<std::string>("SELECT id FROM organisations WHERE id = :i",
-                                                organisation_id)) {
+    if (!writer.connection().exists("SELECT 1 FROM organisations WHERE id = :i", organisation_id)) {
       return fail(Errc::not_found, "there is no such organisation");
     }
-    auto id = insert_user(writer.connection(),
-                          {.organisation_id = organisation_id,
-                           .email = user.email,
-                           .name = user.name,
-                           .roles = user.roles,
-                           .password_hash = *hash},
-                          writer.now());
+    auto id = insert_user(writer.connection(), organisation_id, user, *hash, writer.now());
     if (!id) return fail(id.error());
     if (user.membership) {
       auto joined = join_project(writer.connection(), *id, *user.membership);
@@ -170,15 +312,60 @@ Result<User> Accounts::user(const std::string& organisation_id, const std::strin
   });
 }
 
+Result<void> Accounts::set_password(const std::string& organisation_id, const std::string& user_id,
+                                    const std::optional<std::string>& password) {
+  auto hash = hash_if_set(password);
+  if (!hash) return fail(hash.error());
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    if (!*hash) {
+      if (auto may = check_is_dispensable(writer.connection(), user_id); !may) return may;
+    }
+    end_oauth_grants_of_user(writer.connection(), user_id);
+    grow(writer);
+    return change_one(writer.connection(), "there is no such user",
+                      "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o",
+                      *hash, user_id, organisation_id);
+  });
+}
+
+Result<void> Accounts::set_roles(const std::string& organisation_id, const std::string& user_id,
+                                 const std::vector<std::string>& roles) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    const auto before = connection.value<std::vector<std::string>>(
+        "SELECT roles FROM users WHERE id = :i AND organisation_id = :o", user_id, organisation_id);
+    if (!before) return fail(Errc::not_found, "there is no such user");
+    if (has_platform_admin(roles) && !has_platform_admin(*before)) {
+      // A userAdmin may have made them and would get the new role through them.
+      connection.run("DELETE FROM api_keys WHERE user_id = :u", user_id);
+      end_oauth_grants_of_user(connection, user_id);
+    }
+    if (!has_platform_admin(roles)) {
+      if (auto may = check_is_dispensable(connection, user_id); !may) return may;
+    }
+    connection.run("UPDATE users SET roles = :r WHERE id = :i", roles, user_id);
+    grow(writer);
+    return {};
+  });
+}
+
+Result<void> Accounts::remove_user(const std::string& organisation_id, const std::string& user_id) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    if (!connection.exists("SELECT 1 FROM users WHERE id = :i AND organisation_id = :o", user_id,
+                           organisation_id)) {
+      return fail(Errc::not_found, "there is no such user");
+    }
+    if (auto may = check_is_dispensable(connection, user_id); !may) return may;
+    connection.run("DELETE FROM users WHERE id = :u", user_id);
+    grow(writer);
+    return {};
+  });
+}
+
 Result<Member> Accounts::member(const std::string& project_id, const std::string& user_id) const {
   return read(database_,
               [&](Connection& connection) { return find_member(connection, project_id, user_id); });
-}
-
-Result<std::vector<Member>> Accounts::members(const std::string& project_id) const {
-  return read(database_, [&](Connection& connection) {
-    return load_members(connection, "m.project_id = :p ORDER BY u.email_folded", project_id);
-  });
 }
 
 Result<void> Accounts::set_member(const std::string& project_id, const std::string& user_id,
@@ -197,8 +384,8 @@ Result<Member> Accounts::set_allowed_locales(const std::string& project_id,
     auto member = find_member(connection, project_id, user_id);
     if (!member) return member;
     for (const auto& id : locales) {
-      if (!connection.value<std::string>("SELECT id FROM locales WHERE id = :i AND project_id = :p",
-                                         id, project_id)) {
+      if (!connection.exists("SELECT 1 FROM locales WHERE id = :i AND project_id = :p", id,
+                             project_id)) {
         return fail(Errc::invalid_argument, "the project has no locale " + id);
       }
     }
@@ -206,6 +393,102 @@ Result<Member> Accounts::set_allowed_locales(const std::string& project_id,
                    locales, project_id, user_id);
     member->allowed_locales = locales;
     return member;
+  });
+}
+
+Result<Principal> Accounts::principal_in(std::string_view organisation,
+                                         std::string_view user) const {
+  return read(database_, [&](Connection& connection) -> Result<Principal> {
+    const auto id = find_organisation(connection, organisation);
+    if (!id) return fail(Errc::not_found, "there is no such organisation");
+    const auto user_id =
+        model::is_id(user) ? std::string(user)
+                           : connection
+                                 .value<std::string>("SELECT id FROM users WHERE email_folded = :e",
+                                                     fold_ascii(user))
+                                 .value_or("");
+    auto principal = load_principal(connection, user_id);
+    if (!principal || principal->organisation_id != *id) {
+      return fail(Errc::not_found, "there is no such user");
+    }
+    return principal;
+  });
+}
+
+Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view password) const {
+  std::string user_id;
+  std::optional<std::string> hash;
+  auto found = read(database_, [&](Connection& connection) -> Result<void> {
+    if (auto row = connection.row<std::string, std::optional<std::string>>(
+            "SELECT id, password_hash FROM users WHERE email_folded = :e", fold_ascii(email))) {
+      std::tie(user_id, hash) = *row;
+    }
+    return {};
+  });
+  if (!found) return fail(found.error());
+  // No connection is held while the password is checked.
+  if (!verify_password(hash, password)) {
+    return fail(Errc::unauthenticated, "address or password is wrong");
+  }
+  auto signed_in =
+      read(database_, [&](Connection& connection) { return load_principal(connection, user_id); });
+  if (!signed_in) return fail(signed_in.error());
+  return SignedIn{*std::move(signed_in), {user_id, mark_of_password(hash.value_or(""))}};
+}
+
+Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,
+                                           const std::string& user_id, const std::string& name) {
+  const auto random = model::random_hex(secret_length / 2);
+  NewApiKey made{.key = {.id = model::new_id(), .name = name, .user_id = user_id}, .secret = {}};
+  made.secret = std::string(key_prefix) + made.key.id + '_' + random;
+  return committer_.write_and_wait([&](Writer& writer) -> Result<NewApiKey> {
+    Connection& connection = writer.connection();
+    if (!connection.exists("SELECT 1 FROM users WHERE id = :u AND organisation_id = :o", user_id,
+                           organisation_id)) {
+      return fail(Errc::not_found, "there is no such user");
+    }
+    made.key.created_at = writer.now();
+    connection.run(
+        "INSERT INTO api_keys (id, user_id, name, secret_hash, created_at)"
+        " VALUES (:i, :u, :n, :h, :c)",
+        made.key.id, user_id, name, hash_of_secret(random), writer.now());
+    return made;
+  });
+}
+
+Result<std::vector<ApiKey>> Accounts::api_keys(const std::string& organisation_id) const {
+  return read_all(database_,
+                  row_of<&ApiKey::id, &ApiKey::name, &ApiKey::user_id, &ApiKey::created_at>,
+                  "SELECT k.id, k.name, k.user_id, k.created_at FROM api_keys k"
+                  " JOIN users u ON u.id = k.user_id WHERE u.organisation_id = :o"
+                  " ORDER BY k.created_at, k.id",
+                  organisation_id);
+}
+
+Result<void> Accounts::revoke_api_key(const std::string& organisation_id,
+                                      const std::string& key_id) {
+  return committer_.write_and_wait([&](Writer& writer) {
+    grow(writer);
+    return change_one(writer.connection(), "there is no such key",
+                      "DELETE FROM api_keys WHERE id = :i AND user_id IN"
+                      " (SELECT id FROM users WHERE organisation_id = :o)",
+                      key_id, organisation_id);
+  });
+}
+
+Result<Principal> Accounts::verify_api_key(std::string_view secret) const {
+  const auto refused = [] { return fail(Errc::unauthenticated, "the API key is not valid"); };
+  if (secret.size() != key_length || !secret.starts_with(key_prefix)) return refused();
+  const std::string id(secret.substr(key_prefix.size(), model::id_length));
+  const auto random = secret.substr(key_length - secret_length);
+  const auto hash = hash_of_secret(random);
+  return read(database_, [&](Connection& connection) -> Result<Principal> {
+    auto row = connection.row<std::string, std::string>(
+        "SELECT user_id, secret_hash FROM api_keys WHERE id = :i", id);
+    if (!row || !same_secret(std::get<1>(*row), hash)) return refused();
+    auto principal = load_principal(connection, std::get<0>(*row));
+    if (principal) principal->key_id = id;
+    return principal;
   });
 }
 

@@ -42,7 +42,6 @@ struct User {
 
 struct Member {
   User user;
-  std::string project_id;
   std::vector<std::string> roles;            // in this project
   std::vector<std::string> allowed_locales;  // ids
 };
@@ -51,7 +50,7 @@ struct Member {
 struct Principal {
   std::string user_id;
   std::string organisation_id;
-  std::string key_id;  // empty: by password
+  std::string key_id;  // of the API key; empty without one
   std::vector<std::string> organisation_roles;
   std::map<std::string, std::vector<std::string>, std::less<>> project_roles;  // by project id
 };
@@ -126,13 +125,11 @@ class Accounts : Rows {
                                          const std::string& user_id) const;
 
   // Sets a new password, or none. The old password is invalid, and the user's OAuth grants end.
-  // These and the next two are a `conflict` if they would leave the installation without a
+  // This and the next two are a `conflict` if they would leave the installation without a
   // platformAdmin who has a password. Kept by: AccountsTest.LastPlatformAdminWithAPasswordStays.
   [[nodiscard]] model::Result<void> set_password(const std::string& organisation_id,
                                                  const std::string& user_id,
-                                                 const std::string& password);
-  [[nodiscard]] model::Result<void> deprecate_password(const std::string& organisation_id,
-                                                       const std::string& user_id);
+                                                 const std::optional<std::string>& password);
   // Sets the roles of the organisation. The API keys and OAuth grants of a user who becomes a
   // platformAdmin end: a userAdmin may have made them.
   // Kept by: AccountsTest.KeysFromBeforeDoNotBecomeThoseOfAPlatformAdmin.
@@ -155,7 +152,6 @@ class Accounts : Rows {
 
   [[nodiscard]] model::Result<Member> member(const std::string& project_id,
                                              const std::string& user_id) const;
-  [[nodiscard]] model::Result<std::vector<Member>> members(const std::string& project_id) const;
   // Adds the user to the project or replaces the roles there.
   [[nodiscard]] model::Result<void> set_member(const std::string& project_id,
                                                const std::string& user_id,
@@ -176,12 +172,11 @@ class Accounts : Rows {
   [[nodiscard]] model::Result<Principal> verify_api_key(std::string_view secret) const;
 
  private:
+  enum class Which : std::uint8_t { first, further };
+  [[nodiscard]] model::Result<Organisation> add_organisation(const std::string& name,
+                                                             const NewUser& admin, Which which);
   // The generation grows once the Writer's transaction is durable.
   void grow(Writer& writer);
-  // `hash`: none, if the user is to have no password.
-  [[nodiscard]] model::Result<void> change_password(const std::string& organisation_id,
-                                                    const std::string& user_id,
-                                                    const std::optional<std::string>& hash);
 
   std::atomic<std::uint64_t> generation_{1};
 };

@@ -1,8 +1,9 @@
-// The part of Oauth that issues and ends tokens.
 #include "store/accounts/oauth.h"
 
 #include "store/accounts/people.h"
+#include "store/commit/row_writes.h"
 #include "store/model/ids.h"
+#include "store/secrets/sealer.h"
 #include "store/secrets/secrets.h"
 #include "store/sql/read.h"
 
@@ -15,12 +16,15 @@ namespace {
 constexpr std::string_view access_prefix = "cva_";
 constexpr std::string_view refresh_prefix = "cvr_";
 constexpr std::string_view code_prefix = "cvc_";
+constexpr std::string_view client_secret_prefix = "cvs_";
+// Sealed texts belong to no row.
+constexpr std::string_view sealed_place = "oauth/sealed/request";
 // Writes that add rows remove up to this many expired rows of each kind: more than a write adds, so
 // that they don't pile up, and few enough that no write is slow.
 constexpr int prune_at_once = 16;
 
-constexpr std::string_view select_code = "SELECT hash FROM oauth_codes WHERE hash = :h";
-constexpr std::string_view select_token = "SELECT hash FROM oauth_tokens WHERE hash = :h";
+constexpr std::string_view select_code = "SELECT 1 FROM oauth_codes WHERE hash = :h";
+constexpr std::string_view select_token = "SELECT 1 FROM oauth_tokens WHERE hash = :h";
 
 tl::unexpected<model::Error> not_good() {
   return fail(Errc::invalid_argument, "it is unknown, expired, used up or another client's");
@@ -49,9 +53,8 @@ void prune(Connection& connection, model::Timestamp now) {
       now, prune_at_once);
 }
 
+// Its codes and tokens go with it.
 void end_grant(Connection& connection, const std::string& id) {
-  connection.run("DELETE FROM oauth_codes WHERE grant_id = :g", id);
-  connection.run("DELETE FROM oauth_tokens WHERE grant_id = :g", id);
   connection.run("DELETE FROM oauth_grants WHERE id = :g", id);
 }
 
@@ -63,13 +66,19 @@ void insert_token(Connection& connection, const std::string& grant_id, std::stri
       hash_of_secret(token), grant_id, type, expires_at);
 }
 
-tl::unexpected<model::Error> password_gone() {
-  return fail(Errc::unauthenticated, "the user has another password by now, or none");
+// The password may have changed, and the client may be gone, since the sign-in.
+Result<void> check_sign_in(Connection& connection, const std::string& client_id,
+                           const SignIn& sign_in) {
+  if (!has_password(connection, sign_in)) {
+    return fail(Errc::unauthenticated, "the user has another password by now, or none");
+  }
+  if (!connection.exists("SELECT 1 FROM oauth_clients WHERE id = :c", client_id)) return not_good();
+  return {};
 }
 
 // New tokens of a grant, which lives as long as the longest of them.
-void issue(Writer& writer, const std::string& grant_id, const IssuedTokens& tokens,
-           const TokenLifetimes& lifetimes) {
+IssuedTokens issue(Writer& writer, const std::string& grant_id, const TokenLifetimes& lifetimes) {
+  IssuedTokens tokens{new_secret(access_prefix), new_secret(refresh_prefix)};
   const auto now = writer.timer_now();
   const auto until = now + std::max(lifetimes.access, lifetimes.refresh);
   Connection& connection = writer.connection();
@@ -78,6 +87,7 @@ void issue(Writer& writer, const std::string& grant_id, const IssuedTokens& toke
   insert_token(connection, grant_id, "access", tokens.access, now + lifetimes.access);
   insert_token(connection, grant_id, "refresh", tokens.refresh, now + lifetimes.refresh);
   prune(connection, now);
+  return tokens;
 }
 
 std::string begin_grant(Writer& writer, const std::string& client_id, const std::string& user_id) {
@@ -89,8 +99,19 @@ std::string begin_grant(Writer& writer, const std::string& client_id, const std:
   return id;
 }
 
-IssuedTokens new_tokens() {
-  return {new_secret(access_prefix), new_secret(refresh_prefix)};
+// Issues tokens for the grant that `take` returns. Without a grant the write is committed all the
+// same, since a second use ends a grant, and the code or token is refused.
+template <typename Take>
+Result<IssuedTokens> issue_for(Committer& committer, const TokenLifetimes& lifetimes,
+                               const Take& take) {
+  using Tokens = std::optional<IssuedTokens>;
+  auto issued = committer.write_and_wait([&](Writer& writer) {
+    const std::optional<std::string> grant = take(writer);
+    return grant ? Tokens(issue(writer, *grant, lifetimes)) : Tokens();
+  });
+  if (!issued) return fail(issued.error());
+  if (!*issued) return not_good();
+  return **std::move(issued);
 }
 
 struct StoredCode {
@@ -137,38 +158,114 @@ std::optional<StoredRefresh> find_refresh(Connection& connection, const std::str
       hash, client_id);
 }
 
+// An unknown code or token costs one select and no write.
+Result<void> check_known(Database& database, std::string_view sql, const std::string& hash) {
+  const auto known = read_exists(database, sql, hash);
+  if (!known) return fail(known.error());
+  return *known ? Result<void>() : not_good();
+}
+
+constexpr const char* missing_client = "there is no such client";
+constexpr std::string_view select_clients =
+    "SELECT id, organisation_id, name, CASE WHEN secret_hash IS NULL THEN 1 ELSE 0 END,"
+    " redirect_uris, password_grant, created_at FROM oauth_clients WHERE ";
+constexpr auto client_row =
+    row_of<&OauthClient::id, &OauthClient::organisation_id, &OauthClient::name,
+           &OauthClient::is_public, &OauthClient::redirect_uris, &OauthClient::password_grant,
+           &OauthClient::created_at>;
+
+Result<OauthClient> find_client(Connection& connection, const std::string& id) {
+  auto found = connection.first(client_row, std::string(select_clients) + "id = :i", id);
+  if (!found) return fail(Errc::not_found, missing_client);
+  return *std::move(found);
+}
+
 }  // namespace
 
 void end_oauth_grants_of_user(Connection& connection, const std::string& user_id) {
   connection.run("DELETE FROM oauth_codes WHERE user_id = :u", user_id);
-  connection.run(
-      "DELETE FROM oauth_tokens WHERE grant_id IN (SELECT id FROM oauth_grants WHERE user_id = :u)",
-      user_id);
   connection.run("DELETE FROM oauth_grants WHERE user_id = :u", user_id);
-}
-
-// An unknown code or token costs one select and no write.
-Result<void> Oauth::known(std::string_view sql, const std::string& hash) const {
-  return read(database_, [&](Connection& connection) -> Result<void> {
-    return connection.value<std::string>(sql, hash) ? Result<void>() : not_good();
-  });
 }
 
 void Oauth::grow(Writer& writer) {
   writer.on_commit([this] { generation_.fetch_add(1); });
 }
 
+Result<NewOauthClient> Oauth::create_client(OauthClient wanted) {
+  NewOauthClient made{.client = std::move(wanted), .secret = ""};
+  made.client.id = model::new_id();
+  std::optional<std::string> hash;
+  if (!made.client.is_public) {
+    made.secret = new_secret(client_secret_prefix);
+    hash = hash_of_secret(made.secret);
+  }
+  return committer_.write_and_wait([&](Writer& writer) -> Result<NewOauthClient> {
+    Connection& connection = writer.connection();
+    if (!connection.exists("SELECT 1 FROM organisations WHERE id = :i",
+                           made.client.organisation_id)) {
+      return fail(Errc::not_found, "there is no such organisation");
+    }
+    made.client.created_at = writer.now();
+    connection.run(
+        "INSERT INTO oauth_clients (id, organisation_id, name, secret_hash, redirect_uris,"
+        " password_grant, created_at) VALUES (:i, :o, :n, :s, :r, :p, :c)",
+        made.client.id, made.client.organisation_id, made.client.name, hash,
+        made.client.redirect_uris, made.client.password_grant, writer.now());
+    return made;
+  });
+}
+
+Result<std::vector<OauthClient>> Oauth::clients(const std::string& organisation_id) const {
+  return read_all(database_, client_row,
+                  std::string(select_clients) + "organisation_id = :o ORDER BY created_at, id",
+                  organisation_id);
+}
+
+Result<void> Oauth::remove_client(const std::string& organisation_id,
+                                  const std::string& client_id) {
+  // A write that finds nothing would be committed, too.
+  const auto known =
+      read_exists(database_, "SELECT 1 FROM oauth_clients WHERE id = :i AND organisation_id = :o",
+                  client_id, organisation_id);
+  if (!known) return fail(known.error());
+  if (!*known) return fail(Errc::not_found, missing_client);
+  return committer_.write_and_wait([&](Writer& writer) {
+    grow(writer);
+    return change_one(writer.connection(), missing_client,
+                      "DELETE FROM oauth_clients WHERE id = :i", client_id);
+  });
+}
+
+Result<OauthClient> Oauth::client(const std::string& client_id) const {
+  return read(database_,
+              [&](Connection& connection) { return find_client(connection, client_id); });
+}
+
+Result<OauthClient> Oauth::authenticate_client(const std::string& client_id,
+                                               const std::optional<std::string>& secret) const {
+  const auto hash = secret ? hash_of_secret(*secret) : std::string();
+  return read(database_, [&](Connection& connection) -> Result<OauthClient> {
+    const auto stored = connection.row<std::optional<std::string>>(
+        "SELECT secret_hash FROM oauth_clients WHERE id = :i", client_id);
+    const auto wrong = fail(Errc::unauthenticated, "the client or its secret is wrong");
+    if (!stored) return wrong;
+    const auto& kept = std::get<0>(*stored);
+    if (kept.has_value() != secret.has_value()) return wrong;
+    if (kept && !same_secret(*kept, hash)) return wrong;
+    return find_client(connection, client_id);
+  });
+}
+
 Result<std::string> Oauth::create_code(const CodeRequest& request, milliseconds lifetime) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<std::string> {
-    auto code = new_secret(code_prefix);
-    if (!has_password(writer.connection(), request.sign_in)) return password_gone();
-    if (!writer.connection().value<std::string>("SELECT id FROM oauth_clients WHERE id = :c",
-                                                request.client_id)) {
-      return not_good();
+    Connection& connection = writer.connection();
+    if (auto good = check_sign_in(connection, request.client_id, request.sign_in); !good) {
+      return fail(good.error());
     }
+    auto code = new_secret(code_prefix);
     const auto now = writer.timer_now();
-    prune(writer.connection(), now);
-    writer.connection().run(
+    prune(connection, now);
+    connection.run(
         "INSERT INTO oauth_codes (hash, client_id, user_id, redirect_uri, redirect_uri_sent,"
         " challenge, grant_id, expires_at) VALUES (:h, :c, :u, :r, :s, :p, NULL, :e)",
         hash_of_secret(code), request.client_id, request.sign_in.user_id, request.redirect_uri,
@@ -180,77 +277,57 @@ Result<std::string> Oauth::create_code(const CodeRequest& request, milliseconds 
 Result<IssuedTokens> Oauth::exchange_code(const CodeExchange& exchange,
                                           const TokenLifetimes& lifetimes) {
   const auto hash = hash_of_secret(exchange.code);
-  if (auto there = known(select_code, hash); !there) return fail(there.error());
-  const auto tokens = new_tokens();
-  bool issued = false;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    issued = false;
+  if (auto known = check_known(database_, select_code, hash); !known) return fail(known.error());
+  return issue_for(committer_, lifetimes, [&](Writer& writer) -> std::optional<std::string> {
     Connection& connection = writer.connection();
     const auto code = find_code(connection, hash);
-    if (!code || code->client_id != exchange.client_id) return {};
+    if (!code || code->client_id != exchange.client_id) return std::nullopt;
     if (code->grant_id) {
       end_grant(connection, *code->grant_id);
       grow(writer);
-      return {};
+      return std::nullopt;
     }
-    if (!matches(*code, exchange, writer.timer_now())) return {};
-    const auto grant = begin_grant(writer, code->client_id, code->user_id);
+    if (!matches(*code, exchange, writer.timer_now())) return std::nullopt;
+    auto grant = begin_grant(writer, code->client_id, code->user_id);
     connection.run("UPDATE oauth_codes SET grant_id = :g WHERE hash = :h", grant, hash);
-    issue(writer, grant, tokens, lifetimes);
-    issued = true;
-    return {};
-  });
-  if (!written) return fail(written.error());
-  if (!issued) return not_good();
-  return tokens;
-}
-
-Result<IssuedTokens> Oauth::grant(const std::string& client_id, const SignIn& sign_in,
-                                  const TokenLifetimes& lifetimes) {
-  const auto tokens = new_tokens();
-  return committer_.write_and_wait([&](Writer& writer) -> Result<IssuedTokens> {
-    Connection& connection = writer.connection();
-    if (!has_password(connection, sign_in)) return password_gone();
-    if (!connection.value<std::string>("SELECT id FROM oauth_clients WHERE id = :c", client_id)) {
-      return not_good();
-    }
-    issue(writer, begin_grant(writer, client_id, sign_in.user_id), tokens, lifetimes);
-    return tokens;
+    return grant;
   });
 }
 
 Result<IssuedTokens> Oauth::refresh(const std::string& client_id, const std::string& token,
                                     const TokenLifetimes& lifetimes) {
   const auto hash = hash_of_secret(token);
-  if (auto there = known(select_token, hash); !there) return fail(there.error());
-  const auto tokens = new_tokens();
-  bool issued = false;
-  auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    issued = false;
+  if (auto known = check_known(database_, select_token, hash); !known) return fail(known.error());
+  return issue_for(committer_, lifetimes, [&](Writer& writer) -> std::optional<std::string> {
     Connection& connection = writer.connection();
     const auto stored = find_refresh(connection, client_id, hash);
-    if (!stored) return {};
+    if (!stored) return std::nullopt;
     if (stored->used) {
       end_grant(connection, stored->grant_id);
       grow(writer);
-      return {};
+      return std::nullopt;
     }
-    if (stored->expires_at <= writer.timer_now()) return {};
+    if (stored->expires_at <= writer.timer_now()) return std::nullopt;
     connection.run("UPDATE oauth_tokens SET used = 1 WHERE hash = :h", hash);
-    issue(writer, stored->grant_id, tokens, lifetimes);
-    issued = true;
-    return {};
+    return stored->grant_id;
   });
-  if (!written) return fail(written.error());
-  if (!issued) return not_good();
-  return tokens;
+}
+
+Result<IssuedTokens> Oauth::grant(const std::string& client_id, const SignIn& sign_in,
+                                  const TokenLifetimes& lifetimes) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<IssuedTokens> {
+    if (auto good = check_sign_in(writer.connection(), client_id, sign_in); !good) {
+      return fail(good.error());
+    }
+    return issue(writer, begin_grant(writer, client_id, sign_in.user_id), lifetimes);
+  });
 }
 
 Result<void> Oauth::revoke(const std::string& client_id, const std::string& token) {
   const auto hash = hash_of_secret(token);
-  if (auto there = known(select_token, hash); !there) {
-    return there.error().code == Errc::invalid_argument ? Result<void>() : fail(there.error());
-  }
+  const auto known = read_exists(database_, select_token, hash);
+  if (!known) return fail(known.error());
+  if (!*known) return {};
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     grow(writer);
@@ -283,6 +360,16 @@ Result<AccessToken> Oauth::verify_access_token(std::string_view token, model::Ti
     if (!principal) return fail(principal.error());
     return AccessToken{std::move(*principal), std::get<1>(*row)};
   });
+}
+
+std::string Oauth::seal(std::string_view text) const {
+  return sealer_.seal(sealed_place, text);
+}
+
+Result<std::string> Oauth::open_sealed(std::string_view sealed) const {
+  auto text = sealer_.open_sealed(sealed_place, sealed);
+  if (!text) return fail(Errc::invalid_argument, "this was not sealed here");
+  return text;
 }
 
 }  // namespace conversed::store

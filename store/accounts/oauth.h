@@ -16,14 +16,11 @@ namespace conversed::store {
 
 class Sealer;
 
-// Whether a client can keep a secret (RFC 6749 §2.1).
-enum class ClientType : std::uint8_t { confidential, public_ };
-
 struct OauthClient {
   std::string id;
   std::string organisation_id;  // only its users sign in here
   std::string name;
-  ClientType type = ClientType::confidential;
+  bool is_public = false;  // it can keep no secret (RFC 6749 §2.1)
   std::vector<std::string> redirect_uris{};
   bool password_grant = false;
   model::Timestamp created_at{};
@@ -133,7 +130,6 @@ class Oauth {
  private:
   // The generation grows once the Writer's transaction is durable.
   void grow(Writer& writer);
-  [[nodiscard]] model::Result<void> known(std::string_view sql, const std::string& hash) const;
 
   Database& database_;
   Committer& committer_;

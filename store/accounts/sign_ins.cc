@@ -18,23 +18,17 @@ std::string hash_of(const Sealer& sealer, std::string_view address) {
 }  // namespace
 
 bool SignIns::knows(std::string_view email, std::string_view address) const {
-  const auto found = read(database_, [&](Connection& connection) -> Result<bool> {
-    return connection
-        .value<std::string>(
-            "SELECT s.address FROM users u JOIN sign_ins s ON s.user_id = u.id"
-            " WHERE u.email_folded = :e AND s.address = :a",
-            fold_ascii(email), hash_of(sealer_, address))
-        .has_value();
-  });
-  return found && *found;
+  return read_exists(database_,
+                     "SELECT 1 FROM users u JOIN sign_ins s ON s.user_id = u.id"
+                     " WHERE u.email_folded = :e AND s.address = :a",
+                     fold_ascii(email), hash_of(sealer_, address))
+      .value_or(false);
 }
 
 void SignIns::note(const std::string& user_id, std::string_view address, model::Timestamp now) {
   const std::string hash = hash_of(sealer_, address);
-  const auto seen = read(database_, [&](Connection& connection) -> Result<std::int64_t> {
-    return connection.number("SELECT seen_at FROM sign_ins WHERE user_id = :u AND address = :a",
-                             user_id, hash);
-  });
+  const auto seen = read_number(
+      database_, "SELECT seen_at FROM sign_ins WHERE user_id = :u AND address = :a", user_id, hash);
   if (!seen || now - model::from_unix_ms(*seen) < renewed_after) return;
   const auto work = [user_id, hash](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();

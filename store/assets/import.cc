@@ -128,13 +128,9 @@ class Import {
         id = std::get<0>(*row);
         connection_.run("UPDATE users SET name = :n WHERE id = :i", member.name, id);
       } else {
-        auto made = insert_user(connection_,
-                                {.organisation_id = organisation_id_,
-                                 .email = member.email,
-                                 .name = member.name,
-                                 .roles = {},
-                                 .password_hash = std::nullopt},
-                                writer_.now());
+        auto made =
+            insert_user(connection_, organisation_id_, {.email = member.email, .name = member.name},
+                        std::nullopt, writer_.now());
         if (!made) return fail(made.error());
         id = *std::move(made);
       }

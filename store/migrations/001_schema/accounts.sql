@@ -40,7 +40,7 @@ CREATE TABLE sign_ins (
 -- API keys of users. A key's secret is random and is kept as a hash.
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
-  user_id TEXT NOT NULL REFERENCES users (id),
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   name TEXT NOT NULL,
   secret_hash TEXT NOT NULL,
   created_at BIGINT NOT NULL
@@ -64,8 +64,8 @@ CREATE INDEX oauth_clients_by_organisation ON oauth_clients (organisation_id);
 -- One sign-in of a user at a client: the family of all its tokens. No token outlives its grant.
 CREATE TABLE oauth_grants (
   id TEXT PRIMARY KEY,
-  client_id TEXT NOT NULL REFERENCES oauth_clients (id),
-  user_id TEXT NOT NULL REFERENCES users (id),
+  client_id TEXT NOT NULL REFERENCES oauth_clients (id) ON DELETE CASCADE,
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
 ) WITHOUT ROWID;
@@ -79,7 +79,7 @@ CREATE INDEX oauth_grants_by_expiry ON oauth_grants (expires_at);
 -- Access and refresh tokens. A used refresh token stays: its second use tells of a theft.
 CREATE TABLE oauth_tokens (
   hash TEXT PRIMARY KEY,
-  grant_id TEXT NOT NULL REFERENCES oauth_grants (id),
+  grant_id TEXT NOT NULL REFERENCES oauth_grants (id) ON DELETE CASCADE,
   type TEXT NOT NULL CHECK (type IN ('access', 'refresh')),
   used BIGINT NOT NULL CHECK (used IN (0, 1)),
   expires_at BIGINT NOT NULL
@@ -92,12 +92,12 @@ CREATE INDEX oauth_tokens_by_expiry ON oauth_tokens (expires_at);
 -- Authorization codes. An exchanged code stays as long as its grant: its second use tells of a theft.
 CREATE TABLE oauth_codes (
   hash TEXT PRIMARY KEY,
-  client_id TEXT NOT NULL REFERENCES oauth_clients (id),
-  user_id TEXT NOT NULL REFERENCES users (id),
+  client_id TEXT NOT NULL REFERENCES oauth_clients (id) ON DELETE CASCADE,
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   redirect_uri TEXT NOT NULL,
   redirect_uri_sent BIGINT NOT NULL CHECK (redirect_uri_sent IN (0, 1)),
   challenge TEXT,  -- PKCE's
-  grant_id TEXT REFERENCES oauth_grants (id),  -- NULL: not exchanged yet
+  grant_id TEXT REFERENCES oauth_grants (id) ON DELETE CASCADE,  -- NULL: not exchanged yet
   expires_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 -- A client's codes, when it is removed.

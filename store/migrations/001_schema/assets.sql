@@ -21,7 +21,7 @@ CREATE TABLE locales (
 -- Users' roles in a project.
 CREATE TABLE members (
   project_id TEXT NOT NULL REFERENCES projects (id),
-  user_id TEXT NOT NULL REFERENCES users (id),
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
   roles TEXT NOT NULL,            -- a JSON array
   allowed_locales TEXT NOT NULL,  -- a JSON array
   PRIMARY KEY (project_id, user_id)

@@ -4,11 +4,9 @@
 #include <regex>
 #include <string>
 
-#include "api/auth/browser.h"
 #include "api/auth/credentials.h"
 #include "api/auth/lockout.h"
-#include "api/auth/pkce.h"
-#include "api/auth/redirect_uri.h"
+#include "api/auth/oauth_parameters.h"
 #include "api/auth/sign_in_page.h"
 #include "store/text/base64.h"
 

@@ -232,7 +232,7 @@ class CredentialStates : public AuthorizationMatrix {
     EXPECT_TRUE(
         matrix_.world.store->oauth().revoke(matrix_.client_of(matrix_.acme), revoked_token_));
     matrix_.world.clock.advance(std::chrono::hours(1));
-    EXPECT_TRUE(accounts.deprecate_password(matrix_.acme, retired_.id));
+    EXPECT_TRUE(accounts.set_password(matrix_.acme, retired_.id, std::nullopt));
   }
 
   static Shown key(const std::string& value) { return {{{"x-api-key", value}}, {}}; }

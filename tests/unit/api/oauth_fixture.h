@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "api/auth/pkce.h"
+#include "api/auth/oauth_parameters.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api::test {

@@ -13,10 +13,11 @@ Principal member_with(std::initializer_list<Role> in_project,
                       std::initializer_list<Role> in_organisation = {}) {
   Principal principal;
   principal.organisation_id = "org";
-  for (const Role role : in_organisation) principal.organisation_roles.add(role);
-  Roles roles;
-  for (const Role role : in_project) roles.add(role);
-  principal.project_roles["own"] = roles;
+  for (const Role role : in_organisation) {
+    principal.organisation_roles.emplace_back(to_string(role));
+  }
+  auto& roles = principal.project_roles["own"];
+  for (const Role role : in_project) roles.emplace_back(to_string(role));
   return principal;
 }
 

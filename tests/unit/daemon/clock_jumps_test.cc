@@ -303,7 +303,6 @@ TEST_P(ClockJumps, TokensAndCodesLiveAsLongAsTheyWereMadeFor) {
   const auto client = store_->oauth().create_client({.id = "",
                                                      .organisation_id = organisation_,
                                                      .name = "Shop",
-                                                     .type = store::ClientType::confidential,
                                                      .redirect_uris = {redirect},
                                                      .password_grant = true});
   ASSERT_TRUE(client);

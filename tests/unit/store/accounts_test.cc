@@ -65,8 +65,8 @@ TEST_F(AccountsTest, PasswordOpensUntilItIsDeprecated) {
             Errc::unauthenticated);
   EXPECT_EQ(accounts().authenticate("eve@example.com", "pass word of Ann").error().code,
             Errc::unauthenticated);
-  EXPECT_EQ(accounts().deprecate_password("foreign", user_).error().code, Errc::not_found);
-  ASSERT_TRUE(accounts().deprecate_password(organisation_, user_));
+  EXPECT_EQ(accounts().set_password("foreign", user_, std::nullopt).error().code, Errc::not_found);
+  ASSERT_TRUE(accounts().set_password(organisation_, user_, std::nullopt));
   EXPECT_EQ(accounts().authenticate("ann@example.com", "pass word of Ann").error().code,
             Errc::unauthenticated);
   ASSERT_TRUE(accounts().set_password(organisation_, user_, "a new password"));
@@ -172,12 +172,12 @@ TEST_F(AccountsTest, LastPlatformAdminWithAPasswordStays) {
   const auto second = accounts().user_by_email(other->id, "o@other.example")->id;
   EXPECT_EQ(accounts().remove_user(organisation_, user_).error().code, Errc::conflict);
   EXPECT_EQ(accounts().set_roles(organisation_, user_, {"userAdmin"}).error().code, Errc::conflict);
-  EXPECT_EQ(accounts().deprecate_password(organisation_, user_).error().code, Errc::conflict);
+  EXPECT_EQ(accounts().set_password(organisation_, user_, std::nullopt).error().code, Errc::conflict);
   EXPECT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin", "userAdmin"}));
   EXPECT_TRUE(accounts().authenticate("ann@example.com", "pass word of Ann"));
 
   ASSERT_TRUE(accounts().set_password(other->id, second, "pass word of O"));
-  EXPECT_TRUE(accounts().deprecate_password(organisation_, user_));
+  EXPECT_TRUE(accounts().set_password(organisation_, user_, std::nullopt));
   EXPECT_TRUE(accounts().remove_user(organisation_, user_));
   EXPECT_EQ(accounts().remove_user(other->id, second).error().code, Errc::conflict);
 }

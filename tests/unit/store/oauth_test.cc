@@ -28,20 +28,21 @@ class OauthTest : public StoreTest {
                                                             .password = "pass word of Ann"})
                         ->id;
     user_ = accounts.user_by_email(organisation_, "ann@example.com")->id;
-    auto made = add_client(ClientType::confidential);
+    auto made = add_client();
     client_ = made.client.id;
     secret_ = made.secret;
   }
 
   Oauth& oauth() { return store_->oauth(); }
-  NewOauthClient add_client(ClientType type) {
+  NewOauthClient add_client(bool is_public = false) {
     return *oauth().create_client({.id = "",
                                    .organisation_id = organisation_,
                                    .name = "Shop",
-                                   .type = type,
+                                   .is_public = is_public,
                                    .redirect_uris = {"https://shop.example/cb"},
                                    .password_grant = true});
   }
+  NewOauthClient add_public_client() { return add_client(true); }
   SignIn password() {
     auto found = store_->accounts().authenticate("ann@example.com", "pass word of Ann");
     EXPECT_TRUE(found);
@@ -74,7 +75,7 @@ TEST_F(OauthTest, ClientIsKnownByItsSecretAndAPublicOneByNone) {
   EXPECT_EQ(oauth().authenticate_client(client_, "wrong").error().code, Errc::unauthenticated);
   EXPECT_EQ(oauth().authenticate_client(client_, std::nullopt).error().code, Errc::unauthenticated);
   EXPECT_EQ(oauth().authenticate_client("unknown", secret_).error().code, Errc::unauthenticated);
-  const auto open = add_client(ClientType::public_);
+  const auto open = add_public_client();
   EXPECT_TRUE(open.secret.empty());
   EXPECT_TRUE(oauth().authenticate_client(open.client.id, std::nullopt));
   EXPECT_EQ(oauth().authenticate_client(open.client.id, "").error().code, Errc::unauthenticated);
@@ -131,7 +132,7 @@ TEST_F(OauthTest, ReusedRefreshTokenEndsItsFamilyAndNoOther) {
 
 TEST_F(OauthTest, RefreshTokenIsItsClientsAlone) {
   const auto tokens = sign_in();
-  const auto other = add_client(ClientType::public_).client.id;
+  const auto other = add_public_client().client.id;
   EXPECT_EQ(oauth().refresh(other, tokens.refresh, lifetimes).error().code, Errc::invalid_argument);
   ASSERT_TRUE(oauth().revoke(other, tokens.refresh));
   ASSERT_TRUE(oauth().revoke(other, tokens.access));
@@ -179,7 +180,7 @@ TEST_F(OauthTest, CodeNeedsItsClientItsAddressAndItsVerifier) {
   auto good = exchange_of(code);
   good.challenge = "challenge";
   auto wrong = good;
-  wrong.client_id = add_client(ClientType::confidential).client.id;
+  wrong.client_id = add_client().client.id;
   EXPECT_FALSE(oauth().exchange_code(wrong, lifetimes));
   wrong = good;
   wrong.redirect_uri = "https://shop.example/other";
@@ -221,10 +222,8 @@ TEST_F(OauthTest, DeprecatedOrNewPasswordEndsTheUsersTokensAndCodes) {
     ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, "pass word of Ann"));
     const auto tokens = sign_in();
     const auto code = new_code();
-    auto ended = deprecate
-                     ? store_->accounts().deprecate_password(organisation_, user_)
-                     : store_->accounts().set_password(organisation_, user_, "another password");
-    ASSERT_TRUE(ended);
+    const auto password = deprecate ? std::nullopt : std::optional<std::string>("another password");
+    ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, password));
     EXPECT_FALSE(works(tokens.access));
     EXPECT_FALSE(oauth().refresh(client_, tokens.refresh, lifetimes));
     EXPECT_FALSE(oauth().exchange_code(exchange_of(code), lifetimes));
@@ -247,7 +246,7 @@ TEST_F(OauthTest, SignInThatAChangeOfThePasswordOvertookIsGrantedNothing) {
   grants_nothing(checked);
   EXPECT_TRUE(oauth().grant(client_, password(), lifetimes));
   const auto newer = password();
-  ASSERT_TRUE(store_->accounts().deprecate_password(organisation_, user_));
+  ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, std::nullopt));
   grants_nothing(newer);
 }
 

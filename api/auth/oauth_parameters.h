@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "api/http/http.h"
+
+// The parameters of OAuth that have a form of their own: redirect URIs, PKCE, and the issuer.
 namespace conversed::api {
 
 // Whether a client may register the URI (RFC 6749 §3.1.2, RFC 8252 §7): absolute, without fragment
@@ -33,5 +37,23 @@ inline constexpr std::string_view redirect_uri_expression =
 
 // "https" of "https://client.example/"; of a registered URI.
 [[nodiscard]] std::string_view scheme_of(std::string_view uri);
+
+// The S256 challenge of a PKCE verifier (RFC 7636 §4.2); nothing if the text is no verifier.
+[[nodiscard]] std::optional<std::string> pkce_challenge(std::string_view verifier);
+
+// Whether the text can be an S256 challenge: 32 bytes in base64url.
+[[nodiscard]] bool is_pkce_challenge(std::string_view challenge);
+
+// The path of the authorization server's metadata, before the path of the issuer (RFC 8414 §3.1).
+inline constexpr std::string_view metadata_path = "/.well-known/oauth-authorization-server";
+
+// The base path, if the path has it; else nothing.
+[[nodiscard]] std::string_view base_of(std::string_view path, std::string_view base_path);
+
+// The name of the authorization server (RFC 8414 §2): the setting, or else the address that the
+// client has used, base path included. A proxy that speaks TLS says so in X-Forwarded-Proto; a
+// client that invents this header misleads only itself.
+[[nodiscard]] std::string issuer_of(const Request& request, std::string_view configured,
+                                    std::string_view base_path);
 
 }  // namespace conversed::api

@@ -1,13 +1,17 @@
-#include "api/auth/redirect_uri.h"
+#include "api/auth/oauth_parameters.h"
 
 #include <algorithm>
-#include <optional>
 
 #include "api/http/http_syntax.h"
 #include "api/http/percent.h"
+#include "store/text/base64.h"
 
 namespace conversed::api {
 namespace {
+
+constexpr std::size_t min_verifier = 43;
+constexpr std::size_t max_verifier = 128;
+constexpr std::size_t challenge_bytes = 32;
 
 // RFC 3986 §2, but for '#': what else comes in a URI is percent-encoded.
 bool is_uri_character(char c) {
@@ -94,6 +98,36 @@ std::string with_query(
 
 std::string_view scheme_of(std::string_view uri) {
   return uri.substr(0, uri.find(':'));
+}
+
+std::optional<std::string> pkce_challenge(std::string_view verifier) {
+  if (verifier.size() < min_verifier || verifier.size() > max_verifier ||
+      !std::ranges::all_of(verifier, is_unreserved)) {
+    return std::nullopt;
+  }
+  return text::sha256_in_base64(verifier, text::Base64::url);
+}
+
+bool is_pkce_challenge(std::string_view challenge) {
+  const auto bytes = text::decode_base64(challenge, text::Base64::url);
+  return bytes && bytes->size() == challenge_bytes;
+}
+
+std::string_view base_of(std::string_view path, std::string_view base_path) {
+  if (base_path.empty()) return {};
+  const bool below = path.starts_with(base_path) && path.substr(base_path.size()).starts_with('/');
+  const bool behind =
+      path.starts_with(metadata_path) && path.substr(metadata_path.size()) == base_path;
+  return below || behind ? base_path : std::string_view();
+}
+
+std::string issuer_of(const Request& request, std::string_view configured,
+                      std::string_view base_path) {
+  if (!configured.empty()) return std::string(configured);
+  const bool tls = request.header("x-forwarded-proto").value_or("") == "https";
+  std::string issuer = tls ? "https://" : "http://";
+  issuer += request.header("host").value_or("localhost");
+  return issuer.append(base_of(request.path, base_path));
 }
 
 }  // namespace conversed::api
