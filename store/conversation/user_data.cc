@@ -358,28 +358,28 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
   if (hooks.forget_keys) {
     if (auto forgotten = hooks.forget_keys(*ranges); !forgotten) return forgotten;
   }
-  struct Rows {
+  struct Deletion {
     std::string_view sql;
     std::int64_t Erased::*counted;  // null: not reported
   };
   static constexpr std::array of_keys{
-      Rows{"DELETE FROM append_keys WHERE (scope, idempotency_key) IN (SELECT scope,"
-           " idempotency_key FROM append_keys WHERE session_key >= :f AND session_key < :t"
-           " LIMIT :l)",
-           nullptr},
-      Rows{"DELETE FROM keyed_answers WHERE (scope, idempotency_key) IN (SELECT scope,"
-           " idempotency_key FROM keyed_answers WHERE session_key >= :f AND session_key < :t"
-           " LIMIT :l)",
-           nullptr},
-      Rows{"DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE key >= :f"
-           " AND key < :t LIMIT :l)",
-           &Erased::dead_letters},
-      Rows{"DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
-           " WHERE session_key >= :f AND session_key < :t LIMIT :l)",
-           &Erased::answers},
-      Rows{"DELETE FROM schedules WHERE id IN (SELECT id FROM schedules WHERE key >= :f"
-           " AND key < :t LIMIT :l)",
-           &Erased::pending}};
+      Deletion{"DELETE FROM append_keys WHERE (scope, idempotency_key) IN (SELECT scope,"
+               " idempotency_key FROM append_keys WHERE session_key >= :f AND session_key < :t"
+               " LIMIT :l)",
+               nullptr},
+      Deletion{"DELETE FROM keyed_answers WHERE (scope, idempotency_key) IN (SELECT scope,"
+               " idempotency_key FROM keyed_answers WHERE session_key >= :f AND session_key < :t"
+               " LIMIT :l)",
+               nullptr},
+      Deletion{"DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE key >= :f"
+               " AND key < :t LIMIT :l)",
+               &Erased::dead_letters},
+      Deletion{"DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
+               " WHERE session_key >= :f AND session_key < :t LIMIT :l)",
+               &Erased::answers},
+      Deletion{"DELETE FROM schedules WHERE id IN (SELECT id FROM schedules WHERE key >= :f"
+               " AND key < :t LIMIT :l)",
+               &Erased::pending}};
   for (const auto& range : *ranges) {
     for (const auto& [sql, counted] : of_keys) {
       for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
