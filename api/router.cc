@@ -1,9 +1,7 @@
 #include "api/router.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <optional>
 #include <utility>
 #include <vector>
 

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <memory>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "api/http/http_settings.h"
 #include "api/operation.h"

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <vector>
-
 #include "api/audit_trail.h"
 #include "api/auth/authenticator.h"
 #include "api/live/assets_cache.h"

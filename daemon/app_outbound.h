@@ -2,9 +2,6 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "daemon/app_ground.h"

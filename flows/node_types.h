@@ -5,10 +5,8 @@
 #include <functional>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
 
 #include "flows/node.h"
 #include "flows/node_config.h"

@@ -1,7 +1,6 @@
 #include "api/auth/jwt.h"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>

@@ -74,11 +74,4 @@ inline bool is_unreserved(char c) {
   return is_letter(c) || is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
 }
 
-// The value of a hexadecimal digit; -1 for other characters.
-inline int hex_value(char c) {
-  if (is_digit(c)) return c - '0';
-  c = to_lower(c);
-  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 }  // namespace conversed::api

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "api/http/http_syntax.h"
+#include "store/model/hex.h"
 #include "store/text/utf8.h"
 
 namespace conversed::api {
@@ -15,8 +16,8 @@ constexpr std::string_view encoded_percent = "%25";
 // The byte that the "%XX" at the front of the text stands for; none if it is broken, or NUL.
 std::optional<char> escaped_byte(std::string_view text) {
   if (text.size() < 3) return std::nullopt;
-  const int high = hex_value(text[1]);
-  const int low = hex_value(text[2]);
+  const int high = model::hex_value(text[1]);
+  const int low = model::hex_value(text[2]);
   if (high < 0 || low < 0 || high + low == 0) return std::nullopt;
   return static_cast<char>(high * 16 + low);
 }
@@ -83,19 +84,7 @@ std::optional<HeaderList> parse_query(std::string_view text) {
 }
 
 std::string percent_encode(std::string_view text) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : text) {
-    if (is_unreserved(c)) {
-      encoded += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    encoded += '%';
-    encoded += digits[byte >> 4U];
-    encoded += digits[byte & 0xFU];
-  }
-  return encoded;
+  return model::percent_encoded(text, is_unreserved);
 }
 
 }  // namespace conversed::api

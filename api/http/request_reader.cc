@@ -8,6 +8,7 @@
 
 #include "api/http/http_syntax.h"
 #include "api/http/percent.h"
+#include "store/model/hex.h"
 
 namespace conversed::api {
 namespace {
@@ -345,7 +346,7 @@ bool RequestReader::take_line(std::string_view part) {
   }
   const std::size_t unchecked = line_.empty() ? 0 : line_.size() - 1;  // it may be a CR
   line_.append(part);
-  if (chunk_ == Chunk::size && hex_value(line_.front()) < 0) {
+  if (chunk_ == Chunk::size && model::hex_value(line_.front()) < 0) {
     return refuse(400, "A chunk size is malformed.");
   }
   if (chunk_ == Chunk::data_end && !std::string_view("\r\n").starts_with(line_)) {

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <utility>
 
 #include "store/model/assets.h"
 #include "store/model/keyed_hash.h"

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <utility>
 
 #include "queue/keyed_append.h"
 #include "queue/log.h"

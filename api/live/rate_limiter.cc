@@ -1,7 +1,6 @@
 #include "api/live/rate_limiter.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace conversed::api {
 

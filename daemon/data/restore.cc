@@ -4,8 +4,6 @@
 #include <iterator>
 #include <string>
 #include <system_error>
-#include <utility>
-#include <vector>
 
 #include "daemon/data/data_folder.h"
 #include "daemon/data/late_log.h"

@@ -1,7 +1,6 @@
 #include "daemon/delivery/deliverer.h"
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "daemon/delivery/webhook.h"

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <span>
 #include <string>
 #include <string_view>

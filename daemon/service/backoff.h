@@ -16,9 +16,20 @@ struct BackoffSettings {
 // The pause after `attempts` failed attempts (from 1): doubled each time up to `max`, then up to a
 // quarter longer, so that attempts that failed together do not come back together. An answer's
 // Retry-After makes it longer, never shorter. `random` is any random number.
-[[nodiscard]] std::chrono::milliseconds backoff(const BackoffSettings& settings, int attempts,
-                                                std::optional<std::chrono::seconds> retry_after,
-                                                std::uint64_t random);
+[[nodiscard]] inline std::chrono::milliseconds backoff(
+    const BackoffSettings& settings, int attempts, std::optional<std::chrono::seconds> retry_after,
+    std::uint64_t random) {
+  auto wait = std::min(settings.first, settings.max);
+  for (int i = 1; i < attempts && wait < settings.max; ++i) {
+    wait = wait > settings.max / 2 ? settings.max : wait * 2;
+  }
+  const auto spread = static_cast<std::uint64_t>(wait.count()) / 4 + 1;
+  wait += std::chrono::milliseconds(random % spread);
+  if (!retry_after) return wait;
+  const auto most = std::chrono::ceil<std::chrono::seconds>(settings.max_asked);
+  return std::max(
+      wait, std::min<std::chrono::milliseconds>(std::min(*retry_after, most), settings.max_asked));
+}
 
 // The longest that `backoff` gives.
 [[nodiscard]] inline std::chrono::milliseconds longest_wait(const BackoffSettings& settings) {

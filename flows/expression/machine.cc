@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "flows/expression/json_text.h"
 #include "flows/expression/parser.h"

@@ -2,6 +2,7 @@
 
 #include "flows/expression/text.h"
 #include "flows/nodes/calls.h"
+#include "store/model/hex.h"
 #include "store/model/url.h"
 
 namespace conversed::flows {
@@ -11,21 +12,10 @@ constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATC
 
 // Percent-encodes what a URL can't hold, so that a value can't break the request's first line.
 std::string encode_rest(std::string_view url) {
-  static constexpr std::string_view digits = "0123456789ABCDEF";
   static constexpr std::string_view forbidden = "\"<>\\^`{|}";
-  std::string encoded;
-  encoded.reserve(url.size());
-  for (const char c : url) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte > 0x20 && byte < 0x7F && forbidden.find(c) == std::string_view::npos) {
-      encoded += c;
-      continue;
-    }
-    encoded += '%';
-    encoded += digits[byte >> 4];
-    encoded += digits[byte & 0xF];
-  }
-  return encoded;
+  return model::percent_encoded(url, [](char c) {
+    return c > ' ' && c < '\x7f' && forbidden.find(c) == std::string_view::npos;
+  });
 }
 
 // The parts of a URL in which a value may stand.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string>
 
 #include "flows/fields.h"
 #include "flows/time/cron.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "flows/json_members.h"
 #include "flows/time/time_zone.h"

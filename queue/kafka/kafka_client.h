@@ -76,20 +76,19 @@ using KafkaOffsets = std::map<std::int32_t, std::int64_t>;
 [[nodiscard]] KafkaPartitions kafka_partitions(const std::string& topic,
                                                const KafkaOffsets& offsets);
 
-// The names of a log's topics and group. The group of events is the prefix itself.
+// The names of a log's topics and group.
 struct KafkaNames {
   explicit KafkaNames(const KafkaLogSettings& settings)
-      : records(settings.topic_prefix + "." + settings.stream),
-        group(settings.stream == "events" ? settings.topic_prefix : records),
+      : records(settings.topic_prefix + ".events"),
+        group(settings.topic_prefix),
         dead_letters(settings.topic_prefix + ".deadletters"),
-        epochs(settings.topic_prefix + ".epochs"),
-        epochs_key(settings.stream == "events" ? "epochs" : "epochs." + settings.stream) {}
+        epochs(settings.topic_prefix + ".epochs") {}
 
   const std::string records;  // the topic that the log is
   const std::string group;
   const std::string dead_letters;
-  const std::string epochs;      // a topic
-  const std::string epochs_key;  // of the record in it
+  const std::string epochs;
+  const std::string epochs_key = "epochs";  // of the record in `epochs`
 };
 
 inline constexpr std::size_t max_kafka_record_bytes = std::size_t{16} << 20;

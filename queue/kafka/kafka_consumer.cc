@@ -329,7 +329,7 @@ KafkaAsker KafkaConsumer::asker() {
 // A partition that goes on ending below what is committed has lost records: the next ones would get
 // offsets that sessions have seen, and be taken for repeated ones.
 Result<void> KafkaConsumer::check_ends(const KafkaRanges& read) {
-  if (!read.lost.empty() && context_.settings.ordered) {
+  if (!read.lost.empty()) {
     broken_ = kafka_records_lost(read.lost);
     return model::fail(*broken_);
   }

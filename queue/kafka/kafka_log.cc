@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -320,7 +319,7 @@ Result<std::vector<PartitionRange>> KafkaLog::read_ranges(std::int32_t partition
                                                           const KafkaEpochs& epochs) {
   auto read = read_kafka_ranges(observer(), names_.records, all_partitions(partitions), epochs);
   if (!read) return model::fail(read.error());
-  if (!read->lost.empty() && settings_.ordered) return model::fail(kafka_records_lost(read->lost));
+  if (!read->lost.empty()) return model::fail(kafka_records_lost(read->lost));
   return std::move(read->ranges);
 }
 
@@ -344,7 +343,7 @@ Result<std::int64_t> KafkaLog::new_epoch(std::int64_t above) {
 // With the observer locked.
 Result<KafkaMoved> KafkaLog::begin_of_epoch(std::int64_t epoch, const KafkaEpochs& stored,
                                             std::int32_t partitions) {
-  if (settings_.ordered && stored.partitions() != static_cast<std::size_t>(partitions)) {
+  if (stored.partitions() != static_cast<std::size_t>(partitions)) {
     return move_kafka_records({settings_, names_, stored, partitions, epoch}, observer());
   }
   const auto read =

@@ -21,14 +21,8 @@ enum class KafkaTopicCheck : std::uint8_t {
 
 struct KafkaLogSettings {
   std::vector<std::string> bootstrap_servers;  // host:port
-  // Topics and consumer groups are named after it: PREFIX.STREAM, PREFIX.deadletters,
-  // PREFIX.epochs.
+  // The consumer group; topics are PREFIX.events, PREFIX.deadletters, PREFIX.epochs.
   std::string topic_prefix = "conversed";
-  // Which of the logs under the prefix it is; each has positions and epochs of its own.
-  std::string stream = "events";
-  // False: records are hints. A new epoch leaves those that are not finished where they are when
-  // the number of partitions has changed, and none is missed.
-  bool ordered = true;
   // Whether a record has had its effects though its position is not committed: it is not moved when
   // the number of partitions has changed. Empty: none has. Called by `new_epoch`.
   std::function<Result<bool>(const LogRecord&)> is_finished{};

@@ -7,7 +7,6 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "queue/log.h"

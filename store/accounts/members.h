@@ -3,11 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "store/commit/committer.h"
-#include "store/commit/rows.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 

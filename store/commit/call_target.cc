@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "store/model/hex.h"
 #include "store/model/url.h"
 
 namespace conversed::store {
@@ -23,16 +24,8 @@ std::string target_of(const PendingCall& call) {
 }
 
 std::string target_of_host(std::string_view host) {
-  constexpr std::string_view hex = "0123456789ABCDEF";
-  std::string target = "host ";
-  for (const char c : host) {
-    if (c > ' ' && c < '\x7f') {
-      target += c;
-      continue;
-    }
-    const auto byte = static_cast<unsigned char>(c);
-    target += {'%', hex[byte >> 4U], hex[byte & 15U]};
-  }
+  std::string target =
+      "host " + model::percent_encoded(host, [](char c) { return c > ' ' && c < '\x7f'; });
   if (target.size() > max_target_bytes) target.resize(max_target_bytes);
   return target;
 }

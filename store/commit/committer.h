@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -296,6 +295,17 @@ class Committer {
   std::atomic<bool> probing_{false};
   std::atomic<std::uint64_t> transactions_{0};
   std::atomic<std::uint64_t> commits_{0};
+};
+
+// The base of classes that keep rows: they read by connections of the database and write through
+// the Committer. Both must outlive it.
+class Rows {
+ public:
+  Rows(Database& database, Committer& committer) : database_(database), committer_(committer) {}
+
+ protected:
+  Database& database_;
+  Committer& committer_;
 };
 
 }  // namespace conversed::store

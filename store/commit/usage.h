@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "store/commit/committer.h"
 #include "store/model/clock.h"

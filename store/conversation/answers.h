@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "store/commit/committer.h"
-#include "store/commit/rows.h"
 #include "store/model/effects.h"
 #include "store/model/result.h"
 

@@ -5,11 +5,9 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "store/commit/committer.h"
-#include "store/commit/rows.h"
 #include "store/model/effects.h"
 #include "store/model/result.h"
 

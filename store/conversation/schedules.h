@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "store/commit/committer.h"
-#include "store/commit/rows.h"
 #include "store/idempotency/keyed_answers.h"
 #include "store/model/result.h"
 #include "store/model/schedule.h"

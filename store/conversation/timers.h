@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "store/commit/committer.h"
-#include "store/commit/rows.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "store/commit/committer.h"
-#include "store/commit/rows.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
 

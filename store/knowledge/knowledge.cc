@@ -1,7 +1,6 @@
 #include "store/knowledge/knowledge.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "store/knowledge/knowledge_index.h"
 #include "store/sql/read.h"

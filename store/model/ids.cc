@@ -7,6 +7,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <vector>
+
+#include "store/model/hex.h"
 
 namespace conversed::model {
 namespace {
@@ -66,15 +69,9 @@ bool is_id(std::string_view text) {
 }
 
 std::string random_hex(std::size_t bytes) {
-  static constexpr std::string_view digits = "0123456789abcdef";
-  std::string hex;
-  hex.reserve(bytes * 2);
-  for (std::size_t i = 0; i < bytes; ++i) {
-    const std::uint8_t byte = random_bytes().next();
-    hex.push_back(digits[byte >> 4]);
-    hex.push_back(digits[byte & 0xF]);
-  }
-  return hex;
+  std::vector<std::uint8_t> random(bytes);
+  for (std::uint8_t& byte : random) byte = random_bytes().next();
+  return hex(random);
 }
 
 std::string new_trace_id() {

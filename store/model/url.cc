@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "store/model/hex.h"
+
 namespace conversed::model {
 namespace {
 
@@ -21,24 +23,17 @@ std::string_view path_of(std::string_view url) {
   return url.substr(0, url.find_first_of("?#"));
 }
 
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 std::string percent_decoded(std::string_view text) {
   std::string decoded;
   decoded.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool encoded = text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
-                         hex_digit(text[i + 2]) >= 0;
+    const bool encoded = text[i] == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 &&
+                         hex_value(text[i + 2]) >= 0;
     if (!encoded) {
       decoded += text[i];
       continue;
     }
-    decoded += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+    decoded += static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
     i += 2;
   }
   return decoded;

@@ -3,8 +3,6 @@
 #include <sodium.h>
 
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "store/runtime/fault_points.h"

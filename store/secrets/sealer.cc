@@ -12,7 +12,6 @@
 #include <cstring>
 #include <iterator>
 #include <sstream>
-#include <tuple>
 #include <utility>
 #include <vector>
 

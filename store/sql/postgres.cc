@@ -2,7 +2,6 @@
 
 #include <endian.h>
 
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <deque>

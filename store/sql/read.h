@@ -1,7 +1,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 #include <utility>
 
 #include "store/model/result.h"

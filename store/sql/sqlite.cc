@@ -7,7 +7,6 @@
 #include <new>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "store/sql/fold.h"
 #include "store/sql/fts_rank.h"

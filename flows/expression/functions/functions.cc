@@ -11,6 +11,7 @@
 #include "flows/expression/machine.h"
 #include "flows/expression/number.h"
 #include "flows/expression/text.h"
+#include "store/model/hex.h"
 
 namespace conversed::flows::expression {
 namespace {
@@ -132,7 +133,6 @@ constexpr std::string_view uri_marks = "-_.!~*'();/?:@&=+$,#";
 
 template <const std::string_view& kept>
 Value encode(Machine& machine, const Value&, const Args& args) {
-  constexpr std::string_view hex = "0123456789ABCDEF";
   const std::string_view text = machine.to_text(args[0]);
   if (!machine.read(text.size())) return {};
   std::string out;
@@ -140,14 +140,9 @@ Value encode(Machine& machine, const Value&, const Args& args) {
     const CodePoint point = decode(text, at);
     if (point.code >= 0xD800 && point.code <= 0xDFFF) return machine.fail("half of a character");
     const bool alphanumeric = point.code < 0x80 && point.code != '$' && continues_name(point.code);
-    for (const char c : text.substr(at, point.bytes)) {
-      const auto byte = static_cast<unsigned char>(c);
-      if (alphanumeric || kept.find(c) != std::string_view::npos) {
-        out.push_back(c);
-      } else {
-        out.append({'%', hex[byte >> 4], hex[byte & 15u]});
-      }
-    }
+    out += model::percent_encoded(text.substr(at, point.bytes), [&](char c) {
+      return alphanumeric || kept.find(c) != std::string_view::npos;
+    });
     at += point.bytes;
   }
   return machine.text(out);

@@ -134,7 +134,7 @@ TEST(BlockingPool, NoNameOvertakesOneThatWaits) {
   // Each one posts the next before its thread is free, as a client with many addresses can.
   std::function<void(char)> run_and_post_next = [&](char number) {
     ran += number;
-    if (number == '5') return;
+    if (number == '5') return last.set_value();
     const char next = static_cast<char>(number + 1);
     EXPECT_TRUE(pool.post(std::string("m") + next, BlockingPool::Line::others,
                           [&, next] { run_and_post_next(next); }));
@@ -145,13 +145,10 @@ TEST(BlockingPool, NoNameOvertakesOneThatWaits) {
   }));
   begun.get_future().wait();
   EXPECT_TRUE(pool.post("m1", BlockingPool::Line::others, [&] { run_and_post_next('1'); }));
-  std::promise<void> waited;
-  EXPECT_TRUE(pool.post("a", BlockingPool::Line::others, [&] {
-    ran += 'a';
-    waited.set_value();
-  }));
+  std::promise<void> last;
+  EXPECT_TRUE(pool.post("a", BlockingPool::Line::others, [&] { ran += 'a'; }));
   go.set_value();
-  waited.get_future().wait();
+  last.get_future().wait();
   pool.stop();
   EXPECT_EQ(ran.substr(0, 2), "1a");
 }

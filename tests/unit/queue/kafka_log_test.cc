@@ -153,30 +153,6 @@ TEST_F(KafkaLogTest, AChangedNumberOfPartitionsIsRefusedUntilANewEpoch) {
   EXPECT_EQ(append(record("k", "1"))->position.epoch, 6);
 }
 
-TEST_F(KafkaLogTest, LogsUnderOnePrefixHaveRecordsPositionsAndEpochsOfTheirOwn) {
-  rd_kafka_mock_topic_create(cluster_, "p.jobs", 1, 1);
-  settings_.stream = "jobs";
-  open();
-  ASSERT_TRUE(append(record("job", "1")));
-  ASSERT_EQ(log_->new_epoch(7).value(), 8);
-  Ignoring listener;
-  {
-    auto consumer = log_->subscribe(listener);
-    ASSERT_TRUE(consumer) << consumer.error().message;
-    std::vector<LogRecord> read;
-    while (read.empty()) read = (*consumer)->poll(10, 1s).value();
-    EXPECT_EQ(read.front().record.key, "job");
-    ASSERT_TRUE((*consumer)->commit(std::vector{read.front().position}));
-  }
-  EXPECT_EQ(lag_of(log_->ranges().value()), 0);
-  settings_.stream = "events";
-  open();
-  EXPECT_EQ(append(record("k", "1"))->position.epoch, 1);
-  EXPECT_EQ(log_->ranges()->size(), static_cast<std::size_t>(partitions));
-  EXPECT_EQ(lag_of(log_->ranges().value()), 1);
-  EXPECT_EQ(end_of("p.jobs", 0), 1);
-}
-
 TEST_F(KafkaLogTest, OneConsumerAtATime) {
   open();
   Ignoring listener;
