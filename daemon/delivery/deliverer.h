@@ -72,8 +72,8 @@ struct DelivererSettings {
 // they do nothing once stopped. One thread of its own does all the work.
 class Deliverer final : public Service {
  public:
-  // `http` is this Deliverer's own client, started before and stopped after it, with at least
-  // `connections` in flight. All must outlive it.
+  // `http` is this Deliverer's own client, started before and stopped after it. All must outlive
+  // it.
   Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
             const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
             const Ownership& ownership);

@@ -100,7 +100,7 @@ std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Ou
   if (!output.trace_id.empty()) {
     headers.emplace_back("traceparent",
                          model::make_traceparent(model::trace_id_of(output.trace_id)));
-  };
+  }
   return headers;
 }
 

@@ -62,7 +62,8 @@ struct HttpOutcome {
 
 struct HttpClientSettings {
   std::string name = "http";     // of the Service
-  std::size_t connections = 32;  // that its users have in flight at most; twice as many are kept
+  std::size_t connections = 32;  // that its users have in flight at most. Twice as many, and at
+                                 // least 64, are kept for reuse.
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 

@@ -21,7 +21,7 @@ enum class KafkaTopicCheck : std::uint8_t {
 
 struct KafkaLogSettings {
   std::vector<std::string> bootstrap_servers;  // host:port
-  // The consumer group; topics are PREFIX.events, PREFIX.deadletters, PREFIX.epochs.
+  // Names the consumer group. The topics are PREFIX.events, PREFIX.deadletters, PREFIX.epochs.
   std::string topic_prefix = "conversed";
   // Whether a record has had its effects though its position is not committed: it is not moved when
   // the number of partitions has changed. Empty: none has. Called by `new_epoch`.

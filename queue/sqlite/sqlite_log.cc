@@ -395,6 +395,7 @@ void SqliteLog::commit_batch(std::span<Waiting> appends, std::span<Control> cont
 
 Result<void> SqliteLog::in_transaction(const std::function<void()>& work) {
   bool committing = false;
+  appending_ = false;
   try {
     file_->begin();
     work();
@@ -404,6 +405,7 @@ Result<void> SqliteLog::in_transaction(const std::function<void()>& work) {
     return {};
   } catch (const store::SqliteError& error) {
     auto failure = log_file_error(error, file_->doing());
+    if (!appending_) failure.code = Errc::unavailable;  // no record was refused
     // A disk that is full has not taken the frame that ends a transaction. After any other error it
     // may have: until the next commit overwrites it, a restart could find it there.
     if (committing) failure.code = error.uncertain() ? Errc::timed_out : Errc::unavailable;
@@ -420,6 +422,7 @@ void SqliteLog::write_batch(std::span<Waiting> appends, std::span<Control> contr
   const auto keyed =
       std::ranges::count_if(appends, [](const auto& waiting) { return waiting.keyed != nullptr; });
   prune(failing_ ? Prune::all : Prune::due, 2 * keyed, now_ms);
+  appending_ = true;
   for (auto& waiting : appends) waiting.keyed ? write_keyed(waiting, now_ms) : write(waiting);
 }
 

@@ -174,7 +174,7 @@ class SqliteLog final : public Log, public KeyedAppend {
   enum class Purge : std::uint8_t {
     none,
     pruning,      // deletes finished records
-    overwriting,  // allocates the pages that they have left free; nothing else is pruned meanwhile
+    overwriting,  // allocates the pages that pruning has freed; nothing else is pruned meanwhile
     releasing,    // frees the allocated pages
     emptying,     // empties the write-ahead log, unless readers are in the way
   };
@@ -185,6 +185,7 @@ class SqliteLog final : public Log, public KeyedAppend {
   LogMarks durable_;                     // as of the last commit
   LogMarks marks_;                       // with the changes of the open transaction
   std::vector<bool> pruning_partition_;  // between the upper and the lower mark
+  bool appending_ = false;               // the transaction has come to its records
   bool failing_ = false;                 // the last transaction failed
   bool more_to_prune_ = false;           // the last pruning reached its bound
   bool held_back_ = false;               // the last pruning left finished records for a backup

@@ -65,6 +65,12 @@ class DeliveryQueueTest : public testing::Test {
   int users_ = 0;
 };
 
+TEST_F(DeliveryQueueTest, AllProjectsTogetherHaveTheConnections) {
+  const auto begun = fill(good("a", "one")) + fill(good("b", "two")) + fill(good("c", "three"));
+  EXPECT_EQ(begun, 32U);
+  EXPECT_EQ(queue_.in_flight(), 32U);
+}
+
 TEST_F(DeliveryQueueTest, AnEndpointAndAProjectHaveThreeQuarters) {
   EXPECT_EQ(fill(good("a")), 24U);
   EXPECT_EQ(fill(good("b")), 0U) << "of the same project";

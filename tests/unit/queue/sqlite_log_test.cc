@@ -285,6 +285,17 @@ TEST_F(SqliteLogTest, AFileThatRefusesARecordIsNotOneThatCanNotBeWrittenTo) {
   EXPECT_EQ(range().end, 1);
   ASSERT_EQ(run("DROP TRIGGER refuse"), SQLITE_OK);
   EXPECT_TRUE(append("after").has_value());
+  ASSERT_EQ(run("CREATE TRIGGER refuse_places BEFORE UPDATE ON partition "
+                "BEGIN SELECT RAISE(ABORT, 'refused'); END"),
+            SQLITE_OK);
+  {
+    auto consumer = log_->subscribe(listener_);
+    const auto records = (*consumer)->poll(1, 0ms);
+    EXPECT_EQ((*consumer)->commit(std::vector{records->front().position}).error().code,
+              Errc::unavailable)
+        << "no record was refused";
+  }
+  ASSERT_EQ(run("DROP TRIGGER refuse_places"), SQLITE_OK);
   ASSERT_EQ(run("BEGIN IMMEDIATE"), SQLITE_OK);
   EXPECT_EQ(append("locked out").error().code, Errc::unavailable);
   ASSERT_EQ(run("ROLLBACK"), SQLITE_OK);
