@@ -123,13 +123,15 @@ const Located::Member* FlowCompiler::typed_member(const View& view) {
 }
 
 std::string FlowCompiler::address_of(const View& view, const std::string& path) {
-  const auto id = view.find("id");
-  if (!id) return path;
-  const Located& value = id->value();
+  const auto& members = view.value().members();
+  const auto found = std::ranges::find(members, "id", &Located::Member::name);
+  if (found == members.end()) return path;
+  const Located& value = found->value;
+  const View id = view.member(*found);
   if (!value.is_text() || !is_node_id(value.text())) {
-    id->problem("an id is a letter and at most 63 letters, digits, `_` or `-`");
+    id.problem("an id is a letter and at most 63 letters, digits, `_` or `-`");
   } else if (flow_->by_address_.contains(value.text())) {
-    id->problem("the id '" + value.text() + "' is used twice in this Flow; choose another");
+    id.problem("the id '" + value.text() + "' is used twice in this Flow; choose another");
   } else {
     return value.text();
   }

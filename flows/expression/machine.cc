@@ -241,19 +241,20 @@ Value Machine::call(NodeId callback, const Args& args) {
   if (!step()) return {};
   const Node& node = program_.node(callback);
   if (node.function != nullptr) return node.function->run(*this, {}, args);
-  for (const NodeId id : program_.list(node)) bind(program_.node(id), args);
+  std::vector<Value> characters;
+  for (const NodeId id : program_.list(node)) bind(program_.node(id), args, characters);
   return state_ == State::running ? evaluate(node.a) : Value();
 }
 
-void Machine::bind(const Node& binding, const Args& args) {
+void Machine::bind(const Node& binding, const Args& args, std::vector<Value>& characters) {
+  if (!step()) return;
   Value value = args[binding.index];
   if (binding.item && value.is_array()) {
     value = value.item(*binding.item);
   } else if (binding.item) {
     at_ = binding.at;
-    std::vector<Value> items;
-    spread(value, items);
-    value = *binding.item < items.size() ? items[*binding.item] : Value();
+    if (*binding.item == 0) spread(value, characters = {});
+    value = *binding.item < characters.size() ? characters[*binding.item] : Value();
   } else if (!binding.text.empty()) {
     at_ = binding.at;
     value =
@@ -339,17 +340,11 @@ void ObjectBuilder::add_all(const Value& source) {
     });
     return;
   }
-  std::vector<Value> items;
-  if (source.is_array()) {
-    machine_.spread(source, items);
-  } else if (source.is_string()) {
-    const std::size_t length = unit_length(source.as_string());
-    for (std::size_t at = 0; at < length && !machine_.failed(); ++at) {
-      items.push_back(machine_.get(source, Value::number(at)));
-    }
-  }
-  for (std::size_t at = 0; at < items.size() && !machine_.failed(); ++at) {
-    add(machine_.to_text(Value::number(at)), items[at]);
+  std::size_t length = source.is_array() ? source.array_size() : 0;
+  if (source.is_string()) length = unit_length(source.as_string());
+  for (std::size_t at = 0; at < length && !machine_.failed(); ++at) {
+    const Value index = Value::number(at);
+    add(machine_.to_text(index), machine_.get(source, index));
   }
 }
 

@@ -126,7 +126,8 @@ class Machine {
   bool arguments(const Node& node, Args& args);
   // Pays for looking for an own property of the object.
   bool look_up(const Value& object, std::string_view key);
-  void bind(const Node& binding, const Args& args);
+  // `characters`: of the text that the array pattern takes apart; its first binding fills it.
+  void bind(const Node& binding, const Args& args, std::vector<Value>& characters);
   Value cut();
   Value fail_read(std::string_view key, const Value& value);
   template <typename Whole, typename Part>

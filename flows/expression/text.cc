@@ -63,7 +63,13 @@ Place place_of(std::string_view text, std::size_t index) {
 }
 
 using CaseMap = icu::UnicodeString& (icu::UnicodeString::*)(const icu::Locale& locale);
-std::string map_case(std::string_view text, CaseMap map) {
+// `first`: the first of the 26 ASCII letters that change.
+std::string map_case(std::string_view text, char first, CaseMap map) {
+  if (is_ascii(text)) {
+    std::string mapped(text);
+    for (char& c : mapped) c = c >= first && c < first + 26 ? static_cast<char>(c ^ 0x20) : c;
+    return mapped;
+  }
   const std::u16string units = to_utf16(text);
   icu::UnicodeString mapped(units.data(), static_cast<std::int32_t>(units.size()));
   (mapped.*map)(icu::Locale::getRoot());
@@ -185,11 +191,11 @@ std::string from_utf16(std::u16string_view units) {
 }
 
 std::string to_upper(std::string_view text) {
-  return map_case(text, &icu::UnicodeString::toUpper);
+  return map_case(text, 'a', &icu::UnicodeString::toUpper);
 }
 
 std::string to_lower(std::string_view text) {
-  return map_case(text, &icu::UnicodeString::toLower);
+  return map_case(text, 'A', &icu::UnicodeString::toLower);
 }
 
 bool is_space(char32_t code) {
@@ -207,13 +213,14 @@ std::string_view trim_start(std::string_view text) {
 }
 
 std::string_view trim_end(std::string_view text) {
-  std::size_t end = 0;
-  for (std::size_t at = 0; at < text.size();) {
+  while (!text.empty()) {
+    std::size_t at = text.size() - 1;
+    while (at > 0 && (byte_at(text, at) & 0xC0u) == 0x80u && text.size() - at < 4) --at;
     const CodePoint point = decode(text, at);
-    at += point.bytes;
-    if (!is_space(point.code)) end = at;
+    if (point.bytes != text.size() - at || !is_space(point.code)) break;
+    text.remove_suffix(point.bytes);
   }
-  return text.substr(0, end);
+  return text;
 }
 
 std::string_view trim(std::string_view text) {

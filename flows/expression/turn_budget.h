@@ -41,7 +41,10 @@ class TurnBudget {
     if (is_spent()) return false;
     if (bytes > bytes_) return end(Lack::bytes);
     bytes_ -= bytes;
-    return step(bytes / bytes_a_step);
+    unpaid_ += bytes;
+    const std::size_t steps = unpaid_ / bytes_a_step;
+    unpaid_ %= bytes_a_step;
+    return step(steps);
   }
   // Looks at the clock now: between Nodes.
   bool look_at_clock() {
@@ -60,7 +63,8 @@ class TurnBudget {
 
   std::size_t steps_;
   std::size_t bytes_;
-  std::size_t look_at_;  // steps that were left at the last look at the clock
+  std::size_t unpaid_ = 0;  // bytes that are no whole step yet
+  std::size_t look_at_;     // steps that were left at the last look at the clock
   std::function<bool()> is_overdue_;
   Lack lack_ = Lack::nothing;
 };

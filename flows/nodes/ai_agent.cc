@@ -209,8 +209,8 @@ struct AiAgentNode final : ChatNode {
       // Pays for reading them and for comparing each value with the schema.
       const std::size_t width = tool == nullptr ? 0 : tool->width;
       if (!turn.budget().step(call.arguments.size() * (1 + width / compared_a_step))) break;
-      auto arguments =
-          read_arguments(call, searches ? knowledge_parameters(knowledge) : tool->parameters);
+      const json of_search = searches ? knowledge_parameters(knowledge) : json();
+      auto arguments = read_arguments(call, searches ? of_search : tool->parameters);
       if (!arguments) {
         memory.answer_first(arguments.error());
         continue;

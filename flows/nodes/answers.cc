@@ -231,7 +231,7 @@ std::optional<std::string> read_time(std::string_view text) {
   // Perhaps a word such as `at`; the hour; perhaps `h`, and the minute behind that or a blank;
   // perhaps `uhr`; perhaps `am` or `p m`.
   static const Regex pattern = *Regex::compile(
-      "^(?:(?:at|um|a) )?([0-9]{1,2})(?:(?: ?(?:h|uhr) ?| )([0-9]{1,2}))?(?: ?(?:h|uhr))?"
+      "^(?:(?:at|um|a) ?)?([0-9]{1,2})(?:(?: ?(?:h|uhr) ?| )([0-9]{1,2}))?(?: ?(?:h|uhr))?"
       "(?: ?([ap]) ?m)?$",
       Regex::Case::kept);
   const auto parts = groups_of(pattern, phrase);

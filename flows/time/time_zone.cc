@@ -75,8 +75,8 @@ std::int64_t day_of_local(std::int64_t local) {
 
 Result<Timestamp> parse_moment(std::string_view text, const TimeZone& zone) {
   const auto moment = expression::read_moment(text);
-  const bool whole_date = text.find_first_of("Tt ") == 10;
-  const auto clock = moment && whole_date ? moment->clock : std::nullopt;
+  const bool fits = text.find_first_of("Tt ") == 10 && text.find('.') == text.npos;
+  const auto clock = moment && fits ? moment->clock : std::nullopt;
   if (!clock || *clock >= std::chrono::hours(24)) {
     return model::fail(Errc::invalid_argument,
                        "a time is written 2027-03-28T14:30, maybe with seconds, and Z or an offset "

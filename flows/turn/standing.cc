@@ -30,6 +30,7 @@ std::vector<Standing> standings_at(const json& flow_state, const char* place) {
 std::vector<Standing> standings_of(const json& place, std::int64_t own_version) {
   std::vector<const json*> frames;
   if (const json* callers = find_member(place, "callers")) {
+    if (!callers->is_array()) return {};
     for (const auto& caller : *callers) frames.push_back(&caller);
   }
   frames.push_back(&place);

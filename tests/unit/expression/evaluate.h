@@ -20,7 +20,10 @@ inline std::string result_of(std::string_view source, const Scope& scope = {},
   if (!value->is_null()) return value->dump();
   const auto is_undefined =
       Expression::compile("(" + std::string(source) + ") === undefined", limits);
-  return is_undefined && is_undefined->truthy(scope) ? "undefined" : "null";
+  if (!is_undefined) return "error: " + is_undefined.error().message;
+  const auto answer = is_undefined->evaluate(scope);
+  if (!answer) return "error: " + answer.error().message;
+  return *answer == true ? "undefined" : "null";
 }
 
 // The code of the error that an expression must end with, while compiled or evaluated.

@@ -135,6 +135,32 @@ TEST(Limits, LongTextsCostTheirLengthWhereverTheyAreLookedAt) {
   }
 }
 
+TEST(Limits, ALongTextOfDigitsIsNoIndexAndCostsNothing) {
+  json context{{"digits", std::string(200'000, '7')}, {"list", std::vector<int>(1000)}};
+  const Scope scope{.context = &context};
+  EXPECT_EQ(result_of("context.list.map(a => context.list[context.digits])"
+                      ".filter(a => a === undefined).length",
+                      scope),
+            "1000");
+}
+
+TEST(Limits, EachBindingOfAPatternIsAStep) {
+  json context{{"rows", json::array()}, {"text", std::string(2'000, 'x')}};
+  for (int i = 0; i < 1000; ++i) context["rows"].push_back({1, 2});
+  const Scope scope{.context = &context};
+  const std::string row = "context.rows.map(([a" + repeated(",b", 5'000) + "]) => a).length";
+  EXPECT_NE(result_of(row, scope).find("too many steps"), std::string::npos);
+  const std::string object = "context.rows.map(({a" + repeated(",b", 5'000) + "}) => a).length";
+  EXPECT_EQ(error_of(object, scope), Errc::too_large);
+}
+
+TEST(Limits, APatternSpreadsATextOnce) {
+  json context{{"text", std::string(2'000, 'x')}};
+  EXPECT_EQ(result_of("[context.text].map(([a" + repeated(",b", 1'000) + "]) => a + b)",
+                      {.context = &context}),
+            R"(["xx"])");
+}
+
 TEST(Limits, ValuesThatNestDeepAreErrorsWhereverTheyAreWalked) {
   const std::string deep = "'x'.repeat(2000).split('').reduce((a, x) => [a], 1)";
   EXPECT_EQ(error_of(deep), Errc::too_large);

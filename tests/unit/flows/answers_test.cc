@@ -71,6 +71,8 @@ TEST(Answers, TimesOfManyForms) {
   EXPECT_EQ(time_of("2:15 PM"), "14:15");
   EXPECT_EQ(time_of("14h30"), "14:30");
   EXPECT_EQ(time_of("um 14 Uhr"), "14:00");
+  EXPECT_EQ(time_of("at8pm"), "20:00");
+  EXPECT_EQ(time_of("um14uhr"), "14:00");
   EXPECT_EQ(time_of("noon"), "12:00");
   EXPECT_EQ(time_of("25:00"), "none");
   EXPECT_EQ(time_of("13 pm"), "none");

@@ -149,6 +149,9 @@ TEST(LoaderProblems, OfNodes) {
        {"- say: x\n  stop: true",
         {"b.yaml:8:5: flows[0].nodes[0].stop: a Node has one type, and this one is a 'say'; write "
          "a Node for each"}},
+       {"- {id: null, say: x}",
+        {"b.yaml:7:10: flows[0].nodes[0].id: an id is a letter and at most 63 letters, digits, `_` "
+         "or `-`"}},
        {"- say: {txt: x}",
         {"b.yaml:7:10: flows[0].nodes[0].say: 'text' is missing",
          "b.yaml:7:11: flows[0].nodes[0].say.txt: unknown key 'txt'; did you mean 'text'?"}},

@@ -137,6 +137,14 @@ TEST(TurnBudget, TheClockEndsAnExpression) {
   EXPECT_EQ(looks, 2);
 }
 
+TEST(TurnBudget, SmallValuesAddUpToSteps) {
+  TurnBudget budget(1, 1'000);
+  EXPECT_TRUE(budget.charge(31));
+  EXPECT_TRUE(budget.charge(31));
+  EXPECT_FALSE(budget.charge(2));
+  EXPECT_EQ(budget.lack(), TurnBudget::Lack::steps);
+}
+
 TEST(TurnBudget, OnceSpentItIsSpentForGood) {
   TurnBudget budget(100, 1'000);
   EXPECT_TRUE(budget.step(90));

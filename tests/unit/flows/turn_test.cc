@@ -154,6 +154,12 @@ TEST(Turn, TakesBadStoredStateForAnError) {
       {{"v", 1}, {"executions", 1}, {"keyphrases", 3}},
       {{"v", 1}, {"executions", 1}, {"keyphrases", {{"L", {"word"}}}}},
       {{"v", 1}, {"executions", 1}, {"waiting", {{"at", "a"}, {"flow", "Main"}, {"callers", 3}}}},
+      {{"v", 1},
+       {"executions", 1},
+       {"waiting", {{"at", "a"}, {"flow", "Main"}, {"callers", json::object()}}}},
+      {{"v", 1},
+       {"executions", 1},
+       {"waiting", {{"at", "a"}, {"flow", "Main"}, {"callers", nullptr}}}},
       {{"v", 1}, {"executions", 18446744073709551615ULL}}};
   for (const auto& state : bad) {
     Conversation talk("- say: a");
