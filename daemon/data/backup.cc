@@ -40,8 +40,9 @@ model::Error error_of(const fs::path& file, const std::string& doing, int code) 
                                  std::error_code(code, std::system_category()).message()};
 }
 
-// Size and digest of a file. `go_on` is asked many times a second; false ends the reading.
-Result<BackupManifest::File> digest(const fs::path& file, const std::function<bool()>& go_on) {
+// Size and digest of a file. `take` gets its bytes many times a second; false ends the reading.
+Result<BackupManifest::File> digest(const fs::path& file,
+                                    const std::function<bool(std::string_view)>& take) {
   std::ifstream in(file, std::ios::binary);
   crypto_hash_sha256_state state;
   crypto_hash_sha256_init(&state);
@@ -52,7 +53,7 @@ Result<BackupManifest::File> digest(const fs::path& file, const std::function<bo
     const auto count = static_cast<std::size_t>(in.gcount());
     crypto_hash_sha256_update(&state, reinterpret_cast<const unsigned char*>(buffer.data()), count);
     seen.bytes += in.gcount();
-    if (!go_on()) return fail(error_of(file, "read", ECANCELED));
+    if (!take({buffer.data(), count})) return fail(error_of(file, "read", ECANCELED));
   }
   if (!in.eof()) return fail(error_of(file, "read", errno));
   std::array<unsigned char, crypto_hash_sha256_BYTES> hash{};
@@ -87,30 +88,35 @@ std::string text_of(const BackupManifest& manifest) {
   return document.dump(2) + "\n";
 }
 
-// Closes a new file to others than its owner, and makes its bytes durable.
-Result<void> make_private(const fs::path& file) {
-  std::error_code error;
-  fs::permissions(file, fs::perms::owner_read | fs::perms::owner_write, error);
-  if (error) return fail(error_of(file, "made private", error.value()));
-  return make_durable(file);
+// Makes an empty file that only its owner may use. `conflict` if there is one already.
+Result<void> create_private(const fs::path& file) {
+  const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made < 0) {
+    auto failed = error_of(file, "made", errno);
+    if (errno == EEXIST) failed.code = Errc::conflict;
+    return fail(std::move(failed));
+  }
+  ::close(made);
+  return {};
 }
 
 Result<void> write_manifest(const fs::path& folder, const BackupManifest& manifest) {
   const fs::path file = folder / "backup.json";
+  if (auto made = create_private(file); !made) return made;
   std::ofstream out(file, std::ios::binary);
   if (!(out << text_of(manifest)).flush()) return fail(error_of(file, "written", errno));
-  if (auto durable = make_private(file); !durable) return durable;
+  if (auto durable = make_durable(file); !durable) return durable;
   return make_durable(folder);
 }
 
-// Removes backups that a crash left unfinished.
-void remove_unfinished(const fs::path& folder) {
+// Removes the folder's backups whose names `is_old` accepts.
+void remove_backups(const fs::path& folder, const std::function<bool(const std::string&)>& is_old) {
   std::error_code ignored;
-  std::vector<fs::path> left;
+  std::vector<fs::path> old;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
-    if (entry.path().filename().string().ends_with(unfinished)) left.push_back(entry.path());
+    if (is_old(entry.path().filename().string())) old.push_back(entry.path());
   }
-  for (const auto& path : left) fs::remove_all(path, ignored);
+  for (const auto& path : old) fs::remove_all(path, ignored);
 }
 
 // Keeps finished records in the log while it lives.
@@ -220,15 +226,9 @@ Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {
   }
   auto made = make(name, manifest_of("migration", schema));
   if (!made) return made;
-  std::error_code ignored;
-  std::vector<fs::path> superseded;
-  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-    const auto other = entry.path().filename().string();
-    if (other != name && other.starts_with(beginning) && other.ends_with(ending)) {
-      superseded.push_back(entry.path());
-    }
-  }
-  for (const auto& path : superseded) fs::remove_all(path, ignored);
+  remove_backups(folder_, [&](const std::string& other) {
+    return other != name && other.starts_with(beginning) && other.ends_with(ending);
+  });
   return made;
 }
 
@@ -241,7 +241,8 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
   const fs::path whole = folder_ / name;
   if (fs::exists(whole, error))
     return fail(Errc::conflict, "there is a backup " + name + " already; give another name");
-  remove_unfinished(folder_);
+  // A crash left them.
+  remove_backups(folder_, [](const std::string& other) { return other.ends_with(unfinished); });
   const fs::path partial = folder_ / (name + std::string(unfinished));
   fs::create_directory(partial, error);
   if (error) return fail(error_of(folder_, "written to", error.value()));
@@ -250,7 +251,7 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
   const auto fill = [&]() -> Result<void> {
     if (auto copied = copy_files(partial, manifest); !copied) return copied;
     for (const auto& entry : fs::directory_iterator(partial, error)) {
-      auto file = digest(entry.path(), [this] { return goes_on(); });
+      auto file = digest(entry.path(), [this](auto) { return goes_on(); });
       if (!file) return fail(file.error());
       manifest.files[entry.path().filename().string()] = *std::move(file);
     }
@@ -289,19 +290,15 @@ Result<void> BackupMaker::copy_files(const fs::path& into, BackupManifest& manif
 }
 
 Result<BackupManifest::File> copy_private(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  if (!fs::copy_file(from, to, error)) {
-    auto failed = error_of(to, "made", error.value());
-    if (error == std::errc::file_exists) {
-      failed.code = Errc::conflict;
-    } else {
-      fs::remove(to, error);
-    }
-    return fail(std::move(failed));
+  if (auto made = create_private(to); !made) return fail(made.error());
+  std::ofstream out(to, std::ios::binary);
+  auto copied = digest(from, [&](std::string_view bytes) { return bool(out << bytes); });
+  if (!out.flush()) copied = fail(error_of(to, "written", errno));
+  if (copied) {
+    if (auto durable = make_durable(to); !durable) copied = fail(durable.error());
   }
-  const auto durable = make_private(to);
-  auto copied = durable ? digest(to, [] { return true; }) : fail(durable.error());
-  if (!copied) fs::remove(to, error);
+  std::error_code ignored;
+  if (!copied) fs::remove(to, ignored);
   return copied;
 }
 

@@ -99,8 +99,9 @@ class BackupMaker {
 
 // ---- For backup.cc and restore.cc
 
-// Copies a file to a new one (mode 0600, durable) and returns its size and digest. `unavailable`,
-// with the file's name; `conflict` if `to` exists. After an error there is no new file.
+// Copies a file or a pipe to a new file (mode 0600 from the start, durable) and returns its size
+// and digest. `unavailable`, with the failing file's name; `conflict` if `to` exists. After an
+// error there is no new file.
 [[nodiscard]] model::Result<BackupManifest::File> copy_private(const std::filesystem::path& from,
                                                                const std::filesystem::path& to);
 

@@ -103,27 +103,28 @@ KeyBytes new_key() {
   return key;
 }
 
-// The lines of a key file. Wiped when it goes.
+// Text that holds keys, wiped when it goes.
 class KeyText {
  public:
-  // The last `count` keys.
-  KeyText(const std::map<std::uint32_t, KeyBytes>& keys, std::size_t count) {
-    constexpr std::size_t longest_line = 80;
-    text_.reserve(count * longest_line);  // a text that grew would leave its bytes behind
-    for (auto key = std::prev(keys.end(), static_cast<std::ptrdiff_t>(count)); key != keys.end();
-         ++key) {
-      std::array<char, 2 * std::tuple_size_v<KeyBytes> + 1> hex{};
-      sodium_bin2hex(hex.data(), hex.size(), key->second.data(), key->second.size());
-      text_.append(std::to_string(key->first)).append(1, ' ').append(hex.data()).append(1, '\n');
-      sodium_memzero(hex.data(), hex.size());
-    }
-  }
+  KeyText() { text_.reserve(max_bytes); }
   ~KeyText() { sodium_memzero(text_.data(), text_.size()); }
   KeyText(const KeyText&) = delete;
   KeyText& operator=(const KeyText&) = delete;
+
+  // False without room for the key: a text that grew would leave its bytes behind.
+  [[nodiscard]] bool add(std::uint32_t id, const KeyBytes& key) {
+    std::array<char, 2 * std::tuple_size_v<KeyBytes> + 1> hex{};
+    sodium_bin2hex(hex.data(), hex.size(), key.data(), key.size());
+    const auto number = std::to_string(id);
+    const bool fits = text_.size() + number.size() + hex.size() + 1 <= max_bytes;
+    if (fits) text_.append(number).append(1, ' ').append(hex.data()).append(1, '\n');
+    sodium_memzero(hex.data(), hex.size());
+    return fits;
+  }
   [[nodiscard]] std::string_view get() const { return text_; }
 
  private:
+  static constexpr std::size_t max_bytes = 64 * 1024;
   std::string text_;
 };
 
@@ -134,27 +135,22 @@ Result<std::string> read_private(const std::filesystem::path& path, KeyFile keep
                            : fail(Errc::unavailable, "the key file can't be read");
   }
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) {
-    return fail(Errc::unavailable, "the key file can't be read");
-  }
+  const bool seen = ::fstat(file.get(), &status) == 0;
   if (keeper == KeyFile::own && (status.st_mode & 077) != 0) {
     return fail(Errc::permission_denied, "others than the owner may use the key file " +
                                              path.string() + ": its mode must be 0600");
   }
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
-  if (::read(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+  if (!seen || ::read(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return fail(Errc::unavailable, "the key file can't be read");
   }
   return text;
 }
 
-// Binds a value to its place and its key id: elsewhere it does not open.
-std::string associated_data(std::uint32_t id, std::string_view place) {
-  std::string data(format);
-  data += std::to_string(id);
-  data += '.';
-  data += place;
-  return data;
+// "1.<key id>.": what a sealed value begins with. Together with the place it is the associated
+// data, which binds the value to both: elsewhere it does not open.
+std::string beginning_of(std::uint32_t id) {
+  return std::string(format) + std::to_string(id) + '.';
 }
 
 const unsigned char* bytes(std::string_view text) {
@@ -165,9 +161,10 @@ const unsigned char* bytes(std::string_view text) {
 
 Result<void> Sealer::create_key_file(const std::filesystem::path& file) {
   ready();
-  std::map<std::uint32_t, KeyBytes> keys{{1, new_key()}};
-  const KeyText text(keys, 1);
-  sodium_memzero(keys[1].data(), keys[1].size());
+  KeyText text;
+  auto key = new_key();
+  (void)text.add(1, key);  // the first one fits
+  sodium_memzero(key.data(), key.size());
   return write_new(file, text.get());
 }
 
@@ -234,14 +231,21 @@ Result<void> Sealer::add_key() {
   // Holds the lock while the file is written, so that no two keys get one number. `seal` waits for
   // one fsync meanwhile.
   return keys_->with([&](Keys& keys) -> Result<void> {
-    const auto added = keys.by_id.emplace(keys.by_id.rbegin()->first + 1, new_key()).first;
-    auto written = replace(file_, KeyText(keys.by_id, keys.in_file + 1).get());
-    if (written) {
-      ++keys.in_file;
-    } else {
-      sodium_memzero(added->second.data(), added->second.size());
-      keys.by_id.erase(added);
+    KeyText text;
+    for (auto key = std::prev(keys.by_id.end(), static_cast<std::ptrdiff_t>(keys.in_file));
+         key != keys.by_id.end(); ++key) {
+      if (!text.add(key->first, key->second)) break;
     }
+    const std::uint32_t id = keys.by_id.rbegin()->first + 1;
+    auto key = new_key();
+    const bool fits = text.add(id, key);
+    auto written = fits ? replace(file_, text.get())
+                        : Result<void>(fail(Errc::conflict, "the key file holds too many keys"));
+    if (written) {
+      keys.by_id[id] = key;
+      ++keys.in_file;
+    }
+    sodium_memzero(key.data(), key.size());
     return written;
   });
 }
@@ -250,7 +254,9 @@ Result<void> Sealer::drop_old_keys() {
   if (keeper_ == KeyFile::handed_over) return {};
   return keys_->with([&](Keys& keys) -> Result<void> {
     if (keys.in_file == 1) return {};
-    if (auto written = replace(file_, KeyText(keys.by_id, 1).get()); !written) return written;
+    KeyText text;
+    (void)text.add(keys.by_id.rbegin()->first, keys.by_id.rbegin()->second);
+    if (auto written = replace(file_, text.get()); !written) return written;
     keys.in_file = 1;
     return {};
   });
@@ -299,8 +305,7 @@ bool Sealer::has_key(std::int64_t fingerprint) const {
 }
 
 bool Sealer::is_current(std::string_view sealed) const {
-  const std::string beginning = std::string(format) + std::to_string(newest()) + '.';
-  return sealed.starts_with(beginning);
+  return sealed.starts_with(beginning_of(newest()));
 }
 
 std::string Sealer::seal(std::string_view place, std::string_view value) const {
@@ -309,7 +314,7 @@ std::string Sealer::seal(std::string_view place, std::string_view value) const {
   std::vector<unsigned char> box(nonce_size + value.size() +
                                  crypto_aead_xchacha20poly1305_ietf_ABYTES);
   randombytes_buf(box.data(), nonce_size);
-  const std::string data = associated_data(id, place);
+  const std::string data = beginning_of(id).append(place);
   unsigned long long size = 0;
   crypto_aead_xchacha20poly1305_ietf_encrypt(box.data() + nonce_size, &size, bytes(value),
                                              value.size(), bytes(data), data.size(), nullptr,
@@ -319,7 +324,7 @@ std::string Sealer::seal(std::string_view place, std::string_view value) const {
   std::string encoded(sodium_base64_encoded_len(box.size(), variant), '\0');
   sodium_bin2base64(encoded.data(), encoded.size(), box.data(), box.size(), variant);
   encoded.pop_back();  // the terminating NUL is counted
-  return std::string(format) + std::to_string(id) + '.' + encoded;
+  return beginning_of(id) + encoded;
 }
 
 Result<std::string> Sealer::open_sealed(std::string_view place, std::string_view sealed) const {
@@ -343,7 +348,7 @@ Result<std::string> Sealer::open_sealed(std::string_view place, std::string_view
     return damaged();
   }
   std::string value(size - nonce_size - crypto_aead_xchacha20poly1305_ietf_ABYTES, '\0');
-  const std::string data = associated_data(id, place);
+  const std::string data = beginning_of(id).append(place);
   unsigned long long length = 0;
   const bool opened = keys_->with([&](const Keys& keys) {
     const auto key = keys.by_id.find(id);

@@ -44,8 +44,8 @@ class Sealer {
   [[nodiscard]] bool has_keys_of(const Sealer& other) const;
 
   // Adds a key that seals values from now on. The older keys still open theirs. The key file is
-  // replaced first, in one step. `not_supported` if the file was handed over; `unavailable` if it
-  // can't be written.
+  // replaced first, in one step. `not_supported` if the file was handed over; `conflict` if it has
+  // no room for another key; `unavailable` if it can't be written.
   [[nodiscard]] model::Result<void> add_key();
 
   // Removes all keys but the newest from the file: no stored value may need them. Until the process

@@ -1,10 +1,12 @@
 #include "daemon/data/backup.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -15,6 +17,7 @@
 #include "daemon/data/storage.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/sql.h"
+#include "tests/unit/daemon/world.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::daemon {
@@ -381,6 +384,67 @@ TEST_F(BackupTest, MistypedKeyLeavesNothingInTheWayOfTheNextRestore) {
   EXPECT_EQ(restored.error().code, Errc::unavailable);
   EXPECT_FALSE(std::filesystem::exists(there.data_dir / "master.key"));
   EXPECT_TRUE(restore(there, order(made->path), clock_));
+}
+
+TEST_F(BackupTest, CopyOfAKeyIsItsOwnersAloneFromTheStart) {
+  const auto pipe = folder_ / "pipe";
+  const auto copy = folder_ / "copy.key";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0644), 0);
+  auto copied = std::async(std::launch::async, [&] { return copy_private(pipe, copy); });
+  int writer = -1;
+  const auto is_read = [&] {
+    writer = ::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    return writer >= 0;
+  };
+  ASSERT_TRUE(eventually(is_read)) << copied.get().error().message;
+  struct stat status {};
+  EXPECT_TRUE(eventually([&] { return ::stat(copy.c_str(), &status) == 0; }));
+  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  EXPECT_EQ(::write(writer, "the ", 4), 4);
+  EXPECT_EQ(::write(writer, "key", 3), 3);
+  ::close(writer);
+  const auto file = copied.get();
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->bytes, 7);
+  std::ifstream in(copy);
+  std::string text;
+  std::getline(in, text);
+  EXPECT_EQ(text, "the key");
+}
+
+TEST_F(BackupTest, RestoreTakesItsKeyFromAPipe) {
+  const auto made = back_up();
+  ASSERT_TRUE(made);
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  std::ifstream key(order(made->path).key, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(key), std::istreambuf_iterator<char>()};
+  EXPECT_EQ(::write(ends[1], text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  ::close(ends[1]);
+  const auto restored =
+      restore(other_folder("other"),
+              {.backup = made->path, .key = "/dev/fd/" + std::to_string(ends[0])}, clock_);
+  ::close(ends[0]);
+  EXPECT_TRUE(restored) << restored.error().message;
+}
+
+TEST_F(BackupTest, FailedCopyNamesTheFileThatFailedAndRemovesOnlyItsOwn) {
+  const auto copy = folder_ / "copy.key";
+  for (const auto& source : {folder_ / "mistyped.key", settings_.data_dir}) {
+    const auto failed = copy_private(source, copy);
+    ASSERT_FALSE(failed);
+    EXPECT_EQ(failed.error().code, Errc::unavailable);
+    EXPECT_TRUE(failed.error().message.starts_with(source.filename().string() + " can't be read: "))
+        << failed.error().message;
+    EXPECT_FALSE(std::filesystem::exists(copy));
+  }
+  std::filesystem::create_directory(copy);
+  const auto failed = copy_private(folder_ / "mistyped.key", copy);
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.error().code, Errc::conflict);
+  EXPECT_TRUE(failed.error().message.starts_with("copy.key can't be made: "))
+      << failed.error().message;
+  EXPECT_TRUE(std::filesystem::exists(copy)) << "another's";
 }
 
 TEST_F(BackupTest, KeyThatOpensOnlySomeSecretsIsRefused) {

@@ -8,6 +8,7 @@
 #include "api/live/inject_quota.h"
 #include "api/live/rate_limiter.h"
 #include "daemon/cluster/shared_limits.h"
+#include "daemon/jobs/job_worker.h"
 #include "daemon/ops/metrics.h"
 #include "daemon/timers/scheduler.h"
 #include "daemon/timers/timer_clock.h"
@@ -281,6 +282,51 @@ TEST_F(SharedTimersTest, ASchedulesNextTimeIsFound) {
   ++schedule.run;
   advance(1h);
   ASSERT_TRUE(eventually([&] { return fired(second_).contains(schedule.claim()); }));
+}
+
+// Ends each job in its only step.
+class OneStep final : public JobSteps {
+ public:
+  explicit OneStep(store::Jobs& jobs) : jobs_(jobs) {}
+  model::Result<void> advance(const model::Job& job, JobHold& /*hold*/) override {
+    return jobs_.finish(job.id, job.fencing_token, model::JobState::done, "");
+  }
+
+ private:
+  store::Jobs& jobs_;
+};
+
+TEST_F(PeersTest, AJobBeginsInADaemonThatDidNotMakeIt) {
+  const auto organisation =
+      a_.store->accounts().create_organisation("Acme", {.email = "a@example.com"});
+  ASSERT_TRUE(organisation);
+  model::Bundle bundle;
+  bundle.project_name = "Shop";
+  bundle.locales = {"en"};
+  const auto imported = a_.store->assets().import_bundle(organisation->id, bundle);
+  ASSERT_TRUE(imported) << imported.error().message;
+  model::Job job;
+  job.project_id = (*imported)["project"]["_id"];
+  job.created_at = clock_.now();
+  const auto create = [&](const std::string& type) {
+    job.id = model::new_id();
+    job.type = type;
+    const auto created = a_.store->jobs().create(job);
+    EXPECT_TRUE(created) << created.error().message;
+  };
+  const auto is_done = [&] {
+    const auto stored = b_.store->jobs().get(job.id);
+    return stored && stored->state == model::JobState::done;
+  };
+  create("first");
+  wait_until_b_listens();  // b's worker does not hear of the first job
+  OneStep steps(b_.store->jobs());
+  JobWorker worker({.rescue_interval = 24h}, b_.store->jobs(), steps, clock_,
+                   &b_.store->notifications());
+  ASSERT_TRUE(worker.start());
+  ASSERT_TRUE(eventually(is_done)) << "the one rescue of this test";
+  create("second");
+  EXPECT_TRUE(eventually(is_done));
 }
 
 TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {

@@ -66,6 +66,29 @@ TEST_F(SealerTest, RotationKeepsOldValuesReadable) {
   }
 }
 
+TEST_F(SealerTest, AKeyThatIsNotInTheFileSealsNothing) {
+  auto sealer = Sealer::open(file_);
+  std::filesystem::remove_all(folder_.path());
+  EXPECT_EQ(sealer->add_key().error().code, model::Errc::unavailable);
+  EXPECT_EQ(sealer->newest(), 1U);
+  EXPECT_EQ(sealer->keys_in_file(), 1U);
+}
+
+TEST_F(SealerTest, AFullKeyFileTakesNoFurtherKey) {
+  {
+    std::ofstream out(file_, std::ios::trunc);
+    for (int id = 1; id <= 1'000; ++id) out << id << ' ' << std::string(64, 'a') << '\n';
+  }
+  auto sealer = Sealer::open(file_);
+  ASSERT_TRUE(sealer) << sealer.error().message;
+  const auto added = sealer->add_key();
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().code, model::Errc::conflict);
+  EXPECT_EQ(added.error().message, "the key file holds too many keys");
+  EXPECT_EQ(sealer->newest(), 1'000U);
+  EXPECT_EQ(Sealer::open(file_)->keys_in_file(), 1'000U);
+}
+
 TEST_F(SealerTest, LeftoversOfAReplacementAreRemovedAndNothingElse) {
   const auto leftover = file_.string() + "." + model::new_id();
   const auto mine = file_.string() + ".copy-of-2027";
