@@ -23,39 +23,69 @@ struct PlacedChunk {
   model::Timestamp created{};
 };
 
-constexpr std::int64_t step = std::int64_t{1} << 32;  // between the places of new chunks
+// Distances of new places: behind the last one, and between two that stand.
+constexpr std::int64_t step = std::int64_t{1} << 28;
+constexpr std::int64_t near = std::int64_t{1} << 16;
 
-// Gives each new chunk a place between its neighbors'. False: there is no room, or the bundle has
-// moved a known chunk.
-bool place_new(std::vector<PlacedChunk>& chunks) {
-  std::optional<std::int64_t> before;  // the place in front of `begin`
+// Keeps the places of the longest rising run. The other known chunks have moved: they lose theirs.
+void keep_longest_run(std::vector<PlacedChunk>& chunks) {
+  std::vector<std::size_t> ends;  // ends[k]: the chunk with the lowest place that ends a run of k+1
+  std::vector<std::size_t> earlier(chunks.size(), chunks.size());  // the one before it in its run
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    if (!chunks[i].place) continue;
+    const auto end = std::ranges::lower_bound(ends, *chunks[i].place, {},
+                                              [&](auto each) { return *chunks[each].place; });
+    if (end != ends.begin()) earlier[i] = *std::prev(end);
+    if (end == ends.end())
+      ends.push_back(i);
+    else
+      *end = i;
+  }
+  std::size_t kept = ends.empty() ? chunks.size() : ends.back();
+  for (std::size_t i = chunks.size(); i-- > 0;) {
+    if (i == kept)
+      kept = earlier[i];
+    else
+      chunks[i].place.reset();
+  }
+}
+
+// Gives each new chunk a place behind all `old` ones of its gap, at the end behind `last`, so that
+// cursors at removed chunks lead to it. `old` is in rising order. False: there is no room.
+bool place_new(std::vector<PlacedChunk>& chunks, const std::vector<std::int64_t>& old,
+               std::int64_t last) {
   for (std::size_t begin = 0; begin < chunks.size(); ++begin) {
     std::size_t end = begin;
     while (end < chunks.size() && !chunks[end].place) ++end;
-    const auto steps = static_cast<std::int64_t>(end - begin) + 1;
-    const std::int64_t behind =
-        end < chunks.size() ? *chunks[end].place : before.value_or(0) + steps * step;
-    std::int64_t place = before.value_or(behind - steps * step);
-    const std::int64_t distance = (behind - place) / steps;
+    std::int64_t place = last;
+    std::int64_t distance = step;
+    if (end < chunks.size()) {
+      const auto steps = static_cast<std::int64_t>(end - begin) + 1;
+      const auto behind = std::ranges::lower_bound(old, *chunks[end].place);
+      const bool in_front = behind == old.begin();
+      place = in_front ? *behind - steps * step : *std::prev(behind);
+      if (!in_front) distance = std::min((*behind - place) / steps, near);
+    }
     if (distance < 1) return false;
     for (; begin < end; ++begin) chunks[begin].place = place += distance;
-    before = behind;
   }
   return true;
 }
 
-class Import {
- public:
-  Import(Writer& writer, const Sealer& sealer, const std::string& organisation_id,
-         const model::Bundle& bundle, const ImportLimits& limits, const std::string& by)
-      : writer_(writer),
-        connection_(writer.connection()),
-        sealer_(sealer),
-        organisation_id_(organisation_id),
-        bundle_(bundle),
-        limits_(limits),
-        by_(by),
-        now_(writer.now()) {}
+struct Import {
+  Writer& writer_;
+  const Sealer& sealer_;
+  const std::string& organisation_id_;
+  const model::Bundle& bundle_;
+  const ImportLimits& limits_;
+  const std::string& by_;
+  Connection& connection_ = writer_.connection();
+  const model::Timestamp now_ = writer_.now();
+  std::string project_{};
+  std::map<std::string, std::string> locales_{};  // name → id
+  std::map<std::string, std::string> slots_{};    // name → id, of the lexicon in hand
+  std::map<std::string, std::string> flows_{};    // name → id
+  json report_{};
 
   Result<json> run() {
     if (auto taken = take_project(); !taken) return fail(taken.error());
@@ -71,17 +101,19 @@ class Import {
     return std::move(report_);
   }
 
- private:
   struct SealedSecrets {
     std::string current;   // empty: none
     std::string previous;  // the same
     model::Timestamp changed_at{};
   };
 
-  // The id of the asset with the name, or a new one.
-  template <typename... In>
-  std::string id_of(std::string_view sql, const In&... in) {
-    return connection_.value<std::string>(sql, in...).value_or(model::new_id());
+  // The id of the row of the owner with the name, or a new one.
+  std::string id_of(const std::string& table, const std::string& owner_column,
+                    const std::string& owner, const std::string& name,
+                    const std::string& name_column = "name") {
+    const auto sql =
+        "SELECT id FROM " + table + " WHERE " + owner_column + " = :o AND " + name_column + " = :n";
+    return connection_.value<std::string>(sql, owner, name).value_or(model::new_id());
   }
 
   Result<void> take_project() {
@@ -89,8 +121,7 @@ class Import {
                                         organisation_id_)) {
       return fail(Errc::not_found, "there is no such organisation");
     }
-    project_ = id_of("SELECT id FROM projects WHERE organisation_id = :o AND name = :n",
-                     organisation_id_, bundle_.project_name);
+    project_ = id_of("projects", "organisation_id", organisation_id_, bundle_.project_name);
     connection_.run(
         "INSERT INTO projects (id, organisation_id, name, proactive) VALUES (:i, :o, :n, :p)"
         " ON CONFLICT (id) DO UPDATE SET proactive = excluded.proactive",
@@ -103,8 +134,7 @@ class Import {
   void take_locales() {
     std::int64_t n = 0;
     for (const auto& name : bundle_.locales) {
-      const auto id =
-          id_of("SELECT id FROM locales WHERE project_id = :p AND name = :n", project_, name);
+      const auto id = id_of("locales", "project_id", project_, name);
       connection_.run(
           "INSERT INTO locales (id, project_id, name, n) VALUES (:i, :p, :m, :n)"
           " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
@@ -143,10 +173,9 @@ class Import {
         allowed.push_back(locale->second);
       }
       connection_.run(
-          "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r, "
-          ":l)"
-          " ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles,"
-          " allowed_locales = excluded.allowed_locales",
+          "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES"
+          " (:p, :u, :r, :l) ON CONFLICT (project_id, user_id) DO UPDATE"
+          " SET roles = excluded.roles, allowed_locales = excluded.allowed_locales",
           project_, id, member.roles, allowed);
       report.push_back({{"_id", id}, {"email", member.email}});
     }
@@ -158,8 +187,7 @@ class Import {
     const auto before = token_count(connection_, organisation_id_);
     auto& report = report_["tokens"] = json::array();
     for (const auto& token : bundle_.tokens) {
-      const auto id = id_of("SELECT id FROM tokens WHERE project_id = :p AND label = :l", project_,
-                            token.label);
+      const auto id = id_of("tokens", "project_id", project_, token.label, "label");
       connection_.run(
           "INSERT INTO tokens (id, project_id, label, type, script, created_at, created_by,"
           " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, '', :d, '')"
@@ -178,13 +206,12 @@ class Import {
   void take_connections() {
     auto& report = report_["connections"] = json::array();
     for (const auto& connection : bundle_.connections) {
-      const auto id = id_of("SELECT id FROM connections WHERE project_id = :p AND name = :n",
-                            project_, connection.name);
+      const auto id = id_of("connections", "project_id", project_, connection.name);
       connection_.run(
           "INSERT INTO connections (id, project_id, name, type, fields, source, hosts)"
-          " VALUES (:i, :p, :n, :t, :f, :s, :h) ON CONFLICT (id) DO UPDATE SET type = "
-          "excluded.type,"
-          " fields = excluded.fields, source = excluded.source, hosts = excluded.hosts",
+          " VALUES (:i, :p, :n, :t, :f, :s, :h) ON CONFLICT (id) DO UPDATE SET"
+          " type = excluded.type, fields = excluded.fields, source = excluded.source,"
+          " hosts = excluded.hosts",
           id, project_, connection.name, connection.type,
           sealer_.seal("connections/fields/" + id, connection.fields.dump()),
           sealer_.seal("connections/source/" + id, connection.source.dump()), connection.hosts);
@@ -195,8 +222,7 @@ class Import {
   void take_lexicons() {
     auto& report = report_["lexicons"] = json::array();
     for (const auto& lexicon : bundle_.lexicons) {
-      const auto id = id_of("SELECT id FROM lexicons WHERE project_id = :p AND name = :n", project_,
-                            lexicon.name);
+      const auto id = id_of("lexicons", "project_id", project_, lexicon.name);
       connection_.run(
           "INSERT INTO lexicons (id, project_id, name) VALUES (:i, :p, :n)"
           " ON CONFLICT (id) DO NOTHING",
@@ -212,8 +238,7 @@ class Import {
     slots_.clear();
     for (std::size_t n = 0; n < source.slots.size(); ++n) {
       const auto& name = source.slots[n];
-      const auto id =
-          id_of("SELECT id FROM lexicon_slots WHERE lexicon_id = :l AND name = :n", lexicon, name);
+      const auto id = id_of("lexicon_slots", "lexicon_id", lexicon, name);
       connection_.run(
           "INSERT INTO lexicon_slots (id, lexicon_id, name, n) VALUES (:i, :l, :m, :n)"
           " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
@@ -248,8 +273,7 @@ class Import {
   void take_knowledge() {
     auto& report = report_["knowledgeStores"] = json::array();
     for (const auto& store : bundle_.knowledge_stores) {
-      const auto id = id_of("SELECT id FROM knowledge_stores WHERE project_id = :p AND name = :n",
-                            project_, store.name);
+      const auto id = id_of("knowledge_stores", "project_id", project_, store.name);
       connection_.run(
           "INSERT INTO knowledge_stores (id, project_id, name) VALUES (:i, :p, :n)"
           " ON CONFLICT (id) DO NOTHING",
@@ -257,8 +281,7 @@ class Import {
       auto sources = json::array();
       std::int64_t n = 0;
       for (const auto& source : store.sources) {
-        const auto source_id = id_of(
-            "SELECT id FROM knowledge_sources WHERE store_id = :s AND name = :n", id, source.name);
+        const auto source_id = id_of("knowledge_sources", "store_id", id, source.name);
         connection_.run(
             "INSERT INTO knowledge_sources (id, store_id, name, n) VALUES (:i, :s, :m, :n)"
             " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
@@ -270,11 +293,13 @@ class Import {
     }
   }
 
-  // A chunk has no name: it keeps its id by its text, and its place as far as the order allows.
+  // A chunk has no name: it keeps its id by its text, and its place unless it has moved.
   void take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks) {
     std::multimap<std::string, PlacedChunk> known;  // chunks of one text in their order
+    std::vector<std::int64_t> places;
     connection_.rows(
         [&](std::string text, std::string id, std::int64_t place, model::Timestamp created) {
+          places.push_back(place);
           known.emplace(std::move(text), PlacedChunk{std::move(id), place, created});
         },
         "SELECT text, id, place, created_at FROM knowledge_chunks WHERE source_id = :s"
@@ -291,12 +316,17 @@ class Import {
     for (const auto& [text, chunk] : known) {
       connection_.run("DELETE FROM knowledge_chunks WHERE id = :i", chunk.id);
     }
-    if (!place_new(all)) {
-      for (std::size_t i = 0; i < all.size(); ++i)
-        all[i].place = static_cast<std::int64_t>(i) * step;
-      // They would repeat chunks, or skip some.
-      connection_.run("DELETE FROM cursors WHERE scope = :s", chunk_list(source).scope);
+    keep_longest_run(all);
+    auto last =
+        connection_.number("SELECT last_place FROM knowledge_sources WHERE id = :s", source);
+    const bool renumbered = !place_new(all, places, last);
+    if (renumbered) {
+      for (auto& chunk : all) chunk.place = last += step;
     }
+    if (!all.empty()) last = std::max(last, *all.back().place);
+    connection_.run(
+        "UPDATE knowledge_sources SET last_place = :l, numbering = numbering + :r WHERE id = :s",
+        last, renumbered, source);
     // Unchanged chunks are not written: a second import of the same bundle leaves the index alone.
     for (std::size_t i = 0; i < all.size(); ++i) {
       const std::string data = chunks[i].data.dump();
@@ -358,8 +388,7 @@ class Import {
   Result<void> take_endpoints() {
     auto& report = report_["endpoints"] = json::array();
     for (const auto& endpoint : bundle_.endpoints) {
-      const auto id = id_of("SELECT id FROM endpoints WHERE project_id = :p AND name = :n",
-                            project_, endpoint.name);
+      const auto id = id_of("endpoints", "project_id", project_, endpoint.name);
       const auto flow = flows_.find(endpoint.flow);
       if (flow == flows_.end()) {
         return fail(Errc::invalid_argument, "the bundle has no Flow " + endpoint.flow);
@@ -374,12 +403,12 @@ class Import {
           " active_only, error_text, webhook_url, webhook_url_source, webhook_secret,"
           " previous_webhook_secret, webhook_secret_changed_at, webhook_secret_source)"
           " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :u, :s, :r, :h, :c)"
-          " ON CONFLICT (id) DO UPDATE SET"
-          " flow_id = excluded.flow_id, url_token = excluded.url_token,"
+          " ON CONFLICT (id) DO UPDATE SET flow_id = excluded.flow_id,"
+          " url_token = excluded.url_token,"
           " session_expiry_ms = excluded.session_expiry_ms, active_only = excluded.active_only,"
           " error_text = excluded.error_text, webhook_url = excluded.webhook_url,"
-          " webhook_url_source = excluded.webhook_url_source,"
-          " webhook_secret = excluded.webhook_secret,"
+          " webhook_url_source = excluded.webhook_url_source, webhook_secret = "
+          "excluded.webhook_secret,"
           " previous_webhook_secret = excluded.previous_webhook_secret,"
           " webhook_secret_changed_at = excluded.webhook_secret_changed_at,"
           " webhook_secret_source = excluded.webhook_secret_source",
@@ -408,21 +437,6 @@ class Import {
         " AND follow_up_flow_id IS NULL",
         *flow, project_);
   }
-
-  Writer& writer_;
-  Connection& connection_;
-  const Sealer& sealer_;
-  const std::string& organisation_id_;
-  const model::Bundle& bundle_;
-  const ImportLimits& limits_;
-  const std::string& by_;
-  const model::Timestamp now_;
-
-  std::string project_;
-  std::map<std::string, std::string> locales_;  // name → id
-  std::map<std::string, std::string> slots_;    // name → id, of the lexicon in hand
-  std::map<std::string, std::string> flows_;    // name → id
-  json report_;
 };
 
 }  // namespace
@@ -431,7 +445,7 @@ Result<json> Assets::import_bundle(Writer& writer, const std::string& organisati
                                    const model::Bundle& bundle, const ImportLimits& limits,
                                    const std::string& by) {
   grow(writer, Lexicons::may_change);
-  return Import(writer, sealer_, organisation_id, bundle, limits, by).run();
+  return Import{writer, sealer_, organisation_id, bundle, limits, by}.run();
 }
 
 Result<json> Assets::import_bundle(const std::string& organisation_id, const model::Bundle& bundle,

@@ -190,9 +190,7 @@ PagedList entry_list(const std::string& lexicon_id) {
           .values = {lexicon_id},
           .fields = entry_fields,
           .own_order = entry_fields[0],
-          .own_direction = Order::ascending,
-          .total_sql = "SELECT entry_count FROM lexicons WHERE id = :p0",
-          .filter_text = {}};
+          .total_sql = "SELECT entry_count FROM lexicons WHERE id = :p0"};
 }
 
 PagedList chunk_list(const std::string& source_id) {
@@ -201,8 +199,8 @@ PagedList chunk_list(const std::string& source_id) {
           .values = {source_id},
           .fields = chunk_fields,
           .own_order = chunk_fields[1],
-          .own_direction = Order::ascending,
           .total_sql = "SELECT chunk_count FROM knowledge_sources WHERE id = :p0",
+          .numbering_sql = "SELECT numbering FROM knowledge_sources WHERE id = :p0",
           .filter_text = "text"};
 }
 

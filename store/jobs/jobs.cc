@@ -145,9 +145,7 @@ Result<Page<Job>> Jobs::list(const Filter& filter, const PageRequest& request) c
                  .values = {nlohmann::json(filter.project_ids).dump()},
                  .fields = job_fields,
                  .own_order = newest,
-                 .own_direction = Order::descending,
-                 .total_sql = {},
-                 .filter_text = {}};
+                 .own_direction = Order::descending};
   if (filter.state) {
     list.from += " AND state = :p1";
     list.values.emplace_back(std::string(model::to_string(*filter.state)));

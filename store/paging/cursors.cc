@@ -25,11 +25,8 @@ json to_json(const std::vector<SqlValue>& values) {
 std::vector<SqlValue> values_from(const json& list) {
   std::vector<SqlValue> values;
   for (const auto& value : list) {
-    if (value.is_string()) {
-      values.emplace_back(value.get<std::string>());
-    } else {
-      values.emplace_back(value.get<std::int64_t>());
-    }
+    values.push_back(value.is_string() ? SqlValue(value.get<std::string>())
+                                       : SqlValue(value.get<std::int64_t>()));
   }
   return values;
 }
@@ -53,11 +50,12 @@ std::vector<SortKey> sort_from(const json& query) {
 }  // namespace
 
 std::optional<Cursor> find_cursor(Connection& connection, const PagedList& list,
-                                  const std::string& id, model::Timestamp now) {
+                                  const std::string& id, model::Timestamp now,
+                                  std::int64_t numbering) {
   const auto row = connection.row<json, std::string, json>(
       "SELECT query, side, position FROM cursors"
-      " WHERE id = :i AND scope = :s AND expires_at > :n",
-      id, list.scope, now);
+      " WHERE id = :i AND scope = :s AND expires_at > :n AND numbering IN (0, :m)",
+      id, list.scope, now, numbering);
   if (!row) return std::nullopt;
   const auto& [query, side, position] = *row;
   const auto known = sides.value_of(side);
@@ -74,10 +72,10 @@ void write_cursors(Writer& writer, const PagedList& list, const std::vector<Curs
   const auto now = writer.timer_now();
   for (const auto& cursor : cursors) {
     connection.run(
-        "INSERT INTO cursors (id, scope, query, side, position, expires_at)"
-        " VALUES (:i, :s, :q, :d, :p, :e)",
+        "INSERT INTO cursors (id, scope, query, side, position, numbering, expires_at)"
+        " VALUES (:i, :s, :q, :d, :p, :m, :e)",
         cursor.id, list.scope, query_of(cursor.sort, cursor.filter), sides.name_of(cursor.side),
-        to_json(cursor.keys), now + cursor_lifetime);
+        to_json(cursor.keys), cursor.numbering, now + cursor_lifetime);
   }
   // Removes a few expired cursors at a time, but more than are added.
   connection.run(

@@ -12,10 +12,8 @@ namespace conversed::store {
 
 namespace {
 
-bool same_order(const std::vector<PlannedKey>& a, const std::vector<PlannedKey>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.field.name == y.field.name && x.order == y.order;
-  });
+bool has(const std::vector<PlannedKey>& keys, std::string_view field) {
+  return std::ranges::any_of(keys, [&](const auto& key) { return key.field.name == field; });
 }
 
 // Numbers parameters behind those of the list.
@@ -114,7 +112,7 @@ class PageReader {
   }
 
   Result<void> begin_at(const std::string& cursor, bool backward) {
-    auto stored = find_cursor(connection_, list_, cursor, request_.now);
+    auto stored = find_cursor(connection_, list_, cursor, request_.now, numbering());
     if (!stored || (stored->side == Side::before) != backward) {
       return fail(Errc::invalid_argument, "the cursor is unknown or has expired");
     }
@@ -122,8 +120,7 @@ class PageReader {
     if (!keys) return fail(keys.error());
     const auto asked = plan_sort(list_, sort_);
     if (!asked) return fail(asked.error());
-    if ((!sort_.empty() && !same_order(*asked, *keys)) ||
-        (!filter_.empty() && filter_ != stored->filter)) {
+    if ((!sort_.empty() && *asked != *keys) || (!filter_.empty() && filter_ != stored->filter)) {
       return fail(Errc::invalid_argument, "the cursor belongs to another sort or filter");
     }
     sort_ = std::move(stored->sort);
@@ -151,8 +148,9 @@ class PageReader {
 
   // A cursor for that side of the row; without a row, for an end of the list.
   std::string offer(Side side, const Row* row) {
-    cursors_.push_back(
-        {model::new_id(), side, sort_, filter_, row ? row->keys : std::vector<SqlValue>()});
+    const bool numbered = row && has(keys_, list_.own_order.name);
+    cursors_.push_back({model::new_id(), side, sort_, filter_,
+                        row ? row->keys : std::vector<SqlValue>(), numbered ? numbering() : 0});
     return cursors_.back().id;
   }
 
@@ -162,19 +160,25 @@ class PageReader {
   }
 
   std::int64_t total() {
-    std::int64_t total = 0;
+    if (filter_.empty() && !list_.total_sql.empty()) return number(list_.total_sql, list_.values);
     Parameters parameters(list_.values);
-    std::string sql = list_.total_sql;
-    if (!filter_.empty() || sql.empty()) {
-      sql = "SELECT COUNT(*) FROM " + list_.from;
-      if (!filter_.empty()) {
-        sql += " AND folded_contains(" + list_.filter_text + ", " + parameters.add(folded_) + ")";
-      }
+    std::string sql = "SELECT COUNT(*) FROM " + list_.from;
+    if (!filter_.empty()) {
+      sql += " AND folded_contains(" + list_.filter_text + ", " + parameters.add(folded_) + ")";
     }
+    return number(sql, parameters.take());
+  }
+
+  std::int64_t numbering() {
+    return list_.numbering_sql.empty() ? 0 : number(list_.numbering_sql, list_.values);
+  }
+
+  std::int64_t number(const std::string& sql, const std::vector<SqlValue>& values) {
+    std::int64_t value = 0;
     connection_.rows_once(
-        [&](std::vector<SqlValue>&& row) { total = std::get<std::int64_t>(row.front()); }, sql,
-        parameters.take(), {SqlType::integer});
-    return total;
+        [&](std::vector<SqlValue>&& row) { value = std::get<std::int64_t>(row.front()); }, sql,
+        values, {SqlType::integer});
+    return value;
   }
 
   Connection& connection_;
@@ -203,15 +207,12 @@ Result<std::vector<PlannedKey>> plan_sort(const PagedList& list, const std::vect
   std::vector<PlannedKey> keys;
   bool unique = false;
   for (const auto& key : sort) {
-    const auto field = std::find_if(list.fields.begin(), list.fields.end(),
-                                    [&](const auto& each) { return each.name == key.field; });
+    const auto field = std::ranges::find(list.fields, key.field, &PagedField::name);
     if (field == list.fields.end()) {
       return fail(Errc::invalid_argument, "sort: there is no sortable field " + key.field);
     }
     // Behind a unique key, or named a second time, a field decides nothing.
-    const bool named = std::any_of(keys.begin(), keys.end(),
-                                   [&](const auto& each) { return each.field.name == key.field; });
-    if (unique || named) continue;
+    if (unique || has(keys, key.field)) continue;
     keys.push_back({*field, key.order});
     unique = field->unique == Unique::yes;
   }

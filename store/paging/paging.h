@@ -34,8 +34,11 @@ struct PagedList {
   std::span<const PagedField> fields;  // the first one is the id, which is unique
   PagedField own_order;                // unique; the order if the request names no sort
   Order own_direction = Order::ascending;
-  std::string total_sql;    // reads a kept total, with the same values; empty: the rows are counted
-  std::string filter_text;  // the column that a filter searches; empty: the list has no filter
+  std::string total_sql{};  // reads a kept total, with the same values; empty: the rows are counted
+  // Reads a number that rises when all items get new values of `own_order`, which ends the cursors
+  // at the former ones. Empty: they keep their values.
+  std::string numbering_sql{};
+  std::string filter_text{};  // the column that a filter searches; empty: the list has no filter
 };
 
 [[nodiscard]] std::vector<std::string_view> names_of(std::span<const PagedField> fields);
@@ -43,6 +46,10 @@ struct PagedList {
 struct PlannedKey {
   PagedField field;
   Order order;
+
+  bool operator==(const PlannedKey& other) const {
+    return field.name == other.field.name && order == other.order;
+  }
 };
 
 // `invalid_argument` for an unknown field. The last key is unique.

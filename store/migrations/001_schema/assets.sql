@@ -155,6 +155,7 @@ CREATE TABLE cursors (
   query TEXT NOT NULL,
   side TEXT NOT NULL CHECK (side IN ('after', 'before')),  -- of the place, in the order of the list
   position TEXT NOT NULL,  -- sort keys of the item that the page began or ended with; [] at an end of the list
+  numbering BIGINT NOT NULL,  -- of the list, when the page was read; 0 if the position has no number of it
   expires_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 -- Cursors that have expired.

@@ -9,12 +9,15 @@ CREATE TABLE knowledge_stores (
 ) WITHOUT ROWID;
 
 -- Sources of a store, in the order of `n`. Triggers keep `chunk_count`, so that a page costs less than the whole list.
+-- `last_place` is the highest place that a chunk of the source ever had. `numbering` rises when all chunks get new places.
 CREATE TABLE knowledge_sources (
   id TEXT PRIMARY KEY,
   store_id TEXT NOT NULL REFERENCES knowledge_stores (id),
   name TEXT NOT NULL,
   n BIGINT NOT NULL,
   chunk_count BIGINT NOT NULL DEFAULT 0,
+  last_place BIGINT NOT NULL DEFAULT 0,
+  numbering BIGINT NOT NULL DEFAULT 1,
   UNIQUE (store_id, name)
 ) WITHOUT ROWID;
 
@@ -31,7 +34,7 @@ CREATE TABLE knowledge_chunks (
   created_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 -- Pages of a source by `order` and by `_id`.
-CREATE INDEX knowledge_chunks_by_place ON knowledge_chunks (source_id, place);
+CREATE UNIQUE INDEX knowledge_chunks_by_place ON knowledge_chunks (source_id, place);
 CREATE INDEX knowledge_chunks_by_id ON knowledge_chunks (source_id, id);
 
 -- A store's part of the index. Ranks depend on these counts, so the knowledge of other projects changes no rank.

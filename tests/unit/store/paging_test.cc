@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "store/assets/lists.h"
 #include "store/sql/fold.h"
@@ -34,7 +36,7 @@ class PagingTest : public StoreTest {
     import();
   }
 
-  void import() {
+  [[nodiscard]] model::Bundle bundle() const {
     model::Bundle bundle;
     bundle.project_name = "Shop";
     bundle.locales = {"en"};
@@ -44,7 +46,10 @@ class PagingTest : public StoreTest {
     model::BundleLexicon lexicon{"Words", {}, {}};
     for (const auto& text : texts_) lexicon.entries.push_back({text, {}, {}, json::object()});
     bundle.lexicons = {lexicon};
-    auto report = store_->assets().import_bundle(organisation_, bundle);
+    return bundle;
+  }
+  void import() {
+    auto report = store_->assets().import_bundle(organisation_, bundle());
     ASSERT_TRUE(report) << report.error().message;
     source_ = report->at("knowledgeStores")[0]["sources"][0]["_id"];
     lexicon_ = report->at("lexicons")[0]["_id"];
@@ -182,6 +187,104 @@ TEST_F(PagingTest, CursorsByOrderStayInTheirPlacesWhenTheItemsAtThemGo) {
                 std::vector<std::string>(before.begin(), before.begin() + (all_before ? 0 : 5)));
     }
   }
+}
+
+TEST_F(PagingTest, MovedItemsLeaveAllOtherCursorsInTheirPlaces) {
+  auto by_id = request();
+  by_id.sort = {{"_id", Order::ascending}};
+  const auto first_by_id = get(by_id);
+  const auto first = get(request());
+  std::swap(texts_[3], texts_[20]);
+  import();
+  auto rest = after(first);
+  rest.limit = 100;
+  EXPECT_EQ(texts(get(rest)), from(10, 15)) << "a moved item is removed and added";
+  EXPECT_EQ(texts(get(request(100))), from(0, 25));
+  rest.next = first_by_id.next;
+  auto all = texts(first_by_id);
+  const auto others = texts(get(rest));
+  all.insert(all.end(), others.begin(), others.end());
+  EXPECT_EQ(all.size(), 25U);
+  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 25U);
+}
+
+// Nothing is left behind the cursor, so all that is added there is new to its reader.
+TEST_F(PagingTest, NewItemsStandBehindRemovedOnesAtWhichACursorStands) {
+  for (const bool at_once : {true, false}) {
+    const auto first = get(request());
+    texts_.resize(9);
+    if (!at_once) import();
+    texts_.insert(texts_.end(), {"new 1", "new 2"});
+    import();
+    EXPECT_EQ(texts(get(after(first))), from(9)) << at_once;
+    for (int n = 0; n < 25; ++n) texts_.push_back("later " + numbered(n));
+    import();
+  }
+  // The same between two that stay.
+  const auto first = get(request(5));
+  texts_[4] = "instead";
+  import();
+  EXPECT_EQ(texts(get(after(first))), from(4));
+}
+
+// Chunks that are put behind the same one, one import after the other, find no room some time. All
+// get new places then, which ends the cursors by `order`. Cursors by `_id` stay.
+TEST_F(PagingTest, CursorsByOrderEndWhenAllItemsGetNewPlaces) {
+  auto by_id = request();
+  by_id.sort = {{"_id", Order::ascending}};
+  const auto first_by_id = get(by_id);
+  int ended = 0;
+  for (int n = 0; n < 20; ++n) {
+    const auto first = get(request());
+    texts_.insert(texts_.begin() + 4, "new " + numbered(n));
+    import();
+    const auto rest = store_->assets().chunks(source_, after(first));
+    if (rest) {
+      EXPECT_EQ(texts(*rest), from(11)) << n;
+      continue;
+    }
+    EXPECT_EQ(rest.error().code, Errc::invalid_argument);
+    EXPECT_EQ(texts(get(request(100))), from(0, 100));
+    EXPECT_FALSE(get(after(first_by_id)).items.empty());
+    ++ended;
+  }
+  EXPECT_EQ(ended, 1);
+}
+
+// The cursors of a page are written after the page was read. Here an import commits in between.
+TEST_F(PagingTest, ImportBetweenAPageAndItsCursorsLeadsThemToNoWrongPlace) {
+  int ended = 0;
+  for (int n = 0; n < 20; ++n) {
+    const auto before = from(10);
+    texts_.insert(texts_.begin() + 4, "new " + numbered(n));
+    std::promise<void> begun;
+    std::promise<void> go;
+    std::promise<model::Result<void>> imported;
+    store_->committer().write(
+        [&, bundle = bundle()](Writer& writer) -> model::Result<void> {
+          auto report = store_->assets().import_bundle(writer, organisation_, bundle, {});
+          begun.set_value();
+          go.get_future().wait();
+          if (!report) return model::fail(report.error());
+          return {};
+        },
+        [&](model::Result<void> done) { imported.set_value(std::move(done)); });
+    begun.get_future().wait();
+    auto reading = std::async(std::launch::async, [&] { return get(request()); });
+    // Meanwhile the other thread reads its page and waits for the Committer.
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(get(request(100)).total, 25 + n);
+    go.set_value();
+    EXPECT_TRUE(imported.get_future().get());
+    const auto first = reading.get();
+    const auto rest = store_->assets().chunks(source_, after(first));
+    if (rest) {
+      EXPECT_EQ(texts(*rest).front(), first.total == 25 + n ? before.front() : from(10).front());
+    } else {
+      EXPECT_EQ(rest.error().code, Errc::invalid_argument);
+      ++ended;
+    }
+  }
+  EXPECT_LE(ended, 1);
 }
 
 TEST_F(PagingTest, BehindAnEmptyPageTheListIsStillThere) {
