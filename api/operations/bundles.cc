@@ -93,12 +93,14 @@ Result<void> check_role(ProjectServices& services, const Principal& principal,
 }
 
 // Imports the bundle, and its journey if the project is set up already: one transaction. A dry run
-// undoes it and reports nothing.
+// undoes it and reports nothing. So it waits for the store, and others wait for it, as for an
+// import.
 Result<json> import_all(ProjectServices& services, const Principal& principal,
                         const model::Bundle& bundle, bool dry_run) {
   bool undone = false;
   auto report =
       services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<json> {
+        undone = false;  // this may run again
         auto imported = services.store.assets().import_bundle(
             writer, principal.organisation_id, bundle,
             {.tokens = services.options.quota.get().tokens}, principal.user_id);

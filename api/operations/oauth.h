@@ -87,8 +87,8 @@ struct PasswordSignIn {
 };
 // Verifies the password in its turn among the sign-ins (api/auth/authenticator.h) and audits the
 // sign-in. Calls `then` with the sign-in on the pool for what may write, or with the error: a user
-// of another organisation is `unauthenticated`, as a wrong password is. If a pool has no place, it
-// answers 503 by the Reply and does not call `then`.
+// of another organisation is `unauthenticated`, as a wrong password is. If a pool has no place, or
+// the store fails, it answers 503 by the Reply and does not call `then`.
 void sign_in(PasswordSignIn attempt, std::function<void(const model::Result<store::SignIn>&)> then);
 
 // Runs `work`, which owns the Reply, on the pool for what may write. Answers 503 by the Reply if

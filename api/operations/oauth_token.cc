@@ -1,8 +1,9 @@
 // POST /auth/oauth2/token: issues tokens for a password, an authorization code or a refresh token.
 // POST /auth/oauth2/revoke: ends a token (RFC 7009); a refresh token together with its whole grant.
-// A token that the client does not have gets the same answer. GET
-// /.well-known/oauth-authorization-server: the metadata for clients of OAuth 2.0 (RFC 8414). Below
-// the base path, and with the base path behind it, the issuer is the one of that path.
+// A token that the client does not have gets the same answer.
+//
+// GET /.well-known/oauth-authorization-server: the metadata for clients of OAuth 2.0 (RFC 8414).
+// Below the base path, and with the base path behind it, the issuer is the one of that path.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>

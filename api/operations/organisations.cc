@@ -1,6 +1,9 @@
 // POST and GET /management/organisations: adds an organisation with its first administrator, and
-// lists the organisations. PUT /management/organisations/{organisationId}/domains: sets its own
-// e-mail domains. Takes the role platformAdmin, which the new administrators do not get.
+// lists the organisations.
+//
+// PUT /management/organisations/{organisationId}/domains: sets its own e-mail domains.
+//
+// Takes the role platformAdmin, which the new administrators do not get.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>

@@ -1,7 +1,8 @@
 // /management/schedules: injects at a set time, once or by a cron rule. Operators create, list,
-// show, cancel and reschedule them. /management/timers: all timers of all kinds: follow-ups,
-// sleeping executions, questions with a time-out, schedules. Operators list, cancel and reschedule
-// them.
+// show, cancel and reschedule them.
+//
+// /management/timers: timers of all kinds: follow-ups, sleeping executions, questions with a
+// time-out, schedules. Operators list, cancel and reschedule them.
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>

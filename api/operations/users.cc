@@ -1,8 +1,9 @@
 // /management/users: adds, lists and removes users, and sets their passwords and roles. Takes the
-// role userAdmin; a user's own password takes none. POST /v2.0/users/deprecatepassword: ends a
-// user's password and the OAuth tokens that it has led to. 400 is the one error that the API
-// documents here: for an unknown, foreign or malformed id, and for the password of the only
-// platformAdmin.
+// role userAdmin; a user's own password takes none.
+//
+// POST /v2.0/users/deprecatepassword: ends a user's password and the OAuth tokens that it has led
+// to. 400 is the one error that the API documents here: for an unknown, foreign or malformed id,
+// and for the password of the only platformAdmin.
 #include <nlohmann/json.hpp>
 #include <utility>
 

@@ -135,29 +135,28 @@ openapi::Schema item_schema() {
     return with_members(kind(name, {{"endpointId", id()}, {"sessionId", conversation_name()}}),
                         members);
   };
-  return any_of(
-      {kind("profile", {{"data", anything()}}),
-       of_session("session", {{"startedAt", unix_time()},
-                              {"lastActivityAt", unix_time()},
-                              {"context", anything()},
-                              {"flowState", anything()},
-                              {"execution", anything()}}),
-       of_session("output", {{"seq", integer(1)},
-                             {"text", text()},
-                             {"data", anything()},
-                             {"source", text()},
-                             {"createdAt", unix_time()}}),
-       of_session("waitingEvent", {{"type", text(1)}, {"event", anything()}}),
-       of_session("call", {{"request", anything(), Need::optional}}),
-       of_session("timer", {{"dueAt", unix_time()}, {"request", anything(), Need::optional}}),
-       of_session("followUp", {{"dueAt", unix_time()}, {"followUp", anything()}}),
-       of_session("schedule", {{"dueAt", unix_time()}, {"event", anything()}}),
-       of_session("deadLetter", {{"type", text(1)},
-                                 {"event", anything()},
-                                 {"reason", text()},
-                                 {"state", text(1)},
-                                 {"createdAt", unix_time()}}),
-       of_session("answer", {{"answer", anything()}})});
+  return any_of({kind("profile", {{"data", anything()}}),
+                 of_session("session", {{"startedAt", unix_time()},
+                                        {"lastActivityAt", unix_time()},
+                                        {"context", anything()},
+                                        {"flowState", anything()},
+                                        {"execution", anything()}}),
+                 of_session("output", {{"seq", integer(1)},
+                                       {"text", text()},
+                                       {"data", anything()},
+                                       {"source", text()},
+                                       {"createdAt", unix_time()}}),
+                 of_session("waitingEvent", {{"type", text(1)}, {"event", anything()}}),
+                 of_session("call", {{"request", anything(), Need::optional}}),
+                 of_session("timer", {{"dueAt", unix_time()}}),
+                 of_session("followUp", {{"dueAt", unix_time()}, {"followUp", anything()}}),
+                 of_session("schedule", {{"dueAt", unix_time()}, {"event", anything()}}),
+                 of_session("deadLetter", {{"type", text(1)},
+                                           {"event", anything()},
+                                           {"reason", text()},
+                                           {"state", text(1)},
+                                           {"createdAt", unix_time()}}),
+                 of_session("answer", {{"answer", anything()}})});
 }
 
 openapi::Description describe_export_data() {
@@ -167,7 +166,8 @@ openapi::Description describe_export_data() {
   parameters.push_back(query_parameter("userId", "The user.", conversation_name(), Need::required));
   parameters.push_back(
       query_parameter("after", "`next` of the page before.",
-                      text_like("^[0-8]\\.(0|[1-9][0-9]{0,17})\\.[A-Za-z0-9_-]{0,64}$")));
+                      text_like("^(0\\.|[1-6]\\.(0|[1-9][0-9]{0,17})|[7-9]\\.[a-z0-9]{24})"
+                                "\\.[A-Za-z0-9_-]{0,64}$")));
   parameters.push_back(project_parameter());
   const auto page = object(
       {{"items", list_of(named("UserDataItem", item_schema()))}, {"next", nullable(text(1))}});

@@ -65,6 +65,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 // "0.85". Nothing for a text that is no weight.
 std::optional<double> parse_quality(std::string_view text) {
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;
+  if (text.size() > 1 && text[1] != '.') return std::nullopt;
   double quality = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, quality, std::chars_format::fixed);

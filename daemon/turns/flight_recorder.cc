@@ -27,7 +27,7 @@ using model::Result;
 namespace {
 
 constexpr std::uint64_t magic = 0x3174686769'6c66ULL;  // "flight1"
-constexpr std::size_t longest_id = 64;                 // of events: TurnBatchBuilder::has_names
+constexpr std::size_t longest_id = 64;                 // of events: has_names
 constexpr std::size_t longest_boot = 64;
 
 template <typename Sized>

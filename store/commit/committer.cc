@@ -352,7 +352,7 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
     }
     // A single SessionCommit is tried again, however long it takes: its events must have effects.
     const bool too_long = error.kind() == SqlError::Kind::too_long &&
-                          (batch.size() > 1 || std::holds_alternative<WriteItem>(batch.front()));
+                          (batch.size() > 1 || !std::holds_alternative<CommitItem>(batch.front()));
     if (!outcome_unknown) return too_long ? Attempt::too_long : Attempt::failed;
     // Asking a silent server would take as long again while callers wait: the next try asks.
     const Attempt found = error.silent() ? Attempt::failed : look_up();
@@ -456,6 +456,8 @@ void Committer::Impl::refuse(Item& item, Attempt tried) {
                         ? fail(Errc::conflict, "the store refuses these values")
                         : fail(Errc::timed_out, "the store takes too long for this");
     write->on_commit.clear();
+  } else {
+    std::get<MarkItem>(item).marked = nullptr;
   }
 }
 

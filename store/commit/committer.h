@@ -209,7 +209,8 @@ struct CommitterSettings {
 // of another, so `write_and_wait` works together with Writer::on_commit.
 class Committer {
  public:
-  // `commit`: as submitted, without its JSON.
+  // `commit`: as submitted, without context, flow state, execution, and the texts and data of
+  // outputs and follow-ups.
   using Done = std::function<void(Outcome, const SessionCommit& commit)>;
   using Work = std::function<model::Result<void>(Writer&)>;
   using WriteDone = std::function<void(model::Result<void>)>;
@@ -268,9 +269,9 @@ class Committer {
   // update `healthy()` while nothing is written.
   void probe();
 
-  // A write of a service that has worked off a row. The database never refuses it, and no
-  // SessionCommit of the same transaction depends on it. Does not wait. `marked` is called once the
-  // mark is durable, on the Committer's thread, and never if the Committer stops before.
+  // A write of a service that has worked off a row. No SessionCommit of the same transaction
+  // depends on it. Blocks as `submit`. `marked` is called once the mark is durable, on the
+  // Committer's thread, and never if the database refuses it or the Committer stops before.
   void mark(std::function<void(Connection&)> write, std::function<void()> marked = {});
 
   // False from the first failed try of a transaction to the next one that works.

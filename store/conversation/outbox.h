@@ -93,8 +93,8 @@ class Outbox : Rows {
   // erased. `marked`: see Committer::mark.
   void delivered(const model::SessionKey& key, const model::Output& output,
                  std::function<void()> marked = {});
-  // The session's oldest pending output has failed. All outputs of the session wait until `due_at`.
-  // `attempts`: tries so far, above 0.
+  // The session's oldest pending output has failed. All outputs of the session wait until `due_at`,
+  // by the clock of timers. `attempts`: tries so far, above 0.
   void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
                   std::function<void()> marked = {});
   // Gives up a pending output: it becomes a dead letter, and the session's next output is due at

@@ -1,6 +1,7 @@
 #include "store/conversation/sessions.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
@@ -204,16 +205,13 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
   Pruned pruned{0, looked->last};
   if (looked->old.empty()) return pruned;
   return committer_.write_and_wait([&](Writer& writer) -> Result<Pruned> {
-    pruned.removed = 0;
-    for (const auto row : looked->old) {
-      pruned.removed += writer.connection().run_counted(
-          "DELETE FROM sessions WHERE id = :i AND last_activity_at < :b"
-          " AND execution IS NULL AND inbox_size = 0"
-          " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
-          " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
-          " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
-          row, before);
-    }
+    pruned.removed = writer.connection().run_counted(
+        "DELETE FROM sessions WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(:i))"
+        " AND last_activity_at < :b AND execution IS NULL AND inbox_size = 0"
+        " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
+        nlohmann::json(looked->old).dump(), before);
     return pruned;
   });
 }

@@ -26,9 +26,8 @@ class Timers : Rows {
  public:
   using Rows::Rows;
 
-  // --- For the scheduler
-  // --------------------------------------------------------------------------- Only due time and
-  // claim are read, so no damage to the rest of a row hides it.
+  // ---- For the scheduler. Only due time and claim are read, so no damage to the rest of a row
+  // hides it.
   struct Due {
     model::Timestamp at{};
     model::Claim claim;  // `timer`, `follow_up` or `schedule`
@@ -60,8 +59,7 @@ class Timers : Rows {
   [[nodiscard]] model::Result<std::optional<model::FollowUp>> follow_up(
       const std::string& id) const;
 
-  // --- For operators: a timer is listed until its event is in the log
-  // --------------------------------
+  // ---- For operators. A timer is listed until its event is in the log.
   enum class Kind : std::uint8_t {
     journey,    // a follow-up of the project's journey
     follow_up,  // a follow-up of a Node

@@ -51,7 +51,7 @@ inline constexpr std::string_view proactive_setup = "proactiveSetup";
 inline constexpr std::array<std::string_view, 4> proactive_setup_steps{
     "Provision the tenant", "Create the journey", "Generate the follow-up Flow", "Switch on"};
 
-// Long work that an operator can watch. The row decides; events only wake a worker.
+// Long work that an operator can watch. The row decides; notifications only wake a worker.
 struct Job {
   std::string id;
   std::string project_id;

@@ -41,17 +41,6 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-void unescape(std::string_view stored, std::string& text) {
-  text.clear();
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    if (stored[i] != escape || i + 1 == stored.size()) {
-      text += stored[i];
-    } else {
-      text += stored[++i] == escaped_nul ? '\0' : escape;
-    }
-  }
-}
-
 // `:name` becomes `$1`, `$2` and so on, in order.
 std::string numbered(std::string_view sql) {
   const auto in_name = [](char c) {
@@ -88,7 +77,7 @@ void take_row(const PGresult* result, int row, std::vector<SqlSlot>& columns) {
     } else if (value.find(escape) == std::string_view::npos) {
       slot.text.assign(value);
     } else {
-      unescape(value, slot.text);
+      slot.text = unescaped(value);
     }
   }
 }
@@ -437,6 +426,18 @@ void PostgresDriver::rollback() noexcept {
 }
 
 }  // namespace
+
+std::string unescaped(std::string_view stored) {
+  std::string text;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (stored[i] != escape || i + 1 == stored.size()) {
+      text += stored[i];
+    } else {
+      text += stored[++i] == escaped_nul ? '\0' : escape;
+    }
+  }
+  return text;
+}
 
 std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings, Connection::Role role,
                                           std::shared_ptr<PostgresPulse> pulse) {

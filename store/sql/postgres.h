@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "store/sql/postgres_settings.h"
 #include "store/sql/sql.h"
@@ -12,6 +13,9 @@
 // Texts may hold any character, which PostgreSQL's can't: NUL is stored as \x01\x01 and \x01 as
 // \x01\x02, which keeps the order of texts. The schema compares by code points.
 namespace conversed::store {
+
+// A stored text as it was.
+[[nodiscard]] std::string unescaped(std::string_view stored);
 
 // Trying again does not help: the URL, or the database, has to be changed.
 class PostgresUnusable : public SqlError {

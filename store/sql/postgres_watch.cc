@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "store/runtime/thread_name.h"
+#include "store/sql/postgres.h"
 #include "store/sql/postgres_session.h"
 
 namespace conversed::store {
@@ -79,7 +80,7 @@ void PostgresWatch::listen() {
   for (;;) {
     pulse_.found();
     while (const std::unique_ptr<PGnotify, FreeNotification> heard{PQnotifies(session.handle())}) {
-      changed_(heard->extra);
+      changed_(unescaped(heard->extra));
     }
     std::array<pollfd, 2> wanted{
         pollfd{.fd = PQsocket(session.handle()), .events = POLLIN, .revents = 0},

@@ -130,6 +130,7 @@ TEST(BlockingPool, NoNameOvertakesOneThatWaits) {
   BlockingPool pool(1, 10);
   std::promise<void> begun;
   std::promise<void> go;
+  std::promise<void> last;
   std::string ran;
   // Each one posts the next before its thread is free, as a client with many addresses can.
   std::function<void(char)> run_and_post_next = [&](char number) {
@@ -145,7 +146,6 @@ TEST(BlockingPool, NoNameOvertakesOneThatWaits) {
   }));
   begun.get_future().wait();
   EXPECT_TRUE(pool.post("m1", BlockingPool::Line::others, [&] { run_and_post_next('1'); }));
-  std::promise<void> last;
   EXPECT_TRUE(pool.post("a", BlockingPool::Line::others, [&] { ran += 'a'; }));
   go.set_value();
   last.get_future().wait();

@@ -95,6 +95,29 @@ TEST(Import, ADryRunChangesNothing) {
   EXPECT_EQ(world.store->assets().projects(acme).value().size(), 2U);
 }
 
+TEST(Import, ADryRunOverAnExistingProjectLeavesItsFlowsAsTheyAre) {
+  World world;
+  const auto import = [&](const std::string& text, const char* dry_run) {
+    return world.manage(Method::post, "/management/import", {{"file", "shop.yaml"}, {"text", text}},
+                        {{"dryRun", dry_run}});
+  };
+  const auto first = import(good_bundle, "false");
+  ASSERT_EQ(first.status, 200) << first.body;
+  const std::string project = body_of(first).at("project").at("_id");
+  const auto& assets = world.store->assets();
+  const auto flow = assets.flows(project).value().at(0).id;
+  const auto versions = assets.flow_versions(flow).value().size();
+  const auto generation = assets.generation();
+  std::string changed = good_bundle;
+  changed.replace(changed.find("Hello"), 5, "Good day");
+  const auto checked = import(changed, "true");
+  EXPECT_EQ(checked.status, 200) << checked.body;
+  EXPECT_EQ(assets.flow_versions(flow).value().size(), versions);
+  EXPECT_EQ(assets.generation(), generation);
+  ASSERT_EQ(import(changed, "false").status, 200);
+  EXPECT_EQ(assets.flow_versions(flow).value().size(), versions + 1);
+}
+
 TEST(Import, ADryRunThatIsNeitherTrueNorFalseChangesNothing) {
   World world;
   for (const char* word : {"maybe", "1", "TRUE", ""}) {

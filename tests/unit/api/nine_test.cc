@@ -295,7 +295,7 @@ TEST_F(Nine, SetUpIsAJobOfWhichAProjectHasOne) {
   EXPECT_EQ(job["failReason"], nullptr);
   EXPECT_EQ(job["data"], nullptr);
   EXPECT_EQ(header(made, "Location"), "/v2.0/tasks/" + id);
-  EXPECT_TRUE(world.log_is_empty()) << "nobody would read a wake-up";
+  EXPECT_TRUE(world.log_is_empty()) << "a set-up appends no event";
   const auto again = ask(Method::post, setup());
   EXPECT_EQ(again.status, 409);
   EXPECT_EQ(json::parse(again.body)["details"], (json{{"taskId", id}}));
