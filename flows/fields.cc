@@ -15,6 +15,26 @@ constexpr std::size_t max_name_characters = 200;
 
 }  // namespace
 
+std::string to_string(const Problem& problem) {
+  std::string line = problem.file;
+  if (problem.place.line != 0) {
+    if (!line.empty()) line += ':';
+    line += std::to_string(problem.place.line) + ':' + std::to_string(problem.place.column);
+  }
+  if (!line.empty()) line += ": ";
+  if (!problem.path.empty()) line += problem.path + ": ";
+  return line + problem.message;
+}
+
+std::string to_string(const Problems& problems) {
+  std::string lines;
+  for (const auto& problem : problems) {
+    if (!lines.empty()) lines += '\n';
+    lines += to_string(problem);
+  }
+  return lines;
+}
+
 void Report::add(Place place, std::string path, std::string message) {
   if (problems_.size() >= max_problems_) {
     ++omitted_;

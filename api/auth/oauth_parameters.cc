@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "api/http/http_syntax.h"
-#include "api/http/percent.h"
+#include "store/model/hex.h"
 #include "store/text/base64.h"
 
 namespace conversed::api {
@@ -90,7 +90,7 @@ std::string with_query(
   for (const auto& [name, value] : parameters) {
     if (value.empty()) continue;
     whole += mark;
-    whole.append(name).append("=").append(percent_encode(value));
+    whole.append(name).append("=").append(model::percent_encoded(value, is_unreserved));
     mark = '&';
   }
   return whole;

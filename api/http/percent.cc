@@ -83,8 +83,4 @@ std::optional<HeaderList> parse_query(std::string_view text) {
   return pairs;
 }
 
-std::string percent_encode(std::string_view text) {
-  return model::percent_encoded(text, is_unreserved);
-}
-
 }  // namespace conversed::api

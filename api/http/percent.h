@@ -21,7 +21,4 @@ namespace conversed::api {
 // value; empty parts are skipped). Nothing under the same conditions.
 [[nodiscard]] std::optional<HeaderList> parse_query(std::string_view text);
 
-// Encodes all but the unreserved characters, so that the text fits any part of a URL.
-[[nodiscard]] std::string percent_encode(std::string_view text);
-
 }  // namespace conversed::api

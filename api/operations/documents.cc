@@ -3,8 +3,9 @@
 #include <limits>
 #include <utility>
 
-#include "api/http/percent.h"
+#include "api/http/http_syntax.h"
 #include "api/representation/input.h"
+#include "store/model/hex.h"
 #include "store/model/ids.h"
 
 namespace conversed::api {
@@ -27,7 +28,7 @@ std::string address(const Request& request, std::string_view instance,
   std::string target(instance);
   for (const auto& [name, value] : query) {
     target += target.size() == instance.size() ? '?' : '&';
-    target.append(percent_encode(name)).append("=").append(percent_encode(value));
+    target.append(model::percent_encoded(name, is_unreserved)).append("=").append(model::percent_encoded(value, is_unreserved));
   }
   return target;
 }
