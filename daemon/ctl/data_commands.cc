@@ -1,7 +1,7 @@
 // conversectl backup, restore, rotate-key, webhook-secret, audit, status, users-data.
 #include <chrono>
 #include <filesystem>
-#include <limits>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -11,6 +11,7 @@
 #include "daemon/data/restore.h"
 #include "daemon/delivery/webhook.h"
 #include "store/model/clock.h"
+#include "store/text/terminal.h"
 
 namespace conversed::ctl {
 namespace {
@@ -50,17 +51,33 @@ int make_webhook_secret(Client& client, const Values&) {
   return print(client, made, [](const Fields& fields) { say(fields.text("secret")); });
 }
 
+std::string text_of(const json& value) {
+  return text::shown(value.dump(-1, ' ', false, json::error_handler_t::replace), text::Lines::one);
+}
+
+// One JSON document, written as its pages come.
 int export_data(Client& client, const Values& values) {
   const std::string& user_id = values.text("USERID");
-  std::string path = "/management/usersdata?userId=" + encode(user_id);
+  std::string path = "/management/usersdata?limit=100&userId=" + encode(user_id);
   if (const auto& named = values.text("--project"); !named.empty()) {
     auto project = find_project(client, values, named);
     if (!project) return failed(project.error());
     path += "&projectId=" + encode(*project);
   }
-  auto pages = fetch_pages(client, path, std::numeric_limits<std::size_t>::max());
-  if (!pages) return failed(pages.error());
-  return say_json({{"userId", user_id}, {"items", std::move(pages->at("items"))}});
+  std::string after;
+  const char* between = "\n";
+  do {
+    auto page = client.manage("GET", after.empty() ? path : path + "&after=" + encode(after));
+    if (!page) return failed(page.error());
+    const Fields fields(*page);
+    if (after.empty()) std::cout << "{\"userId\":" << text_of(user_id) << ",\"items\":[";
+    for (const auto& item : fields.any("items")) {
+      std::cout << std::exchange(between, ",\n") << text_of(item);
+    }
+    after = fields.text_if_any("next");
+  } while (!after.empty());
+  std::cout << "\n]}\n";
+  return 0;
 }
 
 void show_erased(const Fields& erased, const Values& values) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "daemon/ops/log_repeats.h"
+#include "store/text/terminal.h"
 #include "store/text/times.h"
 
 namespace conversed::daemon::log {
@@ -50,8 +51,10 @@ const char* level_name(Level level) {
   return level_names[static_cast<std::size_t>(level)];
 }
 
+// nlohmann leaves DEL and C1 as they are.
 std::string dumped(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return text::shown(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+                     text::Lines::one);
 }
 
 // Without the first and the last byte: of a string its quotes, of an object its braces.
