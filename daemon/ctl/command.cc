@@ -133,14 +133,6 @@ Cell usual_cell(const Fields& item, const char* field) {
   return value.is_array() ? text::joined(item.texts(field), ",") : item.text(field);
 }
 
-Cell time_cell(const Fields& item, const char* field) {
-  return item.time(field);
-}
-
-Column column(const char* header, const char* field, decltype(Column::cell) cell) {
-  return {header, field, cell};
-}
-
 Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items) {
   std::vector<std::string> headers;
   for (const Column& column : columns) headers.emplace_back(column.header);

@@ -148,7 +148,9 @@ int run(Client& client, const Command& command, const Values& values);
 // The field as its type shows it: `yes` or `no`, commas between texts, nothing for null. A missing
 // field is a BadAnswer.
 [[nodiscard]] Cell usual_cell(const Fields& item, const char* field);
-[[nodiscard]] Cell time_cell(const Fields& item, const char* field);
+inline Cell time_cell(const Fields& item, const char* field) {
+  return item.time(field);
+}
 
 // A column of a table of the answer's `items`.
 struct Column {
@@ -156,8 +158,10 @@ struct Column {
   const char* field;
   Cell (*cell)(const Fields& item, const char* field);
 };
-[[nodiscard]] Column column(const char* header, const char* field,
-                            decltype(Column::cell) cell = usual_cell);
+inline Column column(const char* header, const char* field,
+                     decltype(Column::cell) cell = usual_cell) {
+  return {header, field, cell};
+}
 
 [[nodiscard]] Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items);
 // Prints the answer's `items`, or without any this line.

@@ -35,20 +35,15 @@ int restore(Client& client, const Values& values) {
       .log = values.flag("--store-alone") ? Log::may_be_missing : Log::needed};
   auto restored = daemon::restore(*settings, order, model::SystemClock());
   if (!restored) return failed(restored.error());
-  const auto made_at = model::to_unix_ms(restored->created_at) / 1000;
-  return print(client,
-               model::Result<json>(json{{"dataDir", settings->data_dir.string()},
-                                        {"createdAt", made_at},
-                                        {"program", restored->program}}),
-               [&](const Fields& done) {
-                 say("Restored " + values.text("BACKUP") + " into " + done.text("dataDir") +
-                     ". The daemon can be started.");
-               });
-}
-
-int make_webhook_secret(Client& client, const Values&) {
-  const json made{{"secret", daemon::new_webhook_secret()}};
-  return print(client, made, [](const Fields& fields) { say(fields.text("secret")); });
+  return print(
+      client,
+      model::Result<json>(json{{"dataDir", settings->data_dir.string()},
+                               {"createdAt", model::to_unix_ms(restored->created_at) / 1000},
+                               {"program", restored->program}}),
+      [&](const Fields& done) {
+        say("Restored " + values.text("BACKUP") + " into " + done.text("dataDir") +
+            ". The daemon can be started.");
+      });
 }
 
 std::string text_of(const json& value) {
@@ -178,7 +173,10 @@ std::vector<Group> data_commands() {
                 {"Make a secret for an Endpoint's webhook; needs no daemon", "",
                  "put it into the bundle and into the receiver of the webhook."},
                 {}}
-            .runs(make_webhook_secret)}},
+            .runs([](Client& client, const Values&) {
+              const json made{{"secret", daemon::new_webhook_secret()}};
+              return print(client, made, [](const Fields& shown) { say(shown.text("secret")); });
+            })}},
       status(),
       user_data_commands()};
 }

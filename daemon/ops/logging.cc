@@ -45,10 +45,9 @@ State& state() {
   return instance;
 }
 
-constexpr const char* level_names[] = {"debug", "info", "warn", "error"};
-
 const char* level_name(Level level) {
-  return level_names[static_cast<std::size_t>(level)];
+  constexpr const char* names[] = {"debug", "info", "warn", "error"};
+  return names[static_cast<std::size_t>(level)];
 }
 
 // nlohmann leaves DEL and C1 as they are.
