@@ -146,7 +146,8 @@ std::string reason_for_log(int status, std::string_view detail) {
 }
 
 std::string http_date(model::Timestamp time) {
-  return text::utc_time(time, "%a, %d %b %Y %H:%M:%S GMT");
+  return text::utc_time(std::chrono::floor<std::chrono::seconds>(time),
+                        "%a, %d %b %Y %H:%M:%S GMT");
 }
 
 Response error_response(int status, std::string_view detail, const ExchangeContext& context,

@@ -1,4 +1,5 @@
 // conversectl user, oauth-client, organisation.
+#include <cstring>
 #include <iostream>
 
 #include "daemon/ctl/commands.h"
@@ -41,15 +42,11 @@ Option password_flag() {
 
 // The id of the user with this address or id.
 Result<std::string> find_user(Client& client, const Values&, const std::string& wanted) {
-  const auto lower = [](std::string text) {
-    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-    return text;
-  };
   auto users = client.manage("GET", "/management/users");
   if (!users) return model::fail(users.error());
   for (const Fields& user : Fields(*users).items()) {
     auto id = user.text("_id");
-    if (id == wanted || lower(user.text("email")) == lower(wanted)) return id;
+    if (id == wanted || strcasecmp(user.text("email").c_str(), wanted.c_str()) == 0) return id;
   }
   return model::fail(Errc::not_found,
                      "there is no user " + wanted + "; `user list` shows all users");

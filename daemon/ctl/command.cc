@@ -28,18 +28,9 @@ std::string replaced(std::string_view text, ValueOf value_of) {
 }
 
 json body_field(const Option& option, const Values& values) {
-  switch (option.kind) {
-    case Kind::flag:
-      return values.flag(option.name);
-    case Kind::number:
-      return std::stoll(values.text(option.name));
-    case Kind::text:
-      return values.text(option.name);
-    case Kind::commas:
-    case Kind::repeated:
-    case Kind::several:
-      break;
-  }
+  if (option.kind == Kind::flag) return values.flag(option.name);
+  if (option.kind == Kind::number) return std::stoll(values.text(option.name));
+  if (option.kind == Kind::text) return values.text(option.name);
   auto list = values.lists.at(option.name);
   std::erase(list, "");  // an empty text stands for no entry
   return list;
@@ -123,36 +114,29 @@ Option preview_option() {
 }
 
 std::vector<Option> with_times(std::vector<Option> options) {
-  options.push_back(
-      Option{"--at", "At a time, such as 2027-03-28T14:30, by --timezone"}.in_field("at"));
-  options.push_back(Option{"--in", "After a while, such as 20m"}.in_field("in"));
-  options.push_back(Option{"--cron", "Repeatedly, such as \"0 9 * * mon-fri\""}.in_field("cron"));
-  options.push_back(
-      Option{"--timezone", "Time zone of --at and --cron, such as Europe/Berlin; default: UTC"}
-          .in_field("timezone"));
+  const auto add = [&](const char* field, const char* help, Option::Among among) {
+    options.push_back(Option{std::string("--") + field, help}.in_field(field).grouped(among));
+  };
+  constexpr auto one = Option::Among::at_most_one;
+  add("at", "At a time, such as 2027-03-28T14:30, by --timezone", one);
+  add("in", "After a while, such as 20m", one);
+  add("cron", "Repeatedly, such as \"0 9 * * mon-fri\"", one);
+  add("timezone", "Time zone of --at and --cron, such as Europe/Berlin; default: UTC", {});
   return options;
 }
 
 Cell usual_cell(const Fields& item, const char* field) {
-  if (!item.has(field)) return "";
   const json& value = item.any(field);
+  if (value.is_null()) return "";
   if (value.is_number()) return item.number(field);
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   return value.is_array() ? text::joined(item.texts(field), ",") : item.text(field);
 }
 
-Cell time_cell(const Fields& item, const char* field) {
-  return item.time(field);
-}
-
-Column column(const char* header, const char* field, decltype(Column::cell) cell) {
-  return {header, field, cell};
-}
-
 Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items) {
   std::vector<std::string> headers;
   for (const Column& column : columns) headers.emplace_back(column.header);
-  Table table(std::move(headers));
+  Table table(headers);
   for (const Fields& item : items) {
     std::vector<Cell> row;
     for (const Column& column : columns) row.push_back(column.cell(item, column.field));

@@ -49,6 +49,8 @@ struct Option {
     repeated,  // a list: the option is given for each text
     several,   // a list: all arguments that are left
   };
+  // Among the options of a command that say the same.
+  enum class Among : std::uint8_t { any, at_most_one, all_or_none };
   static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
   std::string name;  // such as `--state`; without dashes it is an argument by its place
@@ -61,6 +63,7 @@ struct Option {
   std::vector<std::string> choices{};
   std::int64_t most = no_limit;
   Find find = nullptr;  // for a text that stands for an id
+  Among among = Among::any;
 
   // Sends the option as a parameter of the request, or in its body. An empty text is left out.
   Option in_query(const char* parameter) const { return with(*this, &Option::query, parameter); }
@@ -74,6 +77,7 @@ struct Option {
   }
   Option at_most(std::int64_t number) const { return with(*this, &Option::most, number); }
   Option found_by(Find by) const { return with(*this, &Option::find, by); }
+  Option grouped(Among by) const { return with(*this, &Option::among, by); }
 };
 
 struct Request {
@@ -141,9 +145,12 @@ int run(Client& client, const Command& command, const Values& values);
 // Adds `--at`, `--in`, `--cron` and `--timezone`, for the body.
 [[nodiscard]] std::vector<Option> with_times(std::vector<Option> options);
 
-// The field as its type shows it: `yes` or `no`, commas between texts, nothing for null.
+// The field as its type shows it: `yes` or `no`, commas between texts, nothing for null. A missing
+// field is a BadAnswer.
 [[nodiscard]] Cell usual_cell(const Fields& item, const char* field);
-[[nodiscard]] Cell time_cell(const Fields& item, const char* field);
+inline Cell time_cell(const Fields& item, const char* field) {
+  return item.time(field);
+}
 
 // A column of a table of the answer's `items`.
 struct Column {
@@ -151,8 +158,10 @@ struct Column {
   const char* field;
   Cell (*cell)(const Fields& item, const char* field);
 };
-[[nodiscard]] Column column(const char* header, const char* field,
-                            decltype(Column::cell) cell = usual_cell);
+inline Column column(const char* header, const char* field,
+                     decltype(Column::cell) cell = usual_cell) {
+  return {header, field, cell};
+}
 
 [[nodiscard]] Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items);
 // Prints the answer's `items`, or without any this line.

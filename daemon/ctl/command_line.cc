@@ -9,6 +9,12 @@ namespace {
 
 using Kind = Option::Kind;
 
+// The range's check also reads `010` and `0x10`, as C does. The text is used as a decimal number.
+std::string check_decimal(const std::string& text) {
+  const bool plain = !text.starts_with('0') && text.find_first_not_of("0123456789") == text.npos;
+  return plain ? "" : "write the number in decimal digits, without a leading zero";
+}
+
 CLI::Option& add_option(CLI::App& command, const Option& option, Values& values) {
   const std::string& name = option.name;
   if (option.kind == Kind::flag) return *command.add_flag(name, values.flags[name], option.help);
@@ -26,6 +32,7 @@ CLI::Option& add_option(CLI::App& command, const Option& option, Values& values)
   if (option.kind == Kind::number) {
     const char* const shown = option.most == Option::no_limit ? "POSITIVE" : "";
     added.type_name("INT")->check(CLI::Range(std::int64_t{1}, option.most, shown));
+    added.check(check_decimal);
   }
   if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
   if (!option.preset.empty()) added.capture_default_str();
@@ -38,8 +45,17 @@ void add_command(CLI::App& parent, const Command& row, Action& action) {
                   (row.help.example.empty() ? "" : " " + row.help.example) +
                   (row.help.next.empty() ? "" : "\nNext: " + row.help.next));
   const auto values = std::make_shared<Values>();
+  std::map<Option::Among, std::vector<CLI::Option*>> groups;
   for (const Option& option : row.options) {
-    add_option(*command, option, *values).required(option.required);
+    auto& added = *add_option(*command, option, *values).required(option.required);
+    auto& group = groups[option.among];
+    for (auto* other : group) {
+      if (option.among == Option::Among::at_most_one) added.excludes(other);
+      if (option.among != Option::Among::all_or_none) continue;
+      added.needs(other);
+      other->needs(&added);
+    }
+    group.push_back(&added);
   }
   command->callback([row, values, &action] {
     action = [row, values](Client& client) { return run(client, row, *values); };

@@ -12,6 +12,9 @@ class App;
 
 namespace conversed::ctl {
 
+// For examples.
+inline constexpr const char* some_id = "6f9619ff8b86d011b42d00c0";
+
 // The rows of each file.
 [[nodiscard]] std::vector<Group> project_commands();       // import, export, apikey, connections
 [[nodiscard]] std::vector<Group> account_commands();       // user, oauth-client, organisation

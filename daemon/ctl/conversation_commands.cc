@@ -69,7 +69,6 @@ int talk(Client& client, const Values& values) {
 }
 
 Group dead_letters() {
-  constexpr const char* example = "6f9619ff8b86d011b42d00c0";
   const Option id = Option{"ID", "The dead letter's id, as `deadletters list` shows it"}.require();
   return {"deadletters",
           "Events and outputs that were given up, with their reasons",
@@ -92,16 +91,16 @@ Group dead_letters() {
                  return model::Result<void>();
                }),
            Command{"deadletters show",
-                   {"Show all about a dead letter", example},
+                   {"Show all about a dead letter", some_id},
                    {id},
                    "GET /management/deadletters/{ID}"},
            Command{"deadletters replay",
-                   {"Process it again, after what its session has done since", example},
+                   {"Process it again, after what its session has done since", some_id},
                    {id},
                    "POST /management/deadletters/{ID}/replay",
                    says({"Appended again; it runs after what its session has done since."})},
            Command{"deadletters discard",
-                   {"Mark it as discarded; it is kept", example},
+                   {"Mark it as discarded; it is kept", some_id},
                    {id},
                    "POST /management/deadletters/{ID}/discard",
                    says({"Discarded."})}}};

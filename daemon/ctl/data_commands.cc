@@ -1,7 +1,7 @@
 // conversectl backup, restore, rotate-key, webhook-secret, audit, status, users-data.
 #include <chrono>
 #include <filesystem>
-#include <limits>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -11,6 +11,7 @@
 #include "daemon/data/restore.h"
 #include "daemon/delivery/webhook.h"
 #include "store/model/clock.h"
+#include "store/text/terminal.h"
 
 namespace conversed::ctl {
 namespace {
@@ -34,33 +35,44 @@ int restore(Client& client, const Values& values) {
       .log = values.flag("--store-alone") ? Log::may_be_missing : Log::needed};
   auto restored = daemon::restore(*settings, order, model::SystemClock());
   if (!restored) return failed(restored.error());
-  const auto made_at = model::to_unix_ms(restored->created_at) / 1000;
-  return print(client,
-               model::Result<json>(json{{"dataDir", settings->data_dir.string()},
-                                        {"createdAt", made_at},
-                                        {"program", restored->program}}),
-               [&](const Fields& done) {
-                 say("Restored " + values.text("BACKUP") + " into " + done.text("dataDir") +
-                     ". The daemon can be started.");
-               });
+  return print(
+      client,
+      model::Result<json>(json{{"dataDir", settings->data_dir.string()},
+                               {"createdAt", model::to_unix_ms(restored->created_at) / 1000},
+                               {"program", restored->program}}),
+      [&](const Fields& done) {
+        say("Restored " + values.text("BACKUP") + " into " + done.text("dataDir") +
+            ". The daemon can be started.");
+      });
 }
 
-int make_webhook_secret(Client& client, const Values&) {
-  const json made{{"secret", daemon::new_webhook_secret()}};
-  return print(client, made, [](const Fields& fields) { say(fields.text("secret")); });
+std::string text_of(const json& value) {
+  return text::shown(value.dump(-1, ' ', false, json::error_handler_t::replace), text::Lines::one);
 }
 
+// One JSON document, written as its pages come.
 int export_data(Client& client, const Values& values) {
   const std::string& user_id = values.text("USERID");
-  std::string path = "/management/usersdata?userId=" + encode(user_id);
+  std::string path = "/management/usersdata?limit=100&userId=" + encode(user_id);
   if (const auto& named = values.text("--project"); !named.empty()) {
     auto project = find_project(client, values, named);
     if (!project) return failed(project.error());
     path += "&projectId=" + encode(*project);
   }
-  auto pages = fetch_pages(client, path, std::numeric_limits<std::size_t>::max());
-  if (!pages) return failed(pages.error());
-  return say_json({{"userId", user_id}, {"items", std::move(pages->at("items"))}});
+  std::string after;
+  const char* between = "\n";
+  do {
+    auto page = client.manage("GET", after.empty() ? path : path + "&after=" + encode(after));
+    if (!page) return failed(page.error());
+    const Fields fields(*page);
+    if (after.empty()) std::cout << "{\"userId\":" << text_of(user_id) << ",\"items\":[";
+    for (const auto& item : fields.any("items")) {
+      std::cout << std::exchange(between, ",\n") << text_of(item);
+    }
+    after = fields.text_if_any("next");
+  } while (!after.empty());
+  std::cout << "\n]}\n";
+  return 0;
 }
 
 void show_erased(const Fields& erased, const Values& values) {
@@ -161,7 +173,10 @@ std::vector<Group> data_commands() {
                 {"Make a secret for an Endpoint's webhook; needs no daemon", "",
                  "put it into the bundle and into the receiver of the webhook."},
                 {}}
-            .runs(make_webhook_secret)}},
+            .runs([](Client& client, const Values&) {
+              const json made{{"secret", daemon::new_webhook_secret()}};
+              return print(client, made, [](const Fields& shown) { say(shown.text("secret")); });
+            })}},
       status(),
       user_data_commands()};
 }

@@ -13,7 +13,7 @@ using nlohmann::json;
 }
 
 std::string utc(std::int64_t unix_seconds) {
-  return text::utc_time(text::Milliseconds(std::chrono::seconds(unix_seconds)),
+  return text::utc_time(std::chrono::sys_seconds(std::chrono::seconds(unix_seconds)),
                         "%Y-%m-%d %H:%M:%S");
 }
 
@@ -68,7 +68,10 @@ std::string Fields::time(const char* name) const {
 
 std::vector<std::string> Fields::times(const char* name) const {
   std::vector<std::string> all;
-  for (const json& value : checked(name, &json::is_array, "list")) all.push_back(utc(value));
+  for (const json& value : checked(name, &json::is_array, "list")) {
+    if (!value.is_number_integer()) refuse(name, "list of whole numbers");
+    all.push_back(utc(value));
+  }
   return all;
 }
 

@@ -134,19 +134,18 @@ Command list_jobs() {
 }  // namespace
 
 std::vector<Group> job_commands() {
-  constexpr const char* example = "6f9619ff8b86d011b42d00c0";
   const Option id = Option{"ID", "The job's id, as `jobs list` shows it"}.require();
   return {
       {"jobs",
        "Long work, such as the set-up of proactive follow-up",
        {list_jobs(),
-        Command{"jobs show", {"Show all about a job", example}, {id}, "GET /management/tasks/{ID}"},
+        Command{"jobs show", {"Show all about a job", some_id}, {id}, "GET /management/tasks/{ID}"},
         Command{"jobs watch",
-                {"Follow a job until it has ended; the exit code is 0 only if it is done", example},
+                {"Follow a job until it has ended; the exit code is 0 only if it is done", some_id},
                 {id}}
             .runs(watch),
         Command{"jobs cancel",
-                {"Cancel the job and undo its changes", example},
+                {"Cancel the job and undo its changes", some_id},
                 {id},
                 "POST /management/tasks/{ID}/cancel",
                 [](const Fields& job, const Values& values) {

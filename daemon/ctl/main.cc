@@ -17,8 +17,6 @@ int run(const Action& action, Client& client) {
     const int code = action(client);
     if (std::cout.flush()) return code;
     return failed({model::Errc::unavailable, "the output could not be written: is the disk full?"});
-  } catch (const BadAnswer& bad) {
-    return failed({model::Errc::internal, bad.what()});
   } catch (const nlohmann::json::exception& error) {
     return failed({model::Errc::internal,
                    std::string("the daemon's answer is not the JSON that was expected (") +

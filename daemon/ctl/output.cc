@@ -42,10 +42,8 @@ int say_json(const json& value) {
   return 0;
 }
 
-Table::Table(std::vector<std::string> headers) {
-  std::vector<Cell> row;
-  for (std::string& header : headers) row.emplace_back(std::move(header));
-  rows_.push_back(std::move(row));
+Table::Table(const std::vector<std::string>& headers) {
+  rows_.emplace_back(headers.begin(), headers.end());
 }
 
 void Table::add(std::vector<Cell> row) {

@@ -41,7 +41,7 @@ struct Cell {
 // texts, ends where its text does.
 class Table {
  public:
-  explicit Table(std::vector<std::string> headers);
+  explicit Table(const std::vector<std::string>& headers);
 
   // As many cells as there are headers. An empty text is shown as `-`.
   void add(std::vector<Cell> row);

@@ -6,14 +6,13 @@
 namespace conversed::ctl {
 namespace {
 
-constexpr const char* example = "6f9619ff8b86d011b42d00c0";
-
 std::vector<Column> timer_columns() {
   return {column("ID", "_id"), column("KIND", "kind"), column("DUE (UTC)", "dueAt", time_cell),
           column("USER", "userId"), column("SESSION", "sessionId")};
 }
 
 Command list_timers() {
+  constexpr auto all = Option::Among::all_or_none;
   return Command{
       "timers list",
       {"List timers, earliest first", "--kind followUp",
@@ -21,9 +20,9 @@ Command list_timers() {
       {project_option(),
        Option{"--kind", "journey, followUp, sleep, question or schedule"}.in_query("kind").one_of(
            {"journey", "followUp", "sleep", "question", "schedule"}),
-       Option{"--endpoint", "A session's URLToken"}.in_query("URLToken"),
-       Option{"--user", "The session's userId"}.in_query("userId"),
-       Option{"--session", "The session's sessionId"}.in_query("sessionId"),
+       Option{"--endpoint", "A session's URLToken"}.in_query("URLToken").grouped(all),
+       Option{"--user", "The session's userId"}.in_query("userId").grouped(all),
+       Option{"--session", "The session's sessionId"}.in_query("sessionId").grouped(all),
        limit_option(25, 10'000), after_option()},
       "GET /management/timers",
       rows(timer_columns(), "No timers.")}
@@ -36,12 +35,12 @@ Group timers() {
           "Follow-ups, sleeps, questions and schedules that wait",
           {list_timers(),
            Command{"timers cancel",
-                   {"Cancel a timer, so that it never fires", example},
+                   {"Cancel a timer, so that it never fires", some_id},
                    {id},
                    "DELETE /management/timers/{ID}",
                    says({"Cancelled."})},
            Command{"timers reschedule",
-                   {"Move a timer to another time", std::string(example) + " --in 20m"},
+                   {"Move a timer to another time", std::string(some_id) + " --in 20m"},
                    with_times({id}),
                    "POST /management/timers/{ID}/reschedule",
                    [](const Fields& timer, const Values&) {
@@ -58,28 +57,25 @@ void show_state(const Fields& project, const Values&) {
   say(line);
 }
 
-Command turn(const char* name, const char* summary, bool on) {
-  return Command{name,
-                 {summary, "Shop"},
-                 {Option{"PROJECT", "Name or id"}.require().found_by(find_project)},
-                 "POST /management/projects/{PROJECT}/proactive",
-                 show_state}
-      .sends({{"on", on}});
-}
-
 Group proactive() {
-  auto off =
-      turn("proactive off", "Follow up nobody, and withdraw the follow-ups that wait", false);
-  off.help.next = "`proactive on` switches it on again.";
+  const Option project = Option{"PROJECT", "Name or id"}.require().found_by(find_project);
+  const Command show{"proactive show",
+                     {"Show whether silent users are followed up", "Shop"},
+                     {project},
+                     "GET /management/projects/{PROJECT}/proactive",
+                     show_state};
+  const auto turn = [&](const char* name, bool on, Help help) {
+    return Command{name, std::move(help), {project}, "POST" + show.request.substr(3), show_state}
+        .sends({{"on", on}});
+  };
   return {"proactive",
           "The switch of proactive follow-up, of a project",
-          {Command{"proactive show",
-                   {"Show whether silent users are followed up", "Shop"},
-                   {Option{"PROJECT", "Name or id"}.require().found_by(find_project)},
-                   "GET /management/projects/{PROJECT}/proactive",
-                   show_state},
-           turn("proactive on", "Follow up silent users again, in a project that is set up", true),
-           std::move(off)}};
+          {show,
+           turn("proactive on", true,
+                {"Follow up silent users again, in a project that is set up", "Shop"}),
+           turn("proactive off", false,
+                {"Follow up nobody, and withdraw the follow-ups that wait", "Shop",
+                 "`proactive on` switches it on again."})}};
 }
 
 void show_next(const Fields& schedule) {
@@ -111,19 +107,19 @@ Group schedules() {
                      column("RULE", "cron", rule_cell)},
                     "No schedules.")},
        Command{"schedules show",
-               {"Show all about a schedule", example},
+               {"Show all about a schedule", some_id},
                {id},
                "GET /management/schedules/{ID}"},
-       Command{"schedules preview", {"Show the next ten times of a schedule", example}, {id}}.runs(
+       Command{"schedules preview", {"Show the next ten times of a schedule", some_id}, {id}}.runs(
            preview),
        Command{"schedules cancel",
-               {"Cancel a schedule, so that it sends nothing more", example},
+               {"Cancel a schedule, so that it sends nothing more", some_id},
                {id},
                "DELETE /management/schedules/{ID}",
                says({"Cancelled."})},
        Command{"schedules reschedule",
                {"Give a schedule another time or another rule",
-                std::string(example) + " --cron \"0 9 * * mon-fri\""},
+                std::string(some_id) + " --cron \"0 9 * * mon-fri\""},
                with_times({id, preview_option()}),
                "POST /management/schedules/{ID}/reschedule",
                show_times}}};

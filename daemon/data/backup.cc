@@ -71,7 +71,7 @@ bool is_backup_name(std::string_view name) {
 }
 
 std::string name_of(model::Timestamp time) {
-  return text::utc_time(time, "%Y%m%dT%H%M%SZ");
+  return text::utc_time(std::chrono::floor<std::chrono::seconds>(time), "%Y%m%dT%H%M%SZ");
 }
 
 std::string text_of(const BackupManifest& manifest) {

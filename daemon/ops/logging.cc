@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "daemon/ops/log_repeats.h"
+#include "store/text/terminal.h"
 #include "store/text/times.h"
 
 namespace conversed::daemon::log {
@@ -44,14 +45,15 @@ State& state() {
   return instance;
 }
 
-constexpr const char* level_names[] = {"debug", "info", "warn", "error"};
-
 const char* level_name(Level level) {
-  return level_names[static_cast<std::size_t>(level)];
+  constexpr const char* names[] = {"debug", "info", "warn", "error"};
+  return names[static_cast<std::size_t>(level)];
 }
 
+// nlohmann leaves DEL and C1 as they are.
 std::string dumped(const ordered_json& value) {
-  return value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return text::shown(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
+                     text::Lines::one);
 }
 
 // Without the first and the last byte: of a string its quotes, of an object its braces.

@@ -1,6 +1,8 @@
 """What conversectl does with answers that are none of conversed's, and with arguments that can't be sent."""
 
 import http.server
+import itertools
+import json
 import re
 import subprocess
 import threading
@@ -10,14 +12,8 @@ from ctl_case import CTL, SOURCE, commands, help_of, section
 from daemon_process import EMAIL, PASSWORD
 
 
-class StrangeAnswers(unittest.TestCase):
-    """What answers on --url is no conversed, or one of another version: a message and exit code 1, whatever the command."""
-
-    ANSWERS = ['{"items": [{}], "flows": [{}], "project": 5, "_id": 7}', '{"items": [{"_id": "1", "name": "1"}]}', '{"items": 5}',
-               '{"items": [null]}', '[]', '<html>Not here</html>', "\udcff\udc9b", ""]
-    ERROR = '{"detail": 5, "traceId": [], "details": {"problems": [5]}}'
-    # They ask no daemon.
-    OF_FILES = {("flow", "check"), ("flow", "test"), ("restore",)}
+class StrangerCase(unittest.TestCase):
+    """A server that answers in a daemon's place, by `answer_to`."""
 
     @classmethod
     def setUpClass(cls):
@@ -28,8 +24,9 @@ class StrangeAnswers(unittest.TestCase):
 
             def answer(self):
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                payload = case.answer.encode(errors="surrogateescape")
-                self.send_response(case.status)
+                status, answer = case.answer_to(self.path)
+                payload = answer.encode(errors="surrogateescape")
+                self.send_response(status)
                 self.send_header("Content-Length", str(len(payload)))
                 self.end_headers()
                 self.wfile.write(payload)
@@ -42,7 +39,27 @@ class StrangeAnswers(unittest.TestCase):
         cls.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         cls.addClassCleanup(cls.server.server_close)
         cls.addClassCleanup(cls.server.shutdown)
+        cls.url = f"http://127.0.0.1:{cls.server.server_address[1]}"
         threading.Thread(target=cls.server.serve_forever, daemon=True).start()
+
+    def run_ctl(self, *arguments, environment=None, **options):
+        environment = environment or {"CONVERSECTL_AS": EMAIL, "CONVERSECTL_PASSWORD": PASSWORD, "CRM_TOKEN": "x", "HOOK_URL": "x"}
+        return subprocess.run([CTL, "--url", self.url, *arguments], timeout=60, capture_output=True, text=True, env=environment,
+                              **options)
+
+
+class StrangeAnswers(StrangerCase):
+    """What answers on --url is no conversed, or one of another version: a message and exit code 1, whatever the command."""
+
+    ANSWERS = ['{"items": [{}], "flows": [{}], "project": 5, "_id": 7}', '{"items": [{"_id": "1", "name": "1"}]}', '{"items": 5}',
+               '{"items": [null]}', '[]', '<html>Not here</html>', "\udcff\udc9b", ""]
+    ERROR = '{"detail": 5, "traceId": [], "details": {"problems": [5]}}'
+    # They ask no daemon.
+    OF_FILES = {("flow", "check"), ("flow", "test"), ("restore",)}
+
+    @classmethod
+    def answer_to(cls, _):
+        return cls.status, cls.answer
 
     @staticmethod
     def arguments(path):
@@ -64,10 +81,7 @@ class StrangeAnswers(unittest.TestCase):
             arguments = self.arguments(path)
             for type(self).status, type(self).answer in [(200, answer) for answer in self.ANSWERS] + \
                     [(status, self.ERROR) for status in (301, 401)]:
-                done = subprocess.run(
-                    [CTL, "--url", f"http://127.0.0.1:{self.server.server_address[1]}", *arguments], timeout=60,
-                    capture_output=True, text=True, input=PASSWORD + "\n",
-                    env={"CONVERSECTL_AS": EMAIL, "CONVERSECTL_PASSWORD": PASSWORD, "CRM_TOKEN": "x", "HOOK_URL": "x"})
+                done = self.run_ctl(*arguments, input=PASSWORD + "\n")
                 with self.subTest(arguments=arguments, status=self.status, answer=self.answer):
                     self.assertIn(done.returncode, (0, 1), done)
                     if done.returncode == 1:
@@ -81,6 +95,81 @@ class StrangeAnswers(unittest.TestCase):
                               env={"CONVERSECTL_AS": EMAIL, "CONVERSECTL_PASSWORD": PASSWORD})
         self.assertEqual(done.returncode, 1, done)
         self.assertIn("not UTF-8", done.stderr)
+
+
+class Answers(StrangerCase):
+    """What conversectl makes of a daemon's answers, page by page."""
+
+    @classmethod
+    def answer_to(cls, path):
+        cls.asked.append(path)
+        return cls.pages.pop(0)
+
+    def run_with(self, pages, *arguments):
+        type(self).asked, type(self).pages = [], [(status, json.dumps(page)) for status, page in pages]
+        return self.run_ctl(*arguments)
+
+    EXPORT = [(200, {"items": [], "next": "p2"}), (200, {"items": [{"n": 1}, {"n": "\u202e"}], "next": "p3"}),
+              (200, {"items": [{"n": 3}], "next": None})]
+
+    def test_an_export_has_the_user_first_and_one_item_a_line(self):
+        done = self.run_with(self.EXPORT, "users-data", "export", "ann")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertEqual(done.stdout, '{"userId":"ann","items":[\n{"n":1},\n{"n":"\\u202e"},\n{"n":3}\n]}\n')
+        path = "/management/usersdata?limit=100&userId=ann"
+        self.assertEqual(self.asked, [path, f"{path}&after=p2", f"{path}&after=p3"])
+
+    def test_an_export_writes_each_page_as_it_comes(self):
+        done = self.run_with([*self.EXPORT[:2], (500, {"detail": "broken"})], "users-data", "export", "ann")
+        self.assertEqual(done.returncode, 1, done)
+        self.assertTrue(done.stdout.startswith('{"userId":"ann","items":[\n{"n":1},\n'), done)
+
+    def test_a_row_without_a_field_is_refused_and_null_is_empty(self):
+        row = {"endpoint": None, "userId": "ann", "sessionId": "s", "state": "idle", "inboxSize": 0, "outputs": 1,
+               "lastActivityAt": None}
+        done = self.run_with([(200, {"items": [row]})], "sessions", "list")
+        self.assertEqual(done.stdout.splitlines()[1].split(), ["-", "ann", "s", "idle", "0", "1", "-"], done)
+        for field in row:
+            with self.subTest(field=field):
+                item = {name: value for name, value in row.items() if name != field}
+                done = self.run_with([(200, {"items": [item]})], "sessions", "list")
+                self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+                self.assertIn(f"'{field}': are conversectl and the daemon of one version?", done.stderr)
+
+
+class WrongUsage(StrangerCase):
+    """Wrong usage ends with 2, before any request and any question for a password."""
+
+    @classmethod
+    def answer_to(cls, path):
+        cls.asked.append(path)
+        return 200, "{}"
+
+    def expect_wrong(self, *arguments):
+        type(self).asked = []
+        done = self.run_ctl(*arguments, environment={"CONVERSECTL_AS": EMAIL}, stdin=subprocess.DEVNULL)
+        with self.subTest(arguments=arguments):
+            self.assertEqual((done.returncode, done.stdout, self.asked), (2, "", []), done)
+        return done.stderr
+
+    def test_numbers_are_in_plain_decimal_digits(self):
+        for number in ("010", "0x3", "0b1", "+3", "3.0", "0", "-1", "", "abc"):
+            self.expect_wrong("flow", "rollback", "Orders", number)
+            self.expect_wrong("timers", "list", "--limit", number)
+        self.assertIn("decimal digits, without a leading zero", self.expect_wrong("flow", "rollback", "Orders", "010"))
+        self.expect_wrong("connections", "usages", "crm", "--after", "abc")
+
+    def test_a_time_is_given_in_one_way(self):
+        times = (("--at", "2027-03-28T14:30"), ("--in", "20m"), ("--cron", "0 9 * * *"))
+        for first, second in itertools.combinations(times, 2):
+            for command in (("timers", "reschedule", "1"), ("schedules", "reschedule", "1"),
+                            ("inject", "--endpoint", "1", "--user", "1", "--session", "1", "--text", "x")):
+                self.expect_wrong(*command, *first, *second)
+
+    def test_a_session_is_named_as_a_whole(self):
+        names = (("--endpoint", "e"), ("--user", "u"), ("--session", "s"))
+        for given in (*itertools.combinations(names, 1), *itertools.combinations(names, 2)):
+            self.expect_wrong("timers", "list", *itertools.chain(*given))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "daemon/ctl/fields.h"
@@ -46,12 +47,24 @@ TEST(Fields, ReadsWhatIsThere) {
   EXPECT_EQ(fields.items().at(0).text("name"), "first");
 }
 
+TEST(Fields, ATimeBeyondAllYearsIsShownAsItsNumber) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  constexpr auto least = std::numeric_limits<std::int64_t>::min();
+  const json answer = {{"at", most}, {"all", {least, 0}}, {"far", 10'000'000'000'000'000}};
+  const Fields fields(answer);
+  EXPECT_EQ(fields.time("at"), std::to_string(most));
+  EXPECT_EQ(fields.times("all"),
+            (std::vector{std::to_string(least), std::string("1970-01-01 00:00:00")}));
+  EXPECT_EQ(fields.time("far"), "316889355-01-25 17:46:40") << "more milliseconds than 64 bits";
+}
+
 TEST(Fields, WhatIsMissingOrOfAnotherTypeIsABadAnswerThatNamesIt) {
-  const json answer = {{"name", 5}, {"items", {1}}, {"next", "x"}};
+  const json answer = {{"name", 5}, {"items", {1}}, {"next", "x"}, {"times", {0, 1.5}}};
   const Fields fields(answer);
   EXPECT_THROW((void)fields.number("missing"), BadAnswer);
   EXPECT_THROW((void)fields.items(), BadAnswer);
   EXPECT_THROW((void)fields.time("next"), BadAnswer);
+  EXPECT_THROW((void)fields.times("times"), BadAnswer);
   EXPECT_THROW((void)fields.object("name"), BadAnswer);
   EXPECT_THROW((void)Fields{answer["items"]}, BadAnswer);
   try {

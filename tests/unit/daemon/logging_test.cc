@@ -85,6 +85,16 @@ TEST(Logging, TextValueCantForgeALine) {
   EXPECT_NE(line.find(" plain=word"), std::string::npos);
 }
 
+TEST(Logging, EveryControlCharacterIsEscaped) {
+  const std::string value = "a\x1b[1m\x7f\xc2\x9b\xe2\x80\xae";
+  const std::string shown = R"(a\u001b[1m\u007f\u009b\u202e)";
+  const auto text = format(config::LogFormat::text, 0, Level::warn, "e", {{"v", value}});
+  EXPECT_TRUE(text.ends_with(" v=" + shown)) << text;
+  const auto line = json_line({{value, value}});
+  EXPECT_NE(line.find('"' + shown + "\":\"" + shown + '"'), std::string::npos) << line;
+  EXPECT_EQ(json::parse(line)[value], value);
+}
+
 TEST(Logging, NotANumberIsStillJson) {
   const double zero = 0;
   EXPECT_TRUE(json::accept(json_line({{"a", zero / zero}, {"b", 1 / zero}})));
