@@ -18,8 +18,6 @@ namespace conversed::api {
 namespace {
 
 using model::Errc;
-using model::Error;
-using model::Result;
 
 using Segments = std::vector<std::string_view>;
 

@@ -11,8 +11,6 @@
 
 namespace conversed::store {
 
-class Database;
-
 // One operation of one actor, tried or done. An unknown text is empty.
 struct AuditEntry {
   std::string id;        // model::new_id()
