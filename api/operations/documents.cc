@@ -28,7 +28,9 @@ std::string address(const Request& request, std::string_view instance,
   std::string target(instance);
   for (const auto& [name, value] : query) {
     target += target.size() == instance.size() ? '?' : '&';
-    target.append(model::percent_encoded(name, is_unreserved)).append("=").append(model::percent_encoded(value, is_unreserved));
+    target.append(model::percent_encoded(name, is_unreserved))
+        .append("=")
+        .append(model::percent_encoded(value, is_unreserved));
   }
   return target;
 }
