@@ -172,7 +172,8 @@ TEST_F(AccountsTest, LastPlatformAdminWithAPasswordStays) {
   const auto second = accounts().user_by_email(other->id, "o@other.example")->id;
   EXPECT_EQ(accounts().remove_user(organisation_, user_).error().code, Errc::conflict);
   EXPECT_EQ(accounts().set_roles(organisation_, user_, {"userAdmin"}).error().code, Errc::conflict);
-  EXPECT_EQ(accounts().set_password(organisation_, user_, std::nullopt).error().code, Errc::conflict);
+  EXPECT_EQ(accounts().set_password(organisation_, user_, std::nullopt).error().code,
+            Errc::conflict);
   EXPECT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin", "userAdmin"}));
   EXPECT_TRUE(accounts().authenticate("ann@example.com", "pass word of Ann"));
 
