@@ -1,6 +1,7 @@
 #include "api/auth/jwt.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>

@@ -1,6 +1,7 @@
 #include "api/live/rate_limiter.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace conversed::api {
 
