@@ -37,12 +37,13 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 from daemon_process import Daemon  # noqa: E402
+from ports import free_port  # noqa: E402
 
 import cluster_bench  # noqa: E402
 import instructions  # noqa: E402
 import process_cost  # noqa: E402
 import timers  # noqa: E402
-from load import BUNDLE, Tool, chosen_kinds, free_port, show_round  # noqa: E402
+from load import BUNDLE, Tool, chosen_kinds, show_round  # noqa: E402
 
 CHUNKS = 100_000
 PAGE = 25

@@ -2,9 +2,10 @@
 
 import json
 import pathlib
-import socket
 import subprocess
 import sys
+
+from ports import free_port  # bench.py says where
 
 BUNDLE = """
 conversed: 1
@@ -36,12 +37,6 @@ endpoints:
   - {name: one, flow: One}
   - {name: eight, flow: Eight, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Tool:

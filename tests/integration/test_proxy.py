@@ -17,15 +17,10 @@ if not NGINX or not OPENSSL:
     sys.exit(77)
 
 from case import ECHO, DaemonCase  # noqa: E402
+from ports import free_port  # noqa: E402
 
 EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "config" / "proxy" / "nginx.conf"
 FAILURES = 3
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class BehindNginx(DaemonCase):

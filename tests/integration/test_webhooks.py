@@ -5,7 +5,6 @@ import os
 import pathlib
 import re
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,7 @@ import urllib.error
 import urllib.request
 
 from case import SECRET, DaemonCase, Receiver
+from ports import free_port  # case.py says where
 
 NODE = shutil.which("node")
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "webhooks.md"
@@ -27,12 +27,6 @@ flows:
   - {name: Echo, nodes: [{say: "{{input.text}}"}]}
 endpoints:
 """
-
-
-def free_port():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return taken.getsockname()[1]
 
 
 class Keeper(Receiver):

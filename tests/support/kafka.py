@@ -15,6 +15,8 @@ import sys
 import tempfile
 import time
 
+from ports import free_port
+
 SKIPPED = 77
 JARS = pathlib.Path(__file__).resolve().parents[2] / "build" / "tools" / "kafka" / "jars"
 # Its `CLUSTER_ID` is any 16 bytes in URL-safe base 64.
@@ -28,12 +30,6 @@ class Unavailable(Exception):
 
 class Failed(Exception):
     """The broker did not come up."""
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Broker:
