@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Makes backups of a daemon under load, restores them, and counts effects as the kill campaign does.
 
-While 8 clients send numbered injects into 50 sessions, `conversectl backup` is run; then the daemon is killed with -9. The
-backup is restored into an empty folder, its daemon works off what the backup holds, and then:
+While 8 clients send numbered injects into 50 sessions, `conversectl backup` runs. Then the daemon is killed with -9. The backup
+is restored into an empty folder, and a daemon works off the events in it. Then:
   - every inject that was answered with a 2xx before the backup was asked for has its effects exactly once,
   - every other one has them at most once,
   - the order within each session is the order of sending, and its state was counted up once for each effect,
-  - each output that is there reached the webhook, before the backup or after the restore.
+  - each stored output reached the webhook, before the backup or after the restore.
 """
 
 import argparse
@@ -49,7 +49,7 @@ class BackupCampaign:
         return sum(len(session.accepted) for session in self.sessions)
 
     def known_now(self):
-        """What the clients know now; they go on meanwhile."""
+        """A copy of the clients' knowledge; they go on meanwhile."""
         while True:
             try:
                 return copy.deepcopy(self.sessions)
@@ -64,7 +64,7 @@ class BackupCampaign:
                 raise Failed(f"no load: {self.sent()} accepted")
 
     def back_up_under_load(self):
-        """[(what was sent before, the backup's folder)]; the daemon is down afterwards."""
+        """Returns [(the sendings before the backup, its folder)]. The daemon is down afterwards."""
         clients = [Client([self.daemon], self.sessions[i::CLIENTS], self.url_token, self.key, self.random.random())
                    for i in range(CLIENTS)]
         for client in clients:
@@ -102,7 +102,7 @@ class BackupCampaign:
         found = []
         delivered = {(body["sessionId"], seq, body["output"]["text"]) for _, seq, body in self.receiver.deliveries}
         for latest, then in zip(self.sessions, before):
-            # Whatever was answered later may or may not be in the backup.
+            # The backup may or may not have an event that was answered later.
             then.unknown = (latest.accepted | latest.unknown | then.unknown) - then.accepted
             outputs = all_outputs(daemon, self.url_token, then)
             found += violations_of(then, outputs)
@@ -111,7 +111,7 @@ class BackupCampaign:
         found += [f"dead letter: {letter['reason']}" for letter in daemon.ctl("deadletters", "list")["items"]]
         accepted = sum(len(session.accepted) for session in before)
         print(f"{backup.name}: {accepted} have to be there, {len(found)} violations", flush=True)
-        # It goes on as any other.
+        # The restored daemon goes on like any other.
         status, _ = Client([daemon], [], self.url_token, self.key, 0).send(None, daemon, Session(SESSIONS + number),
                                                                             Sending(1, False))
         if status != 200:

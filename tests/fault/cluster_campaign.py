@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Breaks a cluster of three daemons on Kafka and PostgreSQL again and again under load, then counts effects.
 
-8 clients send numbered injects and users' messages into 50 sessions, half of them under a key, to any daemon that
-answers; Flows call an upstream, sleep, and ask for follow-ups. Meanwhile, side by side:
+8 clients send numbered injects and users' messages into 50 sessions, to any daemon that answers. Half of the sendings have
+a key. Flows call an upstream, sleep, and ask for follow-ups. Meanwhile, side by side:
   - daemons are killed with -9, at a random moment or at a named point of the code, and started again,
   - daemons are stopped (SIGSTOP) until others have taken their partitions, and go on as zombies,
   - daemons leave cleanly and join again,
   - the broker, and PostgreSQL, are killed and started again.
-One daemon at a time is left alone, so that somebody can answer. In the end, besides what support/campaign.py counts:
+One daemon at a time is never broken and can answer. In the end, besides the checks of support/campaign.py:
   - no daemon has ended by itself,
   - the log is worked off within 30 s of the last fault,
   - every call that a Flow made went out under one key, and every follow-up came once.
@@ -68,7 +68,7 @@ endpoints:
 
 
 class Faults:
-    """Who may be broken now: all daemons but one, at most, and each by one thread at a time. Thread-safe."""
+    """Reserves daemons for breaking: all but one at most, each for one thread at a time. Thread-safe."""
 
     def __init__(self, daemons):
         self.whole = collections.deque(daemons)
@@ -95,7 +95,7 @@ class Campaign:
         self.upstream = Upstream()
         self.cluster = Cluster(
             options.bin, folder, [cluster.ALL_ROLES] * DAEMONS,
-            # A call whose daemon was lost is made again by the next one, under its key.
+            # If its daemon is lost, the next owner makes a call again, under the same key.
             "api: {turn_timeout: 15s}\n",
             {"HOOK_URL": self.receiver.url, "HOOK_SECRET": self.receiver.secret}, PARTITIONS)
         self.sessions = [Session(i) for i in range(SESSIONS)]
@@ -120,7 +120,7 @@ class Campaign:
         return sum(len(session.accepted) for session in self.sessions)
 
     def wait_for_load(self, more):
-        """Until so many further sendings were taken: what is broken next has something to lose."""
+        """Waits until so many further sendings were accepted, so that the next fault can lose something."""
         goal, deadline = self.accepted() + more, time.monotonic() + 120
         while self.accepted() < goal:
             if self.stopping.wait(0.05):
@@ -129,14 +129,14 @@ class Campaign:
                 raise Failed(f"nothing is taken any more: {[client.statuses for client in self.clients]}")
 
     def bring_up(self, daemon, environment=None):
-        """Starts it again and again, as a supervisor does: its servers may be away."""
+        """Starts the daemon again and again, as a supervisor does: its servers may be down."""
         deadline = time.monotonic() + 120
         while not daemon.start(environment, timeout=120):
             if time.monotonic() > deadline or self.stopping.is_set():
                 raise Failed(f"{daemon.name} does not start any more; see {daemon.log_path}")
 
     def kill(self, daemon, chance):
-        """At a random moment, or at a point of the code that it reaches by itself after its next start."""
+        """Kills a daemon at a random moment, or at a named point that it reaches after its next start."""
         if chance.random() < 0.5:
             daemon.kill()
             return self.bring_up(daemon)
@@ -148,7 +148,7 @@ class Campaign:
         return self.bring_up(daemon)
 
     def freeze(self, daemon, chance):
-        """One that has partitions, until others have all of them."""
+        """Stops a daemon that has partitions until other daemons have taken all of them."""
         self.wait_until(lambda: self.had_by(lambda name: name == daemon.name))
         daemon.signal(signal.SIGSTOP)
         try:
@@ -164,7 +164,7 @@ class Campaign:
                 raise Failed("partitions do not move any more")
 
     def had_by(self, wanted, frozen=None):
-        """The partitions of members whose names are wanted, as one of them sees it; none where nobody can tell."""
+        """The partitions of the named members, as any running daemon reports them; empty if none answers."""
         for witness in self.cluster.daemons:
             if witness is not frozen and witness.is_running():
                 with contextlib.suppress(OSError, KeyError, Failed, http.client.HTTPException):
@@ -174,7 +174,7 @@ class Campaign:
         return set()
 
     def leave(self, daemon, chance):
-        """A clean stop, and back again. What can't be written down in time while a server is away is no clean stop."""
+        """Stops a daemon cleanly and starts it again. While a server is down, a stop may fail to store its state in time."""
         code = daemon.terminate()
         if code not in (0, 1):
             self.wrong.append(f"{daemon.name} left with exit code {code}")
@@ -204,7 +204,7 @@ class Campaign:
             self.count(kind)
 
     def ask_for_follow_ups(self, chance):
-        """Every now and then a session falls silent; it is owed one follow-up."""
+        """Lets sessions fall silent now and then; each is owed one follow-up."""
         client = Client(self.cluster.daemons, [], self.quiet_token, self.cluster.key, chance.random())
         while not self.faults_over.is_set():
             session = Session(f"quiet-{len(self.quiet)}")
@@ -248,7 +248,7 @@ class Campaign:
         return asking
 
     def wait_lag_gone(self):
-        """The last fault is over: the log is worked off within the time that is promised."""
+        """After the last fault the daemons have to work off the log within the promised time."""
         began = time.monotonic()
         for client in self.clients:
             client.halted.set()
@@ -287,7 +287,7 @@ class Campaign:
 
     def check(self):
         entrance = self.cluster.entrance()
-        # A daemon that stood still goes on with what it had been sent: without an answer, maybe late.
+        # A daemon that was stopped goes on with the requests in its sockets: unanswered ones may take effect late.
         found, outputs = check_effects(entrance, self.url_token, self.sessions, [
             each for each in self.receiver.deliveries if not each[2]["sessionId"].startswith("session-quiet-")], False)
         found += self.wrong

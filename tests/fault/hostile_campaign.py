@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""One organisation behaves as badly as it can; another one, the victim, is measured before and meanwhile.
+"""One organisation attacks. Another one, the victim, is measured before and during each attack.
 
-The table has the victim's p50 and p99 and the daemon's peak memory. Each attack once took the service from its
-neighbors by a factor of a hundred and more, so the bounds are far from both what a mended daemon does on a busy machine
-and what a broken one did:
+The table has the victim's p50 and p99 and the daemon's peak memory. Before its fix, each attack slowed its neighbors down by a
+factor of a hundred and more. The bounds are far from the figures of a fixed daemon on a busy machine, and from these of a broken one:
 
     noisy    12 clients of a Flow whose every Turn uses its whole budget    the victim's messages took 13 s
     trailer  an upstream that answers with trailers without end             610 MiB in one call
@@ -53,7 +52,7 @@ endpoints:
 
 
 def noisy_bundle(trailer_port, tarpits):
-    """A Flow that works until its budget ends, one that calls the endless upstream, and the Endpoints in the tarpit."""
+    """The bundle: a Flow that uses up its budget, a Flow that calls the endless upstream, Endpoints whose webhooks are in the tarpit."""
     work = "{{context.list.map((x) => [x, x + 1, x * 2, x % 7].map((y) => y * y + x).join('-')).length}}"
     greedy = [{"addToContext": {"list": "{{'" + "x," * 900 + "x'.split(',').map((x, i) => i)}}"}}]
     greedy += [{"id" if number == 0 else "comment": f"n{number}",
@@ -175,7 +174,7 @@ class Campaign:
         return {each["name"]: each["urlToken"] for each in daemon.ctl("import", str(bundle))["endpoints"]}
 
     def ask(self, address, path, body, headers=None, timeout=60):
-        """One POST from that address of the loopback range: limits count by address. Its status."""
+        """Sends one POST from that address of the loopback range, since limits count by address. Returns its status."""
         connection = http.client.HTTPConnection("127.0.0.1", self.daemon.ports["api"], timeout=timeout,
                                                 source_address=(address, 0))
         with contextlib.closing(connection):
@@ -184,7 +183,7 @@ class Campaign:
             answer.read()
             return answer.status
 
-    # --- What the victim does: each returns whether it went right --------------------------------------------------
+    # --- The victim's requests: each returns whether it succeeded --------------------------------------------------
 
     def message(self):
         self.samples += 1
@@ -233,7 +232,7 @@ class Campaign:
     # --- Measuring -------------------------------------------------------------------------------------------------
 
     def measure(self, victim, count):
-        """Seconds of each that went right, and how many did not."""
+        """Returns the seconds of each success, and the number of failures."""
         times, failed = [], 0
         for _ in range(count):
             began = time.monotonic()

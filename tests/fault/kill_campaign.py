@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Kills a daemon with -9 again and again under load, then counts effects.
 
-8 clients send numbered injects and messages into 50 sessions, each session's one after the other. Rounds end by SIGKILL: at a
-random moment, or at a named point of the code. What has to hold in the end is in support/campaign.py.
+8 clients send numbered injects and messages into 50 sessions, those of a session one after the other. Each round ends by SIGKILL:
+at a random moment, or at a named point of the code. support/campaign.py has the checks at the end.
 
-With --plant NAME the daemon is told to be wrong in that way, and the campaign succeeds if it finds violations.
+--plant NAME switches a planted fault on. The campaign then succeeds if it finds violations.
 """
 
 import argparse
@@ -69,7 +69,7 @@ class Campaign:
                        self.random.random(), Habits(messages=0.3)) for i in range(CLIENTS)]
 
     def round(self, number):
-        """One start, some load, one SIGKILL. The number of requests that were sent."""
+        """One start, some load, one SIGKILL. Returns the number of requests sent."""
         named = self.options.points[number % len(self.options.points)] if number % 2 else None
         environment = dict(self.plant)
         if named:
@@ -77,7 +77,7 @@ class Campaign:
             times = self.random.randint(1, 5 if "position" in named else 60)
             environment["CONVERSED_TEST_KILL_AT"] = f"{named}:{times}"
         if not self.daemon.start(environment):
-            return f"{named}, while it started", 0  # what was left over was enough to reach the point
+            return f"{named}, while it started", 0  # the leftover events alone reached the point
         clients = self.clients()
         for client in clients:
             client.start()
@@ -95,7 +95,7 @@ class Campaign:
         return named or "a random moment", sum(client.requests for client in clients)
 
     def settle(self):
-        """A last start without kills: keyed injects of unknown outcome are repeated, all is worked off."""
+        """A last start without kills: repeats keyed injects of unknown outcome and waits until all events are worked off."""
         if not self.daemon.start(self.plant):
             raise Failed("the daemon did not start after the last kill")
         client = Client([self.daemon], [], self.url_token, self.key, 0)
@@ -128,7 +128,7 @@ class Campaign:
         try:
             self.settle()
             print(f"settled in {time.monotonic() - began:.1f} s", flush=True)
-        except Failed as error:  # sessions that wait for ever for what was lost
+        except Failed as error:  # sessions that wait forever for lost events
             stuck.append(f"not settled: {error}")
         return stuck + self.check()
 

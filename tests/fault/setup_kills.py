@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Kills the daemon with -9 at every named point of a set-up, and cancels it at every point.
 
-Whatever happens, the job ends: done with one tenant, one journey and one Flow, or cancelled with nothing left. A
-poller asks for the job throughout, over restarts: its progress, its step and the rank of its status never fall.
+In each case the job ends: done with one tenant, one journey and one Flow, or cancelled with nothing left. A poller asks for the
+job all the time, across restarts: its progress, its step and the rank of its status never fall.
 """
 
 import http.client
@@ -15,19 +15,19 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
 from setup_case import RANKS, SetUpCase  # noqa: E402
 
-# All that a set-up passes; a number says which time.
+# The points that a set-up passes. A number selects the n-th pass.
 STEP_POINTS = ([f"job.before_step:{n}" for n in range(1, 7)] + [f"job.after_step:{n}" for n in range(1, 6)]
                + ["job.after_lease", "job.after_provisioning"])
 LAST_STEP = "job.before_step:6"
 OVER = "job.after_step:5"
-# Between any two transactions of its way; the last numbers are beyond its end.
+# Between any two of its transactions; the last numbers are beyond its end.
 COMMIT_POINTS = [f"store.{when}_commit:{n}" for when in ("before", "after") for n in range(1, 21)]
 # Undone from the last step on: Flow, journey, withdrawal, tenant, end.
 UNDO_POINTS = [f"job.{when}_undo:{n}" for when in ("before", "after") for n in range(1, 6)]
 
 
 class Poller(threading.Thread):
-    """Asks for one job again and again until it is told to stop; what it saw is in `seen`."""
+    """Asks for one job again and again until it is told to stop. `seen` has the answers."""
 
     def __init__(self, case, task):
         super().__init__(daemon=True)
@@ -40,7 +40,7 @@ class Poller(threading.Thread):
     def run(self):
         while not self.halted.is_set():
             try:
-                # Without a change the answer comes after a second: so it ends soon when it is told to.
+                # Without a change the answer comes after a second, so the poller stops soon when told to.
                 status, job = self.case.ask("GET", f"/v2.0/tasks/{self.task}?wait=1")
             except (OSError, http.client.HTTPException):
                 self.case.up.wait()
@@ -69,7 +69,7 @@ class SetUpKills(SetUpCase):
             os.mkfifo(self.fifo)
 
     def restart(self, environment=None):
-        """Ends the daemon, whatever it is doing, and starts it; False if it died at the start."""
+        """Kills the daemon and starts it again. Returns False if it died at the start."""
         self.up.clear()
         self.daemon.kill()
         alive = self.daemon.start(environment)
@@ -102,7 +102,7 @@ class SetUpKills(SetUpCase):
                         task, poller = self.begin_and_poll(project)
                         self.follow(task)
                     except (OSError, http.client.HTTPException):
-                        pass  # it died under our hands
+                        pass  # the daemon died during the request
                     if point in STEP_POINTS:
                         self.assertTrue(self.daemon.wait_end(60), "it dies at the point")
                 self.restart()

@@ -1,4 +1,4 @@
-"""A page on loopback and a headless Chromium that opens it; tests learn from the page what a browser makes of an API."""
+"""A page on loopback and a headless Chromium that opens it. The page reports how a browser treats an API."""
 
 import http.server
 import json
@@ -17,7 +17,7 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
 
 
 class Page:
-    """Serves one page with a script, an origin of its own; `results` are what the script posted."""
+    """Serves one page with a script, an origin of its own; `results` has the posts of the script."""
 
     def __init__(self, script, requests):
         page = self
@@ -57,7 +57,7 @@ class Page:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def open(self, timeout=180):
-        """Opens it in a browser of its own, which ends with this call; what the script posted."""
+        """Opens the page in a browser of its own, which ends with this call. Returns the posts of the script."""
         with tempfile.TemporaryDirectory(prefix="conversed-chromium-", ignore_cleanup_errors=True) as folder:
             with open(pathlib.Path(folder) / "log", "w+b") as log:
                 # Its helpers are of its group, and end with it.

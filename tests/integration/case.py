@@ -1,4 +1,4 @@
-"""What the integration tests share: a daemon of their own with a project, on free ports in a temporary folder."""
+"""Shared by the integration tests: a daemon of their own with a project, on free ports in a temporary folder."""
 
 import os
 import pathlib
@@ -35,7 +35,7 @@ class DaemonCase(unittest.TestCase):
 
     @classmethod
     def bring_up(cls):
-        """What daemons run in, and talk to."""
+        """The folder that daemons run in, and the servers that they talk to."""
         cls.folder = tempfile.TemporaryDirectory(prefix="conversed-test-")
         cls.addClassCleanup(cls.folder.cleanup)
         cls.upstream = Upstream()

@@ -1,4 +1,4 @@
-"""What the tests of conversectl share: its commands as `--help` names them, and what it prints for people and programs."""
+"""Shared by the tests of conversectl: its commands as `--help` names them, and its output for people and programs."""
 
 import functools
 import json
@@ -16,7 +16,7 @@ RIGHT_TO_LEFT = "\u202e"
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
-# The demo's project, and beside what it has: a Flow that fails, and one that waits.
+# The demo's project with two more Flows: one that fails, and one that waits.
 SHOP = (SOURCE / "config" / "demo" / "shop.yaml").read_text().replace(
     "\nendpoints:\n", f"""
   - {{name: "Loop {RIGHT_TO_LEFT}", nodes: [{{id: again, addToContext: {{said: "{{{{input.text}}}}"}}}}, {{goTo: again}}]}}
@@ -70,7 +70,7 @@ class CtlCase(DaemonCase):
         self.ran = set()
 
     def run_ctl(self, *arguments, input=None, code=0):
-        while True:  # what is refused while it is busy is asked again
+        while True:  # a busy daemon may refuse: the command is repeated
             done = subprocess.run([CTL, "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *map(str, arguments)],
                                   capture_output=True, text=True, input=input, timeout=120, env=self.daemon.environment)
             if "try again in a moment" not in done.stderr:
@@ -81,7 +81,7 @@ class CtlCase(DaemonCase):
         return done
 
     def people(self, *arguments, **options):
-        """What people get to see on standard output."""
+        """The output for people on standard output."""
         done = self.run_ctl(*arguments, **options)
         self.ran.add(("people", *arguments))
         return done.stdout

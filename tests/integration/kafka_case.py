@@ -1,4 +1,4 @@
-"""What the tests of a daemon on Kafka share: a broker of their own, and counting of effects."""
+"""Shared by the tests of a daemon on Kafka: a broker of their own, and the counting of effects."""
 
 import http.client
 import sys
@@ -59,7 +59,7 @@ class KafkaCase(DaemonCase):
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
 
     def assert_once_and_in_order(self, session, accepted, maybe=()):
-        """All that was accepted is there once, in its order; of the rest at most what may be."""
+        """Each accepted event has its effects once, in order; others have them at most once."""
         self.daemon.wait_idle()
         texts = self.texts("echo", session)
         self.assertEqual(len(texts), len(set(texts)), "doubled")

@@ -31,7 +31,7 @@ class LanguageModel:
         if self.port is None:
             self.process.wait()
             raise RuntimeError("fakellm did not start: " + "".join(said))
-        # Whatever else it says is read, so that its pipe never fills.
+        # Further output is read, too: otherwise the pipe would fill up.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.port}/v1"
 

@@ -1,4 +1,4 @@
-"""What a daemon has to do whichever log and store it has; beside a DaemonCase whose bundle has `echo` and `lookup`."""
+"""Tests for every kind of log and store. Mixed into a DaemonCase whose bundle has `echo` and `lookup`."""
 
 
 class MainJob:

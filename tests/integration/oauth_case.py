@@ -1,4 +1,4 @@
-"""What the tests of OAuth clients share: a daemon with a user and a client of each type."""
+"""Shared by the tests of OAuth clients: a daemon with a user and a client of each type."""
 
 from case import ECHO, DaemonCase
 

@@ -1,7 +1,7 @@
-"""What schemathesis has to know, or to leave alone, in test_openapi.py; schemathesis loads it (SCHEMATHESIS_HOOKS).
+"""Tells schemathesis in test_openapi.py how to make valid requests and which objects to spare. SCHEMATHESIS_HOOKS loads it.
 
-KNOWN, a JSON object in the environment, has what the test signs in with: `key`, the id of its API key; `user` and
-`email`, its user, with the `password`; and what it may use: `schedule`, an id; `victim` and `victimId`, another user;
+KNOWN, a JSON object in the environment, has the credentials of the test: `key`, the id of its API key; `user` and
+`email`, its user, with the `password`; and the objects that it may use: `schedule`, an id; `victim` and `victimId`, another user;
 `member`, the id of one in the project; `project` and its `locales`, ids; `URLToken`, an Endpoint's; `client`, an OAuth
 client's credentials, and `redirectUri`, where it may be sent; `bundle`, of a project; `url`, the service's.
 """
@@ -27,8 +27,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON_PASSWORDS = set((ROOT / "store" / "accounts" / "common_passwords.txt").read_text().splitlines())
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "GMT+01:30"]
 
-refresh_tokens = []  # those that answers had
-cursors = {}  # those that answers had, with the lists that they are of
+refresh_tokens = []  # of answers
+cursors = {}  # of answers, with their lists
 
 
 def is_seconds_to_wait(value):
@@ -77,7 +77,7 @@ def use_times_within_reach(times):
 
 
 def sealed_request():
-    """What a sign-in page has: only the service can make it."""
+    """A value of a sign-in page, which only the service can make."""
     query = urllib.parse.urlencode({"response_type": "code", "client_id": KNOWN["client"]["client_id"],
                                     "redirect_uri": KNOWN["redirectUri"]})
     with urllib.request.urlopen(f"{KNOWN['url']}/auth/oauth2/authorize?{query}", timeout=60) as answer:
@@ -93,7 +93,7 @@ def use_refresh_token(form):
 
 
 def use_what_there_is(operation, case, kwargs):
-    """What only the state of the service makes right, no schema can say."""
+    """Puts in values that depend on the state of the service, which no schema describes."""
     query = case.query = case.query or {}
     for name in ("next", "previous"):
         if name in query and cursors.get(query[name]) != list_of(case):
@@ -141,7 +141,7 @@ drawn = {}  # texts that a service draws by chance, and their names
 def note(operation, case):
     asked = json.dumps([operation, case.path_parameters, case.query, case.body], sort_keys=True,
                        default=lambda other: repr(other) if isinstance(other, bytes) else type(other).__name__)
-    # Ids, tokens and what is sealed.
+    # Ids, tokens and sealed values.
     asked = re.sub(r"[A-Za-z0-9+/=_-]{24,}", lambda found: drawn.setdefault(found[0], f"<{len(drawn)}>"), asked)
     with open(ASKED, "a") as file:
         file.write(asked + "\n")
@@ -153,7 +153,7 @@ def before_call(context, case, kwargs):
     protect(operation, case)
     if case.meta is not None and case.meta.generation.mode.is_positive:
         use_what_there_is(operation, case, kwargs)
-    # A poll for what does not come would take as long as it says.
+    # A poll without a change would take the whole wait.
     if case.query and is_seconds_to_wait(case.query.get("wait")):
         case.query["wait"] = 0
     if ASKED:

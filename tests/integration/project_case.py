@@ -1,4 +1,4 @@
-"""What the tests of projects and their lists share: requests by several users, and bundles made on the way."""
+"""Shared by the tests of projects and their lists: requests by several users, and bundles made on the way."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""What the tests of the set-up of proactive follow-up share: a project to set up, and looking at what there is of it."""
+"""Shared by the tests of the set-up of proactive follow-up: a project to set up, and its parts in the store."""
 
 import json
 import pathlib
@@ -51,7 +51,7 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
         return self.ask("POST", f"/v2.0/projects/{project}/settings/proactive/setup")
 
     def follow(self, task, until=lambda job: RANKS[job["status"]] == 3):
-        """Polls the job until it is so; progress and rank of the status may never fall, restarts or not."""
+        """Polls the job until the condition holds. Its progress and the rank of its status may never fall, also across restarts."""
         while True:
             status, job = self.ask("GET", f"/v2.0/tasks/{task}?wait=10")
             self.assertEqual(status, 200, job)
@@ -69,7 +69,7 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
         self.seen[job["_id"]] = now
 
     def made(self, project):
-        """What the store has of it: tenants, journeys that are active, generated Flows, attached Endpoints."""
+        """Counts its parts in the store: tenants, active journeys, generated Flows, attached Endpoints."""
         return tuple(self.count(table, project) for table in (
             "proactive_tenants WHERE", "journeys WHERE active = 1 AND", "flows WHERE name LIKE 'Follow-up%' AND",
             "endpoints WHERE follow_up_flow_id IS NOT NULL AND"))

@@ -1,4 +1,4 @@
-"""Accounts by conversectl: roles, removal, e-mail domains, passwords; and what the daemon warns of."""
+"""Accounts by conversectl: roles, removal, e-mail domains, passwords; and the warnings of the daemon."""
 
 import pathlib
 import subprocess

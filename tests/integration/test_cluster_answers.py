@@ -1,4 +1,4 @@
-"""Two daemons on one Kafka and one PostgreSQL: clients are answered wherever they ask, whoever runs their conversations."""
+"""Two daemons on one Kafka and one PostgreSQL: either daemon answers a client, also if the other one runs the conversation."""
 
 import concurrent.futures
 import threading
@@ -36,7 +36,7 @@ class ClusterCase(PostgresCase):
         cls.other.start()
 
     def partitions_elsewhere(self):
-        """Those of the other daemon, once both have some."""
+        """The partitions of the other daemon, when both have some."""
         for _ in range(1200):
             parts = {member["name"]: member["partitions"] for member in self.daemon.full_status()["members"]}
             if len(parts) == 2 and all(parts.values()):
@@ -68,7 +68,7 @@ class ClusterCase(PostgresCase):
 
     @staticmethod
     def sent(deliveries, session):
-        """What the webhook got of it, in order."""
+        """The session's outputs at the webhook, in order."""
         return [body["output"]["text"] for _, _, body in deliveries if body["sessionId"] == session]
 
     def assert_sent(self, session, texts):
@@ -82,7 +82,7 @@ class Answers(ClusterCase):
         for session in sessions:
             for text in ("first", "second"):
                 self.assertEqual(self.say("echo", session, text)[1]["text"], text)
-            # Behind all of these: what the webhook gets, it has by then.
+            # The last event of the session: when its output is at the webhook, all earlier deliveries are.
             self.assertEqual(self.inject("echo", session, text="injected")[0], 200)
             self.assert_sent(session, ["injected"])
 

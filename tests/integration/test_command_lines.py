@@ -38,7 +38,7 @@ def blocks(path):
 
 
 def spans(text):
-    """What stands between back quotes, outside of scripts."""
+    """The texts between back quotes, outside of scripts."""
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCE.sub("", text))]
 
 
@@ -55,7 +55,7 @@ class CommandLines(CtlCase):
             (cls.work / name).symlink_to(SOURCE / name)
         # curl fails for a status of 400 and above.
         (cls.work / ".curlrc").write_text("fail\n")
-        # What the demo's bundle takes from the environment is there only where a script exports it.
+        # The variables of the demo's bundle are set only where a script exports them.
         cls.bundle_values = {name: cls.daemon.environment.pop(name) for name in ("CRM_TOKEN", "HOOK_URL", "HOOK_SECRET")}
         cls.environment_of_shell = {
             **cls.daemon.environment, "PATH": f"{BIN}:{os.environ['PATH']}", "CURL_HOME": str(cls.work),
@@ -94,7 +94,7 @@ class CommandLines(CtlCase):
         return done.stdout
 
     def run_line(self, line):
-        """Runs a line with what its placeholders stand for."""
+        """Runs a line with its placeholders replaced."""
         settings, environment = self.new_folder()
         words = {"FILE": settings, "/etc/conversed/conversed.yaml": settings, "USERID": "bob", "NAME": f"backup-{self.folders}",
                  "BUNDLE": "tests/flows/faq.flow.yaml"}

@@ -1,4 +1,4 @@
-"""The web console, in a real browser: what it shows of a conversation, and who can make it do something."""
+"""The web console in a real browser: how it shows a conversation, and how it resists hostile data and pages."""
 
 import re
 import shutil

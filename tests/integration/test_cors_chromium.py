@@ -1,4 +1,4 @@
-"""What a page on another origin can do with the API, as Chromium sees it."""
+"""The API as a page of another origin can use it in Chromium."""
 
 import json
 import sys
@@ -33,7 +33,7 @@ ROUTES = [
 
 
 class Cors(OauthCase):
-    """All requests are made by one page, in one go; the tests look at what it got."""
+    """All requests are made by one page, in one go. The tests check its answers."""
 
     bundle = BUNDLE
 

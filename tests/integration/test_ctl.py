@@ -1,4 +1,4 @@
-"""Every command of conversectl, as people and as programs run it, with rows in what it prints; test_ctl_jobs.py has those of
+"""Every command of conversectl, as people and as programs run it, with rows in its output. test_ctl_jobs.py has the commands of
 jobs."""
 
 import json

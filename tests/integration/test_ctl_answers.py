@@ -1,4 +1,4 @@
-"""What conversectl does with answers that are none of conversed's, and with arguments that can't be sent."""
+"""conversectl refuses answers of other servers, and arguments that can't be sent."""
 
 import http.server
 import itertools
@@ -49,7 +49,7 @@ class StrangerCase(unittest.TestCase):
 
 
 class StrangeAnswers(StrangerCase):
-    """What answers on --url is no conversed, or one of another version: a message and exit code 1, whatever the command."""
+    """If another server answers on --url, or a conversed of another version, each command prints a message and exits with 1."""
 
     ANSWERS = ['{"items": [{}], "flows": [{}], "project": 5, "_id": 7}', '{"items": [{"_id": "1", "name": "1"}]}', '{"items": 5}',
                '{"items": [null]}', '[]', '<html>Not here</html>', "\udcff\udc9b", ""]
@@ -98,7 +98,7 @@ class StrangeAnswers(StrangerCase):
 
 
 class Answers(StrangerCase):
-    """What conversectl makes of a daemon's answers, page by page."""
+    """conversectl reads a daemon's answers page by page."""
 
     @classmethod
     def answer_to(cls, path):

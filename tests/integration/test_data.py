@@ -1,5 +1,5 @@
-"""What operators do with data and secrets while the daemon runs: backups, another master key, other webhook secrets, users
-who want to see what is known of them, or to be forgotten."""
+"""Work of operators on data and secrets while the daemon runs: backups, another master key, other webhook secrets, export and
+erasure of a user's data."""
 
 import json
 import os
@@ -47,7 +47,7 @@ class DataCase(DaemonCase):
         return (self.data / "master.key").read_text().splitlines()
 
     def fails(self, *arguments):
-        """What conversectl says when it fails."""
+        """Runs a command that has to fail. Returns its message."""
         done = subprocess.run([self.daemon.binaries / "conversectl", "--url",
                                f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
                               capture_output=True, text=True, env=self.daemon.environment, timeout=120)
@@ -75,7 +75,7 @@ class Keys(DataCase):
     def test_rotated_key_opens_everything_and_the_old_one_is_gone(self):
         old = self.key_file()
         report = self.daemon.ctl("rotate-key")
-        # Each webhook's secret and the Connection's fields, both with what the bundle has in their place.
+        # Each webhook's secret and the Connection's fields, and the source of each in the bundle.
         self.assertEqual(report["resealed"], 2 * (ENDPOINTS + 2))
         new = self.key_file()
         self.assertEqual(len(new), 1)
@@ -103,7 +103,7 @@ class Keys(DataCase):
                 self.expect_working_secrets(f"after {point}")
 
     def wait_for_log(self, line):
-        """Of the start that comes now: what earlier ones have said was said with an older key."""
+        """Waits for the line in the log of this start. Earlier starts had an older key."""
         began = self.daemon.log_path.read_text().rindex('listening')
         for _ in range(600):
             if line in self.daemon.log_path.read_text()[began:]:
@@ -156,7 +156,7 @@ class WebhookSecrets(DataCase):
 
 
 class UsersData(DataCase):
-    settings = "api: {turn_timeout: 500ms}\n"  # what a client of the sleeper waits for
+    settings = "api: {turn_timeout: 500ms}\n"  # the longest wait of a client of the sleeper
 
     def setUp(self):
         self.receiver.secrets = [SECRET]
@@ -207,7 +207,7 @@ class UsersData(DataCase):
         self.assertEqual(self.in_files("ANNSWORDS"), [])
         self.assertEqual(self.in_files("ann-of-the-test"), [])
         self.assertEqual(self.in_files("echo-ANN"), [], "an Idempotency-Key")
-        # From here on the audit trail names the user again: somebody asked for the data.
+        # From here on the audit trail names the user again, since the test asks for the data.
         self.assertEqual(self.export("ann-of-the-test"), [])
         self.assertTrue(self.in_files("echo-BOB"))
         self.assertEqual({item["kind"] for item in self.export("bob-of-the-test")}, kinds)
@@ -216,7 +216,7 @@ class UsersData(DataCase):
         said = {"userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "words-ANNSWORDS"}
         status, answer, _ = self.daemon.request("POST", f"/{self.tokens['echo']}", said, {"Idempotency-Key": "echo-ANN"})
         self.assertEqual((status, answer["text"]), (200, "You said words-ANNSWORDS"))
-        # Whoever comes back is somebody new.
+        # A user who comes back is a new user.
         status, answer, _ = self.daemon.request("POST", f"/{self.tokens['echo']}", {
             "userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "again"})
         self.assertEqual((status, answer["text"]), (200, "You said again"))

@@ -31,7 +31,7 @@ endpoints:
 MISSING = "z" * 24
 UNKNOWN_TOKEN = "f" * 64
 
-# The specification's section 7: status, type, title, code. Then what the decisions add to it.
+# The specification's section 7: status, type, title, code. Then the additions of the decisions.
 SPECIFIED = [
     (400, "Bad Request", "Bad Request Error", 1000),
     (401, "Unauthorized", "Unauthorized Error", 401),
@@ -63,7 +63,7 @@ class Errors(DaemonCase):
         cls.snippets = f"/v2.0/projects/{cls.report['project']['_id']}/snippets"
 
     def ask(self, method, path, body=None, headers=None):
-        """What came, and the path that it came from."""
+        """Returns the answer and the path that was asked."""
         headers = {"X-API-Key": self.key} if headers is None else headers
         return (*self.daemon.request(method, path, body, headers), path)
 
@@ -79,7 +79,7 @@ class Errors(DaemonCase):
 
     @contextlib.contextmanager
     def log_with(self, begin, end):
-        """The log's file under the hands of somebody else, who ends what they began."""
+        """Locks the log's file from another process until the block ends."""
         log = sqlite3.connect(self.daemon.folder / "data" / "log.db", isolation_level=None, timeout=60)
         try:
             log.execute("PRAGMA wal_autocheckpoint=0")
@@ -175,7 +175,7 @@ class Errors(DaemonCase):
                 self.assertEqual(body, expected)
                 self.assertNotRegex(detail, r"(?i)sqlite|\.db|select |/tmp|exception")
                 self.check_headers(status, headers)
-        # Whatever happened: it is well again.
+        # In each case the daemon recovers.
         self.daemon.wait_idle()
         self.assertEqual(self.inject_into("echo", "after")[0], 200)
         self.assertEqual(self.say_to("echo", "after")[1]["text"], "t")

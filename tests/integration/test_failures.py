@@ -1,4 +1,4 @@
-"""Events that bring the daemon down, and a store that fails: what clients, operators and the next start see."""
+"""Events that crash the daemon, and a store that fails: as clients, operators and the next start see it."""
 
 import contextlib
 import http.client
@@ -44,7 +44,7 @@ class FailureCase(DaemonCase):
 
     @contextlib.contextmanager
     def locked_store(self):
-        """Nobody else can write to the store meanwhile: to the daemon it is one that fails."""
+        """Locks the store for writing, so that the daemon's writes fail."""
         store = sqlite3.connect(self.daemon.folder / "data" / "store.db", isolation_level=None, timeout=60)
         try:
             store.execute("PRAGMA wal_autocheckpoint=0")
@@ -101,7 +101,7 @@ class Crashes(FailureCase):
                 "CONVERSED_TEST_HOLD_AT": "turn.before_submit", "CONVERSED_TEST_HOLD_FIFO": str(fifo),
                 "CONVERSED_TEST_KILL_AT": "turn.before_run:2"}))
             self.assertEqual(self.inject("echo", "first", text=crash)[0], 200)
-            with open(fifo, "w"):  # opens once the first one's Turn has run, and holds it there
+            with open(fifo, "w"):  # opens when the first event's Turn has run, and holds the Turn there
                 with contextlib.suppress(OSError, http.client.HTTPException):
                     self.inject("echo", "second", text=crash)
                 self.assertTrue(self.daemon.wait_end(60))
@@ -127,8 +127,8 @@ class Crashes(FailureCase):
             self.assertFalse(self.daemon.wait_end(0.02))
         self.daemon.kill()
         self.upstream.open.set()
-        # The call's result is the first Turn, what waited is the second, in one batch; then each of them alone;
-        # then what waited.
+        # One batch has the Turn of the call's result and that of the waiting event. Then each runs alone, and
+        # then the waiting event.
         self.go_down("turn.before_run:2")
         self.go_down("turn.before_run:2")
         self.go_down("turn.before_run:1")

@@ -1,4 +1,4 @@
-"""conversectl flow: what it says of files that it can't take, and what CI servers get of them."""
+"""conversectl flow: its messages about bad files, and its reports for CI servers."""
 
 import base64
 import json

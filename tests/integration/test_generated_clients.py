@@ -83,7 +83,7 @@ class GeneratedClients(DaemonCase):
         return done.stdout
 
     def inject_with(self, session, run):
-        """`run` gets what its client needs, as JSON, and injects data without a text, as other systems do."""
+        """`run` gets the settings of its client as JSON. It injects data without a text, as other systems do."""
         message = {"URLToken": self.tokens["echo"], "userId": f"user of {session}", "sessionId": session,
                    "data": {"event": "x", "order": {"lines": [1, 2]}}}
         self.assertEqual(run(json.dumps({"url": self.url, "key": self.key, "message": message})).strip(), SAID)

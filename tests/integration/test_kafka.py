@@ -1,4 +1,4 @@
-"""A daemon whose log is Kafka: what is accepted has its effects once, whatever is killed, and what can't be is refused."""
+"""A daemon whose log is Kafka: accepted events have their effects once, whichever process is killed; others are refused."""
 
 import concurrent.futures
 import signal
@@ -105,7 +105,7 @@ class Kills(KafkaCase):
 
 
 class DeletedTopic(KafkaCase):
-    """Of brokers that make topics for whoever asks, as they do unless they are told otherwise."""
+    """Brokers that create a topic for any request that names it, which is their default."""
 
     @classmethod
     def make_broker(cls):

@@ -1,4 +1,4 @@
-"""What strangers may take, and what they may not take from others: sign-ins, requests, connections, the log."""
+"""Limits protect users from strangers: of sign-ins, requests, connections, the log."""
 
 import base64
 import contextlib
@@ -68,7 +68,7 @@ class Flood(LimitsCase):
             thread.start()
         try:
             self.assertTrue(all_guess.wait(120))
-            # From addresses that have never signed in: those that have do not wait behind these at all.
+            # From addresses that have never signed in. Known addresses do not wait behind these.
             statuses = [self.sign_in(PASSWORD, f"127.0.2.{n}") for n in range(1, 6)]
         finally:
             stop.set()

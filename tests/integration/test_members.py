@@ -1,4 +1,4 @@
-"""Several daemons on one Kafka and one PostgreSQL: who is there, who does what, and what needs one alone."""
+"""Several daemons on one Kafka and one PostgreSQL: their list, their roles, and commands that need a single daemon."""
 
 import subprocess
 

@@ -20,7 +20,7 @@ class Metrics(DaemonCase):
     bundle = BUNDLE
 
     def samples(self):
-        """{'name{labels}': value}; those that are not there are 0."""
+        """Returns {'name{labels}': value}; a missing metric is 0."""
         status, text, headers = self.daemon.request("GET", "/metrics", connection=self.admin())
         self.assertEqual(status, 200)
         self.assertTrue(headers["Content-Type"].startswith("text/plain; version=0.0.4"))

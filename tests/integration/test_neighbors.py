@@ -1,4 +1,4 @@
-"""Organisations that share a daemon: whatever the Flows of one do, the users of the other have their answers."""
+"""Organisations that share a daemon: bad Flows of one do not delay the answers of the other."""
 
 import contextlib
 import pathlib
@@ -93,7 +93,7 @@ class TwoOrganisations(DaemonCase):
         return self.daemon.status()[0].get("lag", 0)
 
     def send(self, endpoint, messages):
-        """Sends (session, data) whose Turns are waited for by nobody, over a connection of its own."""
+        """Sends (session, data) over a connection of its own, without waiting for the Turns."""
         with contextlib.closing(self.daemon.connect()) as connection:
             for session, data in messages:
                 body = {"userId": f"user of {session}", "sessionId": session, "text": "x", "data": data}
@@ -154,7 +154,7 @@ class BacklogAtACrash(TwoOrganisations):
 
     def test_a_backlog_runs_once_and_in_order_after_a_crash_and_keeps_no_other_organisation_waiting(self):
         alone = self.measure_alone()
-        self.send_slow(60)  # what comes next waits for these
+        self.send_slow(60)  # later events wait behind these
         sessions = [f"counted {n}" for n in range(50)]
         clients = [threading.Thread(target=self.send, args=("count", [(session, {"n": n}) for n in range(1, 101)
                                                                       for session in sessions[first::4]]))
@@ -166,7 +166,7 @@ class BacklogAtACrash(TwoOrganisations):
         self.assertGreater(self.lag(), 1000)
         self.daemon.kill()
         self.daemon.start()
-        # What the crash left in hand runs before: one slow Turn, by itself.
+        # The event that was in hand at the crash runs first: one slow Turn, by itself.
         waited = self.timed("echo", "quiet", "hello", "hello")
         self.assertGreater(self.lag(), 1000)
         self.assertLess(waited, 2 * alone + 2)

@@ -1,7 +1,7 @@
 """Cuts the network between a daemon and its broker, or its database, in every way, under a load of keyed injects.
 
-Whatever is cut: what is answered with a 2xx has its effects once, the rest at most once; whoever asks is answered within
-the time that the settings give; /readyz says 503 and comes back; and all of it heals by itself.
+In each case: an inject that was answered 2xx has its effects once, others at most once; each client is answered within the time
+of the settings; /readyz answers 503 and recovers; the daemon heals by itself.
 """
 
 import os
@@ -21,8 +21,8 @@ from kill_campaign import BUNDLE  # noqa: E402
 TURN_TIMEOUT = 8
 DELIVERY_TIMEOUT = 3
 STORE_TIMEOUT = 2
-# What one answer may take: the store and the log are waited for one after the other, and a server that is asked for
-# something has a little longer to say no by itself. Then as much again for a machine that is busy.
+# The longest time of an answer: it may wait for the store and then for the log, and each server has a little longer to refuse
+# by itself. Twice that for a busy machine.
 PATIENCE = 2 * (TURN_TIMEOUT + DELIVERY_TIMEOUT + 2 * (STORE_TIMEOUT + 2))
 CUTS = os.environ.get("CONVERSED_TEST_CUTS", " ".join(cut.name for cut in Cut)).split()
 
@@ -74,7 +74,7 @@ class CutsCase(KafkaCase):
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
 
     def read_all(self):
-        """Routes that only read are answered, in time, with what they have or with a refusal."""
+        """Routes that only read answer in time, with their data or with a refusal."""
         session = "userId=user-0&sessionId=session-0"
         for path, headers in ((f"/{self.url_token}/outputs?{session}", {}),
                               ("/v2.0/tasks", {"X-API-Key": self.key}),

@@ -1,5 +1,5 @@
-"""Projects and what belongs to them, as API clients see them: the operations beside inject, and their lists, through
-the built binaries."""
+"""Projects and their objects as API clients see them: the operations besides inject, and their lists, through the built
+binaries."""
 
 import json
 import random

@@ -311,7 +311,7 @@ class OAuth(DaemonCase):
 
     @classmethod
     def tearDownClass(cls):
-        # Whatever the tests did: none of it is in the log, or in clear on disk.
+        # After all tests no secret is in the log, or in clear on disk.
         cls.daemon.terminate()
         folder = pathlib.Path(cls.folder.name)
         secret_texts = [PASSWORD, ANN_PASSWORD, cls.shop["clientSecret"], cls.key, "secret-in-the-query", "cva_", "cvr_"]

@@ -95,7 +95,7 @@ class AgainstTheDocument(DaemonCase):
             "[checks]", "enabled = true",
             "[generation]", f"max-examples = {examples}", 'database = "none"',
         ]
-        # What answers held is drawn by chance, such as ids, or is of the time.
+        # Values of answers are random, such as ids, or depend on the time.
         for phase in ("examples", "coverage", "fuzzing"):
             lines += [f"[phases.{phase}.extra-data-sources]", "responses = false"]
         lines += ["[phases.fuzzing.error-feedback]", "enabled = false"]

@@ -1,4 +1,4 @@
-"""A daemon whose log is Kafka and whose store is PostgreSQL: what is accepted has its effects once, whatever is killed."""
+"""A daemon whose log is Kafka and whose store is PostgreSQL: accepted events have their effects once, whichever process is killed."""
 
 import concurrent.futures
 import contextlib

@@ -1,4 +1,4 @@
-"""The set-up of proactive follow-up: a job that ends once, whatever is killed, with what it says made or undone."""
+"""The set-up of proactive follow-up: a job that ends once, whichever process is killed, with its parts made or undone."""
 
 import json
 import pathlib

@@ -1,4 +1,4 @@
-"""conversectl flow versions, diff and rollback, export, and connections usages; and what a deleted Connection does."""
+"""conversectl flow versions, diff and rollback, export, and connections usages; and calls of a deleted Connection."""
 
 import json
 import os
@@ -51,7 +51,7 @@ class ProjectTools(DaemonCase):
         self.tokens = self.load(BUNDLE)
 
     def print(self, *arguments):
-        """What people get to see: output and errors."""
+        """The text for people: output and errors."""
         done = subprocess.run(
             [pathlib.Path(BIN) / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
             capture_output=True, text=True, env=self.daemon.environment, timeout=60)

@@ -93,11 +93,11 @@ class BehindNginx(DaemonCase):
     def test_messages_come_through_with_tls(self):
         status, answer, _ = self.through("POST", f"/{self.tokens['echo']}",
                                          {"userId": "u", "sessionId": "tls", "text": "hello"},
-                                         source="127.0.0.3")  # another test uses up what 127.0.0.2 may do
+                                         source="127.0.0.3")  # another test uses up the limit of 127.0.0.2
         self.assertEqual((status, answer["text"]), (200, "hello"))
 
     def test_a_client_can_not_be_somebody_else_by_naming_them(self):
-        # nginx writes the address that it sees behind what the client has sent: the limit counts that one.
+        # nginx appends the client's real address to the client's header. The limit counts the real address.
         statuses = [self.through("GET", f"/{self.tokens['echo']}/outputs?userId=u&sessionId=s",
                                  headers={"X-Forwarded-For": f"198.51.100.{n}"})[0] for n in range(12)]
         self.assertIn(429, statuses)

@@ -1,4 +1,4 @@
-"""What is written in any representation is read back equal by parsers that others wrote: Python's json, xml and csv.
+"""Python's json, xml and csv parsers read each representation back equal.
 Random documents; CONVERSED_TEST_SEED repeats a run."""
 
 import csv
@@ -19,7 +19,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def as_cell(value):
-    """What a CSV reader has to find for a JSON value; nested ones are compared as JSON."""
+    """The cell that a CSV reader has to find for a JSON value; nested values are compared as JSON."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value)
@@ -27,7 +27,7 @@ def as_cell(value):
 
 
 def xml_text(text):
-    """What XML 1.0 can carry of a text."""
+    """The text as XML 1.0 can carry it."""
     def fits(c):
         return c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c >= "\U00010000"
     return "".join(c if fits(c) else "\ufffd" for c in text)
@@ -56,7 +56,7 @@ class RandomDocuments:
         return "".join(self.character() for _ in range(self.rounds.randrange(1, 12)))
 
     def name(self):
-        """A text that may be a keyphrase, or somebody's name: no control characters, no blanks at its ends."""
+        """A text that is valid as a keyphrase or a name: no control characters, no blanks at its ends."""
         return "." + "".join(c for c in self.text() if unicodedata.category(c) != "Cc") + "."
 
     def value(self, depth=0):

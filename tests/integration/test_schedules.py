@@ -1,4 +1,4 @@
-"""Injects that come at their time: made, shown, put off and taken back by conversectl; once, whatever is killed."""
+"""Scheduled injects: made, shown, put off and taken back by conversectl. Each comes once, whichever process is killed."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""What a service manager sees of the daemon: notifications, the watchdog, reloads, credentials."""
+"""The daemon under a service manager: notifications, the watchdog, reloads, credentials."""
 
 import contextlib
 import http.client
@@ -105,7 +105,7 @@ class Notifications(ServiceCase):
 
 class Threads(ServiceCase):
     def test_each_is_named_after_its_task(self):
-        """`./dev bench` and `./dev profile` add up what threads of one name cost."""
+        """`./dev bench` and `./dev profile` add up the cost of threads of one name."""
         self.daemon.init()
         self.spawn_ready()
         tasks = pathlib.Path(f"/proc/{self.daemon.process.pid}/task")
@@ -162,7 +162,7 @@ class StoreThatFails(ServiceCase):
 
 
 class Starting(ServiceCase):
-    # Nobody listens there: the log is not there at the start, and never will be.
+    # No broker listens on that port, now or later.
     settings = "queue: {driver: kafka, kafka: {bootstrap_servers: \"127.0.0.1:1\"}}\n"
 
     def test_a_start_that_waits_for_its_log_asks_for_time_and_is_not_ready(self):
@@ -277,7 +277,7 @@ class Credentials(ServiceCase):
 
 
 class Handbook(ServiceCase):
-    """What an operator can see is in the handbook."""
+    """The handbook has everything that an operator can see."""
 
     root = pathlib.Path(__file__).resolve().parents[2]
 

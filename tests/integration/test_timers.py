@@ -1,4 +1,4 @@
-"""What waits for its time: questions that want an answer in time, and conversectl timers."""
+"""Timers: questions with a time-out, and conversectl timers."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""Two daemons on one log and one store: sessions go from one to the other, whoever joins, leaves, dies or comes back."""
+"""Two daemons on one log and one store: sessions move between them when a daemon joins, leaves, dies or comes back."""
 
 import os
 import signal
@@ -84,7 +84,7 @@ class Moves(TwoDaemons):
         self.feed("echo", "two")
         self.feed("echo", "by the other", other)
         self.assert_all_once_and_in_order("echo")
-        # A clean stop: what it had is nothing that would need a recovery.
+        # A clean stop: its partitions need no recovery.
         self.assertEqual(other.terminate(), 0)
         self.feed("echo", "while one has left")
         self.wait_owned(self.daemon, lambda count: count == 8)

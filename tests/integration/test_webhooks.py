@@ -30,7 +30,7 @@ endpoints:
 
 
 class Keeper(Receiver):
-    """Keeps the headers of what it was sent last, in small letters."""
+    """Keeps the headers of the last request, in lower case."""
 
     def take(self, headers, body):
         self.headers = {name.lower(): value for name, value in headers.items()}
@@ -58,7 +58,7 @@ class Webhooks(DaemonCase):
             return refused.code
 
     def check_receiver(self, name, *command):
-        """The receiver prints what the daemon sends; what is not genuine it refuses, and prints nothing."""
+        """The receiver prints genuine deliveries. It refuses others and prints nothing."""
         port = self.ports[name]
         receiver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                                     env={**os.environ, "HOOK_SECRET": SECRET, "PORT": str(port)})

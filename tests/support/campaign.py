@@ -1,12 +1,12 @@
-"""The load of the campaigns and what they count: numbered injects and messages into sessions, and their effects.
+"""The load of the campaigns, and the counting of its effects: numbered injects and messages into sessions.
 
-Each session is sent to by one client, one number after the other. In the end
-  - every 2xx has its effects exactly once, and so has all that was repeated under its key until its 2xx,
-  - an unknown outcome (5xx, broken connection) that was not repeated has them at most once,
+One client sends to each session, one number after the other. In the end
+  - every sending that was answered 2xx, at once or after repeats under its key, has its effects exactly once,
+  - a sending of unknown outcome (5xx, broken connection) that was not repeated has them at most once,
   - the order within each session is the order of sending,
   - the session's state was counted up once for each effect,
-  - each output went one way: those of an answer to a message, 200 or 202, did not reach the webhook, and all others
-    of injects and of messages that were cut did, under one constant id, first arrivals in order.
+  - each output went one way. Outputs of the answer to a message, 200 or 202, did not reach the webhook. All other
+    outputs of injects and of cut messages did, under one constant id, first arrivals in order.
 A Flow says `NUMBER COUNT`, where COUNT is how many events of the session have had effects.
 """
 
@@ -19,11 +19,11 @@ import threading
 from daemon_process import Failed
 
 
-TAKEN = (200, 202)  # 202: a message whose Flow says more than its answer, or later
+TAKEN = (200, 202)  # 202: a message whose Flow goes on after its answer
 
 
 class Session:
-    """What a client knows of one session it sends to. One thread at a time."""
+    """A client's knowledge of one session. One thread at a time."""
 
     def __init__(self, number):
         self.user_id = f"user-{number}"
@@ -32,21 +32,21 @@ class Session:
         self.unresolved = None  # the keyed Sending that is to be repeated until its outcome is known
         self.accepted = set()
         self.unknown = set()
-        self.asked = set()  # those that went as a user's message, whose answer may have the output
-        self.answered = set()  # of these, those whose first answer had it
-        self.cut = set()  # of these, those whose first answer was a 202 without it: the webhook has it
+        self.asked = set()  # sent as a user's message: the answer may have the output
+        self.answered = set()  # of these: the first answer had it
+        self.cut = set()  # of these: the first answer was a 202 without it, so the webhook has it
 
 
 @dataclasses.dataclass(frozen=True)
 class Sending:
     n: int
     keyed: bool
-    message: bool = False  # a user's own, answered with what the Flow says; else an inject
+    message: bool = False  # a user's message, answered with the Flow's outputs; else an inject
 
 
 @dataclasses.dataclass
 class Habits:
-    """What share of the sendings is under a key, and of a user's own."""
+    """The share of sendings under a key, and the share of users' messages."""
 
     keyed: float = 0.5
     messages: float = 0.0
@@ -54,7 +54,7 @@ class Habits:
 
 
 class Client(threading.Thread):
-    """Sends to its own sessions until told to stop, to any of the daemons; to another one when one fails it."""
+    """Sends to its own sessions until told to stop, by any of the daemons. After a failure it tries another one."""
 
     def __init__(self, daemons, sessions, url_token, key, seed, habits=None):
         super().__init__(daemon=True)
@@ -68,7 +68,7 @@ class Client(threading.Thread):
         self.requests = 0
         self.statuses = {}  # how often each was answered; None: no answer
         self.too_late = 0  # no answer within the patience
-        self.wrong = []  # what no daemon may answer
+        self.wrong = []  # answers that no daemon may give
 
     def run(self):
         while not self.halted.is_set():
@@ -79,10 +79,10 @@ class Client(threading.Thread):
                         pass
             except (OSError, KeyError):  # it does not listen, or has never done so
                 pass
-            self.halted.wait(0.05)  # what failed is asked again a little later
+            self.halted.wait(0.05)  # after a failure the client asks again a little later
 
     def take_turn(self, daemon, connection):
-        """Sends what is next; the answer's status, or None."""
+        """Sends the next number. Returns the answer's status, or None."""
         session = self.random.choice(self.sessions)
         sending, status, said = session.unresolved or self.next_sending(session), None, ""
         try:
@@ -100,7 +100,7 @@ class Client(threading.Thread):
                        self.random.random() < self.habits.messages)
 
     def send(self, connection, daemon, session, sending):
-        """The answer's status, and what it says. `Failed` if it is one that nobody may give."""
+        """Returns the answer's status and body. Raises `Failed` if no daemon may give such an answer."""
         headers = {"X-API-Key": self.key}
         if sending.keyed:
             headers["Idempotency-Key"] = f"{session.session_id}-{sending.n}"
@@ -111,7 +111,7 @@ class Client(threading.Thread):
         else:
             status, answer, _ = daemon.request("POST", "/v2.0/endpoint/inject", {"URLToken": self.url_token, **body},
                                                headers, connection)
-        # A daemon that stood still answers 408 when it goes on, to a request that it has not read.
+        # A daemon that was stopped answers 408 to a request that it had not read.
         if 400 <= status < 500 and status != 408:
             raise Failed(f"refused: {status} {answer}")
         said = answer["text"] if sending.message and status in TAKEN else ""
@@ -137,7 +137,7 @@ class Client(threading.Thread):
         session.unresolved = sending if sending.keyed else None
 
     def resolve(self, session, attempts=200):
-        """Repeats what is unresolved in the session until its outcome is known."""
+        """Repeats the session's unresolved sending until its outcome is known."""
         for _ in range(attempts):
             if session.unresolved is None:
                 return
@@ -155,8 +155,8 @@ class Client(threading.Thread):
 
 
 def violations_of(session, outputs, strict=True):
-    """Without `strict`, what was never answered may come late, behind what was sent after it: a daemon that stood still
-    goes on with the requests that it had been sent."""
+    """Without `strict`, an unanswered sending may take effect late, after later ones: a daemon that was stopped goes
+    on with the requests in its sockets."""
     found = []
     numbers = [int(output["text"].split()[0]) for output in outputs]
     counts = [int(output["text"].split()[1]) for output in outputs]
@@ -178,7 +178,7 @@ def violations_of(session, outputs, strict=True):
 
 
 def delivery_violations(session, outputs, deliveries):
-    """Of those that are for the session; `deliveries` as Receiver has them."""
+    """Counts the session's deliveries; `deliveries` as Receiver has them."""
     found = []
     first_arrivals = {}  # webhook-id: (sequence, number)
     for id_, sequence, body in deliveries:
@@ -213,7 +213,7 @@ def all_outputs(daemon, url_token, session):
 
 
 def check_effects(daemon, url_token, sessions, deliveries, strict=True):
-    """(violations, how many outputs there are)."""
+    """Returns (violations, number of outputs)."""
     found, count = [], 0
     for session in sessions:
         outputs = all_outputs(daemon, url_token, session)

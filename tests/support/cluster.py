@@ -1,8 +1,8 @@
 """Runs daemons on Kafka and PostgreSQL instead of their own files: one or several on one broker and one server.
 
 As a program: cluster.py COMMAND... runs the command with CONVERSED_TEST_KAFKA=ADDRESS and CONVERSED_TEST_POSTGRES=URL of
-servers of its own, and ends with the command's exit code; 77 where these can't be had. DaemonCase takes them, if they
-are there: each of its daemons gets topics and a schema to itself.
+servers of its own, and ends with the command's exit code; 77 where these can't be had. If the variables are set,
+DaemonCase uses these servers: each of its daemons gets its own topics and schema.
 """
 
 import os
@@ -19,18 +19,18 @@ from daemon_process import Daemon, Failed, wait_idle
 SKIPPED = 77
 ALL_ROLES = ("api", "worker", "scheduler")
 Unavailable = (kafka.Unavailable, postgres.Unavailable)
-# The shortest that a broker allows: how soon the others take up what a silent daemon had.
+# The shortest time that a broker allows until other daemons take the partitions of a silent one.
 SESSION_TIMEOUT_S = 6
 
 
 def check_available():
-    """Unavailable where this machine lacks what the servers need."""
+    """Raises Unavailable if this machine lacks something that the servers need."""
     kafka.Broker().close()
     postgres.Server().close()
 
 
 def environment():
-    """What makes a new daemon keep all in the servers that are named; empty if there are none."""
+    """The settings of a daemon that keeps its data in the servers of the environment; empty if there are none."""
     brokers, url = os.environ.get("CONVERSED_TEST_KAFKA"), os.environ.get("CONVERSED_TEST_POSTGRES")
     if not brokers or not url:
         return {}
@@ -42,8 +42,8 @@ def environment():
 
 
 class Cluster:
-    """A broker, a PostgreSQL server and daemons that share them. `roles`: of each daemon, in order; its length is their
-    number. Unavailable where this machine lacks what the servers need. One thread, but for the daemons' requests."""
+    """A broker, a PostgreSQL server and daemons that share them. `roles` has the roles of each daemon in order; its length is the
+    number of daemons. Raises Unavailable if this machine lacks something that the servers need. One thread, except for requests."""
 
     def __init__(self, binaries, folder, roles, settings="", environment=None, partitions=12, postgres_settings=()):
         self.folder = pathlib.Path(folder)
@@ -66,7 +66,7 @@ class Cluster:
             self.daemons[-1].name = name
 
     def prepare(self):
-        """Starts the servers, and makes the first organisation: the daemons can be started."""
+        """Starts the servers and makes the first organisation. The daemons can be started then."""
         self.broker.start()
         self.server.start()
         first, *others = self.daemons
@@ -75,7 +75,7 @@ class Cluster:
             other.take_key(first)
 
     def set_up(self, bundle):
-        """Starts everything and imports the project; the import's report. `key` is an API key then."""
+        """Starts everything and imports the project. Returns the import's report; `key` is an API key."""
         self.prepare()
         for daemon in self.daemons:
             if not daemon.start():
@@ -88,19 +88,19 @@ class Cluster:
         return report
 
     def entrance(self):
-        """One that answers requests."""
+        """A daemon that answers requests."""
         for daemon in self.daemons:
             if daemon.is_running() and daemon.ports.get("api"):
                 return daemon
         raise Failed("no daemon takes requests")
 
     def partitions(self, witness):
-        """Each partition's owner by name, as the daemon `witness` sees it; None where nobody has it."""
+        """The name of each partition's owner, as the daemon `witness` reports it; None for a partition without one."""
         return {each["partition"]: each["owner"] for each in witness.full_status()["queue"]["partitions"]}
 
     def wait_owned(self, owners, timeout=60):
-        """Until just these daemons have the partitions, each some. One that has left keeps its own for a while: it might
-        be back at once."""
+        """Waits until exactly these daemons have the partitions, each some of them. The partitions of a daemon that left stay
+        reserved for a moment, in case it comes back."""
         deadline = time.monotonic() + timeout
         while (found := set(self.partitions(self.entrance()).values())) != {daemon.name for daemon in owners}:
             if any(daemon.wait_end(0.05) for daemon in owners):

@@ -1,4 +1,4 @@
-"""Runs a conversed daemon in a temporary folder for tests and the demo's sake: set up, start, kill, ask."""
+"""Runs a conversed daemon in a temporary folder, for tests and the demo: set up, start, kill, ask."""
 
 import base64
 import contextlib
@@ -18,11 +18,11 @@ PASSWORD = "correct horse battery staple"
 
 
 class Failed(Exception):
-    """The daemon did not do what the test needs to go on."""
+    """The daemon did not take a step that the test needs."""
 
 
 class Daemon:
-    """One daemon with its data folder; may be started and ended many times. One thread, but for `request`."""
+    """One daemon with its data folder. It may be started and ended many times. One thread, except for `request`."""
 
     def __init__(self, binaries, folder, settings="", environment=None, port=0):
         self.binaries = pathlib.Path(binaries)
@@ -55,7 +55,7 @@ class Daemon:
             raise Failed(f"init: {done.stderr}")
 
     def take_key(self, other):
-        """The master key of a daemon that has one: both are to share a store."""
+        """Copies the master key of another daemon, to share its store."""
         (self.folder / "data").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(other.folder / "data" / "master.key", self.folder / "data" / "master.key")
 
@@ -88,7 +88,7 @@ class Daemon:
         raise Failed(f"not ready within {timeout} s; see {self.log_path}")
 
     def wait_end(self, seconds):
-        """True once the process has ended; waits for that at most `seconds`."""
+        """Waits at most `seconds` for the process's end. Returns whether it has ended."""
         ready, _, _ = select.select([self.ended], [], [], seconds)
         if ready:
             self.process.wait()
@@ -106,7 +106,7 @@ class Daemon:
             self.process.wait()
 
     def terminate(self, timeout=60):
-        """Asks it to drain; its exit code."""
+        """Asks the daemon to drain. Returns its exit code."""
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(timeout)
 
@@ -122,7 +122,7 @@ class Daemon:
         return http.client.HTTPConnection("127.0.0.1", self.ports["api"], timeout=timeout)
 
     def request(self, method, path, body=None, headers=None, connection=None, basic=False):
-        """One request; (status, parsed body or text, headers)."""
+        """Sends one request. Returns (status, parsed body or text, headers)."""
         own = connection or self.connect()
         headers = dict(headers or {})
         if basic:
@@ -145,7 +145,7 @@ class Daemon:
             return answer.status, text, answer.headers
 
     def ctl(self, *arguments, check=True, input=None):
-        """conversectl --json; its parsed output."""
+        """Runs conversectl --json. Returns its parsed output."""
         done = subprocess.run(
             [self.binaries / "conversectl", "--url", f"http://127.0.0.1:{self.ports['api']}", "--json",
              *arguments],
@@ -155,7 +155,7 @@ class Daemon:
         return json.loads(done.stdout) if done.stdout.strip() else None
 
     def full_status(self, timeout=30):
-        """As `conversectl status` has it."""
+        """The answer of `conversectl status`."""
         with contextlib.closing(self.connect(timeout)) as connection:
             status, body, _ = self.request("GET", "/management/status", basic=True, connection=connection)
         if status != 200:
@@ -163,7 +163,7 @@ class Daemon:
         return body
 
     def status(self):
-        """What is left to do, by name; how much was done so far."""
+        """Returns the counts of work left, by name, and the amount done so far."""
         body = self.full_status()
         counts = body["counts"]
         left = {"lag": body["queue"]["lag"]} | {
@@ -176,7 +176,7 @@ class Daemon:
 
 
 def wait_idle(daemons, timeout=120):
-    """Waits until daemons that share a log and a store are idle twice with nothing done by any in between: the figures
+    """Waits until daemons that share a log and a store are idle twice and none did anything in between, since their figures
     are not read at one instant."""
     deadline = time.monotonic() + timeout
     before = None

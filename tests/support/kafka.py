@@ -1,7 +1,7 @@
 """Runs an Apache Kafka broker for tests: one KRaft node on free ports, its data in a temporary folder.
 
 As a program: kafka.py [--jars FOLDER] COMMAND... runs the command with CONVERSED_TEST_KAFKA=host:port of a broker of
-its own, and ends with the command's exit code; 77 where Java or the broker's jars can't be had.
+its own, and ends with the command's exit code, or 77 if Java or the broker's jars are missing.
 """
 
 import os
@@ -60,7 +60,7 @@ class Broker:
             "offsets.topic.replication.factor": 1, "offsets.topic.num.partitions": 1,
             "transaction.state.log.num.partitions": 1,
             "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1,
-            # One that was killed registers again only when the controller has missed it for that long.
+            # A killed broker can register again only after the controller has missed it for that long.
             "broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500,
             "group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false",
             "log.cleaner.dedupe.buffer.size": 2097152,
@@ -74,13 +74,13 @@ class Broker:
             raise
 
     def advertise(self, address):
-        """Clients are sent there from the next start on: to a proxy in front of this broker."""
+        """From the next start on, the broker tells its clients this address: that of a proxy in front of it."""
         config = self.config.read_text()
         self.config.write_text(config.replace(f"advertised.listeners=PLAINTEXT://{self.address}",
                                               f"advertised.listeners=PLAINTEXT://{address}"))
 
     def secure(self, users, controller):
-        """Makes the certificate; the properties of the second listener."""
+        """Makes the certificate. Returns the properties of the second listener."""
         port = free_port()
         self.secure_address = f"127.0.0.1:{port}"
         self.authority = self.folder / "authority.pem"
@@ -137,7 +137,7 @@ class Broker:
             return False
 
     def add_partitions(self, topic, count):
-        """To a topic that is there, until it has so many (CreatePartitions)."""
+        """Adds partitions to a topic until it has so many (CreatePartitions)."""
         name = topic.encode()
         wish = struct.pack(f">ih{len(name)}siiib", 1, len(name), name, count, -1, 30_000, 0)
         answer = self.ask(37, wish, timeout=60)
@@ -146,7 +146,7 @@ class Broker:
             raise Failed(f"{topic} does not get {count} partitions: error {error}, {answer[12 + len(name):]}")
 
     def delete_topic(self, topic):
-        """One that is there (DeleteTopics)."""
+        """Deletes a topic (DeleteTopics)."""
         name = topic.encode()
         answer = self.ask(20, struct.pack(f">ih{len(name)}si", 1, len(name), name, 30_000), timeout=60, version=1)
         error = struct.unpack(">h", answer[10 + len(name):12 + len(name)])[0]  # as above
@@ -154,12 +154,12 @@ class Broker:
             raise Failed(f"{topic} can't be deleted: error {error}")
 
     def has_topic(self, topic):
-        """Whether a Metadata request (all topics) names it."""
+        """Whether the answer to a Metadata request (all topics) names the topic."""
         name = topic.encode()
         return struct.pack(">h", len(name)) + name in self.ask(3, struct.pack(">i", 0), timeout=60)
 
     def ask(self, api, body, timeout, version=0):
-        """One request of Kafka's protocol; the answer, without its header."""
+        """Sends one request of Kafka's protocol. Returns the answer without its header."""
         request = struct.pack(">hhih4s", api, version, 1, 4, b"test") + body
         with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
@@ -180,7 +180,7 @@ class Broker:
         self.process.send_signal(number)
 
     def kill(self):
-        """At once, as a crash does; its data stay."""
+        """Kills the broker at once, as a crash does. Its data stay."""
         if self.process and self.process.poll() is None:
             self.process.kill()
         if self.process:

@@ -10,13 +10,13 @@ BUFFER = 256 * 1024  # of what one direction holds; beyond that its sender has t
 
 
 class Cut(enum.Enum):
-    """What becomes of connections, those that are there and new ones, until the network is healed."""
+    """The fate of existing and new connections until the network is healed."""
 
-    STALL = "nothing is forwarded; what was sent arrives later"
+    STALL = "nothing is forwarded; sent bytes arrive later"
     STALL_REQUESTS = "nothing is forwarded to the server; its answers are"
     STALL_ANSWERS = "nothing is forwarded to the client; its requests are"
     RESET = "connections are taken and reset"
-    REFUSE = "connections are reset, and nobody listens"
+    REFUSE = "connections are reset, and new ones are refused"
 
 
 ENDS_CONNECTIONS = (Cut.RESET, Cut.REFUSE)
@@ -80,7 +80,7 @@ class Proxy:
         return listener
 
     def cut(self, how):
-        """Returns once it is so."""
+        """Cuts the network. Returns when it is cut."""
         with self.lock:
             self.wanted = how
             self.wake.send(b"!")
@@ -188,6 +188,6 @@ class Proxy:
 
     @staticmethod
     def reset(connection):
-        """Ends it by RST."""
+        """Ends the connection by RST."""
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         connection.close()

@@ -1,4 +1,4 @@
-"""The end of sd_notify's protocol that a service manager has: a socket, and what came through it."""
+"""A service manager's end of sd_notify's protocol: a socket and the messages that arrived."""
 
 import os
 import socket
@@ -21,7 +21,7 @@ class NotifySocket:
         self.messages = []
 
     def environment(self, watchdog_ms=None):
-        """What a service manager puts into the environment of a service."""
+        """The variables that a service manager sets for a service."""
         variables = {"NOTIFY_SOCKET": self.name}
         if watchdog_ms:
             variables["WATCHDOG_USEC"] = str(watchdog_ms * 1000)

@@ -1,7 +1,7 @@
 """Runs a PostgreSQL server for tests: on a Unix socket, its data in a temporary folder, and never as root.
 
 As a program: postgres.py COMMAND... runs the command with CONVERSED_TEST_POSTGRES=URL of a server of its own, and ends
-with the command's exit code; 77 where PostgreSQL can't be had.
+with the command's exit code, or 77 if PostgreSQL is missing.
 """
 
 import os
@@ -29,7 +29,7 @@ class Failed(Exception):
 
 
 def newest_programs():
-    """The folder of the newest server's programs, as Debian has them; else what is in the path."""
+    """The folder of the newest server's programs as Debian installs them, or else that of the path."""
     folders = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda each: int(each.parts[-3]))
     if folders:
         return folders[-1].parent
@@ -40,7 +40,7 @@ def newest_programs():
 
 
 def account():
-    """Whom to run the server as, where we are root; PostgreSQL refuses that."""
+    """The user who runs the server if the test runs as root, which PostgreSQL refuses."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -52,7 +52,7 @@ def account():
 
 
 def run_sql(url, sql):
-    """What it says, as psql writes it."""
+    """Runs the statement. Returns the output of psql."""
     done = subprocess.run([newest_programs() / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, url],
                           capture_output=True, text=True)
     if done.returncode != 0:
@@ -61,7 +61,7 @@ def run_sql(url, sql):
 
 
 def url_of(*servers):
-    """Of whichever of them takes writes, for more than one."""
+    """The URL for several servers: clients use the one that takes writes."""
     hosts = ",".join(urllib.parse.quote(str(server.folder), safe="") for server in servers)
     which = "&target_session_attrs=read-write" if len(servers) > 1 else ""
     return f"postgresql://{SUPERUSER}@/postgres?host={hosts}{which}"
@@ -73,8 +73,8 @@ def has_library(name):
 
 
 class Server:
-    """One server; may be killed and started again with the same data, address and `settings` (NAME=VALUE). With
-    `primary`, a server that runs, it is its hot standby until it is promoted."""
+    """One server. It may be killed and started again with the same data, address and `settings` (NAME=VALUE). With a running
+    server as `primary`, it is its hot standby until it is promoted."""
 
     def __init__(self, primary=None, settings=()):
         self.settings = [argument for setting in settings for argument in ("-c", setting)]
@@ -90,21 +90,21 @@ class Server:
             if primary:
                 self.run("pg_basebackup", "-h", primary.folder, "-U", SUPERUSER, "-R", "-c", "fast", "--no-sync")
             else:
-                # A cluster of its own has nobody to be kept out: the folder is its owner's alone.
+                # The server needs no password: only its owner can read the folder.
                 self.run("initdb", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
         except BaseException:
             self.close()
             raise
 
     def run(self, program, *arguments):
-        """One of the server's programs, on its data."""
+        """Runs one of the server's programs on its data."""
         done = subprocess.run([self.programs / program, "-D", self.folder / "data", *arguments], capture_output=True,
                               text=True, cwd=self.folder, **self.identity())
         if done.returncode != 0:
             raise Failed(done.stdout + done.stderr)
 
     def promote(self):
-        """A standby takes writes once this returns."""
+        """Promotes a standby. It takes writes when this returns."""
         self.run("pg_ctl", "promote", "-w", "-t", "60", "-s")
 
     def identity(self):
@@ -134,14 +134,14 @@ class Server:
         return run_sql(self.url, sql)
 
     def signal_backend(self, pid, number):
-        """To one session's process, which may be gone by now."""
+        """Sends a signal to one session's process, which may have ended."""
         try:
             os.kill(pid, number)
         except ProcessLookupError:
             pass
 
     def kill(self):
-        """At once and without a shutdown, as a crash does; its data stay."""
+        """Kills the server without a shutdown, as a crash does. Its data stay."""
         if self.process:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGQUIT)

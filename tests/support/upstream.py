@@ -47,7 +47,7 @@ class Upstream:
             request_queue_size = 1024
 
             def handle_error(self, *_):
-                pass  # the daemon that asked was killed
+                pass  # the asking daemon was killed
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"

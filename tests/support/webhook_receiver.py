@@ -1,4 +1,4 @@
-"""A webhook on loopback that checks signatures and keeps what it was sent."""
+"""A webhook on loopback that checks signatures and keeps the deliveries."""
 
 import base64
 import hashlib
@@ -13,8 +13,8 @@ class Receiver:
 
     def __init__(self, secret):
         self.secret = secret
-        self.secrets = [secret]  # those that a delivery may be signed with
-        self.signed_by = []  # of each delivery: those that it was signed with, in the header's order
+        self.secrets = [secret]  # a delivery may be signed with any of these
+        self.signed_by = []  # of each delivery: the secrets that it was signed with, in the header's order
         self.lock = threading.Lock()
         self.arrived = threading.Condition(self.lock)
         self.deliveries = []
@@ -67,7 +67,7 @@ class Receiver:
             self.arrived.notify_all()
 
     def wait_for(self, condition, timeout):
-        """Waits until `condition(deliveries)` holds; whether it did."""
+        """Waits until `condition(deliveries)` holds. Returns whether it did."""
         with self.lock:
             return self.arrived.wait_for(lambda: condition(self.deliveries), timeout)
 
