@@ -265,6 +265,14 @@ def show_timers(of_timers):
           f"{of_timers['memory_mib']:.0f} MiB with them, {of_timers['memory_without_mib']:.0f} MiB without")
 
 
+def hold_instructions(options):
+    steps = measure_beside(options, "instructions")
+    instructions.show(steps)
+    if isinstance(steps, str):
+        return 3
+    return instructions.record(steps) if options.instructions == "record" else instructions.check(steps)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="folder of the binaries, built for release")
@@ -276,7 +284,11 @@ def main():
     parser.add_argument("--only", action="append", metavar="KIND", help="measure this kind alone; may be repeated")
     parser.add_argument("--json", action="store_true", help="print the medians as JSON")
     parser.add_argument("--cluster", action="store_true", help="daemons on Kafka and PostgreSQL")
+    parser.add_argument("--instructions", choices=("check", "record"),
+                        help="count these alone; compare them with the recorded ones (instructions.json), or record them")
     options = parser.parse_args()
+    if options.instructions:
+        return hold_instructions(options)
     if options.cluster:
         return cluster_bench.main(options)
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:

@@ -2,6 +2,7 @@
 """How the benchmark's own measuring counts: of this process, and in what perf writes."""
 
 import collections
+import json
 import os
 import pathlib
 import subprocess
@@ -14,6 +15,7 @@ import unittest.mock
 import xml.etree.ElementTree
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support"))
 import flame_graph  # noqa: E402
 import instructions  # noqa: E402
 import process_cost  # noqa: E402
@@ -144,6 +146,18 @@ class WhatPerfWrites(unittest.TestCase):
 class WhatCallgrindWrites(unittest.TestCase):
     def test_the_total_is_that_of_all_threads(self):
         self.assertEqual(instructions.total_of("events: Ir\nfn=(1) run\n1 5\n\ntotals: 1234\n"), 1234)
+
+
+class RecordedInstructions(unittest.TestCase):
+    def test_a_step_may_differ_by_five_percent_either_way(self):
+        recorded = {"accept": 1000, "turn": 2000}
+        self.assertEqual(instructions.check({"accept": 1049.0, "turn": 1901.0}, recorded), 0)
+        with unittest.mock.patch("sys.stderr"):
+            self.assertEqual(instructions.check({"accept": 1051.0, "turn": 2000.0}, recorded), 1)
+            self.assertEqual(instructions.check({"accept": 1000.0, "turn": 1899.0}, recorded), 1)
+
+    def test_every_step_is_recorded(self):
+        self.assertEqual(json.loads(instructions.RECORDED.read_text()).keys(), instructions.STEPS.keys())
 
 
 class FlameGraph(unittest.TestCase):

@@ -46,8 +46,8 @@ class Tool:
         self.options = options
         self.tool = pathlib.Path(options.bin) / "conversed_bench_tool"
         self.hook_port = free_port()
-        self.environment = {"HOOK_URL": f"http://127.0.0.1:{self.hook_port}/hook",
-                            "HOOK_SECRET": "whsec_dGhlIHNlY3JldCBvZiBhbGwgYmVuY2ggcnVucw=="}
+        self.secret = "whsec_dGhlIHNlY3JldCBvZiBhbGwgYmVuY2ggcnVucw=="
+        self.environment = {"HOOK_URL": f"http://127.0.0.1:{self.hook_port}/hook", "HOOK_SECRET": self.secret}
 
     def take_report(self, report, key):
         """What an import of the bundle has made, and a key to use it."""

@@ -11,7 +11,7 @@ import threading
 class Receiver:
     """Thread-safe. `deliveries` are (webhook-id, sequence, body) in the order of arrival."""
 
-    def __init__(self, secret):
+    def __init__(self, secret, port=0):
         self.secret = secret
         self.secrets = [secret]  # a delivery may be signed with any of these
         self.signed_by = []  # of each delivery: the secrets that it was signed with, in the header's order
@@ -40,7 +40,7 @@ class Receiver:
             def handle_error(self, *_):
                 pass  # the sender was killed
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
