@@ -3,12 +3,14 @@
 
   bare        POSTs to a Pistache handler that answers at once: what the front end could do at most
   accepted    injects that are durable in the log when they are answered, while workers run their Flow
+  held        the same while the workers are held: what the front end and the log can do (needs root)
   end to end  inject, durable, a Flow of eight Nodes, committed, POST received by a webhook
   alone       end to end for 50 sessions at a steady pace, nothing else going on
   beside      the same while 500 other sessions wait for an upstream that takes 5 s
   first page  a page by cursor near the beginning of a list of 100,000 chunks, one client
   last page   the same at its end
   timers      a million pending, 5,000 due each second: how late they fire, and what they cost (timers.py)
+  recovery    killed with 100,000 events waiting: when it is ready and answers, and the rate afterwards (recovery.py)
   instructions
               of accept, append, Turn and commit, one event at a time (instructions.py)
 
@@ -26,6 +28,7 @@ import argparse
 import http.server
 import json
 import math
+import os
 import pathlib
 import socket
 import statistics
@@ -42,12 +45,14 @@ from ports import free_port  # noqa: E402
 import cluster_bench  # noqa: E402
 import instructions  # noqa: E402
 import process_cost  # noqa: E402
+import recovery  # noqa: E402
 import timers  # noqa: E402
+from held_workers import held_workers  # noqa: E402
 from load import BUNDLE, Tool, chosen_kinds, show_round  # noqa: E402
 
 CHUNKS = 100_000
 PAGE = 25
-BESIDE = ("timers", "instructions")  # kinds that are measured once, after the rounds
+BESIDE = ("timers", "instructions", "recovery")  # kinds that are measured once, after the rounds
 
 
 class SlowUpstream(http.server.ThreadingHTTPServer):
@@ -114,9 +119,17 @@ class Bench(Tool):
             server.terminate()
             server.wait()
 
+    def load(self, endpoint, seconds):
+        return self.run_tool("load", *self.inject_arguments(endpoint, self.api()), "--seconds", seconds)
+
     def accepted(self):
-        result = self.run_tool("load", *self.inject_arguments("one", self.api()),
-                               "--seconds", self.options.seconds)
+        result = self.load("one", self.options.seconds)
+        self.daemon.wait_idle()
+        return result
+
+    def held(self):
+        with held_workers(self.daemon.process.pid):
+            result = self.load("one", self.options.seconds)
         self.daemon.wait_idle()
         return result
 
@@ -193,7 +206,8 @@ class Bench(Tool):
 
     def kinds(self):
         """What is measured in rounds, by name."""
-        return {"bare": self.bare, "accepted": self.accepted, "end to end": self.end_to_end,
+        return {"bare": self.bare, "accepted": self.accepted,
+                **({"held": self.held} if os.geteuid() == 0 else {}), "end to end": self.end_to_end,
                 "alone": self.fifty_sessions, "beside": self.beside_slow_upstream,
                 "first page": lambda: self.page_behind(0), "last page": lambda: self.page_behind(CHUNKS - 2 * PAGE)}
 
@@ -202,6 +216,8 @@ def measure_beside(options, kind):
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         if kind == "timers":
             return timers.measure(options.bin, folder)
+        if kind == "recovery":
+            return recovery.measure(Bench(options, folder))
         one = argparse.Namespace(**{**vars(options), "connections": 1})
         return instructions.measure(Bench(one, folder))
 
@@ -237,6 +253,8 @@ def show(options, summary, beside):
         show_rounds(options, summary, beside)
     if "timers" in beside:
         show_timers(beside["timers"])
+    if "recovery" in beside:
+        recovery.show(beside["recovery"])
     if "instructions" in beside:
         instructions.show(beside["instructions"])
     if "cost" in beside:
