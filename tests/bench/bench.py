@@ -5,12 +5,16 @@
   accepted    injects that are durable in the log when they are answered, while workers run their Flow
   held        the same while the workers are held: what the front end and the log can do (needs root)
   end to end  inject, durable, a Flow of eight Nodes, committed, POST received by a webhook
+  idle        end to end, one event at a time: from the POST to the receiver
+  one session end to end of one session's events
   alone       end to end for 50 sessions at a steady pace, nothing else going on
   beside      the same while 500 other sessions wait for an upstream that takes 5 s
   first page  a page by cursor near the beginning of a list of 100,000 chunks, one client
   last page   the same at its end
   timers      a million pending, 5,000 due each second: how late they fire, and what they cost (timers.py)
   recovery    killed with 100,000 events waiting: when it is ready and answers, and the rate afterwards (recovery.py)
+  growth      an event at 1,000 to 1,000,000 sessions, and at 100 to 10,000 outputs a session, with plots (growth.py);
+              only if --only names it: it takes some minutes
   instructions
               of accept, append, Turn and commit, one event at a time (instructions.py)
 
@@ -43,6 +47,7 @@ from daemon_process import Daemon  # noqa: E402
 from ports import free_port  # noqa: E402
 
 import cluster_bench  # noqa: E402
+import growth  # noqa: E402
 import instructions  # noqa: E402
 import process_cost  # noqa: E402
 import recovery  # noqa: E402
@@ -53,6 +58,8 @@ from load import BUNDLE, Tool, chosen_kinds, show_round  # noqa: E402
 CHUNKS = 100_000
 PAGE = 25
 BESIDE = ("timers", "instructions", "recovery")  # kinds that are measured once, after the rounds
+LONG = ("growth",)  # that are measured only when --only names them
+PLOTS = pathlib.Path("build/performance")
 
 
 class SlowUpstream(http.server.ThreadingHTTPServer):
@@ -154,11 +161,14 @@ class Bench(Tool):
             {"system_calls": process_cost.system_calls, "allocations": process_cost.allocations},
             self.daemon.process.pid, lambda prefix: self.deliver(self.options.events // 6, prefix))
 
+    def few(self, connections, sessions, events):
+        """Few connections, sessions or events: latency, or a session's own rate, is asked for."""
+        return self.run_tool("end-to-end", *self.api(), "--key", self.key, "--url-token", self.tokens["eight"],
+                             "--connections", connections, "--sessions", sessions,
+                             "--receive-port", self.hook_port, "--events", events)
+
     def fifty_sessions(self):
-        """Few connections and events: latency, not throughput, is asked for."""
-        return self.run_tool("end-to-end", *self.api(), "--key", self.key,
-                             "--url-token", self.tokens["eight"], "--connections", 4, "--sessions", 50,
-                             "--receive-port", self.hook_port, "--events", 4000)
+        return self.few(connections=4, sessions=50, events=4000)
 
     def beside_slow_upstream(self):
         before = self.upstream.arrived
@@ -208,6 +218,8 @@ class Bench(Tool):
         """What is measured in rounds, by name."""
         return {"bare": self.bare, "accepted": self.accepted,
                 **({"held": self.held} if os.geteuid() == 0 else {}), "end to end": self.end_to_end,
+                "idle": lambda: self.few(connections=1, sessions=50, events=1000),
+                "one session": lambda: self.few(connections=64, sessions=1, events=20_000),
                 "alone": self.fifty_sessions, "beside": self.beside_slow_upstream,
                 "first page": lambda: self.page_behind(0), "last page": lambda: self.page_behind(CHUNKS - 2 * PAGE)}
 
@@ -216,16 +228,17 @@ def measure_beside(options, kind):
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         if kind == "timers":
             return timers.measure(options.bin, folder)
-        if kind == "recovery":
-            return recovery.measure(Bench(options, folder))
-        one = argparse.Namespace(**{**vars(options), "connections": 1})
-        return instructions.measure(Bench(one, folder))
+        if kind == "growth":
+            def show_row(row):
+                print(f"growth  {row['size']:>9,}  {row['cpu_us']:.1f} us", file=sys.stderr, flush=True)
+            return growth.measure(lambda: Bench(argparse.Namespace(**vars(options)), tempfile.mkdtemp(dir=folder)), show_row)
+        return (recovery if kind == "recovery" else instructions).measure(Bench(options, folder))
 
 
 def measure(options, folder):
     """The results of each kind, and what is measured beside the rounds."""
     bench = Bench(options, folder)
-    kinds = chosen_kinds(bench.kinds(), options, BESIDE)
+    kinds = chosen_kinds(bench.kinds(), options, BESIDE + LONG)
     if not kinds:
         return {}, {}
     results = {kind: [] for kind in kinds}
@@ -253,6 +266,10 @@ def show(options, summary, beside):
         show_rounds(options, summary, beside)
     if "timers" in beside:
         show_timers(beside["timers"])
+    if "growth" in beside:
+        growth.show(beside["growth"])
+        growth.write_plots(beside["growth"], PLOTS)
+        print(f"plots: {PLOTS}")
     if "recovery" in beside:
         recovery.show(beside["recovery"])
     if "instructions" in beside:
@@ -311,7 +328,7 @@ def main():
         return cluster_bench.main(options)
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         results, beside = measure(options, folder)
-    beside |= {kind: measure_beside(options, kind) for kind in BESIDE if kind in (options.only or BESIDE)}
+    beside |= {kind: measure_beside(options, kind) for kind in BESIDE + LONG if kind in (options.only or BESIDE)}
     summary = {kind: {name: statistics.median(result[name] for result in of_kind) for name in ("rate", "p50_ms", "p99_ms")}
                for kind, of_kind in results.items()}
     if options.json:

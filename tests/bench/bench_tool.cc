@@ -64,6 +64,9 @@ struct Options {
   conversed::bench::ProduceSettings produce;
 };
 
+// A prime: consecutive requests go to sessions that lie far apart, and all sessions get as many.
+constexpr std::uint64_t scatter = 2'654'435'761;
+
 LoadSettings inject_load(const Options& options) {
   LoadSettings load;
   load.ports = options.ports;
@@ -73,7 +76,7 @@ LoadSettings inject_load(const Options& options) {
       "\r\nContent-Type: application/json\r\n";
   load.body = [options](std::uint64_t n) {
     const auto now = Clock::now().time_since_epoch().count();
-    const std::string session = std::to_string(n % options.sessions);
+    const std::string session = std::to_string(n * scatter % options.sessions);
     return R"({"URLToken":")" + options.url_token + R"(","userId":"u)" + session +
            R"(","sessionId":"s)" + session + R"(","text":"Where is my parcel?","data":{"t":)" +
            std::to_string(now) + R"(,"event":"shipped","orderId":"A-1017"}})";

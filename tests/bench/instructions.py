@@ -28,7 +28,7 @@ STEPS = {  # with all that the function calls
 
 
 def measure(bench):
-    """By step; the reason if they can't be counted. `bench` loads a daemon of its own, one event at a time."""
+    """By step; the reason if they can't be counted. `bench` loads a daemon of its own."""
     if not shutil.which("valgrind"):
         return "Install valgrind (package valgrind)."
     try:
