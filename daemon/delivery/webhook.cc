@@ -2,12 +2,14 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "store/model/trace.h"
 #include "store/text/base64.h"
+#include "store/text/utf8.h"
 #include "store/text/webhook_secret.h"
 
 namespace conversed::daemon {
@@ -17,11 +19,31 @@ const unsigned char* bytes_of(std::string_view text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
+void append_json(std::string& body, const nlohmann::json& value) {
+  body += value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+// Most texts need no escape. A JSON value of each would cost five allocations.
 void append_quoted(std::string& body, const std::string& text) {
-  body += nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const bool plain = std::ranges::none_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; });
+  if (!plain || !text::is_utf8(text)) return append_json(body, text);
+  body += '"';
+  body += text;
+  body += '"';
 }
 
 }  // namespace
+
+// Its first block depends on the key alone and is hashed once.
+struct WebhookKey::Hashed : crypto_auth_hmacsha256_state {
+  explicit Hashed(std::string_view key) : crypto_auth_hmacsha256_state() {
+    crypto_auth_hmacsha256_init(this, bytes_of(key), key.size());
+  }
+  ~Hashed() { sodium_memzero(this, sizeof *this); }
+  Hashed(const Hashed&) = default;
+  Hashed& operator=(const Hashed&) = delete;
+};
 
 model::Result<WebhookKey> WebhookKey::of(std::string_view secret) {
   auto bytes = text::webhook_key(secret);
@@ -31,15 +53,14 @@ model::Result<WebhookKey> WebhookKey::of(std::string_view secret) {
   return key;
 }
 
-WebhookKey::~WebhookKey() {
-  sodium_memzero(bytes_.data(), bytes_.size());
-}
+WebhookKey::WebhookKey(std::string_view bytes) : hashed_(std::make_unique<const Hashed>(bytes)) {}
+WebhookKey::WebhookKey(WebhookKey&&) noexcept = default;
+WebhookKey::~WebhookKey() = default;
 
 std::string WebhookKey::sign(std::string_view id, std::int64_t unix_seconds,
                              std::string_view body) const {
   const std::string time = std::to_string(unix_seconds);
-  crypto_auth_hmacsha256_state state;
-  crypto_auth_hmacsha256_init(&state, bytes_.data(), bytes_.size());
+  Hashed state = *hashed_;
   const auto add = [&state](std::string_view part) {
     crypto_auth_hmacsha256_update(&state, bytes_of(part), part.size());
   };
@@ -71,7 +92,11 @@ std::string webhook_body(const model::SessionKey& session, const model::Output& 
   body += R"(,"output":{"text":)";
   append_quoted(body, output.text);
   body += R"(,"data":)";
-  body += output.data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (output.data.is_null()) {
+    body += "null";
+  } else {
+    append_json(body, output.data);
+  }
   body += R"(,"traceId":)";
   append_quoted(body, output.trace_id);
   body += R"(,"source":)";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,7 +21,7 @@ class WebhookKey {
  public:
   [[nodiscard]] static model::Result<WebhookKey> of(std::string_view secret);
   ~WebhookKey();
-  WebhookKey(WebhookKey&&) noexcept = default;
+  WebhookKey(WebhookKey&&) noexcept;
   WebhookKey& operator=(WebhookKey&&) = delete;
 
   // `v1,` and the base64 of HMAC-SHA256 over "<id>.<timestamp>.<body>".
@@ -28,9 +29,10 @@ class WebhookKey {
                                  std::string_view body) const;
 
  private:
-  explicit WebhookKey(std::string_view bytes) : bytes_(bytes.begin(), bytes.end()) {}
+  struct Hashed;
+  explicit WebhookKey(std::string_view bytes);
 
-  std::vector<unsigned char> bytes_;  // a move leaves none of them behind
+  std::unique_ptr<const Hashed> hashed_;
 };
 
 // A new secret of 32 random bytes.
