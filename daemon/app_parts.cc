@@ -88,7 +88,9 @@ void App::Parts::connect_operations() {
 
 TurnPorts App::Parts::turn_effects() {
   TurnPorts effects;
-  effects.deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer(key); };
+  effects.deliver = [this](const store::SessionCommit& commit, auto built) {
+    outbound.deliverer.offer(commit, built);
+  };
   effects.call = [this](const std::string& project, const std::string& target) {
     outbound.caller.offer(project, target);
   };

@@ -1,6 +1,7 @@
 #include "daemon/delivery/deliverer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "daemon/delivery/webhook.h"
@@ -102,17 +103,35 @@ void Deliverer::run_errands(SteadyClock::time_point until) {
   http_.send(std::exchange(batch_, {}));
 }
 
-void Deliverer::take(const model::SessionKey& key, bool earlier) {
-  if (!ownership_.owns(key)) return;
+void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point built) {
+  const auto generation = ownership_.generation_of(newest.key);
+  if (generation == 0) return;
+  Session* session = queue_.find(newest.key);
+  if (session == nullptr) {
+    Lane& lane = queue_.lane(newest.key.endpoint_id, newest.key.project_id);
+    if (!queue_.hand_over(lane, std::move(newest), generation, built, now())) {
+      queue_.wake(lane, now());
+    }
+    return;
+  }
+  auto& outputs = session->outputs;
+  const bool follows = !session->more && !outputs.empty() && !newest.outputs.empty() &&
+                       outputs.back().seq < newest.outputs.front().seq &&
+                       outputs.size() + newest.outputs.size() <= outputs_a_session;
+  session->more = !follows;
+  if (follows) std::ranges::move(newest.outputs, std::back_inserter(outputs));
+}
+
+void Deliverer::take_earlier(const model::SessionKey& key) {
   Session* session = queue_.find(key);
   if (session == nullptr) {
-    return queue_.wake(queue_.lane(key.endpoint_id, key.project_id), now());
+    if (ownership_.owns(key)) queue_.wake(queue_.lane(key.endpoint_id, key.project_id), now());
+    return;
   }
   session->more = true;
+  if (!session->begun) return leave(*session);
   // All outputs but the first, which may be in flight, are read again.
-  if (earlier && session->outputs.size() > 1) {
-    session->outputs.erase(session->outputs.begin() + 1, session->outputs.end());
-  }
+  if (session->outputs.size() > 1) session->outputs.resize(1);
 }
 
 void Deliverer::look_again() {
@@ -162,11 +181,22 @@ void Deliverer::send_ready() {
   http_.send(std::exchange(batch_, {}));
 }
 
-// Reads the Endpoint's next due sessions and begins as many as there is room for. False: the store
-// fails.
+// Begins as many of the Endpoint's sessions as there is room for: first those handed over, then the
+// next due ones of the store. False: the store fails.
 bool Deliverer::begin_sessions(Lane& lane) {
   auto room = queue_.room(lane, SteadyClock::now());
-  if (room == 0) return true;  // it has become slow since its turn came
+  for (; room > 0; room = queue_.room(lane, SteadyClock::now())) {
+    Session* session = queue_.next_handed_over(lane);
+    if (session == nullptr) break;
+    queue_.begin(*session, SteadyClock::now());
+    prepare(*session);
+  }
+  if (room == 0) return true;  // or it has become slow since its turn came
+  if (!lane.must_read) {
+    queue_.read_all(lane, std::nullopt);
+    return true;
+  }
+  if (!lane.read_up_to) lane.unreadable = false;
   // The page also has the sessions in hand.
   const std::size_t limit = room + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
   std::size_t looked_at = 0;
@@ -183,6 +213,7 @@ bool Deliverer::begin_sessions(Lane& lane) {
     not_read(page.error());
     return false;
   }
+  lane.read_at = SteadyClock::now();
   auto& found = page->sessions;
   if (looked_at == found.size() && found.size() < limit) {
     queue_.read_all(lane, page->next);
@@ -193,6 +224,7 @@ bool Deliverer::begin_sessions(Lane& lane) {
   }
   for (auto& each : found) {
     if (each.damaged) {
+      lane.unreadable = true;
       log::error("outputs can't be read and are not delivered",
                  {{"sessionId", each.key.session_id}, {"endpointId", each.key.endpoint_id}});
     }
@@ -208,9 +240,25 @@ bool Deliverer::begin_sessions(Lane& lane) {
 }
 
 // Commits of all sessions call this, also before `start` and for sessions of other daemons.
-void Deliverer::put(const model::SessionKey& key, bool earlier) {
+void Deliverer::offer(const store::SessionCommit& committed, SteadyClock::time_point built) {
+  if (!ownership_.owns(committed.key)) return;
+  store::DueDelivery newest;
+  newest.key = committed.key;
+  if (!ownership_.is_shared()) {
+    for (const auto& output : committed.outputs) {
+      if (output.delivery != model::Delivery::pending) continue;
+      newest.outputs.push_back(output);
+      newest.outputs.back().created_at += committed.timers_ahead;
+    }
+    if (newest.outputs.size() > outputs_a_session) newest.outputs.clear();
+  }
+  post(thread_.mailbox(),
+       [this, newest = std::move(newest), built]() mutable { take(std::move(newest), built); });
+}
+
+void Deliverer::offer_earlier(const model::SessionKey& key) {
   if (!ownership_.owns(key)) return;
-  post(thread_.mailbox(), [this, key, earlier] { take(key, earlier); });
+  post(thread_.mailbox(), [this, key] { take_earlier(key); });
 }
 
 // ---- A session in hand: its outputs are sent one after the other, marked, retried and given up
@@ -410,14 +458,6 @@ void Deliverer::given_up(Session& session, const model::Output& output, const st
   } else if (done.error().code != model::Errc::not_found) {
     queue_.put_off(*session.lane, now() + store_retry);  // tried once more
   }
-  queue_.release_if_done(session, now());
-}
-
-// The session's other outputs are read again when its turn comes.
-void Deliverer::leave(Session& session) {
-  session.more = session.more || !session.outputs.empty();
-  session.outputs.clear();
-  queue_.land(session);
   queue_.release_if_done(session, now());
 }
 

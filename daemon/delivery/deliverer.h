@@ -16,6 +16,7 @@
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
 #include "daemon/timers/timer_clock.h"
+#include "store/commit/committer.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"
@@ -47,10 +48,11 @@ struct DelivererSettings {
 // webhook is gone, its outputs are dropped. An Endpoint that fails waits as a whole: one try tells
 // whether it works again, and outputs that are too old by then are given up untried.
 //
-// With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is.
-// Commits wake it, and a look every few seconds finds other rows. While the store fails nothing is
-// sent, since nothing could be marked. In a cluster each daemon sends the outputs of its own
-// sessions (Ownership).
+// With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is. It
+// does not read outputs that commits hand over in memory (DeliveryQueue); in a cluster, commits
+// only wake it. A look every few seconds finds other rows. While the store fails nothing is sent,
+// since nothing could be marked. In a cluster each daemon sends the outputs of its own sessions
+// (Ownership).
 //
 // Invariants:
 // - A session's outputs stay in hand together until the commits of all their marks are known, so
@@ -72,6 +74,8 @@ struct DelivererSettings {
 // they do nothing once stopped. One thread of its own does all the work.
 class Deliverer final : public Service {
  public:
+  using SteadyClock = std::chrono::steady_clock;
+
   // `http` is this Deliverer's own client, started before and stopped after it. All must outlive
   // it.
   Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
@@ -87,11 +91,12 @@ class Deliverer final : public Service {
   // the next start.
   void stop() override { thread_.stop(); }
 
-  // The session's newest outputs are pending: to be called once that is committed.
-  void offer(const model::SessionKey& key) { put(key, false); }
+  // The SessionCommit's outputs are pending: to be called once it is committed. `built`: a time
+  // before it was submitted.
+  void offer(const store::SessionCommit& committed, SteadyClock::time_point built);
 
-  // The same, for outputs that may come before some that are in hand.
-  void offer_earlier(const model::SessionKey& key) { put(key, true); }
+  // The session has pending outputs that may come before some that are in hand.
+  void offer_earlier(const model::SessionKey& key);
 
   // Looks for the outputs that are its own now. Those of a lost session end with the POST in
   // flight.
@@ -109,13 +114,11 @@ class Deliverer final : public Service {
  private:
   using Lane = DeliveryQueue::Lane;
   using Session = DeliveryQueue::Session;
-  using SteadyClock = std::chrono::steady_clock;
 
   // After the store has failed.
   static constexpr std::chrono::milliseconds store_retry{1'000};
   static constexpr std::size_t outputs_a_session = 16;  // at one read
 
-  void put(const model::SessionKey& key, bool earlier);
   void run();
   void run_errands(SteadyClock::time_point until);
   void drain();
@@ -123,7 +126,8 @@ class Deliverer final : public Service {
   [[nodiscard]] model::Timestamp now() const { return timer_clock_.now(); }
 
   // Looking for outputs.
-  void take(const model::SessionKey& key, bool earlier);
+  void take(store::DueDelivery newest, SteadyClock::time_point built);
+  void take_earlier(const model::SessionKey& key);
   void look();
   void look_again();
   void not_read(const model::Error& error);
@@ -147,7 +151,7 @@ class Deliverer final : public Service {
   void give_up_aged(Lane& lane, const std::string& reason);
   void given_up(Session& session, const model::Output& output, const std::string& reason,
                 const model::Result<void>& done);
-  void leave(Session& session);
+  void leave(Session& session) { queue_.leave(session, now()); }
   void leave_for_a_while(Session& session);
 
   const DelivererSettings settings_;

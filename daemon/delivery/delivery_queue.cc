@@ -99,6 +99,31 @@ DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
   return session;
 }
 
+bool DeliveryQueue::hand_over(Lane& lane, store::DueDelivery newest, std::uint64_t generation,
+                              Steady built, Timestamp now) {
+  if (lane.must_read || lane.unreadable || built <= lane.read_at ||
+      handed_over_ >= limits_.handed_over || newest.outputs.empty()) {
+    return false;
+  }
+  lane.handed_over.push_back(&take(lane, std::move(newest), generation));
+  ++handed_over_;
+  turns_.wake(lane, now);
+  return true;
+}
+
+DeliveryQueue::Session* DeliveryQueue::next_handed_over(Lane& lane) {
+  if (lane.handed_over.empty()) return nullptr;
+  Session* next = lane.handed_over.front();
+  lane.handed_over.pop_front();
+  --handed_over_;
+  return next;
+}
+
+void DeliveryQueue::put_off(Lane& lane, Timestamp until) {
+  while (Session* session = next_handed_over(lane)) leave(*session, until);
+  turns_.put_off(lane, until);
+}
+
 void DeliveryQueue::begin(Session& session, Steady steady) {
   land(session);
   Lane& lane = *session.lane;
@@ -134,6 +159,15 @@ void DeliveryQueue::failed(Session& session, Steady steady) {
 void DeliveryQueue::tried(const Session& session, Steady steady) {
   const auto took = std::chrono::ceil<milliseconds>(steady - *session.begun);
   session.lane->takes += (took - session.lane->takes) / weight_of_average;
+}
+
+void DeliveryQueue::leave(Session& session, Timestamp now) {
+  Lane& lane = *session.lane;
+  handed_over_ -= std::erase(lane.handed_over, &session);
+  session.more = session.more || !session.outputs.empty();
+  session.outputs.clear();
+  land(session);
+  release_if_done(session, now);
 }
 
 void DeliveryQueue::release_if_done(Session& session, Timestamp now) {

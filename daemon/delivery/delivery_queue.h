@@ -21,6 +21,7 @@ namespace conversed::daemon {
 struct DeliveryQueueLimits {
   std::size_t connections = 32;
   std::size_t sessions = 1'024;    // in hand
+  std::size_t handed_over = 64;    // sessions in hand that wait for a connection
   std::size_t endpoints = 10'000;  // in memory while idle
   // An Endpoint is slow when its answers take longer on average, or the one awaited does.
   std::chrono::milliseconds slow_after{500};
@@ -30,6 +31,11 @@ struct DeliveryQueueLimits {
 // Chooses the Endpoint to read next, and knows the sessions in hand. A session is *in hand* until
 // the commit that marks or puts off its outputs is known, so that it is not read twice. Does no
 // I/O. One thread.
+//
+// A commit hands its outputs over in memory. They are used only while all other pending outputs of
+// the Endpoint are in hand, and if no read of the Endpoint can have seen them; else they are read.
+// Kept by: DeliveryQueueTest.OutputsAreHandedOverOnlyWhileNoneIsLeftInTheStore,
+// DelivererTest.OutputThatAReadMayHaveSeenIsNotHandedOver.
 //
 // No webhook takes the connections of the others. Shares of the connections, at most:
 //   - three quarters for a project, and for an Endpoint;
@@ -46,6 +52,7 @@ class DeliveryQueue {
  public:
   using Steady = std::chrono::steady_clock::time_point;
 
+  struct Session;
   // The deliveries of an Endpoint.
   struct Lane : DueLane<store::DueDelivery> {
     std::string endpoint_id;
@@ -54,12 +61,16 @@ class DeliveryQueue {
     int failures = 0;                    // since the last answer that took an output
     model::SessionKey failed_last;       // the session of the last failure
     bool has_answered = false;           // ever
+    std::deque<Session*> handed_over;    // in hand, without a connection
+    bool must_read = true;               // the store may have outputs that are not in hand
+    bool unreadable = false;             // the last reads found a damaged session
+    Steady read_at{};                    // when the last read ended
     std::chrono::milliseconds takes{0};  // from POST to answer, on average
   };
   struct Session {
     model::SessionKey key;
     Lane* lane = nullptr;
-    std::deque<model::Output> outputs;  // read from the store; the first is being delivered
+    std::deque<model::Output> outputs;  // pending; the first is being delivered
     int attempts = 0;                   // failed tries of the first output
     std::uint64_t generation = 0;       // of ownership
     std::size_t marks = 0;              // on their way to the store
@@ -73,10 +84,13 @@ class DeliveryQueue {
 
   // All times without `steady` are by the clock of timers.
   [[nodiscard]] Lane& lane(const std::string& endpoint_id, const std::string& project_id);
-  // The Endpoint may have a session that is due then.
-  void wake(Lane& lane, model::Timestamp due) { turns_.wake(lane, due); }
-  // The Endpoint has no turn before `until`.
-  void put_off(Lane& lane, model::Timestamp until) { turns_.put_off(lane, until); }
+  // The store may have a session of the Endpoint that is due then.
+  void wake(Lane& lane, model::Timestamp due) {
+    lane.must_read = true;
+    turns_.wake(lane, due);
+  }
+  // The Endpoint has no turn before `until`. Sessions handed over are left to the store.
+  void put_off(Lane& lane, model::Timestamp until);
 
   // --- Choosing ----------------------------------------------------------------------------------
   // The Endpoint to read next; null: none, or all connections are taken.
@@ -85,12 +99,19 @@ class DeliveryQueue {
   [[nodiscard]] std::size_t room(const Lane& lane, Steady steady) const;
   // All due sessions have been looked at. `next_due`: of the first that is not due.
   void read_all(Lane& lane, std::optional<model::Timestamp> next_due) {
+    lane.must_read = lane.read_again || next_due.has_value();
     turns_.read_all(lane, next_due);
   }
 
   // --- In hand -----------------------------------------------------------------------------------
   [[nodiscard]] Session* find(const model::SessionKey& key);
   [[nodiscard]] Session& take(Lane& lane, store::DueDelivery due, std::uint64_t generation);
+  // Takes the newest pending outputs of a session that is not in hand. They were not committed
+  // before `built`. False: they have to be read.
+  [[nodiscard]] bool hand_over(Lane& lane, store::DueDelivery newest, std::uint64_t generation,
+                               Steady built, model::Timestamp now);
+  // The next session handed over, which has waited longest; null: none.
+  [[nodiscard]] Session* next_handed_over(Lane& lane);
   void begin(Session& session, Steady steady);
   // The end of a try. The session keeps its connection until `land`.
   void delivered(Session& session, Steady steady);
@@ -103,6 +124,8 @@ class DeliveryQueue {
   [[nodiscard]] int tries_in_vain(const Lane& lane) const {
     return lane.failures - limits_.failures + 1;
   }
+  // Leaves the session's outputs to the store, to be read when its turn comes.
+  void leave(Session& session, model::Timestamp now);
   // Removes the session once none of its outputs and marks is in hand.
   void release_if_done(Session& session, model::Timestamp now);
 
@@ -136,6 +159,7 @@ class DeliveryQueue {
   DueLanes<Lane> turns_;
   std::vector<const Lane*> busy_;  // lanes with connections
   std::size_t in_flight_ = 0;
+  std::size_t handed_over_ = 0;
 };
 
 }  // namespace conversed::daemon

@@ -66,7 +66,8 @@ struct TurnWorker::Task {
   bool alone = false;   // nothing else is in hand
   FlightRecorder::Notes noted;
   bool after_conflict = false;
-  std::optional<PoisonSearch> search;  // once the database has refused a batch
+  std::optional<PoisonSearch> search;             // once the database has refused a batch
+  std::chrono::steady_clock::time_point begun{};  // building the batch
   TurnBatch batch;
 };
 
@@ -124,13 +125,13 @@ TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) con
 }
 
 void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
-  const auto begun = std::chrono::steady_clock::now();
+  task->begun = std::chrono::steady_clock::now();
   auto batch = build_turn_batch(context_, input_of(*task, heartbeat));
   if (!batch) return not_built(task, batch.error());
   if (batch->wants_alone) return run_alone(task);
   task->batch = std::move(*batch);
   if (task->batch.after.turns > 0) {
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - task->begun;
     metrics_.turn_seconds.observe(took.count());
   }
   if (!task->batch.changes) {
@@ -222,7 +223,7 @@ void TurnWorker::let_out(const Task& task, const store::SessionCommit& commit) {
   for (const auto& schedule : after.schedules) ports_.schedule(schedule);
   const bool delivers = std::ranges::find(commit.outputs, model::Delivery::pending,
                                           &model::Output::delivery) != commit.outputs.end();
-  if (delivers) ports_.deliver(task.key);
+  if (delivers) ports_.deliver(commit, task.begun);
 }
 
 void TurnWorker::report(const AfterCommit& after, const store::SessionCommit& commit) {

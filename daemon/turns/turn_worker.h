@@ -13,6 +13,7 @@
 #include "daemon/turns/lone_runs.h"
 #include "daemon/turns/turn_batch.h"
 #include "queue/lanes.h"
+#include "store/commit/committer.h"
 #include "store/model/effects.h"
 #include "store/runtime/heartbeat.h"
 
@@ -20,17 +21,15 @@ namespace conversed::api {
 class BusySessions;
 class KeyWatch;
 }  // namespace conversed::api
-namespace conversed::store {
-class Committer;
-}
-
 namespace conversed::daemon {
 
 class Metrics;
 
 // Where the effects of a committed batch go. Called on the Committer's thread, so none may block.
 struct TurnPorts {
-  std::function<void(const model::SessionKey&)> deliver;  // its newest outputs are pending
+  // The SessionCommit has pending outputs. `built`: a time before it was submitted.
+  std::function<void(const store::SessionCommit&, std::chrono::steady_clock::time_point built)>
+      deliver;
   // A call of this project is to be made to this target.
   std::function<void(const std::string& project_id, const std::string& target)> call;
   std::function<void(model::Timestamp)> timer;           // a timer or follow-up falls due then

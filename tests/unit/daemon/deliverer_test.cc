@@ -280,7 +280,50 @@ TEST_F(DelivererTest, StopWaitsForWhatIsInFlightAndItsMarkIsKept) {
   EXPECT_EQ(receiver_.count(), 1U);
   EXPECT_EQ(pending(), 1);
   deliverer_->stop();
-  deliverer_->offer(key("ann"));
+  deliverer_->offer_earlier(key("ann"));
+}
+
+// The store holds another text than the commit's callback has.
+TEST_F(DelivererTest, OutputsThatACommitHandsOverAreNotRead) {
+  say(key("ann"), {"first"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  const auto built = Deliverer::SteadyClock::now();
+  auto commit = turn(key("bob"), {"stored"});
+  commit_now(commit);
+  commit.outputs[0].text = "handed over";
+  deliverer_->offer(commit, built);
+  settle();
+  EXPECT_EQ(received()["bob"], (std::vector<std::string>{"handed over"}));
+  EXPECT_EQ(pending(), 0);
+}
+
+TEST_F(DelivererTest, OutputThatAReadMayHaveSeenIsNotHandedOver) {
+  const auto built = Deliverer::SteadyClock::now();
+  const auto commit = turn(key("ann"), {"once"});
+  commit_now(commit);
+  deliverer_->offer_earlier(key("bob"));
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  deliverer_->offer(commit, built);
+  settle();
+  EXPECT_EQ(receiver_.count(), 1U);
+  EXPECT_EQ(pending(), 0);
+}
+
+TEST_F(DelivererTest, OutputBehindARetryIsNotHandedOver) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 500}; });
+  say(key("ann"), {"first"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  receiver_.set_handler({});
+  say(key("ann"), {"second"});
+  settle();
+  EXPECT_EQ(receiver_.count(), 1U);
+  to_next_try();
+  ASSERT_TRUE(receiver_.wait_for(3));
+  settle();
+  EXPECT_EQ(received()["ann"], (std::vector<std::string>{"first", "first", "second"}));
 }
 
 TEST_F(DelivererTest, CutOffDeliveryIsRepeatedWithTheSameId) {

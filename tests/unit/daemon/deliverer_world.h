@@ -55,9 +55,10 @@ class DelivererTest : public World {
 
   // As the turn worker does: commits, and offers from the commit's callback.
   void say(const model::SessionKey& key, const std::vector<std::string>& texts) {
+    const auto built = Deliverer::SteadyClock::now();
     auto commit = turn(key, texts);
     commit.timers_ahead = timer_clock_->offset();
-    commit_now(std::move(commit), [&] { deliverer_->offer(key); });
+    commit_now(commit, [&] { deliverer_->offer(commit, built); });
   }
   // Nobody tells the Deliverer.
   void say_silently(const model::SessionKey& key, const std::vector<std::string>& texts) {

@@ -71,6 +71,49 @@ TEST_F(DeliveryQueueTest, AllProjectsTogetherHaveTheConnections) {
   EXPECT_EQ(queue_.in_flight(), 32U);
 }
 
+TEST_F(DeliveryQueueTest, OutputsAreHandedOverOnlyWhileNoneIsLeftInTheStore) {
+  Lane& web = good("a");
+  const auto hand_over = [&](DeliveryQueue::Steady built) {
+    store::DueDelivery newest;
+    newest.key = {"project", "a", "user" + std::to_string(++users_), "s"};
+    newest.outputs.resize(1);
+    return queue_.hand_over(web, std::move(newest), 1, built, t0);
+  };
+  EXPECT_FALSE(hand_over(s0 + 1s)) << "it was never read";
+  queue_.wake(web, t0);
+  ASSERT_EQ(queue_.next(t0, s0), &web);
+  queue_.read_all(web, t0 + 1min);
+  web.read_at = s0;
+  EXPECT_FALSE(hand_over(s0 + 1s)) << "another waits for its retry";
+  queue_.read_all(web, {});
+  EXPECT_FALSE(hand_over(s0)) << "the read may have seen it";
+  EXPECT_TRUE(hand_over(s0 + 1s));
+  ASSERT_EQ(queue_.next(t0, s0), &web);
+  Session* first = queue_.next_handed_over(web);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(queue_.next_handed_over(web), nullptr);
+  queue_.begin(*first, s0);
+  EXPECT_TRUE(hand_over(s0 + 1s));
+  queue_.wake(web, t0);
+  EXPECT_FALSE(hand_over(s0 + 1s)) << "the store may have more";
+}
+
+TEST_F(DeliveryQueueTest, FewSessionsAreHandedOverAndAPauseLeavesThemToTheStore) {
+  Lane& web = good("a");
+  queue_.read_all(web, {});
+  const auto hand_over = [&] {
+    store::DueDelivery newest;
+    newest.key = {"project", "a", "user" + std::to_string(++users_), "s"};
+    newest.outputs.resize(1);
+    return queue_.hand_over(web, std::move(newest), 1, s0 + 1s, t0);
+  };
+  for (std::size_t n = 0; n < DeliveryQueueLimits().handed_over; ++n) EXPECT_TRUE(hand_over());
+  EXPECT_FALSE(hand_over());
+  queue_.put_off(web, t0 + 1s);
+  EXPECT_EQ(web.in_hand, 0U);
+  EXPECT_FALSE(hand_over()) << "they are in the store";
+}
+
 TEST_F(DeliveryQueueTest, AnEndpointAndAProjectHaveThreeQuarters) {
   EXPECT_EQ(fill(good("a")), 24U);
   EXPECT_EQ(fill(good("b")), 0U) << "of the same project";

@@ -210,8 +210,9 @@ TEST_F(DelivererOfSome, WhatHasGoneIsNotSent) {
   owners_.give_up(key("mine"));
   deliverer_->ownership_changed();
   // From a Turn that was in hand.
-  commit_now(turn(key("mine"), {"for another"}), [&] { deliverer_->offer(key("mine")); });
-  commit_now(turn(key(other_), {"ours"}), [&] { deliverer_->offer(key(other_)); });
+  for (const auto& commit : {turn(key("mine"), {"for another"}), turn(key(other_), {"ours"})}) {
+    commit_now(commit, [&] { deliverer_->offer(commit, Deliverer::SteadyClock::now()); });
+  }
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
   EXPECT_EQ(received(), (Texts{"ours"}));

@@ -52,7 +52,7 @@ class TurnWorkerTest : public TurnBatchTest {
   }
 
   TurnPorts ports() {
-    return {.deliver = [](const auto&) {},
+    return {.deliver = [](const auto&, auto) {},
             .call = [](const auto&, const auto&) {},
             .timer = [](auto) {},
             .schedule = [](const auto&) {},
