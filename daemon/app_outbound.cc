@@ -23,6 +23,14 @@ HttpClientSettings client_settings(std::string name, std::size_t connections,
   return settings;
 }
 
+// Deliveries and their exchanges share a thread, unless the reads of the former could be slow.
+HttpClientSettings webhook_settings(const config::Settings& settings,
+                                    model::Heartbeats& heartbeats) {
+  auto client = client_settings("webhooks", settings.delivery.connections, heartbeats);
+  client.own_thread = settings.store.driver == config::StoreDriver::postgres;
+  return client;
+}
+
 ProactiveSetupSettings setup_settings(const config::Settings& settings) {
   const config::ProvisioningSettings& provisioning = settings.proactive.provisioning;
   ProactiveSetupSettings setup;
@@ -40,8 +48,7 @@ ProactiveSetupSettings setup_settings(const config::Settings& settings) {
 OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress policy,
                              OutboundPorts ports)
     : ground(with),
-      webhooks(client_settings("webhooks", with.settings.delivery.connections, with.heartbeats),
-               policy),
+      webhooks(webhook_settings(with.settings, with.heartbeats), policy),
       upstreams(client_settings("upstreams", with.settings.calls.connections, with.heartbeats),
                 std::move(policy)),
       retention_clock(with.timer_clock),

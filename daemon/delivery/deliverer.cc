@@ -56,7 +56,9 @@ Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient
       metrics_(metrics),
       ownership_(ownership),
       queue_({.connections = std::max<std::size_t>(1, settings.connections)}),
-      targets_(store.assets(), settings.secret_overlap) {}
+      targets_(store.assets(), settings.secret_overlap) {
+  if (!http.has_thread()) thread_.mailbox()->wake_by([&http] { http.wake(); });
+}
 
 void Deliverer::run() {
   for (;;) {
@@ -97,6 +99,7 @@ SteadyClock::time_point Deliverer::next_look() const {
 }
 
 void Deliverer::run_errands(SteadyClock::time_point until) {
+  if (!http_.has_thread()) http_.run_once(thread_.mailbox()->ready() ? SteadyClock::now() : until);
   const auto errands = thread_.take(until);
   stop_ = stop_ || errands.stop;
   for (const auto& work : errands.work) work();

@@ -76,8 +76,9 @@ class Deliverer final : public Service {
  public:
   using SteadyClock = std::chrono::steady_clock;
 
-  // `http` is this Deliverer's own client, started before and stopped after it. All must outlive
-  // it.
+  // `http` is this Deliverer's own client, started before and stopped after it. Without a thread of
+  // its own it runs on the Deliverer's: reads of the store then delay the exchanges under way, so
+  // the store has to be local. All must outlive the Deliverer.
   Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
             const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
             const Ownership& ownership);

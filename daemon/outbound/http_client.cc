@@ -58,7 +58,7 @@ HttpClient::~HttpClient() {
 }
 
 model::Result<void> HttpClient::start() {
-  if (thread_.joinable()) {
+  if (multi_ != nullptr) {
     return model::fail(model::Errc::conflict, settings_.name + " runs already");
   }
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
@@ -76,7 +76,7 @@ model::Result<void> HttpClient::start() {
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(kept));
   watch(wake_, EPOLLIN);
   stopping_.store(false);
-  thread_ = std::thread([this] { run(); });
+  if (settings_.own_thread) thread_ = std::thread([this] { run(); });
   const std::lock_guard lock(mutex_);
   accepting_ = true;
   return {};
@@ -87,10 +87,11 @@ void HttpClient::stop() {
     const std::lock_guard lock(mutex_);
     accepting_ = false;
   }
-  if (!thread_.joinable()) return;
+  if (multi_ == nullptr) return;
   stopping_.store(true);
-  eventfd_write(wake_, 1);
-  thread_.join();
+  wake();
+  if (thread_.joinable()) thread_.join();
+  abort_all();
   close_all();
 }
 
@@ -117,16 +118,15 @@ void HttpClient::send(HttpRequest request, Callback callback) {
 
 void HttpClient::send(std::vector<Exchange> exchanges) {
   if (exchanges.empty()) return;
-  bool wake = false;
   {
     const std::lock_guard lock(mutex_);
     if (accepting_) {
-      wake = inbox_.empty();
+      const bool first = inbox_.empty();
       inbox_.insert(inbox_.end(), std::make_move_iterator(exchanges.begin()),
                     std::make_move_iterator(exchanges.end()));
       exchanges.clear();
       // Under the lock, so that `stop` can't close the descriptor meanwhile.
-      if (wake) eventfd_write(wake_, 1);
+      if (first && settings_.own_thread) wake();
     }
   }
   for (auto& exchange : exchanges) exchange.callback(failed(HttpError::aborted));
@@ -138,14 +138,21 @@ void HttpClient::run() {
   while (!stopping_.load()) {
     heartbeat.beat();
     model::fault_point("http.loop");
-    for (auto& exchange : take_inbox()) begin(std::move(exchange));
-    run_due_timer();
-    collect_finished();
-    cut_off();
-    wait_for_events();
-    collect_finished();
+    run_once(Time::max());
   }
-  abort_all();
+}
+
+void HttpClient::run_once(Time until) {
+  for (auto& exchange : take_inbox()) begin(std::move(exchange));
+  run_due_timer();
+  collect_finished();
+  cut_off();
+  wait_for_events(until);
+  collect_finished();
+}
+
+void HttpClient::wake() {
+  eventfd_write(wake_, 1);
 }
 
 std::vector<HttpClient::Exchange> HttpClient::take_inbox() {
@@ -219,13 +226,14 @@ void HttpClient::run_due_timer() {
   curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
-void HttpClient::wait_for_events() {
-  auto timeout_ms = static_cast<int>(model::beat_interval.count());
-  for (const auto& until : {timer_, first_cut_off()}) {
-    if (!until) continue;
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(*until - SteadyClock::now());
-    timeout_ms = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, timeout_ms));
+void HttpClient::wait_for_events(Time until) {
+  const auto now = SteadyClock::now();
+  until = std::min(until, now + model::beat_interval);
+  for (const auto& earlier : {timer_, first_cut_off()}) {
+    until = std::min(until, earlier.value_or(until));
   }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now);
+  const auto timeout_ms = static_cast<int>(left.count());
   std::array<epoll_event, 128> events;
   const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);
   for (int i = 0; i < count; ++i) {

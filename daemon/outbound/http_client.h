@@ -65,11 +65,12 @@ struct HttpClientSettings {
   std::size_t connections = 32;  // that its users have in flight at most. Twice as many, and at
                                  // least 64, are kept for reuse.
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
+  bool own_thread = true;                   // false: its only user's thread calls `run_once`
 };
 
-// Sends HTTP/1.1 requests from one thread: a request in flight costs memory only. Its users bound
-// their number. Connections are reused. Certificates are checked; proxies of the environment are
-// not used.
+// Sends HTTP/1.1 requests from one thread, its own or its user's: a request in flight costs memory
+// only. Its users bound their number. Connections are reused. Certificates are checked; proxies of
+// the environment are not used.
 //
 // Invariants:
 // - Each connection asks Egress about its resolved address. Redirects are not followed.
@@ -78,11 +79,12 @@ struct HttpClientSettings {
 // - No URL, header or body is logged.
 //   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 //
-// `send` is thread-safe. Callbacks run on the client's thread, one after the other, exactly once
-// for every request, also for those that are refused or aborted; they must not block. They may
-// call `send`.
+// `send` is thread-safe. Callbacks run on the client's thread or inside `stop`, one after the
+// other, exactly once for every request, also for those that are refused or aborted; they must not
+// block. They may call `send`.
 class HttpClient final : public Service {
  public:
+  using Time = std::chrono::steady_clock::time_point;
   using Callback = std::function<void(HttpOutcome)>;
   struct Exchange {
     HttpRequest request;
@@ -101,6 +103,14 @@ class HttpClient final : public Service {
   // Takes many under one lock; they begin in order.
   void send(std::vector<Exchange> exchanges);
 
+  // Without a thread of its own: begins what was sent, waits for the network until then, the next
+  // `wake` or the next heartbeat, and ends exchanges. `send` does not end the wait. Only from its
+  // user's one thread, between `start` and `stop`.
+  void run_once(Time until);
+  // Ends the present wait, else the next one. Thread-safe, between `start` and `stop`.
+  void wake();
+  [[nodiscard]] bool has_thread() const { return settings_.own_thread; }
+
   // Replaces the policy. Connections of the former policy serve no further request. Thread-safe.
   // Kept by: HttpClientTest.AConnectionOfAFormerPolicyServesNoFurtherRequest.
   void set_egress(Egress egress);
@@ -109,8 +119,6 @@ class HttpClient final : public Service {
   [[nodiscard]] std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
 
  private:
-  using Time = std::chrono::steady_clock::time_point;
-
   // A socket that libcurl is not interested in stays in epoll while it is quiet, which spares
   // system calls between two exchanges of a kept connection.
   struct Watched {
@@ -127,7 +135,7 @@ class HttpClient final : public Service {
   void run();
   [[nodiscard]] std::vector<Exchange> take_inbox();
   void begin(Exchange exchange);
-  void wait_for_events();
+  void wait_for_events(Time until);
   void run_due_timer();
   void collect_finished();
   [[nodiscard]] std::optional<Time> first_cut_off() const;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -26,8 +27,21 @@ class Mailbox {
       full_ = true;
       quiet_ = false;
       notify = std::exchange(asleep_, false);
+      if (notify && waker_) return waker_();
     }
     if (notify) arrived_.notify_one();
+  }
+
+  // For a Service that waits elsewhere than in `take`, before its thread starts. `waker` ends that
+  // wait. It is called under the lock and not after `close`, so it must not block.
+  void wake_by(std::function<void()> waker) { waker_ = std::move(waker); }
+
+  // For that Service's thread, before it waits: whether there is something to take. If not, the
+  // next `put` calls `waker`.
+  [[nodiscard]] bool ready() {
+    const std::lock_guard lock(mutex_);
+    asleep_ = !full_;
+    return full_;
   }
 
   // Ends the current `take`, else the next one.
@@ -35,14 +49,15 @@ class Mailbox {
     put([](Letters&) {});
   }
 
-  // For the Service's thread: waits until there is something, or `until`, and takes it.
+  // For the Service's thread: waits until there is something, or `until`, and takes it. With a
+  // `waker` it does not wait.
   [[nodiscard]] Letters take(std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex_);
-    if (!full_) {
+    if (!full_ && !waker_) {
       asleep_ = true;
       arrived_.wait_until(lock, until, [this] { return full_; });
-      asleep_ = false;
     }
+    asleep_ = false;
     full_ = false;
     return std::exchange(letters_, {});
   }
@@ -72,6 +87,7 @@ class Mailbox {
   bool asleep_ = false;
   bool closed_ = false;
   bool quiet_ = false;
+  std::function<void()> waker_;
 };
 
 }  // namespace conversed::daemon

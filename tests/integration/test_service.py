@@ -109,7 +109,7 @@ class Threads(ServiceCase):
         self.daemon.init()
         self.spawn_ready()
         tasks = pathlib.Path(f"/proc/{self.daemon.process.pid}/task")
-        expected = {"http", "log writer", "consumer", "worker 1", "worker 2", "committer", "deliverer", "webhooks"}
+        expected = {"http", "log writer", "consumer", "worker 1", "worker 2", "committer", "deliverer"}
 
         def named():
             return {(task / "comm").read_text().strip() for task in tasks.iterdir()}
@@ -193,7 +193,7 @@ class Watchdog(ServiceCase):
         self.starves("scheduler.loop", "scheduler")
 
     def test_a_frozen_http_client_starves_it(self):
-        self.starves("http.loop", "(webhooks|upstreams)")
+        self.starves("http.loop", "upstreams")
 
     def test_a_frozen_rerunner_starves_it(self):
         self.starves("rerunner.loop", "rerunner")

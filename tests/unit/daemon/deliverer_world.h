@@ -34,7 +34,9 @@ class DelivererTest : public World {
   void TearDown() override { stop(); }
 
   void start(DelivererSettings settings = {}) {
-    http_ = std::make_unique<HttpClient>(HttpClientSettings{}, loopback_egress());
+    HttpClientSettings on_its_thread;
+    on_its_thread.own_thread = false;
+    http_ = std::make_unique<HttpClient>(std::move(on_its_thread), loopback_egress());
     ASSERT_TRUE(http_->start());
     deliverer_ = std::make_unique<Deliverer>(settings, *store_, *http_, clock_, *timer_clock_,
                                              metrics_, alone_);
