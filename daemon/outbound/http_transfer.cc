@@ -82,7 +82,6 @@ HttpTransfer::HttpTransfer(curl_closesocket_callback close_socket, void* close_d
 
 HttpTransfer::~HttpTransfer() {
   curl_easy_cleanup(easy_);
-  curl_slist_free_all(headers_);
 }
 
 bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) {
@@ -97,7 +96,7 @@ bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) 
   }
   set_method();
   set_connections();
-  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_);
+  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers_.data());
   const auto timeout = std::max<long>(1, static_cast<long>(request.timeout.count()));
   curl_easy_setopt(easy_, CURLOPT_TIMEOUT_MS, timeout);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, std::min(timeout, connect_timeout_ms));
@@ -115,27 +114,27 @@ void HttpTransfer::set_connections() {
   curl_easy_setopt(easy_, CURLOPT_MAXLIFETIME_CONN, std::max<long>(1, age - 1));
 }
 
+// Lays libcurl's list over one buffer, which the next exchange reuses.
 bool HttpTransfer::set_headers() {
-  bool has_type = false;
-  std::string line;
-  const auto add = [&](const char* text) {
-    curl_slist* longer = curl_slist_append(headers_, text);
-    if (longer == nullptr) throw std::bad_alloc();
-    headers_ = longer;
+  const auto& headers = exchange_.request.headers;
+  std::size_t bytes = 32;
+  for (const auto& header : headers) bytes += header.first.size() + header.second.size() + 3;
+  header_lines_.reserve(bytes);  // growing would move the lines and leave unwiped copies behind
+  const auto add = [this](std::string_view name, std::string_view colon, std::string_view value) {
+    headers_.push_back({header_lines_.data() + header_lines_.size(), nullptr});
+    header_lines_.append(name).append(colon).append(value).append(1, '\0');
   };
-  for (const auto& [name, value] : exchange_.request.headers) {
+  bool has_type = false;
+  for (const auto& [name, value] : headers) {
     if (!api::is_token(name) || !api::is_field_text(value) || frames_message(name)) return false;
     has_type = has_type || api::equals_ignoring_case(name, "Content-Type");
-    line = name;
     // For libcurl "Name:" removes a header and "Name;" sends an empty one.
-    line += value.empty() ? ";" : ": ";
-    line += value;
-    add(line.c_str());
+    add(name, value.empty() ? ";" : ": ", value);
   }
-  wipe(line);
   // Removes headers that libcurl would add.
-  if (!has_type) add("Content-Type:");
-  add("Expect:");
+  if (!has_type) add("Content-Type", ":", "");
+  add("Expect", ":", "");
+  for (std::size_t i = 1; i < headers_.size(); ++i) headers_[i - 1].next = &headers_[i];
   return true;
 }
 
@@ -207,11 +206,8 @@ HttpError HttpTransfer::error_of(CURLcode code) const {
 HttpClient::Callback HttpTransfer::release() {
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, nullptr);
   curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, nullptr);
-  for (auto* header = headers_; header != nullptr; header = header->next) {
-    explicit_bzero(header->data, std::char_traits<char>::length(header->data));
-  }
-  curl_slist_free_all(headers_);
-  headers_ = nullptr;
+  wipe(header_lines_);
+  headers_.clear();
   for (auto& header : exchange_.request.headers) wipe(header.second);
   auto callback = std::move(exchange_.callback);
   exchange_ = {};

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "daemon/outbound/egress.h"
 #include "daemon/outbound/http_client.h"
@@ -49,7 +50,8 @@ class HttpTransfer {
 
   EgressInForce egress_;
   CURL* const easy_;
-  curl_slist* headers_ = nullptr;
+  std::vector<curl_slist> headers_;  // libcurl's list, into `header_lines_`
+  std::string header_lines_;         // each ends with NUL
   HttpClient::Exchange exchange_;
   std::string response_;
   std::size_t header_bytes_ = 0;  // of all answers on the way to the final one, trailers included
