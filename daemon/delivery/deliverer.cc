@@ -112,10 +112,10 @@ void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point built) {
   Session* session = queue_.find(newest.key);
   if (session == nullptr) {
     Lane& lane = queue_.lane(newest.key.endpoint_id, newest.key.project_id);
-    if (!queue_.hand_over(lane, std::move(newest), generation, built, now())) {
-      queue_.wake(lane, now());
+    if (newest.outputs.empty() || !queue_.takes_newest(lane, built, SteadyClock::now())) {
+      return queue_.wake(lane, now());
     }
-    return;
+    return queue_.wait(queue_.take(lane, std::move(newest), generation), now());
   }
   auto& outputs = session->outputs;
   const bool follows = !session->more && !outputs.empty() && !newest.outputs.empty() &&
@@ -184,21 +184,33 @@ void Deliverer::send_ready() {
   http_.send(std::exchange(batch_, {}));
 }
 
-// Begins as many of the Endpoint's sessions as there is room for: first those handed over, then the
+// Begins as many of the Endpoint's sessions as there is room for: first those that wait, then the
 // next due ones of the store. False: the store fails.
 bool Deliverer::begin_sessions(Lane& lane) {
-  auto room = queue_.room(lane, SteadyClock::now());
-  for (; room > 0; room = queue_.room(lane, SteadyClock::now())) {
-    Session* session = queue_.next_handed_over(lane);
-    if (session == nullptr) break;
-    queue_.begin(*session, SteadyClock::now());
-    prepare(*session);
-  }
-  if (room == 0) return true;  // or it has become slow since its turn came
+  begin_waiting(lane);
+  if (!lane.waiting.empty()) return true;
   if (!lane.must_read) {
     queue_.read_all(lane, std::nullopt);
     return true;
   }
+  if (!read(lane)) return false;
+  begin_waiting(lane);
+  return true;
+}
+
+void Deliverer::begin_waiting(Lane& lane) {
+  while (queue_.room(lane, SteadyClock::now()) > 0) {
+    Session* session = queue_.next_waiting(lane);
+    if (session == nullptr) return;
+    queue_.begin(*session, SteadyClock::now());
+    prepare(*session);
+  }
+}
+
+// Takes the Endpoint's next due sessions. They wait. False: the store fails.
+bool Deliverer::read(Lane& lane) {
+  auto room = queue_.room_to_read(lane, SteadyClock::now());
+  if (room == 0) return true;  // it has become slow since its turn came
   if (!lane.read_up_to) lane.unreadable = false;
   // The page also has the sessions in hand.
   const std::size_t limit = room + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
@@ -236,8 +248,7 @@ bool Deliverer::begin_sessions(Lane& lane) {
     const auto generation = ownership_.generation_of(each.key);
     Session& session = queue_.take(lane, std::move(each), generation);
     session.more = more;
-    queue_.begin(session, SteadyClock::now());
-    prepare(session);
+    queue_.wait(session, now());
   }
   return true;
 }

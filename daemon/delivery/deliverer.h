@@ -48,11 +48,11 @@ struct DelivererSettings {
 // webhook is gone, its outputs are dropped. An Endpoint that fails waits as a whole: one try tells
 // whether it works again, and outputs that are too old by then are given up untried.
 //
-// With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is. It
-// does not read outputs that commits hand over in memory (DeliveryQueue); in a cluster, commits
-// only wake it. A look every few seconds finds other rows. While the store fails nothing is sent,
-// since nothing could be marked. In a cluster each daemon sends the outputs of its own sessions
-// (Ownership).
+// With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is,
+// and some more if it answers, to begin them without a read. It does not read outputs that commits
+// hand over in memory (DeliveryQueue); in a cluster, commits only wake it. A look every few seconds
+// finds other rows. While the store fails nothing is sent, since nothing could be marked. In a
+// cluster each daemon sends the outputs of its own sessions (Ownership).
 //
 // Invariants:
 // - A session's outputs stay in hand together until the commits of all their marks are known, so
@@ -134,6 +134,8 @@ class Deliverer final : public Service {
   void not_read(const model::Error& error);
   void send_ready();
   [[nodiscard]] bool begin_sessions(Lane& lane);
+  void begin_waiting(Lane& lane);
+  [[nodiscard]] bool read(Lane& lane);
   [[nodiscard]] bool wants(const model::SessionKey& key) {
     return ownership_.owns(key) && !queue_.find(key);
   }

@@ -74,6 +74,13 @@ std::size_t DeliveryQueue::room(const Lane& lane, Steady steady) const {
   return std::min({room, room_left(share(4), all.bad), room_left(share(3), own.bad)});
 }
 
+std::size_t DeliveryQueue::room_to_read(const Lane& lane, Steady steady) const {
+  const auto now = room(lane, steady);
+  if (now == 0 || kind_of(lane, steady) != Kind::answers) return now;
+  return std::min(now + room_left(limits_.waiting, waiting_),
+                  room_left(limits_.sessions, sessions_.size()));
+}
+
 bool DeliveryQueue::goes_on(const Session& session, Steady steady) const {
   const Lane& lane = *session.lane;
   if (lane.begun.size() > share_of(lane, kind_of(lane, steady))) return false;
@@ -99,28 +106,28 @@ DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
   return session;
 }
 
-bool DeliveryQueue::hand_over(Lane& lane, store::DueDelivery newest, std::uint64_t generation,
-                              Steady built, Timestamp now) {
-  if (lane.must_read || lane.unreadable || built <= lane.read_at ||
-      handed_over_ >= limits_.handed_over || newest.outputs.empty()) {
-    return false;
-  }
-  lane.handed_over.push_back(&take(lane, std::move(newest), generation));
-  ++handed_over_;
-  turns_.wake(lane, now);
-  return true;
+bool DeliveryQueue::takes_newest(const Lane& lane, Steady built, Steady steady) const {
+  return !lane.must_read && !lane.unreadable && built > lane.read_at &&
+         waiting_ < limits_.waiting && kind_of(lane, steady) == Kind::answers;
 }
 
-DeliveryQueue::Session* DeliveryQueue::next_handed_over(Lane& lane) {
-  if (lane.handed_over.empty()) return nullptr;
-  Session* next = lane.handed_over.front();
-  lane.handed_over.pop_front();
-  --handed_over_;
+void DeliveryQueue::wait(Session& session, Timestamp now) {
+  Lane& lane = *session.lane;
+  lane.waiting.push_back(&session);
+  ++waiting_;
+  if (!lane.in_turn) turns_.wake(lane, now);
+}
+
+DeliveryQueue::Session* DeliveryQueue::next_waiting(Lane& lane) {
+  if (lane.waiting.empty()) return nullptr;
+  Session* next = lane.waiting.front();
+  lane.waiting.pop_front();
+  --waiting_;
   return next;
 }
 
 void DeliveryQueue::put_off(Lane& lane, Timestamp until) {
-  while (Session* session = next_handed_over(lane)) leave(*session, until);
+  while (Session* session = next_waiting(lane)) leave(*session, until);
   turns_.put_off(lane, until);
 }
 
@@ -163,7 +170,7 @@ void DeliveryQueue::tried(const Session& session, Steady steady) {
 
 void DeliveryQueue::leave(Session& session, Timestamp now) {
   Lane& lane = *session.lane;
-  handed_over_ -= std::erase(lane.handed_over, &session);
+  waiting_ -= std::erase(lane.waiting, &session);
   session.more = session.more || !session.outputs.empty();
   session.outputs.clear();
   land(session);

@@ -21,7 +21,7 @@ namespace conversed::daemon {
 struct DeliveryQueueLimits {
   std::size_t connections = 32;
   std::size_t sessions = 1'024;    // in hand
-  std::size_t handed_over = 64;    // sessions in hand that wait for a connection
+  std::size_t waiting = 64;        // of them, for a connection
   std::size_t endpoints = 10'000;  // in memory while idle
   // An Endpoint is slow when its answers take longer on average, or the one awaited does.
   std::chrono::milliseconds slow_after{500};
@@ -34,7 +34,7 @@ struct DeliveryQueueLimits {
 //
 // A commit hands its outputs over in memory. They are used only while all other pending outputs of
 // the Endpoint are in hand, and if no read of the Endpoint can have seen them; else they are read.
-// Kept by: DeliveryQueueTest.OutputsAreHandedOverOnlyWhileNoneIsLeftInTheStore,
+// Kept by: DeliveryQueueTest.NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore,
 // DelivererTest.OutputThatAReadMayHaveSeenIsNotHandedOver.
 //
 // No webhook takes the connections of the others. Shares of the connections, at most:
@@ -61,7 +61,7 @@ class DeliveryQueue {
     int failures = 0;                    // since the last answer that took an output
     model::SessionKey failed_last;       // the session of the last failure
     bool has_answered = false;           // ever
-    std::deque<Session*> handed_over;    // in hand, without a connection
+    std::deque<Session*> waiting;        // in hand, for a connection
     bool must_read = true;               // the store may have outputs that are not in hand
     bool unreadable = false;             // the last reads found a damaged session
     Steady read_at{};                    // when the last read ended
@@ -89,7 +89,7 @@ class DeliveryQueue {
     lane.must_read = true;
     turns_.wake(lane, due);
   }
-  // The Endpoint has no turn before `until`. Sessions handed over are left to the store.
+  // The Endpoint has no turn before `until`. Its waiting sessions are left to the store.
   void put_off(Lane& lane, model::Timestamp until);
 
   // --- Choosing ----------------------------------------------------------------------------------
@@ -97,6 +97,8 @@ class DeliveryQueue {
   [[nodiscard]] Lane* next(model::Timestamp now, Steady steady);
   // How many more of its sessions may begin now.
   [[nodiscard]] std::size_t room(const Lane& lane, Steady steady) const;
+  // How many more may be read now: also some that wait for a connection, if the Endpoint answers.
+  [[nodiscard]] std::size_t room_to_read(const Lane& lane, Steady steady) const;
   // All due sessions have been looked at. `next_due`: of the first that is not due.
   void read_all(Lane& lane, std::optional<model::Timestamp> next_due) {
     lane.must_read = lane.read_again || next_due.has_value();
@@ -106,12 +108,13 @@ class DeliveryQueue {
   // --- In hand -----------------------------------------------------------------------------------
   [[nodiscard]] Session* find(const model::SessionKey& key);
   [[nodiscard]] Session& take(Lane& lane, store::DueDelivery due, std::uint64_t generation);
-  // Takes the newest pending outputs of a session that is not in hand. They were not committed
-  // before `built`. False: they have to be read.
-  [[nodiscard]] bool hand_over(Lane& lane, store::DueDelivery newest, std::uint64_t generation,
-                               Steady built, model::Timestamp now);
-  // The next session handed over, which has waited longest; null: none.
-  [[nodiscard]] Session* next_handed_over(Lane& lane);
+  // Whether a session that is not in hand can be taken with its newest pending outputs, which were
+  // not committed before `built`. Else it has to be read.
+  [[nodiscard]] bool takes_newest(const Lane& lane, Steady built, Steady steady) const;
+  // The session waits for a connection.
+  void wait(Session& session, model::Timestamp now);
+  // Takes the session that has waited longest; null: none.
+  [[nodiscard]] Session* next_waiting(Lane& lane);
   void begin(Session& session, Steady steady);
   // The end of a try. The session keeps its connection until `land`.
   void delivered(Session& session, Steady steady);
@@ -159,7 +162,7 @@ class DeliveryQueue {
   DueLanes<Lane> turns_;
   std::vector<const Lane*> busy_;  // lanes with connections
   std::size_t in_flight_ = 0;
-  std::size_t handed_over_ = 0;
+  std::size_t waiting_ = 0;  // sessions
 };
 
 }  // namespace conversed::daemon

@@ -71,47 +71,53 @@ TEST_F(DeliveryQueueTest, AllProjectsTogetherHaveTheConnections) {
   EXPECT_EQ(queue_.in_flight(), 32U);
 }
 
-TEST_F(DeliveryQueueTest, OutputsAreHandedOverOnlyWhileNoneIsLeftInTheStore) {
+TEST_F(DeliveryQueueTest, NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore) {
   Lane& web = good("a");
-  const auto hand_over = [&](DeliveryQueue::Steady built) {
-    store::DueDelivery newest;
-    newest.key = {"project", "a", "user" + std::to_string(++users_), "s"};
-    newest.outputs.resize(1);
-    return queue_.hand_over(web, std::move(newest), 1, built, t0);
+  const auto takes = [&](DeliveryQueue::Steady built) {
+    return queue_.takes_newest(web, built, s0);
   };
-  EXPECT_FALSE(hand_over(s0 + 1s)) << "it was never read";
+  EXPECT_FALSE(takes(s0 + 1s)) << "it was never read";
   queue_.wake(web, t0);
   ASSERT_EQ(queue_.next(t0, s0), &web);
   queue_.read_all(web, t0 + 1min);
-  web.read_at = s0;
-  EXPECT_FALSE(hand_over(s0 + 1s)) << "another waits for its retry";
+  EXPECT_FALSE(takes(s0 + 1s)) << "another one waits for its retry";
   queue_.read_all(web, {});
-  EXPECT_FALSE(hand_over(s0)) << "the read may have seen it";
-  EXPECT_TRUE(hand_over(s0 + 1s));
+  web.read_at = s0;
+  EXPECT_FALSE(takes(s0)) << "the read may have seen it";
+  EXPECT_TRUE(takes(s0 + 1s));
+  queue_.wait(take(web), t0);
   ASSERT_EQ(queue_.next(t0, s0), &web);
-  Session* first = queue_.next_handed_over(web);
-  ASSERT_NE(first, nullptr);
-  EXPECT_EQ(queue_.next_handed_over(web), nullptr);
-  queue_.begin(*first, s0);
-  EXPECT_TRUE(hand_over(s0 + 1s));
+  EXPECT_NE(queue_.next_waiting(web), nullptr);
+  EXPECT_EQ(queue_.next_waiting(web), nullptr);
+  EXPECT_TRUE(takes(s0 + 1s));
   queue_.wake(web, t0);
-  EXPECT_FALSE(hand_over(s0 + 1s)) << "the store may have more";
+  EXPECT_FALSE(takes(s0 + 1s)) << "the store may have more";
+  queue_.read_all(web, {});
+  web.unreadable = true;
+  EXPECT_FALSE(takes(s0 + 1s)) << "a damaged session waits for an operator";
 }
 
-TEST_F(DeliveryQueueTest, FewSessionsAreHandedOverAndAPauseLeavesThemToTheStore) {
+TEST_F(DeliveryQueueTest, FewSessionsWaitAndAPauseLeavesThemToTheStore) {
   Lane& web = good("a");
   queue_.read_all(web, {});
-  const auto hand_over = [&] {
-    store::DueDelivery newest;
-    newest.key = {"project", "a", "user" + std::to_string(++users_), "s"};
-    newest.outputs.resize(1);
-    return queue_.hand_over(web, std::move(newest), 1, s0 + 1s, t0);
-  };
-  for (std::size_t n = 0; n < DeliveryQueueLimits().handed_over; ++n) EXPECT_TRUE(hand_over());
-  EXPECT_FALSE(hand_over());
+  web.read_at = s0 - 1s;
+  const auto limit = DeliveryQueueLimits().waiting;
+  EXPECT_EQ(queue_.room_to_read(web, s0), 24 + limit);
+  for (std::size_t n = 0; n < limit; ++n) {
+    EXPECT_TRUE(queue_.takes_newest(web, s0, s0));
+    queue_.wait(take(web), t0);
+  }
+  EXPECT_FALSE(queue_.takes_newest(web, s0, s0));
+  EXPECT_EQ(queue_.room_to_read(web, s0), 24U);
   queue_.put_off(web, t0 + 1s);
   EXPECT_EQ(web.in_hand, 0U);
-  EXPECT_FALSE(hand_over()) << "they are in the store";
+  EXPECT_EQ(queue_.room_to_read(web, s0), 24 + limit);
+  EXPECT_FALSE(queue_.takes_newest(web, s0, s0)) << "they are in the store";
+}
+
+TEST_F(DeliveryQueueTest, NothingIsReadAheadOfAnEndpointThatIsSlow) {
+  EXPECT_EQ(queue_.room_to_read(lane("new"), s0), 1U);
+  EXPECT_EQ(queue_.room_to_read(slow("slow"), s0), 8U);
 }
 
 TEST_F(DeliveryQueueTest, AnEndpointAndAProjectHaveThreeQuarters) {
