@@ -2,7 +2,6 @@
 
 #include <sodium.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -25,9 +24,14 @@ void append_json(std::string& body, const nlohmann::json& value) {
 
 // Most texts need no escape. A JSON value of each would cost five allocations.
 void append_quoted(std::string& body, const std::string& text) {
-  const bool plain = std::ranges::none_of(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '"' || c == '\\'; });
-  if (!plain || !text::is_utf8(text)) return append_json(body, text);
+  bool plain = true;
+  bool ascii = true;
+  for (const char each : text) {
+    const auto c = static_cast<unsigned char>(each);
+    plain = plain && c >= 0x20 && c != '"' && c != '\\';
+    ascii = ascii && c < 0x80;
+  }
+  if (!plain || !(ascii || text::is_utf8(text))) return append_json(body, text);
   body += '"';
   body += text;
   body += '"';
