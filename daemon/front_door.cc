@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "api/operations/operations.h"
+#include "api/operations/all.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
 

@@ -6,6 +6,7 @@
 #include "api/auth/oauth_parameters.h"
 #include "api/openapi/description.h"
 #include "api/openapi/document.h"
+#include "api/operations/all.h"
 #include "api/operations/operations.h"
 #include "api/services.h"
 #include "store/runtime/guarded.h"

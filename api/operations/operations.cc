@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "api/operations/all.h"
+
 namespace conversed::api {
 
 std::span<const Operation* const> all_operations() {

@@ -4,8 +4,8 @@
 
 #include "api/operation.h"
 
-// All operations of the API: each file of operations/ has the rows of its own. A new file is
-// declared here and named in operations.cc.
+// The rows of each file of operations/. Declare a new file here and name it in operations.cc. Users
+// of the whole list include all.h instead: a new file recompiles none of them.
 namespace conversed::api {
 
 using Operations = std::span<const Operation>;
@@ -34,8 +34,5 @@ using Operations = std::span<const Operation>;
 [[nodiscard]] Operations console_operations();
 [[nodiscard]] Operations users_data_operations();
 [[nodiscard]] Operations openapi_operations();
-
-// In the order in which the OpenAPI document has them.
-[[nodiscard]] std::span<const Operation* const> all_operations();
 
 }  // namespace conversed::api

@@ -21,7 +21,7 @@
 #include "api/live/inject_quota.h"
 #include "api/live/pending_replies.h"
 #include "api/live/rate_limiter.h"
-#include "api/operations/operations.h"
+#include "api/operations/all.h"
 #include "api/router.h"
 #include "api/services.h"
 #include "queue/sqlite/sqlite_log.h"

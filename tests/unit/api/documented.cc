@@ -6,7 +6,7 @@
 #include <regex>
 
 #include "api/openapi/document.h"
-#include "api/operations/operations.h"
+#include "api/operations/all.h"
 #include "store/text/utf8.h"
 
 namespace conversed::api::test {

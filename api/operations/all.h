@@ -1,0 +1,12 @@
+#pragma once
+
+#include <span>
+
+#include "api/operation.h"
+
+namespace conversed::api {
+
+// All operations of the API, in the order in which the OpenAPI document has them.
+[[nodiscard]] std::span<const Operation* const> all_operations();
+
+}  // namespace conversed::api
