@@ -101,8 +101,7 @@ struct TurnInput {
 //   afresh: context and Flow state are empty, outputs are numbered on. If the Flow waits at a Node,
 //   that Node gets the input, else the Flow starts at its beginning.
 // - `follow_up` uses the session as it is, expired or not. The Endpoint's Flow keeps waiting where
-// it
-//   waits.
+//   it waits.
 // - `call_result` and `timer` continue the session's execution.
 // - The last Turn of a user's message arms the project's journey, unless a `followUp` or
 //   `cancelFollowUp` Node ran.

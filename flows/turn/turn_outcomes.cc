@@ -42,6 +42,11 @@ void reset_session(model::Session& session, model::Timestamp now) {
   session.execution.reset();
 }
 
+void note_input(model::Session& session, const model::Event& event) {
+  session.key = event.session;
+  session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
+}
+
 bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
                    model::Timestamp accepted_at) {
   if (session.last_activity_at == model::Timestamp{}) return true;
@@ -63,8 +68,7 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
     if (event.type == EventType::time_out && event.claim) {
       forget_time_out(session.flow_state, event.claim->id);
     }
-    session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
-    session.key = event.session;
+    note_input(session, event);
   } else if (session.execution) {
     input_id = session.execution->input_id;
     trace_id = session.execution->trace_id;
@@ -87,7 +91,7 @@ model::Effects notify_effects(model::Session session, const model::Event& event,
 
 model::Effects follow_up_effects(model::Session session, const model::Event& event,
                                  model::Timestamp now) {
-  session.last_activity_at = std::max(session.last_activity_at, event.accepted_at);
+  note_input(session, event);
   auto effects = said(std::move(session), event, now);
   effects.execution_ended = true;
   return effects;

@@ -1,7 +1,6 @@
 // The begin, the way through the Nodes, and the end of a Turn.
 #include "flows/turn/turn_runner.h"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -62,8 +61,7 @@ Result<Step> TurnRunner::begin() {
 }
 
 void TurnRunner::begin_execution() {
-  session().key = event().session;
-  session().last_activity_at = std::max(session().last_activity_at, event().accepted_at);
+  note_input(session(), event());
   ++executions_;
   execution_.input_id = event().id;
   execution_.source = event().type;

@@ -20,6 +20,9 @@ using model::is_input;
 // Empties the session for a conversation that begins at `now`.
 void reset_session(model::Session& session, model::Timestamp now);
 
+// Records the input in its session. An input whose Turn fails is recorded, too.
+void note_input(model::Session& session, const model::Event& event);
+
 // The Flow state after a reset: the journey's follow-ups of the day, whose limit outlasts sessions.
 [[nodiscard]] nlohmann::json state_after_reset(const nlohmann::json& flow_state);
 
