@@ -25,33 +25,33 @@ void read_part(std::string* damage, const F& part) {
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
                                            std::string* damage = nullptr,
                                            Sessions::Loaded* loaded = nullptr) {
-  auto row = connection.row<std::int64_t, std::int64_t, std::int32_t, std::int64_t,
-                            model::Timestamp, model::Timestamp, std::string, std::string,
-                            std::optional<std::string>, std::int64_t, std::int64_t>(
+  return connection.first(
+      [&](std::int64_t version, std::int64_t epoch, std::int32_t partition, std::int64_t offset,
+          model::Timestamp started, model::Timestamp active, const std::string& context,
+          const std::string& flow_state, const std::optional<std::string>& execution,
+          std::int64_t seq, std::int64_t inbox_size) {
+        model::Session session;
+        session.key = key;
+        session.version = version;
+        session.position = {.epoch = epoch, .partition = partition, .offset = offset};
+        session.started_at = started;
+        session.last_activity_at = active;
+        read_part(damage, [&] { session.context = stored_json(context); });
+        read_part(damage, [&] { session.flow_state = stored_json(flow_state); });
+        if (execution) {
+          read_part(damage, [&] {
+            session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+          });
+          if (loaded != nullptr) loaded->execution_lost = !session.execution;
+        }
+        session.last_output_seq = seq;
+        session.inbox_size = inbox_size;
+        return session;
+      },
       "SELECT version, position_epoch, position_partition, position_offset, started_at,"
       " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
       " FROM sessions WHERE key = :k",
       key.encode());
-  if (!row) return std::nullopt;
-  auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
-         inbox_size] = *row;
-  model::Session session;
-  session.key = key;
-  session.version = version;
-  session.position = {.epoch = epoch, .partition = partition, .offset = offset};
-  session.started_at = started;
-  session.last_activity_at = active;
-  read_part(damage, [&, &text = context] { session.context = stored_json(text); });
-  read_part(damage, [&, &text = flow_state] { session.flow_state = stored_json(text); });
-  if (execution) {
-    read_part(damage, [&, &text = *execution] {
-      session.execution = stored_or_throw(model::execution_from(stored_json(text)));
-    });
-    if (loaded != nullptr) loaded->execution_lost = !session.execution;
-  }
-  session.last_output_seq = seq;
-  session.inbox_size = inbox_size;
-  return session;
 }
 
 model::Profile load_profile(Connection& connection, const std::string& project_id,
