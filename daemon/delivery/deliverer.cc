@@ -405,9 +405,9 @@ void Deliverer::pause(Lane& lane, const HttpOutcome& outcome, const std::string&
 
 // The session's first output needs no further try.
 void Deliverer::mark(Session& session) {
-  store_.outbox().delivered(session.key, session.outputs.front(), marked(session));
+  store_.outbox().delivered(session.key, session.outputs.front(),
+                            std::exchange(session.attempts, 0), marked(session));
   session.outputs.pop_front();
-  session.attempts = 0;
 }
 
 std::function<void()> Deliverer::marked(Session& session) {

@@ -12,12 +12,15 @@
 
 namespace conversed::store {
 
-void wake_outbox(Connection& connection, std::int64_t session, const std::string& endpoint_id) {
+void insert_delivery(Connection& connection, std::int64_t session, const std::string& endpoint_id,
+                     std::int64_t seq, const std::string& output_id, bool withdrawable) {
   connection.run(
-      "INSERT INTO outbox (session, endpoint_id, due_at, attempts) SELECT :s, :e, 0, 0"
-      " WHERE EXISTS (SELECT 1 FROM deliveries WHERE session = :t)"
-      " ON CONFLICT (session) DO NOTHING",
-      session, endpoint_id, session);
+      "INSERT INTO deliveries (session, seq, output_id, endpoint_id, withdrawable, due_at, "
+      "attempts)"
+      " VALUES (:s, :q, :o, :e, :w,"
+      " COALESCE((SELECT due_at FROM deliveries WHERE session = :t LIMIT 1), 0),"
+      " COALESCE((SELECT attempts FROM deliveries WHERE session = :u LIMIT 1), 0))",
+      session, seq, output_id, endpoint_id, withdrawable, session, session);
 }
 
 void abandon_execution(Connection& connection, std::int64_t session) {

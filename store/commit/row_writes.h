@@ -31,9 +31,10 @@ template <typename... In>
   return model::fail(model::Errc::not_found, missing);
 }
 
-// Makes the session's pending outputs, if there are any, due at once, unless they wait for a retry.
-// `endpoint_id`: the session's.
-void wake_outbox(Connection& connection, std::int64_t session, const std::string& endpoint_id);
+// The output is to be delivered: at once, or with the session's other deliveries if they wait for a
+// retry. `endpoint_id`: the session's.
+void insert_delivery(Connection& connection, std::int64_t session, const std::string& endpoint_id,
+                     std::int64_t seq, const std::string& output_id, bool withdrawable);
 
 // Ends what the session waits for: all its calls and timers lose their claim.
 void abandon_execution(Connection& connection, std::int64_t session);

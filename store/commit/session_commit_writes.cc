@@ -137,7 +137,6 @@ void write_inbox(Connection& connection, const SessionCommit& commit, std::int64
 }
 
 void write_outputs(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {
-  bool pending = false;
   for (std::size_t i = 0; i < encoded.commit.outputs.size(); ++i) {
     const auto& output = encoded.commit.outputs[i];
     connection.run(
@@ -146,11 +145,9 @@ void write_outputs(Connection& connection, const EncodedCommit& encoded, std::in
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
         output.trace_id, output.source, output.created_at, encoded.commit.timers_ahead.count());
     if (output.delivery != model::Delivery::pending) continue;
-    pending = true;
-    connection.run("INSERT INTO deliveries (session, seq, withdrawable) VALUES (:s, :q, :w)",
-                   session, output.seq, output.withdrawable);
+    insert_delivery(connection, session, encoded.commit.key.endpoint_id, output.seq, output.id,
+                    output.withdrawable);
   }
-  if (pending) wake_outbox(connection, session, encoded.commit.key.endpoint_id);
 }
 
 void write_calls(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
@@ -183,10 +180,6 @@ void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdr
       " (SELECT seq FROM deliveries WHERE session = :t AND withdrawable = 1)",
       session, session);
   connection.run("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
-  connection.run(
-      "DELETE FROM outbox WHERE session = :s"
-      " AND NOT EXISTS (SELECT 1 FROM deliveries WHERE session = :t)",
-      session, session);
 }
 
 void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {

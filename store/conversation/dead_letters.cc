@@ -102,13 +102,14 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
     }
     const auto session =
         connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", letter->key);
-    if (!session || !connection.exists("SELECT 1 FROM outputs WHERE session = :s AND seq = :q",
-                                       *session, *letter->output_seq)) {
-      return fail(Errc::not_found, "the output is not kept any more");
-    }
-    connection.run("INSERT INTO deliveries (session, seq) VALUES (:s, :q)", *session,
-                   *letter->output_seq);
-    wake_outbox(connection, *session, letter->key.endpoint_id);
+    const auto output = session
+                            ? connection.value<std::string>(
+                                  "SELECT output_id FROM outputs WHERE session = :s AND seq = :q",
+                                  *session, *letter->output_seq)
+                            : std::nullopt;
+    if (!output) return fail(Errc::not_found, "the output is not kept any more");
+    insert_delivery(connection, *session, letter->key.endpoint_id, *letter->output_seq, *output,
+                    false);
     announce(connection, deliver_topic, letter->key.encode());
     if (committed) writer.on_commit(committed);
     return {};

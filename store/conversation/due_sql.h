@@ -6,6 +6,12 @@
 // files of this folder and their tests.
 namespace conversed::store {
 
+// By session, whatever the number of its deliveries.
+inline constexpr std::string_view sql_of_due_sessions =
+    "SELECT d.session, (SELECT key FROM sessions WHERE id = d.session), d.due_at, d.attempts"
+    " FROM deliveries d WHERE d.endpoint_id = :e AND (d.due_at, d.session) > (:d, :r)"
+    " GROUP BY d.due_at, d.session, d.attempts ORDER BY d.due_at, d.session, d.attempts LIMIT :l";
+
 inline constexpr std::string_view sql_of_due_calls =
     "SELECT c.id, s.key, c.try_at FROM pending_calls c JOIN sessions s ON s.id = c.session"
     " WHERE c.project_id = :p AND c.target = :t AND c.appended = 0"

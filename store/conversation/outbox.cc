@@ -1,6 +1,7 @@
 #include "store/conversation/outbox.h"
 
 #include "store/commit/row_writes.h"
+#include "store/conversation/due_sql.h"
 #include "store/model/ids.h"
 #include "store/sql/read.h"
 
@@ -28,25 +29,21 @@ constexpr auto output_row =
     row_of<&Output::id, &Output::seq, &Output::input_id, &Output::text, &Output::data,
            &Output::trace_id, &Output::source, &Output::created_at, &Output::withdrawable>;
 
-void mark_delivered(Connection& connection, const std::string& key, std::int64_t seq,
-                    const std::string& output_id) {
-  // By its id, too: the numbers of an erased session begin again. The session's next output is due
-  // now, unless this one was marked before.
-  connection.run(
-      "UPDATE outbox SET due_at = 0, attempts = 0 WHERE attempts > 0 AND session ="
-      " (SELECT d.session FROM deliveries d JOIN outputs o ON o.session = d.session"
-      " AND o.seq = d.seq WHERE d.session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND d.seq = :q AND o.output_id = :o)",
-      key, seq, output_id);
+// By the output's id, too: the numbers of an erased session begin again.
+void mark_delivered(Connection& connection, const std::string& key, const std::string& output_id,
+                    std::int64_t seq, int attempts) {
+  if (attempts > 0) {
+    // The session's other outputs are due now, unless this one was marked before.
+    connection.run(
+        "UPDATE deliveries SET due_at = 0, attempts = 0 WHERE session ="
+        " (SELECT d.session FROM deliveries d WHERE d.session ="
+        " (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q AND d.output_id = :o)",
+        key, seq, output_id);
+  }
   connection.run(
       "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND seq = :q AND EXISTS (SELECT 1 FROM outputs o WHERE o.session = deliveries.session"
-      " AND o.seq = deliveries.seq AND o.output_id = :o)",
+      " AND seq = :q AND output_id = :o",
       key, seq, output_id);
-  connection.run(
-      "DELETE FROM outbox WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.session = outbox.session)",
-      key);
 }
 
 }  // namespace
@@ -88,11 +85,8 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
                                    .outputs = {},
                                    .session = row});
         },
-        "SELECT b.session, s.key, b.due_at, b.attempts FROM outbox b"
-        " JOIN sessions s ON s.id = b.session"
-        " WHERE b.endpoint_id = :e AND (b.due_at, b.session) > (:d, :r)"
-        " ORDER BY b.due_at, b.session LIMIT :l",
-        endpoint_id, after == nullptr ? model::Timestamp::min() : after->due_at,
+        sql_of_due_sessions, endpoint_id,
+        after == nullptr ? model::Timestamp::min() : after->due_at,
         after == nullptr ? 0 : after->session, sessions);
     for (auto& each : page.sessions) {
       if (wanted && !wanted(each.key)) continue;
@@ -114,8 +108,9 @@ Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
     std::vector<DueEndpoint> found;
     while (found.size() < limit) {
       auto row = connection.row<std::string, model::Timestamp, model::SessionKey>(
-          "SELECT b.endpoint_id, b.due_at, s.key FROM outbox b JOIN sessions s ON s.id = b.session"
-          " WHERE b.endpoint_id > :e ORDER BY b.endpoint_id, b.due_at, b.session LIMIT 1",
+          "SELECT d.endpoint_id, d.due_at, s.key FROM deliveries d"
+          " JOIN sessions s ON s.id = d.session WHERE d.endpoint_id > :e"
+          " ORDER BY d.endpoint_id, d.due_at, d.session LIMIT 1",
           found.empty() ? after : found.back().endpoint_id);
       if (!row) break;
       auto& [endpoint, due_at, key] = *row;
@@ -129,7 +124,7 @@ Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
 
 Result<void> Outbox::bring_forward(model::Timestamp latest, model::Timestamp now) {
   return committer_.write_and_wait([&](Writer& writer) {
-    writer.connection().run("UPDATE outbox SET due_at = :n WHERE due_at > :l", now, latest);
+    writer.connection().run("UPDATE deliveries SET due_at = :n WHERE due_at > :l", now, latest);
   });
 }
 
@@ -149,11 +144,10 @@ void Outbox::begin_delivery(const model::SessionKey& key, std::int64_t seq,
       std::move(done));
 }
 
-void Outbox::delivered(const model::SessionKey& key, const Output& output,
+void Outbox::delivered(const model::SessionKey& key, const Output& output, int attempts,
                        std::function<void()> marked) {
-  auto write = [key = key.encode(), seq = output.seq, id = output.id](Connection& connection) {
-    mark_delivered(connection, key, seq, id);
-  };
+  auto write = [key = key.encode(), id = output.id, seq = output.seq, attempts](
+                   Connection& connection) { mark_delivered(connection, key, id, seq, attempts); };
   committer_.mark(std::move(write), std::move(marked));
 }
 
@@ -161,7 +155,7 @@ void Outbox::reschedule(const model::SessionKey& key, model::Timestamp due_at, i
                         std::function<void()> marked) {
   auto write = [key = key.encode(), due_at, attempts](Connection& connection) {
     connection.run(
-        "UPDATE outbox SET due_at = :d, attempts = :a"
+        "UPDATE deliveries SET due_at = :d, attempts = :a"
         " WHERE session = (SELECT id FROM sessions WHERE key = :k)",
         due_at, attempts, key);
   };
@@ -174,11 +168,11 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
                reason](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto encoded = key.encode();
-    auto row = connection.row<std::string, std::string>(
-        "SELECT o.input_id, o.trace_id FROM outputs o JOIN deliveries d"
+    auto row = connection.row<std::string, std::string, int>(
+        "SELECT o.input_id, o.trace_id, d.attempts FROM outputs o JOIN deliveries d"
         " ON d.session = o.session AND d.seq = o.seq"
         " WHERE d.session = (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q"
-        " AND o.output_id = :o",
+        " AND d.output_id = :o",
         encoded, seq, output_id);
     if (!row) return fail(Errc::not_found, "this output is not pending");
     const NewDeadLetter letter{.id = id,
@@ -188,7 +182,7 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
                                          .value = ""},
                                .reason = reason};
     insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
-    mark_delivered(connection, encoded, seq, output_id);
+    mark_delivered(connection, encoded, output_id, seq, std::get<2>(*row));
     return {};
   };
   committer_.write(std::move(work), std::move(done), Committer::Patience::none);

@@ -38,8 +38,8 @@ struct DueEndpoint {
 
 // Outputs and their delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
 //
-// A session has a row in `outbox` exactly while it has rows in `deliveries`. Its due time and
-// attempts belong to its oldest pending output, so a retry holds back the outputs that follow.
+// All rows of a session in `deliveries` have the due time and the attempts of its oldest pending
+// output, so a retry holds back the outputs that follow.
 // Kept by: OutboxTest.SessionsOldestOutputComesFirstAndLeavesWhenDelivered,
 // OutboxTest.RescheduledSessionWaitsWithAllThatFollows.
 class Outbox : Rows {
@@ -90,8 +90,8 @@ class Outbox : Rows {
   // withdrawn before.
   void begin_delivery(const model::SessionKey& key, std::int64_t seq, Committer::WriteDone done);
   // Marks the output as delivered. A missing row is no error: the output was marked before, or
-  // erased. `marked`: see Committer::mark.
-  void delivered(const model::SessionKey& key, const model::Output& output,
+  // erased. `attempts`: tries of it that have failed. `marked`: see Committer::mark.
+  void delivered(const model::SessionKey& key, const model::Output& output, int attempts,
                  std::function<void()> marked = {});
   // The session's oldest pending output has failed. All outputs of the session wait until `due_at`,
   // by the clock of timers. `attempts`: tries so far, above 0.

@@ -314,7 +314,6 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
     auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
       Connection& connection = writer.connection();
       connection.run("DELETE FROM deliveries WHERE session = :s", row.id);
-      connection.run("DELETE FROM outbox WHERE session = :s", row.id);
       removed = connection.run_counted(
           "DELETE FROM outputs WHERE id IN (SELECT id FROM outputs WHERE session = :s LIMIT :l)",
           row.id, rows_a_batch);

@@ -16,6 +16,9 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
+// Of SQLite's file. A commit writes whole pages, and changes a few rows that lie far apart.
+constexpr int page_bytes = 1024;
+
 // Threads take numbers in turn; a thread's number is the reader that it prefers.
 std::size_t thread_number() {
   static std::atomic<std::size_t> next{0};
@@ -35,7 +38,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
   const auto pulse = settings.pulse ? settings.pulse : std::make_shared<PostgresPulse>();
   const auto connect = [&](Connection::Role role) {
     return settings.postgres ? open_postgres(*settings.postgres, role, pulse)
-                             : open_sqlite(settings.file, role, settings.busy_timeout);
+                             : open_sqlite(settings.file, role, settings.busy_timeout, page_bytes);
   };
   try {
     std::unique_ptr<Database> database(new Database());

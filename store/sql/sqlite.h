@@ -20,11 +20,12 @@ class SqliteError : public SqlError {
   int code_;
 };
 
-// Opens the file, or creates it with mode 0600 for a writer. A writer sets it to WAL mode with
-// `synchronous=FULL`, and alone checkpoints; a reader can't write. `busy_timeout`: how long a
-// statement waits for a foreign lock. Throws SqliteError.
+// Opens the file, or creates it with mode 0600 and pages of this size for a writer. A writer sets
+// it to WAL mode with `synchronous=FULL`, and alone checkpoints; a reader can't write.
+// `busy_timeout`: how long a statement waits for a foreign lock. Throws SqliteError.
 [[nodiscard]] std::unique_ptr<Connection> open_sqlite(const std::filesystem::path& file,
                                                       Connection::Role role,
-                                                      std::chrono::milliseconds busy_timeout);
+                                                      std::chrono::milliseconds busy_timeout,
+                                                      int page_bytes = 4096);
 
 }  // namespace conversed::store

@@ -12,30 +12,26 @@ CREATE TABLE outputs (
   trace_id TEXT NOT NULL,
   source TEXT NOT NULL,
   created_at BIGINT NOT NULL,
-  timers_ahead BIGINT NOT NULL,  -- how far the clock of timers was ahead of `created_at`
-  UNIQUE (session, seq)
+  timers_ahead BIGINT NOT NULL  -- how far the clock of timers was ahead of `created_at`
 );
--- The outputs of an input.
-CREATE INDEX outputs_by_input ON outputs (session, input_id);
+-- A session's outputs, also those of an input, which are found without reading the others' rows.
+CREATE UNIQUE INDEX outputs_by_session ON outputs (session, seq, input_id);
 
--- Outputs that are still to be delivered.
+-- Outputs that are still to be delivered. `due_at` and `attempts` belong to the session's oldest one, and are the same in all
+-- rows of a session.
 CREATE TABLE deliveries (
   session BIGINT NOT NULL REFERENCES sessions (id),
   seq BIGINT NOT NULL,
+  output_id TEXT NOT NULL,
+  endpoint_id TEXT NOT NULL,
   -- 1: a follow-up's output whose delivery has not begun. The user's next message withdraws it.
-  withdrawable BIGINT NOT NULL DEFAULT 0 CHECK (withdrawable IN (0, 1)),
+  withdrawable BIGINT NOT NULL CHECK (withdrawable IN (0, 1)),
+  due_at BIGINT NOT NULL,    -- by the clock of timers; 0: no try has failed yet
+  attempts BIGINT NOT NULL,  -- tries that have failed
   PRIMARY KEY (session, seq)
 ) WITHOUT ROWID;
-
--- Sessions with deliveries, and when the oldest one is tried next.
-CREATE TABLE outbox (
-  session BIGINT PRIMARY KEY REFERENCES sessions (id),
-  endpoint_id TEXT NOT NULL,
-  due_at BIGINT NOT NULL,  -- by the clock of timers; 0: no try has failed yet
-  attempts BIGINT NOT NULL
-);
 -- An Endpoint's sessions that are due.
-CREATE INDEX outbox_by_endpoint ON outbox (endpoint_id, due_at, session);
+CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_id, due_at, session, attempts);
 
 -- Calls (`request`) and timers (`due_at`) of executions and questions. The row is the claim.
 CREATE TABLE pending_calls (

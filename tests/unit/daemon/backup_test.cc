@@ -169,7 +169,7 @@ TEST_F(BackupTest, RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied) {
     commit_log(*log, 0);
     const auto pruned = (*store)->committer().write_and_wait([](store::Writer& writer) {
       writer.connection().script(
-          "DELETE FROM deliveries; DELETE FROM outbox; DELETE FROM outputs;"
+          "DELETE FROM deliveries; DELETE FROM outputs;"
           "DELETE FROM sessions");
       return model::Result<void>();
     });

@@ -4,6 +4,7 @@
 #include <latch>
 #include <mutex>
 
+#include "store/commit/row_writes.h"
 #include "store/conversation/attempts.h"
 #include "store/sql/database.h"
 #include "store/sql/sql.h"
@@ -79,7 +80,7 @@ TEST_F(FailureTest, WriteThatTheCommitRefusesIsFoundToo) {
   committer_->write(
       [this](Writer& writer) -> model::Result<void> {
         defer_foreign_keys(writer);
-        writer.connection().run("INSERT INTO deliveries (session, seq) VALUES (999, 1)");
+        insert_delivery(writer.connection(), 999, "endpoint", 1, "output", false);
         return {};
       },
       [&](model::Result<void> result) { promise.set_value(std::move(result)); });
@@ -130,7 +131,7 @@ TEST_F(FailureTest, WhatACommitIsToTellIsToldOnceHoweverOftenItIsTried) {
       [&](Writer& writer) -> model::Result<void> {
         writer.on_commit([&] { ++told; });
         defer_foreign_keys(writer);  // the COMMIT fails: so this batch is tried in parts
-        writer.connection().run("INSERT INTO deliveries (session, seq) VALUES (999, 1)");
+        insert_delivery(writer.connection(), 999, "endpoint", 1, "output", false);
         ++tries;
         return {};
       },

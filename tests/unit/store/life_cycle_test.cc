@@ -218,7 +218,7 @@ TEST_F(LifeCycleTest, OutputsGoTheWayOfTheDiagram) {
   const Steps steps = joined(
       {
           [&] { store_->outbox().begin_delivery(key_, 1, [](const Result<void>&) {}); },
-          [&] { store_->outbox().delivered(key_, output()); },
+          [&] { store_->outbox().delivered(key_, output(), 0); },
           [&] { store_->outbox().reschedule(key_, clock_.now() + 1h, 1); },
           give_up,
           [&] {

@@ -1,5 +1,6 @@
 #include "store/conversation/outbox.h"
 
+#include "store/conversation/due_sql.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -27,18 +28,18 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
 
   auto& committer = store_->committer();
   const auto said = due->sessions.front().outputs;
-  store_->outbox().delivered(key_of("ann"), said[0]);
-  store_->outbox().delivered(key_of("ann"), said[0]);  // twice is no error
+  store_->outbox().delivered(key_of("ann"), said[0], 0);
+  store_->outbox().delivered(key_of("ann"), said[0], 0);  // twice is no error
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
   ASSERT_EQ(due->sessions.front().outputs.size(), 1U);
   EXPECT_EQ(due->sessions.front().outputs.front().seq, 2);
   auto erased = said[1];
   erased.id = "of another session, which had this key";
-  store_->outbox().delivered(key_of("ann"), erased);
+  store_->outbox().delivered(key_of("ann"), erased, 0);
   EXPECT_FALSE(give_up(erased));
   EXPECT_EQ(store_->outbox().pending().value(), 1) << "an erased session's mark took effect";
-  store_->outbox().delivered(key_of("ann"), said[1]);
+  store_->outbox().delivered(key_of("ann"), said[1], 0);
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   EXPECT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty());
   EXPECT_TRUE(store_->outbox().endpoints("", 10)->empty());
@@ -56,6 +57,31 @@ TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
   ASSERT_EQ(due->sessions.size(), 1U);
   EXPECT_EQ(due->sessions.front().attempts, 2);
   EXPECT_EQ(due->sessions.front().outputs.size(), 1U);
+}
+
+TEST_F(OutboxTest, OutputsBehindARetryAreDueOnceItIsDelivered) {
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(commit_now(turn(key_of("ann"), i, i)), Outcome::committed);
+  store_->outbox().reschedule(key_of("ann"), clock_.now() + seconds(30), 2);
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 2, 2)), Outcome::committed);
+  const auto waits = store_->outbox().due("endpoint", clock_.now() + seconds(30), 10, 10)->sessions;
+  ASSERT_EQ(waits.size(), 1U);
+  ASSERT_EQ(waits.front().outputs.size(), 3U);
+  const auto mark_first = [&] {
+    store_->outbox().delivered(key_of("ann"), waits.front().outputs.front(), 2);
+  };
+  EXPECT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty());
+  mark_first();
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 3, 3)), Outcome::committed);
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  EXPECT_EQ(due->sessions.front().attempts, 0);
+  EXPECT_EQ(due->sessions.front().outputs.size(), 3U);
+
+  store_->outbox().reschedule(key_of("ann"), clock_.now() + seconds(30), 1);
+  mark_first();
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 4, 4)), Outcome::committed);
+  EXPECT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty())
+      << "an output that was marked before ended the wait of a later one";
 }
 
 TEST_F(OutboxTest, WaitsOfAClockThatWasAheadAreBroughtForward) {
@@ -118,6 +144,12 @@ TEST_F(OutboxTest, PagesOfDueSessionsNeitherRepeatNorSkip) {
   for (int i = 0; i < 7; ++i) {
     EXPECT_EQ(seen[static_cast<std::size_t>(i)], key_of("user" + std::to_string(i)));
   }
+}
+
+TEST_F(OutboxTest, DueSessionsAreARangeOfTheIndex) {
+  expect_index_range(*store_, sql_of_due_sessions,
+                     {"endpoint", std::int64_t{0}, std::int64_t{1}, std::int64_t{10}},
+                     "deliveries_by_endpoint");
 }
 
 TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds) {
