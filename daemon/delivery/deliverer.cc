@@ -1,7 +1,6 @@
 #include "daemon/delivery/deliverer.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 #include "daemon/delivery/webhook.h"
@@ -55,7 +54,8 @@ Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient
       timer_clock_(timer_clock),
       metrics_(metrics),
       ownership_(ownership),
-      queue_({.connections = std::max<std::size_t>(1, settings.connections)}),
+      queue_({.connections = std::max<std::size_t>(1, settings.connections),
+              .outputs_a_session = outputs_a_session}),
       targets_(store.assets(), settings.secret_overlap) {
   if (!http.has_thread()) thread_.mailbox()->wake_by([&http] { http.wake(); });
 }
@@ -117,12 +117,7 @@ void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point built) {
     }
     return queue_.wait(queue_.take(lane, std::move(newest), generation), now());
   }
-  auto& outputs = session->outputs;
-  const bool follows = !session->more && !outputs.empty() && !newest.outputs.empty() &&
-                       outputs.back().seq < newest.outputs.front().seq &&
-                       outputs.size() + newest.outputs.size() <= outputs_a_session;
-  session->more = !follows;
-  if (follows) std::ranges::move(newest.outputs, std::back_inserter(outputs));
+  queue_.add(*session, std::move(newest.outputs));
 }
 
 void Deliverer::take_earlier(const model::SessionKey& key) {

@@ -1,6 +1,7 @@
 #include "daemon/delivery/delivery_queue.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace conversed::daemon {
 
@@ -99,6 +100,7 @@ DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
   session.lane = &lane;
   session.outputs.assign(std::make_move_iterator(due.outputs.begin()),
                          std::make_move_iterator(due.outputs.end()));
+  session.taken = session.outputs.size();
   session.attempts = due.attempts;
   session.generation = generation;
   session.key = std::move(due.key);
@@ -109,6 +111,15 @@ DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
 bool DeliveryQueue::takes_newest(const Lane& lane, Steady built, Steady steady) const {
   return !lane.must_read && !lane.unreadable && built > lane.read_at &&
          waiting_ < limits_.waiting && kind_of(lane, steady) == Kind::answers;
+}
+
+void DeliveryQueue::add(Session& session, std::vector<model::Output> newest) {
+  auto& outputs = session.outputs;
+  session.taken += newest.size();
+  session.more = session.more || newest.empty() || outputs.empty() ||
+                 outputs.back().seq >= newest.front().seq ||
+                 session.taken > limits_.outputs_a_session;
+  if (!session.more) std::ranges::move(newest, std::back_inserter(outputs));
 }
 
 void DeliveryQueue::wait(Session& session, Timestamp now) {

@@ -20,9 +20,10 @@ namespace conversed::daemon {
 
 struct DeliveryQueueLimits {
   std::size_t connections = 32;
-  std::size_t sessions = 1'024;    // in hand
-  std::size_t waiting = 64;        // of them, for a connection
-  std::size_t endpoints = 10'000;  // in memory while idle
+  std::size_t sessions = 1'024;        // in hand
+  std::size_t waiting = 64;            // of them, for a connection
+  std::size_t endpoints = 10'000;      // in memory while idle
+  std::size_t outputs_a_session = 16;  // before others of the Endpoint have their turn
   // An Endpoint is slow when its answers take longer on average, or the one awaited does.
   std::chrono::milliseconds slow_after{500};
   int failures = 3;  // in a row, each of another session than the one before: the Endpoint fails
@@ -71,6 +72,7 @@ class DeliveryQueue {
     model::SessionKey key;
     Lane* lane = nullptr;
     std::deque<model::Output> outputs;  // pending; the first is being delivered
+    std::size_t taken = 0;              // outputs, since it is in hand
     int attempts = 0;                   // failed tries of the first output
     std::uint64_t generation = 0;       // of ownership
     std::size_t marks = 0;              // on their way to the store
@@ -111,6 +113,8 @@ class DeliveryQueue {
   // Whether a session that is not in hand can be taken with its newest pending outputs, which were
   // not committed before `built`. Else it has to be read.
   [[nodiscard]] bool takes_newest(const Lane& lane, Steady built, Steady steady) const;
+  // Adds a session's newest pending outputs behind those in hand, or leaves them to the store.
+  void add(Session& session, std::vector<model::Output> newest);
   // The session waits for a connection.
   void wait(Session& session, model::Timestamp now);
   // Takes the session that has waited longest; null: none.

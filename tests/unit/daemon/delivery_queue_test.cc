@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -61,6 +63,16 @@ class DeliveryQueueTest : public testing::Test {
     return made;
   }
 
+  static std::vector<model::Output> numbered(std::initializer_list<std::int64_t> numbers) {
+    std::vector<model::Output> outputs(numbers.size());
+    std::ranges::transform(numbers, outputs.begin(), [](std::int64_t number) {
+      model::Output output;
+      output.seq = number;
+      return output;
+    });
+    return outputs;
+  }
+
   DeliveryQueue queue_{{.connections = 32}};
   int users_ = 0;
 };
@@ -113,6 +125,33 @@ TEST_F(DeliveryQueueTest, FewSessionsWaitAndAPauseLeavesThemToTheStore) {
   EXPECT_EQ(web.in_hand, 0U);
   EXPECT_EQ(queue_.room_to_read(web, s0), 24 + limit);
   EXPECT_FALSE(queue_.takes_newest(web, s0, s0)) << "they are in the store";
+}
+
+TEST_F(DeliveryQueueTest, SessionThatAlwaysHasMoreIsLeftToTheStoreAfterSomeOutputs) {
+  Lane& web = good("a");
+  Session& session = begin(web);
+  std::int64_t seq = 0;
+  for (std::size_t n = 1; n < DeliveryQueueLimits().outputs_a_session; ++n) {
+    queue_.add(session, numbered({++seq}));
+    session.outputs.pop_front();
+    EXPECT_FALSE(session.more);
+  }
+  queue_.add(session, numbered({++seq}));
+  EXPECT_TRUE(session.more);
+  EXPECT_EQ(session.outputs.size(), 1U);
+}
+
+TEST_F(DeliveryQueueTest, OutputsAreAddedBehindThoseInHandOnly) {
+  Session& session = begin(good("a"));
+  session.outputs.front().seq = 5;
+  queue_.add(session, numbered({6, 7}));
+  EXPECT_EQ(session.outputs.size(), 3U);
+  EXPECT_FALSE(session.more);
+  queue_.add(session, numbered({7}));
+  EXPECT_EQ(session.outputs.size(), 3U) << "a read has seen it";
+  EXPECT_TRUE(session.more);
+  queue_.add(session, numbered({8}));
+  EXPECT_EQ(session.outputs.size(), 3U) << "an earlier one is in the store";
 }
 
 TEST_F(DeliveryQueueTest, NothingIsReadAheadOfAnEndpointThatIsSlow) {
