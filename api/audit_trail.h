@@ -27,7 +27,6 @@ class AuditTrail {
   // error is `unavailable`: the request must be refused.
   using Begun = std::function<void(model::Result<store::AuditEntry>)>;
   void begin(const Call& call, const std::string& trace_id, Begun begun);
-  // The request was answered with that status.
   void end(store::AuditEntry entry, int status);
 
   // A sign-in ended: with the user, or with the error that refused it. Only a password that was

@@ -167,7 +167,7 @@ void start_operator(Pending&& started) {
   EntryServices& services = all.entry;
   // A browser sends the credentials that it remembers with the requests of any page.
   if (call.operation.method != Method::get && !is_from_own_site(call.request)) {
-    return reply.fail({Errc::permission_denied, "a page of another site may not ask for this"});
+    return reply.fail({Errc::permission_denied, "pages of other sites can't send this request"});
   }
   const auto now = services.options.steady_now();
   const auto authorization = call.request.header("authorization").value_or("");

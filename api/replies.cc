@@ -3,15 +3,15 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "store/model/json.h"
+
 namespace conversed::api {
 
 using model::Errc;
 using model::Error;
 
 Response json_response(int status, const nlohmann::json& body, HeaderList headers) {
-  return json_text_response(status,
-                            body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                            std::move(headers));
+  return json_text_response(status, model::json_text(body), std::move(headers));
 }
 
 Response json_text_response(int status, std::string body, HeaderList headers) {

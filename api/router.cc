@@ -62,7 +62,6 @@ struct Route {
     return true;
   }
 
-  // How many segments are {names}.
   [[nodiscard]] std::size_t names() const {
     return static_cast<std::size_t>(
         std::ranges::count_if(segments, [](auto segment) { return segment.starts_with('{'); }));

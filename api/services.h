@@ -51,7 +51,6 @@ struct ApiOptions {
   };
 };
 
-// A backup that was made.
 struct BackUpAnswer {
   std::string name;
   std::string path;  // on the daemon's machine
@@ -64,8 +63,8 @@ struct MemberView {
   std::string name;
   std::vector<std::string> roles;
   std::string version;
-  std::vector<std::int32_t> partitions;  // of the log, that it has now
-  model::Timestamp seen_at{};            // when it last said that it is there
+  std::vector<std::int32_t> partitions{};  // of the log, that it has now
+  model::Timestamp seen_at{};              // when it last said that it is there
 };
 
 // The services of operations and of the router, by families of operations. An operation sees the
@@ -73,11 +72,11 @@ struct MemberView {
 // request and is thread-safe.
 //
 // The store needs a reading connection for each thread that calls in here: those of the HTTP
-// server, those of `pool`, `sign_ins` and `imports`, and one each for `pending_replies`, `watch`
-// and `job_watch`.
+// server, those of `pool`, `sign_ins` and `imports`, and one each for `pending_replies` and
+// `watch`.
 //
 // To stop: stop accepting requests and drain the server, then `sign_ins`, `pool`, `imports`,
-// `pending_replies`, `watch` and `job_watch`, then the log and the store.
+// `pending_replies` and `watch`, then the log and the store.
 
 // Users' messages, injects, notifies, and the outputs of a session.
 struct MessageServices {
@@ -124,7 +123,7 @@ struct ProjectServices {
   const model::Clock& clock;
   store::Store& store;
   AssetsCache& assets;
-  KeyWatch& job_watch;
+  KeyWatch& watch;
   // Reads and imports bundles. The memory of one import is bounded, and one thread bounds the
   // memory of all.
   BlockingPool& imports;

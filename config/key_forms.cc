@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "store/text/ascii.h"
 #include "store/text/joined.h"
 #include "store/text/quantity.h"
 
@@ -44,11 +45,7 @@ Complaint parse_word(const Key& key, std::string_view text, std::size_t& index) 
 
 Complaint parse_text(const Key& key, const std::string& text, std::string& value) {
   if (!key.text->accepts(text)) return "";
-  value = text;
-  if (!key.text->lower_case) return std::nullopt;
-  std::transform(value.begin(), value.end(), value.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
+  value = key.text->lower_case ? text::lower_case(text) : text;
   return std::nullopt;
 }
 

@@ -1,31 +1,19 @@
 #include "config/keys.h"
 
-#include <algorithm>
 #include <limits>
 
 #include "config/key_forms.h"
 #include "config/values.h"
+#include "store/text/ascii.h"
 
 namespace conversed::config {
 namespace {
-
-bool has_control(std::string_view text) {
-  return std::any_of(text.begin(), text.end(),
-                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
-}
-
-bool consists_of(std::string_view text, std::string_view others) {
-  return std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           others.find(c) != std::string_view::npos;
-  });
-}
 
 // `/new`, `/a/b`. Clients and proxies would resolve dot segments and empty ones.
 bool is_base_path(std::string_view text) {
   if (text.empty()) return true;
   if (text.front() != '/' || text.back() == '/' || text.size() > 200) return false;
-  if (!consists_of(text, "/._~-") || text.find("//") != std::string_view::npos) return false;
+  if (!text::consists_of(text, "/._~-") || text.find("//") != std::string_view::npos) return false;
   for (std::size_t at = 0; at != std::string_view::npos; at = text.find('/', at + 1)) {
     const std::string_view segment = text.substr(at + 1, text.find('/', at + 1) - at - 1);
     if (segment == "." || segment == "..") return false;
@@ -35,17 +23,17 @@ bool is_base_path(std::string_view text) {
 
 // Names of topics and group members have at most 249 characters; our endings need some.
 bool is_name_for_kafka(std::string_view text) {
-  return text.size() <= 200 && consists_of(text, "._-") && text != "." && text != "..";
+  return text.size() <= 200 && text::consists_of(text, "._-") && text != "." && text != "..";
 }
 
 bool is_line(std::string_view text) {
-  return text.size() <= 4000 && !has_control(text);
+  return text.size() <= 4000 && !text::has_control(text);
 }
 
 bool is_kafka_property(std::string_view text) {
   const std::size_t equals = text.find('=');
   return is_line(text) && equals != std::string_view::npos && equals != 0 &&
-         consists_of(text.substr(0, equals), "._-");
+         text::consists_of(text.substr(0, equals), "._-");
 }
 
 bool is_postgres_url(std::string_view text) {

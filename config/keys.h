@@ -31,7 +31,6 @@ struct Range {
   std::uint64_t max = 0;
 };
 
-// The texts that a setting accepts.
 struct TextRule {
   bool (*accepts)(std::string_view text);
   std::string_view expected;  // follows "expected "; of a list of items that follow the rule

@@ -348,7 +348,6 @@ class Loader {
 
 Inputs inputs_of_process(std::optional<std::filesystem::path> file, KafkaCheck kafka_problems) {
   Inputs inputs{.file = std::move(file),
-                .environment = {},
                 .root = ::geteuid() == 0,
                 .kafka_problems = std::move(kafka_problems)};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {

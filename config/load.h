@@ -46,7 +46,7 @@ using KafkaCheck = std::function<std::vector<std::string>(const KafkaSettings&)>
 
 struct Inputs {
   std::optional<std::filesystem::path> file;  // none: the built-in defaults
-  Environment environment;
+  Environment environment{};
   bool root = false;  // whether the user is root, for the default data_dir
   // The folder of secrets that a service manager hands over; empty: none.
   std::filesystem::path credentials = {};

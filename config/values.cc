@@ -3,28 +3,17 @@
 #include <algorithm>
 
 #include "config/address.h"
+#include "store/text/ascii.h"
 #include "store/text/quantity.h"
 
 namespace conversed::config {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 bool is_host_label(std::string_view label) {
   return !label.empty() && label.size() <= 63 && label.front() != '-' && label.back() != '-' &&
-         std::all_of(label.begin(), label.end(),
-                     [](char c) { return is_digit(c) || is_letter(c) || c == '-' || c == '_'; });
-}
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+         std::ranges::all_of(label, [](char c) {
+           return text::is_digit(c) || text::is_letter(c) || c == '-' || c == '_';
+         });
 }
 
 }  // namespace
@@ -32,7 +21,7 @@ std::string_view trimmed(std::string_view text) {
 bool is_host_name(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;
   // `10.0.0.256` is a slip, not a name.
-  if (std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || c == '.'; })) {
+  if (std::all_of(text.begin(), text.end(), [](char c) { return text::is_digit(c) || c == '.'; })) {
     return false;
   }
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -73,10 +62,10 @@ bool is_host_and_port(std::string_view text) {
 
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> parts;
-  if (trimmed(text).empty()) return parts;
+  if (text::trim(text).empty()) return parts;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.emplace_back(trimmed(text.substr(begin, end - begin)));
+    parts.emplace_back(text::trim(text.substr(begin, end - begin)));
     begin = end + 1;
   }
   return parts;

@@ -62,10 +62,9 @@ void ClusterParts::hear(LiveParts& live) {
   heard_deliveries_ = subscribe(store::deliver_topic, [this](std::string_view session) {
     if (const auto key = model::SessionKey::decode(session)) ports.deliver(*key);
   });
-  heard_outputs_ = subscribe(store::outputs_topic,
-                             [&live](std::string_view sessions) { live.watch.notify(sessions); });
-  heard_jobs_ =
-      subscribe(store::jobs_topic, [&live](std::string_view id) { live.job_watch.notify(id); });
+  const auto notify = [&live](std::string_view names) { live.watch.notify(names); };
+  heard_outputs_ = subscribe(store::outputs_topic, notify);
+  heard_jobs_ = subscribe(store::jobs_topic, notify);
 }
 
 Result<void> ClusterParts::start() {
@@ -99,7 +98,6 @@ std::vector<api::MemberView> ClusterParts::members() const {
     api::MemberView own{.name = member_name(ground.settings),
                         .roles = role_names(ground.settings),
                         .version = version,
-                        .partitions = {},
                         .seen_at = ground.clock.now()};
     // It has all partitions: no other daemon reads this log.
     if (const auto ranges = ground.log->ranges(); ranges && ground.consuming.load()) {

@@ -138,16 +138,12 @@ FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& sche
                             .events = ground.events,
                             .assets = live.assets,
                             .busy = live.busy,
-                            .pending_replies = live.pending_replies,
-                            .touch = {},
-                            .deliver = {},
-                            .schedule = {},
-                            .timer = {}},
+                            .pending_replies = live.pending_replies},
                .projects = {.options = options,
                             .clock = ground.clock,
                             .store = *ground.store,
                             .assets = live.assets,
-                            .job_watch = live.job_watch,
+                            .watch = live.watch,
                             .imports = imports},
                .accounts = {.options = options,
                             .clock = ground.clock,
@@ -163,16 +159,13 @@ FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& sche
                           .events = ground.events,
                           .pending_replies = live.pending_replies,
                           .watch = live.watch,
-                          .back_up =
-                              [this](const std::string& name) {
-                                return back_up(backups, ground.store->key_rotation(), name);
-                              },
-                          .members = {}}} {}
+                          .back_up = [this](const std::string& name) {
+                            return back_up(backups, ground.store->key_rotation(), name);
+                          }}} {}
 
 bool FrontParts::drain(milliseconds limit) {
   if (!ground.door.has_api()) return true;
   live.watch.stop();
-  live.job_watch.stop();
   return ground.door.drain(limit);
 }
 

@@ -30,7 +30,6 @@ struct LiveParts {
   api::BusySessions busy;
   api::PendingReplies pending_replies;
   api::KeyWatch watch;
-  api::KeyWatch job_watch;
 };
 
 // The front group: what stands between the listeners and the operations.

@@ -30,7 +30,6 @@ struct OutboundParts {
   // The ground and `ownership` must outlive it.
   OutboundParts(Ground& with, const Ownership& ownership, Egress policy, OutboundPorts ports);
 
-  // Starts the services of the daemon's roles.
   [[nodiscard]] model::Result<void> start();
   void stop_jobs();
   // The rest: deliveries, and what is on its way over HTTP.

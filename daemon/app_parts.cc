@@ -62,7 +62,7 @@ App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contac
   connect_operations();
   cluster.hear(live);
   ground.store->jobs().on_change([this](const std::string& id) {
-    live.job_watch.notify(id);
+    live.watch.notify(id);
     if (ground.has(config::Role::worker)) outbound.job_worker.offer(id);
   });
 }

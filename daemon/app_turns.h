@@ -33,7 +33,6 @@ class TurnParts {
   // Consumes the log, which holds `ranges`. `run`: this daemon's among its peers, if it has any.
   [[nodiscard]] model::Result<void> start(std::span<const queue::PartitionRange> ranges,
                                           const std::string& run);
-  // Takes up no partition any more.
   void stop_looking() { partitions_.stop(); }
   // Finishes the Turns in hand. False: some are left, and stay unfinished in the log.
   [[nodiscard]] bool drain(std::chrono::milliseconds limit);

@@ -115,7 +115,6 @@ void FrontDoor::answer_admin(const api::Request& request, api::Reply reply) {
   } else if (request.path == "/metrics") {
     reply.send({.status = api::status::ok,
                 .content_type = "text/plain; version=0.0.4; charset=utf-8",
-                .headers = {},
                 .body = metrics_.expose()});
   } else {
     reply.fail({model::Errc::not_found, "There are /healthz, /readyz and /metrics here."});

@@ -51,7 +51,6 @@ class FrontDoor {
 
   // As HttpServer::drain; true without a listener of the API.
   [[nodiscard]] bool drain(std::chrono::milliseconds limit);
-  // Ends all requests of the API.
   void stop_api();
   // Ends the rest, too, and removes `run/ports.json`.
   void stop();

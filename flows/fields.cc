@@ -6,6 +6,8 @@
 #include <memory>
 #include <utility>
 
+#include "store/text/ascii.h"
+#include "store/text/joined.h"
 #include "store/text/quantity.h"
 
 namespace conversed::flows {
@@ -148,7 +150,7 @@ std::optional<std::string> View::name() const {
     problem("the name is empty; write one");
   } else if (count_characters(*read) > max_name_characters) {
     problem("a name has at most " + std::to_string(max_name_characters) + " characters");
-  } else if (has_control_characters(*read) || read->front() == ' ' || read->back() == ' ') {
+  } else if (text::has_control(*read) || read->front() == ' ' || read->back() == ' ') {
     problem("a name has no control characters, and no blanks at its ends; remove them");
   } else {
     return read;
@@ -161,7 +163,7 @@ std::optional<std::string> View::one_of(std::span<const std::string_view> choice
   if (!read) return std::nullopt;
   if (std::find(choices.begin(), choices.end(), *read) != choices.end()) return read;
   problem("unknown value '" + *read + "'" + did_you_mean(*read, choices) + "; known are " +
-          list_of(choices));
+          text::joined(choices));
   return std::nullopt;
 }
 
@@ -238,29 +240,8 @@ std::vector<std::string> Fields::names(std::string_view field) const {
   return found ? found->names() : std::vector<std::string>();
 }
 
-std::string list_of(std::span<const std::string_view> words) {
-  std::string list;
-  for (const auto word : words) {
-    if (!list.empty()) list += ", ";
-    list += word;
-  }
-  return list;
-}
-
 bool is_word(std::string_view text, std::string_view others) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [&](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           others.find(c) != std::string_view::npos;
-  });
-}
-
-bool is_email(std::string_view text) {
-  const auto at = text.find('@');
-  if (at == std::string_view::npos || at == 0 || at + 1 == text.size()) return false;
-  if (text.find('@', at + 1) != std::string_view::npos || text.size() > 254) return false;
-  return std::none_of(text.begin(), text.end(), [](char c) {
-    return (c >= 0 && c <= 0x20) || c == 0x7F || c == ',' || c == ';' || c == '<' || c == '>';
-  });
+  return !text.empty() && text::consists_of(text, others);
 }
 
 bool is_time_zone(const std::string& name) {
@@ -273,11 +254,6 @@ std::size_t count_characters(std::string_view utf8) {
   return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   }));
-}
-
-bool has_control_characters(std::string_view utf8) {
-  return std::any_of(utf8.begin(), utf8.end(),
-                     [](char c) { return (c >= 0 && c < 0x20) || c == 0x7F; });
 }
 
 }  // namespace conversed::flows

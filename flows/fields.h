@@ -119,16 +119,11 @@ template <typename Words>
   const auto nearest = text::nearest(word, known);
   return nearest.empty() ? std::string() : "; did you mean '" + std::string(nearest) + "'?";
 }
-// `a, b, c`
-[[nodiscard]] std::string list_of(std::span<const std::string_view> words);
-
 // True for one or more letters and digits of ASCII, and characters of `others`.
 [[nodiscard]] bool is_word(std::string_view text, std::string_view others);
-[[nodiscard]] bool is_email(std::string_view text);
 // A name of the time-zone database that ICU knows.
 [[nodiscard]] bool is_time_zone(const std::string& name);
 // Unicode scalar values in valid UTF-8.
 [[nodiscard]] std::size_t count_characters(std::string_view utf8);
-[[nodiscard]] bool has_control_characters(std::string_view utf8);
 
 }  // namespace conversed::flows

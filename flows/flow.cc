@@ -7,6 +7,7 @@
 #include "flows/flow_compiler.h"
 #include "flows/node_types.h"
 #include "store/model/json.h"
+#include "store/text/joined.h"
 
 namespace conversed::flows {
 namespace {
@@ -113,12 +114,12 @@ const Located::Member* FlowCompiler::typed_member(const View& view) {
   std::vector<std::string_view> names;
   for (const NodeType* type : node_types()) names.push_back(type->name);
   if (unknown == nullptr) {
-    view.problem("a Node needs a type; known are " + list_of(names));
+    view.problem("a Node needs a type; known are " + text::joined(names));
     return nullptr;
   }
   view.report().add(unknown->place, view.member(*unknown).path(),
                     "unknown Node type '" + unknown->name + "'" +
-                        did_you_mean(unknown->name, names) + "; known are " + list_of(names));
+                        did_you_mean(unknown->name, names) + "; known are " + text::joined(names));
   return nullptr;
 }
 

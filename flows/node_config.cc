@@ -24,8 +24,9 @@ expression::IsLabel labels(const KnownNames* known) {
       [known](std::string_view label) { return known == nullptr || known->tokens.contains(label); };
 }
 
-std::optional<Path> path_from(const View& view, const std::string& text) {
-  auto compiled = Path::compile(text);
+// Adds the error to the report.
+template <typename T>
+std::optional<T> valid(const View& view, model::Result<T> compiled) {
   if (compiled) return std::move(*compiled);
   view.problem(compiled.error().message);
   return std::nullopt;
@@ -37,7 +38,7 @@ std::optional<Path> place_below(const View& view, std::string_view root, const s
     view.problem("write '" + name.substr(prefix.size()) + "' instead of '" + name + "'");
     return std::nullopt;
   }
-  return path_from(view, prefix + name);
+  return valid(view, Path::compile(prefix + name));
 }
 
 // Headers that the sender of the request sets.
@@ -141,23 +142,16 @@ Expression NodeConfig::condition_at(const View& view) {
   const auto& scalar = view.value().scalar();
   const auto text = scalar.is_boolean() || scalar.is_number() ? scalar.dump() : view.text();
   if (!text) return {};
-  auto compiled = Expression::compile(*text);
-  if (compiled) {
-    note_reads(view, compiled->members_read());
-    return std::move(*compiled);
-  }
-  view.problem(compiled.error().message);
-  return {};
+  auto compiled = valid(view, Expression::compile(*text));
+  if (compiled) note_reads(view, compiled->members_read());
+  return std::move(compiled).value_or(Expression());
 }
 
 Template NodeConfig::template_at(const View& view) {
-  auto compiled = Template::compile(view.text().value_or(""), {}, labels(compiler_.known()));
-  if (compiled) {
-    note_reads(view, compiled->members_read());
-    return std::move(*compiled);
-  }
-  view.problem(compiled.error().message);
-  return {};
+  auto compiled =
+      valid(view, Template::compile(view.text().value_or(""), {}, labels(compiler_.known())));
+  if (compiled) note_reads(view, compiled->members_read());
+  return std::move(compiled).value_or(Template());
 }
 
 void NodeConfig::check_templates(const View& view) {
@@ -173,9 +167,9 @@ JsonTemplate NodeConfig::json_template_at(const View& view) {
   const std::size_t before = view.report().size();
   check_templates(view);
   if (view.report().size() == before) {
-    auto compiled = JsonTemplate::compile(view.value().to_json(), {}, labels(compiler_.known()));
+    auto compiled =
+        valid(view, JsonTemplate::compile(view.value().to_json(), {}, labels(compiler_.known())));
     if (compiled) return std::move(*compiled);
-    view.problem(compiled.error().message);
   }
   return std::move(*JsonTemplate::compile(nullptr));
 }
@@ -188,18 +182,14 @@ void NodeConfig::note_reads(const View& view, const expression::MembersRead& rea
 
 std::optional<Path> NodeConfig::path_at(const View& view) {
   const auto text = view.text();
-  auto path = text ? path_from(view, *text) : std::nullopt;
+  auto path = text ? valid(view, Path::compile(*text)) : std::nullopt;
   if (path) note_write(path->text());
   return path;
 }
 
 std::optional<Regex> NodeConfig::regex_at(const View& view, Regex::Case which) {
   const auto text = view.text();
-  if (!text) return std::nullopt;
-  auto compiled = Regex::compile(*text, which);
-  if (compiled) return std::move(*compiled);
-  view.problem(compiled.error().message);
-  return std::nullopt;
+  return text ? valid(view, Regex::compile(*text, which)) : std::nullopt;
 }
 
 void NodeConfig::read(const View& at, const NodeField& field, int& into) {

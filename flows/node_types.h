@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -28,6 +30,9 @@ struct NodeField {
   std::int64_t most = 0;
   std::span<const std::string_view> choices{};  // of a text
   bool is_beside = false;  // may stand beside the type's name as well as in the mapping under it
+  // The value of a missing field: of a number, of a duration in milliseconds, or of a flag.
+  std::optional<std::int64_t> default_number{};
+  std::string_view default_word{};  // of a text
 
   [[nodiscard]] constexpr NodeField within(std::int64_t low, std::int64_t high) const {
     NodeField field = *this;
@@ -44,6 +49,19 @@ struct NodeField {
     field.choices = words;
     return field;
   }
+  [[nodiscard]] constexpr NodeField by_default(std::int64_t number) const {
+    NodeField field = *this;
+    field.default_number = number;
+    return field;
+  }
+  [[nodiscard]] constexpr NodeField by_default(std::chrono::milliseconds time) const {
+    return by_default(time.count());
+  }
+  [[nodiscard]] constexpr NodeField by_default(std::string_view word) const {
+    NodeField field = *this;
+    field.default_word = word;
+    return field;
+  }
   [[nodiscard]] constexpr NodeField or_beside() const {
     NodeField field = *this;
     field.is_beside = true;
@@ -56,17 +74,27 @@ template <typename Owner, typename T>
   return static_cast<Owner&>(node);
 }
 
+template <typename T>
+void take_default(const NodeField& field, T& into) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    into = field.default_word;
+  } else if constexpr (std::is_same_v<T, int> || std::is_same_v<T, bool> ||
+                       std::is_same_v<T, std::chrono::milliseconds>) {
+    if (field.default_number) into = static_cast<T>(*field.default_number);
+  }
+}
+
 template <auto member, auto reader>
 void read_member(NodeConfig& config, const NodeField& field, const View* found, Node& node) {
   auto& into = owner_of(member, node).*member;
   if constexpr (std::is_same_v<decltype(into), NodeIndex&>) {
     into = config.branch(field.name, found);
-  } else if (found != nullptr) {
-    if constexpr (std::is_null_pointer_v<decltype(reader)>) {
-      config.read(*found, field, into);
-    } else {
-      std::invoke(reader, config, *found, into);
-    }
+  } else if (found == nullptr) {
+    take_default(field, into);
+  } else if constexpr (std::is_null_pointer_v<decltype(reader)>) {
+    config.read(*found, field, into);
+  } else {
+    std::invoke(reader, config, *found, into);
   }
 }
 

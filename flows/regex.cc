@@ -124,7 +124,6 @@ model::Result<std::vector<Regex::Match>> Regex::find_all(std::string_view text, 
     const auto end = matcher->end(status);
     if (begin == end) continue;
     Match match{.text = text_of(matcher->group(status)),
-                .groups = {},
                 .begin = static_cast<std::size_t>(begin),
                 .end = static_cast<std::size_t>(end)};
     for (std::int32_t group = 1; group <= matcher->groupCount(); ++group) {

@@ -33,8 +33,8 @@ class Regex {
 
   struct Match {
     std::string text;
-    std::vector<std::string> groups;  // those in parentheses; empty where one took no part
-    std::size_t begin = 0;            // in the source, in UTF-16 code units
+    std::vector<std::string> groups{};  // those in parentheses; empty where one took no part
+    std::size_t begin = 0;              // in the source, in UTF-16 code units
     std::size_t end = 0;
   };
   // Up to `most` matches from the left, none of them empty, in the first `within` bytes of the

@@ -42,7 +42,6 @@ enum class Next : std::uint8_t {
   abandoned,
 };
 
-// The outcome of a revocation.
 struct Revoked {
   std::vector<Position> finished;  // to be committed; see Lanes::finished
   bool complete = false;           // no run of the partitions is in hand

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/model/event.h"
+#include "store/model/key_range.h"
 #include "store/model/result.h"
 #include "store/runtime/heartbeat.h"
 
@@ -19,6 +20,7 @@ namespace conversed::queue {
 
 using model::Errc;
 using model::Error;
+using model::KeyRange;
 using model::Position;
 using model::Result;
 
@@ -73,12 +75,6 @@ struct PartitionRange {
 
 // The `conflict` of Consumer::commit.
 [[nodiscard]] Error not_handed_out(const Position& at);
-
-// Keys from `from` up to, but without, `to`.
-struct KeyRange {
-  std::string from;
-  std::string to;
-};
 
 // Learns which partitions the consumer reads. Called on the thread that calls `poll` (or destroys
 // the Consumer), from inside that call. The Listener must outlive the Consumer.

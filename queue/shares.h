@@ -80,7 +80,6 @@ class Shares {
   Share& join(const std::string& name);
   void leave(Share& share);
 
-  // A lane that waits for a worker.
   void push(LaneNode& lane);
   void clear();
   [[nodiscard]] std::size_t ready() const { return ready_; }
@@ -100,7 +99,6 @@ class Shares {
   // The worker has run them; the longest run took that long.
   void give_back(const Hold& hold, Clock::duration longest);
   [[nodiscard]] Clock::time_point now() const { return now_(); }
-  // Shares that are known.
   [[nodiscard]] std::size_t size() const { return shares_.size(); }
 
  private:

@@ -16,11 +16,14 @@
 #include <optional>
 #include <utility>
 
+#include "store/model/hex.h"
 #include "store/model/json.h"
 #include "store/text/base64.h"
 
 namespace conversed::api {
 namespace {
+
+using model::bytes_of;
 
 using model::Errc;
 using model::Result;
@@ -33,7 +36,6 @@ constexpr std::size_t max_keys = 64;
 constexpr std::size_t max_file_bytes = 256 * 1024;
 constexpr std::string_view setting = "contact_center.jwks_file";
 
-// Gives what OpenSSL made back to it.
 struct Deleter {
   void operator()(BIGNUM* number) const { BN_free(number); }
   void operator()(OSSL_PARAM_BLD* builder) const { OSSL_PARAM_BLD_free(builder); }
@@ -44,10 +46,6 @@ struct Deleter {
 };
 template <typename T>
 using Owned = std::unique_ptr<T, Deleter>;
-
-const unsigned char* bytes_of(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
 
 Owned<BIGNUM> number_of(std::string_view bytes) {
   return Owned<BIGNUM>(BN_bin2bn(bytes_of(bytes), static_cast<int>(bytes.size()), nullptr));

@@ -71,7 +71,6 @@ class Lockout {
   // The account's counter; for a stranger the address's follows.
   [[nodiscard]] std::vector<Counter> counters(std::string_view account, std::string_view address,
                                               Visitor visitor) const;
-  // How many failures the name has now.
   std::uint32_t count(model::Guarded<Names>& names, const std::string& name, TimePoint now) const;
 
   const LockoutLimits limits_;

@@ -29,10 +29,8 @@ enum class Role : std::uint8_t {
 // A role in the organisation or the installation, not in a project.
 [[nodiscard]] bool is_of_organisation(Role role);
 [[nodiscard]] std::optional<Role> role_from(std::string_view name);
-// All of those names.
 [[nodiscard]] std::vector<std::string_view> names_of_roles();
 
-// Whether the role is among these names.
 [[nodiscard]] bool holds(const std::vector<std::string>& roles, Role role);
 
 // Whether a role opens an object. Missing and foreign objects are the same: `hidden`.

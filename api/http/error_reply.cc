@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "api/http/http_syntax.h"
+#include "store/model/json.h"
 #include "store/text/times.h"
 
 namespace conversed::api {
@@ -110,8 +111,7 @@ std::string_view oauth_code(int status) {
 // `challenge` is for 401.
 Response response_of(int status, const nlohmann::ordered_json& body, model::Timestamp now,
                      const char* challenge) {
-  Response response{.status = status,
-                    .body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)};
+  Response response{.status = status, .body = model::json_text(body)};
   if (status == 401) response.headers.emplace_back("WWW-Authenticate", challenge);
   // Published clients read a number of seconds as a date long past, so it is always a date.
   if (status == 429 || status == 503) {

@@ -97,7 +97,6 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
     lingering,  // our side is closed; waits for the client's
     ended,      // shut down; waits for the reactor to notice, or gone
   };
-  // What the deadline is for.
   enum class Wait : std::uint8_t { nothing, idle, head, body, write, linger };
 
   void pump(Lock& lock, std::string_view bytes);

@@ -32,7 +32,6 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  // The port that it listens on.
   [[nodiscard]] std::uint16_t port() const { return port_; }
   // Connections that are open, those included that are about to close.
   [[nodiscard]] std::size_t connections() const;

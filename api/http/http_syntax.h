@@ -2,10 +2,18 @@
 #pragma once
 
 #include <algorithm>
-#include <string>
 #include <string_view>
 
+#include "store/text/ascii.h"
+
 namespace conversed::api {
+
+using text::equals_ignoring_case;
+using text::is_digit;
+using text::is_letter;
+using text::lower_case;
+using text::to_lower;
+using text::trim;
 
 // VCHAR, obs-text, space or tab: no NUL, no bare CR, no other control character.
 inline bool is_field_text(std::string_view text) {
@@ -13,26 +21,6 @@ inline bool is_field_text(std::string_view text) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte >= 0x20 && byte != 0x7F) || byte == '\t';
   });
-}
-
-inline char to_lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-inline std::string lower_case(std::string_view text) {
-  std::string lowered(text);
-  std::ranges::transform(lowered, lowered.begin(), to_lower);
-  return lowered;
-}
-
-inline bool equals_ignoring_case(std::string_view a, std::string_view b) {
-  return std::ranges::equal(a, b, {}, to_lower, to_lower);
-}
-
-inline std::string_view trim(std::string_view text) {
-  const auto begin = text.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
 }
 
 // Calls `visit` with each trimmed, non-empty element of a comma-separated list.
@@ -52,14 +40,6 @@ inline bool is_host(std::string_view text) {
     return c > ' ' && c < 0x7F &&
            std::string_view("/\\?#@,<>\"{}|^`").find(c) == std::string_view::npos;
   });
-}
-
-inline bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-inline bool is_letter(char c) {
-  return to_lower(c) >= 'a' && to_lower(c) <= 'z';
 }
 
 inline bool is_token(std::string_view text) {

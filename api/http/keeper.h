@@ -44,7 +44,6 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   void begin_drain();
   // Waits until no connection is left; false at the deadline.
   [[nodiscard]] bool wait_until_empty(Time deadline);
-  // Ends all connections, whatever they wait for.
   void abort_all();
   // Ends the thread and lets go of all connections; the reactor must have stopped before. Tolerates
   // double stop and stop without start.
@@ -63,7 +62,6 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   void defect(std::string_view message, std::string_view trace_id) const noexcept;
   [[nodiscard]] bool draining() const { return draining_.load(std::memory_order_relaxed); }
   [[nodiscard]] const HttpSettings& settings() const { return settings_; }
-  // For one more reactor thread.
   [[nodiscard]] model::Heartbeat new_heartbeat();
   [[nodiscard]] const Handler& handler() const { return handler_; }
   [[nodiscard]] const model::Clock& clock() const { return *settings_.clock; }

@@ -305,7 +305,6 @@ bool RequestReader::append_to_body(std::string_view part) {
   return true;
 }
 
-// The next bytes of `left_`.
 void RequestReader::take_data(std::string_view& bytes) {
   const auto part = bytes.substr(0, static_cast<std::size_t>(left_));
   if (!append_to_body(part)) return;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "store/model/clock.h"
+#include "store/model/json.h"
 
 namespace conversed::api {
 
@@ -32,7 +33,7 @@ std::string compose_answer(const std::vector<model::Output>& outputs, std::strin
                   {"outputStack", std::move(stack)},
                   {"userId", user_id},
                   {"sessionId", session_id}};
-  return body.dump(-1, ' ', false, json::error_handler_t::replace);
+  return model::json_text(body);
 }
 
 json output_item(const model::Output& output) {

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <span>
 
+#include "store/model/hex.h"
+
 namespace conversed::api {
 namespace {
 
@@ -16,8 +18,7 @@ Digest hash(std::span<const std::uint8_t> key, std::initializer_list<std::string
   for (const std::string_view part : parts) {
     const std::uint64_t size = part.size();
     crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(&size), sizeof size);
-    crypto_generichash_update(&state, reinterpret_cast<const unsigned char*>(part.data()),
-                              part.size());
+    crypto_generichash_update(&state, model::bytes_of(part), part.size());
   }
   Digest result{};
   crypto_generichash_final(&state, result.data(), result.size());

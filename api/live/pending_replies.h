@@ -118,13 +118,11 @@ class PendingReplies {
   // Whether a client waits for this input now.
   [[nodiscard]] bool awaited(const std::string& input_id) const;
 
-  // Ends all waits for the input.
   void finish(const std::string& input_id, const model::Result<Answer>& outcome);
 
   // The store may have answers to these inputs, separated by spaces: their waits look there. Empty:
   // all waits look.
   void hear(std::string_view input_ids);
-  // One wait looks in the store.
   void look(Ticket ticket);
 
   // Takes no further wait. All others are overdue: the daemon stops.
@@ -168,7 +166,6 @@ class PendingReplies {
   Deadlines deadlines_;
 };
 
-// Why a watch has ended.
 enum class WatchEnd : std::uint8_t { notified, deadline, stopped };
 
 // The name of a session's outputs in the notifications between daemons. If two sessions share a

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "store/model/ids.h"
+#include "store/text/joined.h"
 
 namespace conversed::api::openapi {
 
@@ -91,16 +92,6 @@ std::vector<Header> list_headers() {
           {"Link", "The next and the previous page (RFC 8288).", text(1), Need::optional}};
 }
 
-// "_id|order"
-std::string joined(std::span<const std::string_view> fields) {
-  std::string names;
-  for (const auto field : fields) {
-    if (!names.empty()) names += '|';
-    names += field;
-  }
-  return names;
-}
-
 }  // namespace
 
 std::vector<Content> representations(std::string_view root, const Schema& schema) {
@@ -111,15 +102,15 @@ std::vector<Content> representations(std::string_view root, const Schema& schema
 }
 
 std::vector<Parameter> page_parameters(std::span<const std::string_view> fields) {
-  const std::string key = "(" + joined(fields) + "):(asc|desc)";
+  const std::string key = "(" + text::joined(fields, "|") + "):(asc|desc)";
   Schema sort = text_like("^" + key + "(," + key + ")*$");
   sort["minLength"] = 1;
   return {query_parameter("limit", "How many items a page has.",
                           with_default(default_page_limit, integer(1, max_page_limit))),
           query_parameter("skip", "How many items to pass over.", with_default(0, integer(0))),
           query_parameter("sort",
-                          "`field:direction`, several joined by commas. A cursor brings its own; "
-                          "given again it has to be the same.",
+                          "`field:direction`, several joined by commas. A cursor includes its "
+                          "sort; if you give it again, it has to be the same.",
                           std::move(sort)),
           query_parameter("next", "The `nextCursor` of an earlier answer, good for an hour.", id()),
           query_parameter("previous", "The `previousCursor` of an earlier answer.", id())};
@@ -157,11 +148,11 @@ Schema items_of(Schema item) {
 // ---- Conversations
 
 Schema message_schema(UrlTokenIn place) {
-  Schema schema = object(
-      {{"userId", conversation_name()},
-       {"sessionId", conversation_name()},
-       {"text", described("What the user says, or is said to.", nullable(text())), Need::optional},
-       {"data", described("Sent along with it.", nullable(free_object())), Need::optional}});
+  Schema schema =
+      object({{"userId", conversation_name()},
+              {"sessionId", conversation_name()},
+              {"text", described("The text of the message.", nullable(text())), Need::optional},
+              {"data", described("Sent along with it.", nullable(free_object())), Need::optional}});
   if (place == UrlTokenIn::body)
     schema = with_members(std::move(schema), {{"URLToken", url_token()}});
   schema = with_condition(std::move(schema), has_text("text"), anything(),

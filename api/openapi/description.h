@@ -28,7 +28,6 @@ struct Parameter {
 [[nodiscard]] Parameter header_parameter(std::string_view name, std::string description,
                                          Schema schema);
 
-// A body in one media type.
 struct Content {
   std::string_view type;  // "application/json"
   Schema schema;
@@ -100,7 +99,6 @@ struct Description {
 
 // ---- Conversations
 
-// A body that parse_message takes.
 [[nodiscard]] Schema message_schema(UrlTokenIn place);
 // One thing that a session has said: output_item.
 [[nodiscard]] Schema output_schema();

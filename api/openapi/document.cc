@@ -20,10 +20,10 @@ constexpr std::string_view interface_version = "2026.16.0";
 constexpr std::string_view about =
     "Keeps conversations going: users talk with Flows, other systems push events into running "
     "conversations.\n\nEvery path is served with and without the base path. Errors are JSON "
-    "(`application/problem+json`) whatever `Accept` asks for; requests that are no proper HTTP/1.1 "
-    "are refused with 400, 417, 501 or 505. `HEAD` is answered where `GET` is, `OPTIONS` "
-    "everywhere, other methods than those below with 405. A repeated `Idempotency-Key` with the "
-    "same body answers as the first 2xx did, for 24 hours.";
+    "(`application/problem+json`) for every `Accept`. Requests that are not valid HTTP/1.1 are "
+    "refused with 400, 417, 501 or 505. `HEAD` is answered where `GET` is, `OPTIONS` everywhere, "
+    "and methods that are not listed below with 405. For 24 hours a repeated `Idempotency-Key` "
+    "with the same body gets the answer of its first 2xx.";
 
 // Statuses that any request may be refused with.
 constexpr int common_errors[] = {400, 405, 408, 413, 414, 429, 431, 500, 503};

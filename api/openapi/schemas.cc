@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "api/representation/input.h"
-#include "store/accounts/accounts.h"
+#include "store/text/ascii.h"
 
 namespace conversed::api::openapi {
 
@@ -143,11 +143,11 @@ Schema unix_time() {
 }
 
 Schema email() {
-  Schema schema = text_like("^[^@\\u0000-\\u0020\\u007f]+@[^\\u0000-\\u0020\\u007f]+$");
-  schema["maxLength"] = store::max_email_bytes;
-  return described("An e-mail address, of " + std::to_string(store::max_email_bytes) +
-                       " bytes in UTF-8 at most.",
-                   std::move(schema));
+  Schema schema = text_like("^[^@,;<>\\u0000-\\u0020\\u007f]+@[^@,;<>\\u0000-\\u0020\\u007f]+$");
+  schema["maxLength"] = text::max_email_bytes;
+  return described(
+      "An e-mail address, of " + std::to_string(text::max_email_bytes) + " bytes in UTF-8 at most.",
+      std::move(schema));
 }
 
 Schema bounded_bytes(std::size_t max_bytes) {
@@ -166,7 +166,7 @@ Schema conversation_name() {
 namespace {
 
 Property problem_detail() {
-  return {"detail", described("What happened, for people.", text())};
+  return {"detail", described("The cause, for people.", text())};
 }
 
 Schema problem_members() {

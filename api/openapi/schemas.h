@@ -18,7 +18,6 @@ using Schema = Value;
 
 enum class Need : std::uint8_t { required, optional };
 
-// A member of an object.
 struct Property {
   std::string_view name;
   Schema schema;
@@ -37,12 +36,10 @@ struct Property {
 [[nodiscard]] Schema integer(std::int64_t min,
                              std::int64_t max = std::numeric_limits<std::int64_t>::max());
 [[nodiscard]] Schema boolean();
-// Whatever JSON can hold.
 [[nodiscard]] Schema anything();
 // An object with members that nobody prescribes.
 [[nodiscard]] Schema free_object();
 [[nodiscard]] Schema object(std::initializer_list<Property> properties);
-// The object with these members, too.
 [[nodiscard]] Schema with_members(Schema schema, std::initializer_list<Property> properties);
 [[nodiscard]] Schema map_of(Schema values);
 [[nodiscard]] Schema list_of(Schema items, std::optional<std::size_t> max = std::nullopt);
@@ -74,7 +71,6 @@ inline constexpr const char* component_mark = "$component";  // where `named` no
 [[nodiscard]] Schema email();
 // A name or address of `max_bytes` in UTF-8 at most, which JSON Schema can only say in characters.
 [[nodiscard]] Schema bounded_bytes(std::size_t max_bytes);
-// `userId` and `sessionId` of a conversation.
 [[nodiscard]] Schema conversation_name();
 
 // ---- Errors

@@ -67,7 +67,6 @@ class Shape {
   Shape(std::string_view name, std::initializer_list<Member> members)
       : name_(name), members_(members) {}
 
-  // The shape with these members, too.
   [[nodiscard]] Shape with(std::string_view name, std::initializer_list<Member> members) const {
     Shape more(*this);
     more.name_ = name;
@@ -87,7 +86,6 @@ class Shape {
     for (const Member& each : members_) value[std::string(each.name)] = each.value(object);
     return value;
   }
-  // A list of the objects.
   [[nodiscard]] Value operator()(const std::vector<T>& objects) const {
     Value list = Value::array();
     for (const T& each : objects) list.push_back((*this)(each));

@@ -5,24 +5,23 @@ namespace {
 
 constexpr std::string_view details =
     "One output of a session, sent to the `output.webhook.url` of its Endpoint. The outputs of a "
-    "session are sent one after the other, in the order of `X-Conversed-Sequence`; those of "
-    "different sessions side by side.\n\n"
-    "**Signature** (Standard Webhooks). The secret of the Endpoint is `whsec_` and the key in "
-    "base64. A signature is `v1,` and the base64 of the HMAC-SHA256, under the key, of "
-    "`webhook-id`, a period, `webhook-timestamp`, a period and the body as it was sent. "
-    "`webhook-signature` has one signature for each secret that is in use, with a blank between "
-    "them: after a change of the secret the new one's first, then, for `delivery.secret_overlap`, "
-    "the old one's. Take the request if any of them fits and the timestamp is at most five minutes "
-    "away; else answer 401. An Endpoint without a secret has no signature.\n\n"
-    "**Retries**. A delivery is taken once it is answered with any 2xx. It is given up at once "
-    "with 410, and becomes a dead letter. Every other status, redirects too, and no status within "
-    "`delivery.timeout` (10 s) mean: it is sent again, under the same `webhook-id`, after 1 s, 2 "
-    "s, "
-    "4 s and so on up to 5 minutes, each up to a quarter longer; later if `Retry-After` asks for "
-    "it, by an hour at most. The session's next outputs wait for it. While an Endpoint fails, one "
-    "request at a time tells whether it works again. `delivery.retry_for` (1 day) after it was "
-    "said, an output is a dead letter, and the session's next output follows. A delivery whose "
-    "answer was lost comes again: pass over a `webhook-id` that you have seen.";
+    "session are sent one after the other, in the order of `X-Conversed-Sequence`. Outputs of "
+    "different sessions are sent side by side.\n\n**Signature** (Standard Webhooks). The secret of "
+    "the Endpoint is `whsec_` and the key in base64. A signature is `v1,` and the base64 of the "
+    "HMAC-SHA256, under the key, of `webhook-id`, a period, `webhook-timestamp`, a period and the "
+    "body as it was sent. `webhook-signature` has one signature for each secret in use, with a "
+    "blank between them. After a change of the secret the signature of the new secret comes first, "
+    "and that of the old one follows for `delivery.secret_overlap`. Accept the request if one of "
+    "them fits and the timestamp is at most five minutes away; otherwise answer 401. An Endpoint "
+    "without a secret has no signature.\n\n**Retries**. Any 2xx accepts a delivery. 410 makes it a "
+    "dead letter at once. After any other status, redirects included, and after no status within "
+    "`delivery.timeout` (10 s), it is sent again under the same `webhook-id`: after 1 s, 2 s, 4 s "
+    "and so on up to 5 minutes, each up to a quarter longer. `Retry-After` can delay it further, "
+    "by an hour at most. The session's next outputs wait for it. While an Endpoint fails, one "
+    "request at a time shows whether it works again. An output that is not delivered within "
+    "`delivery.retry_for` (1 day) of its creation becomes a dead letter, and the session's next "
+    "output follows. A delivery whose answer was lost is sent again: ignore a `webhook-id` that "
+    "you have seen.";
 
 Value header(std::string_view name, std::string_view description, Need need, Schema schema) {
   return {{"name", name},
@@ -51,7 +50,7 @@ Value headers() {
 Schema body() {
   const Schema output = object(
       {{"text", text()},
-       {"data", described("What the Flow or notify sent along; any JSON.", anything())},
+       {"data", described("Data of the Flow or notify; any JSON.", anything())},
        {"traceId", described("The trace of the input that led to it; may be empty.", text())},
        {"source", described("`bot`.", text(1))}});
   return with_example({{"userId", "bob"},

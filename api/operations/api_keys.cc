@@ -84,22 +84,22 @@ openapi::Description describe_create_key() {
   using namespace openapi;
   const auto body =
       object({{"name", bounded_bytes(max_display_name_bytes)},
-              {"user", described("An e-mail address; one's own without it.", nullable(text())),
+              {"user", described("An e-mail address; default: your own.", nullable(text())),
                Need::optional}});
   const auto key = object({{"_id", id()},
                            {"name", text(1)},
                            {"user", text(1)},
                            {"key", described("Shown once.", text(1))}});
-  return {
-      .summary = "Create an API key",
-      .details =
-          "Others' keys take the role `userAdmin`, and those of a platformAdmin `platformAdmin`.",
-      .body = json_content(named("NewApiKey", with_example({{"name", "order system"}}, body))),
-      .answers = {{.status = status::created,
-                   .description = "The key.",
-                   .content = json_content(named("CreatedApiKey", key)),
-                   .links = {{"revoke", "revokeApiKey", "keyId", "$response.body#/_id"}}}},
-      .errors = {404}};
+  return {.summary = "Create an API key",
+          .details =
+              "Keys of other users require the role `userAdmin`. Keys of a platformAdmin require "
+              "`platformAdmin`.",
+          .body = json_content(named("NewApiKey", with_example({{"name", "order system"}}, body))),
+          .answers = {{.status = status::created,
+                       .description = "The key.",
+                       .content = json_content(named("CreatedApiKey", key)),
+                       .links = {{"revoke", "revokeApiKey", "keyId", "$response.body#/_id"}}}},
+          .errors = {404}};
 }
 
 openapi::Description describe_list_keys() {
@@ -108,13 +108,13 @@ openapi::Description describe_list_keys() {
       object({{"_id", id()}, {"name", text(1)}, {"user", text()}, {"createdAt", unix_time()}});
   return {
       .summary = "List API keys",
-      .details = "All with the role `userAdmin`, else one's own.",
+      .details = "With the role `userAdmin` all keys of the organisation, otherwise your own.",
       .answers = {json_answer("The keys, without their secrets.", items_of(named("ApiKey", key)))}};
 }
 
 openapi::Description describe_revoke_key() {
   using namespace openapi;
-  return {.summary = "Revoke an API key", .answers = {empty_answer("It opens nothing any more.")}};
+  return {.summary = "Revoke an API key", .answers = {empty_answer("The key is revoked.")}};
 }
 
 }  // namespace

@@ -196,7 +196,7 @@ openapi::Description describe_import() {
   const auto body =
       object({{"text", described("The bundle, in YAML or JSON.", text(1))},
               {"file", described("Its name, for problems.", nullable(text())), Need::optional},
-              {"environment", described("What `${NAME}` stands for.", nullable(map_of(text()))),
+              {"environment", described("The values of `${NAME}`.", nullable(map_of(text()))),
                Need::optional}});
   const auto no_problems = object({{"problems", list_of(anything(), 0)}});
   return {.summary = "Import a project bundle",
@@ -263,7 +263,7 @@ Result<Response> export_project(const Call& call, ProjectServices& services) {
 openapi::Description describe_list_projects() {
   using namespace openapi;
   return {.summary = "List projects",
-          .details = "Those that one is a member of.",
+          .details = "The projects that you are a member of.",
           .answers = {json_answer("The projects, by name.", items_of(project_shape().schema()))}};
 }
 
@@ -274,8 +274,8 @@ openapi::Description describe_export() {
               {"text", described("The bundle, in YAML.", text(1))},
               {"variables", described("The names of the `${NAME}` in it, which stand for secrets.",
                                       list_of(text(1)))},
-              {"problems", described("What an import of it would refuse, such as a Flow that names "
-                                     "a deleted Connection.",
+              {"problems", described("Reasons for which an import would refuse the bundle, such as "
+                                     "a Flow that names a deleted Connection.",
                                      list_of(problem_shape().schema()))}});
   return {.summary = "Export a project as a bundle",
           .details = "Imported, it makes the same project. No secret is in it.",

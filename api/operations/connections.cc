@@ -305,12 +305,12 @@ openapi::Description describe_usages() {
        {"next", described("For `after`; null on the last page.", nullable(integer(0)))}});
   const auto body =
       with_members(connection_shape().schema(), {{"flows", list_of(flow)}, {"sessions", sessions}});
-  return {.summary = "Say what a Connection's deletion would hit",
+  return {.summary = "Show the Nodes and sessions that use a Connection",
           .details =
-              "The Nodes of the Flows' newest versions that name it, and of older ones to which "
-              "a session is pinned that will meet them there, as far as this page has looked; and "
-              "the sessions from whose place some way leads to such a Node. Those that have "
-              "expired are not counted.",
+              "The Nodes that name the Connection: in the newest version of each Flow, and in "
+              "older versions to which a session of this page is pinned and where it can reach the "
+              "Node. Also the sessions that can reach such a Node from their place. Expired "
+              "sessions are not counted.",
           .parameters = row_parameters(),
           .answers = {json_answer("Its uses.", named("ConnectionUsages", body))}};
 }

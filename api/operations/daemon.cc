@@ -98,15 +98,15 @@ openapi::Description describe_status() {
   using namespace openapi;
   const auto count = integer(0);
   const auto unknown = nullable(integer(0));
-  const auto partition = object({{"partition", count},
-                                 {"epoch", count},
-                                 {"first", count},
-                                 {"end", count},
-                                 {"committed", count},
-                                 {"lag", count},
-                                 {"owner", described("The member that runs what it holds; null "
-                                                     "while none has it.",
-                                                     nullable(text(1)))}});
+  const auto partition =
+      object({{"partition", count},
+              {"epoch", count},
+              {"first", count},
+              {"end", count},
+              {"committed", count},
+              {"lag", count},
+              {"owner", described("The member that runs its events; null while no member does.",
+                                  nullable(text(1)))}});
   const auto member =
       object({{"name", text(1)},
               {"roles", list_of(one_of({"api", "worker", "scheduler"}))},
@@ -127,7 +127,7 @@ openapi::Description describe_status() {
       object({{"version", text(1)},
               {"startedAt", unix_time()},
               {"uptime", described("In seconds.", count)},
-              {"warnings", described("Settings that are seldom meant so.", list_of(text(1)))},
+              {"warnings", described("Settings that may be mistakes.", list_of(text(1)))},
               {"members", described("The daemons that share the store, as of a "
                                     "second ago.",
                                     list_of(member))},
@@ -204,9 +204,9 @@ openapi::Description describe_rotate_key() {
               {"resealed", described("Values that were sealed anew.", integer(0))}});
   return {.summary = "Rotate the master key",
           .details =
-              "If it is interrupted, both keys stay, and the next start of the daemon goes on. "
-              "Of several daemons all but one have to be stopped.",
-          .answers = {json_answer("The old key is gone from the key file.",
+              "If it is interrupted, both keys stay, and the next start of the daemon continues. "
+              "In a cluster, stop all daemons but one first.",
+          .answers = {json_answer("The old key is removed from the key file.",
                                   named("KeyRotation", answer))},
           .errors = {409, 501}};
 }

@@ -112,7 +112,8 @@ Result<model::Event> replayed(const DeadLetter& letter, SessionServices& service
   }
   if (event->type == model::EventType::call_result || event->type == model::EventType::timer ||
       event->type == model::EventType::time_out) {
-    return model::fail(Errc::conflict, "what waited for it is over; it can only be discarded");
+    return model::fail(Errc::conflict,
+                       "nothing waits for this event any more; it can only be discarded");
   }
   event->id = model::new_id();
   event->answer_until.reset();  // no client waits: its outputs go to the webhook
@@ -157,7 +158,8 @@ openapi::Description describe_list_dead_letters() {
   using namespace openapi;
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
-  parameters.push_back(query_parameter("state", "Only those of this state.", state_schema()));
+  parameters.push_back(
+      query_parameter("state", "Only dead letters in this state.", state_schema()));
   return {.summary = "List dead letters",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of them, the oldest first.",

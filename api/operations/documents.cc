@@ -89,11 +89,6 @@ Response document_response(const Request& request, const std::string& instance, 
           .body = write(document, type)};
 }
 
-std::string base_of(std::string_view instance) {
-  const auto place = instance.find("/v2.0/");
-  return place == std::string_view::npos ? std::string() : std::string(instance.substr(0, place));
-}
-
 Result<store::PageRequest> read_page_request(const Request& request, model::Timestamp now) {
   store::PageRequest page{.now = now};
   auto limit = limit_parameter(request);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "api/http/http.h"
 #include "api/openapi/shape.h"
@@ -18,9 +17,6 @@ namespace conversed::api {
 // without links gets those of the request, whose path was `instance`.
 [[nodiscard]] Response document_response(const Request& request, const std::string& instance,
                                          int status, Document document);
-
-// What comes before "/v2.0/" in the path that the client used: "/new" or nothing.
-[[nodiscard]] std::string base_of(std::string_view instance);
 
 // `limit`, `skip`, `sort`, `next` and `previous` of a list, but for names of fields, which its
 // store knows. Errors: `invalid_argument`.

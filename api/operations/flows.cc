@@ -72,7 +72,8 @@ Result<Definition> definition_of(const std::string& flow, std::int64_t number,
   if (!version) return model::fail(version.error());
   auto content = model::parse_json(version->definition);
   if (content) return Definition{*std::move(version), *std::move(content)};
-  return model::fail(Errc::internal, "what is stored of the Flow can't be read");
+  return model::fail(Errc::internal,
+                     "the stored version of the Flow can't be read; import its bundle again");
 }
 
 openapi::Schema version_number() {
@@ -137,7 +138,7 @@ const openapi::Shape<FlowChange>& change_shape() {
        {"type", nullable(text(1)), null_if_empty(&FlowChange::type)},
        {"id", described("The Node's own.", nullable(text(1))), null_if_empty(&FlowChange::id)},
        {"fields", list_of(field), fields_of},
-       {"node", described("What was added or removed, whole.", anything()), &FlowChange::node}});
+       {"node", described("The added or removed Node, whole.", anything()), &FlowChange::node}});
   return shape;
 }
 
@@ -195,7 +196,7 @@ Result<void> check_runnable(const model::FlowVersion& version) {
   if (compiled) return {};
   return model::fail(Errc::conflict,
                      "version " + std::to_string(version.version) +
-                         " can't be run any more: " + flows::to_string(compiled.error()));
+                         " can't run in this program: " + flows::to_string(compiled.error()));
 }
 
 Result<Response> roll_back(const Call& call, ProjectServices& services) {
@@ -256,12 +257,14 @@ openapi::Description describe_diff() {
                             {"from", version_number()},
                             {"to", version_number()},
                             {"changes", list_of(change_shape().schema())}});
-  return {.summary = "Compare two versions of a Flow",
-          .parameters = {query_parameter("from", "The older one; without it the one before `to`.",
-                                         version_number()),
-                         query_parameter("to", "The newer one; without it the newest.",
-                                         version_number())},
-          .answers = {json_answer("What leads from one to the other.", named("FlowDiff", body))}};
+  return {
+      .summary = "Compare two versions of a Flow",
+      .parameters = {query_parameter("from", "The older version; default: the version before `to`.",
+                                     version_number()),
+                     query_parameter("to", "The newer one; without it the newest.",
+                                     version_number())},
+      .answers = {
+          json_answer("The changes from one version to the other.", named("FlowDiff", body))}};
 }
 
 openapi::Description describe_rollback() {

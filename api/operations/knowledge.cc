@@ -67,7 +67,7 @@ openapi::Description describe_knowledge_chunks() {
   using namespace openapi;
   auto parameters = page_parameters(store::Assets::chunk_sort_fields());
   parameters.push_back(query_parameter(
-      "filter", "What the text has to hold, without regard to case. A cursor brings its own.",
+      "filter", "A part of the text, without regard to case. A cursor includes its filter.",
       form_text()));
   return {.summary = "Get Knowledge Chunks",
           .parameters = std::move(parameters),

@@ -74,7 +74,6 @@ namespace conversed::api {
                                                         const Principal& principal,
                                                         const std::string& email);
 
-// A password that is to be set.
 [[nodiscard]] openapi::Schema new_password_schema();
 
 // The session that `URLToken`, `userId` and `sessionId` name, for a principal with

@@ -395,14 +395,15 @@ openapi::Description describe_message() {
                                        {"sessionId", openapi::text(1)}});
   return {.summary = "Send a user's own message",
           .details =
-              "Begins or continues a conversation; answered when what it sets off waits or ends. "
-              "202: processing continues. Read the rest from `/outputs` or the webhook.",
+              "Begins or continues a conversation. The answer comes when the execution waits for "
+              "the next message or ends. 202: processing continues. Read the rest from `/outputs` "
+              "or the webhook.",
           .parameters = {openapi::idempotency_parameter(), prefer_parameter()},
           .body = openapi::json_content(openapi::message_schema(UrlTokenIn::path)),
-          .answers = {{.description = "What the Flow said.",
+          .answers = {{.description = "The Flow's outputs.",
                        .content = openapi::json_content(openapi::named("Answer", answer))},
                       {.status = status::accepted,
-                       .description = "What the Flow has said so far.",
+                       .description = "The Flow's outputs so far.",
                        .content = openapi::json_content(openapi::named("Answer", answer)),
                        .headers = {{"Preference-Applied", "`respond-async`, if it was asked for.",
                                     openapi::text(), openapi::Need::optional}}}},

@@ -59,7 +59,6 @@ class Form {
   [[nodiscard]] static OauthResult<Form> of_body(const Request& request);
 
   [[nodiscard]] std::optional<std::string> find(std::string_view name) const;
-  // "" if absent.
   [[nodiscard]] std::string get(std::string_view name) const { return find(name).value_or(""); }
   // `invalid_request` if absent.
   [[nodiscard]] OauthResult<std::string> require(std::string_view name) const;

@@ -194,7 +194,8 @@ void answer_sign_in(SentForm& form, const model::Result<store::SignIn>& signed_i
     default:
       return send_oauth_error(
           *form.reply, form.services,
-          oauth_error(code.error(), {400, "invalid_request", "the client is gone"}));
+          oauth_error(code.error(), {400, "invalid_request",
+                                     "the client was removed; sign in with another application"}));
   }
 }
 
@@ -250,7 +251,7 @@ openapi::Description describe_authorize() {
                          query_parameter("client_id", "The client.", form_text(1), Need::required),
                          parameter("redirect_uri", "As registered; required if there are several.",
                                    Need::optional),
-                         parameter("state", "Given back as it is.", Need::optional),
+                         parameter("state", "Returned unchanged.", Need::optional),
                          parameter("scope", "Ignored: there are none.", Need::optional),
                          parameter("code_challenge", "43 characters of base64url.", Need::optional),
                          parameter("code_challenge_method", "`S256`.", Need::optional)},
@@ -265,9 +266,9 @@ openapi::Description describe_sign_in() {
                             {"username", form_text(), Need::optional},
                             {"password", form_text(), Need::optional}});
   return {.summary = "Sign in",
-          .details = "What the page sends; for browsers.",
+          .details = "Sent by the page's form; for browsers.",
           .body = form_content(form),
-          .answers = {{.description = "The page again, with what was wrong.",
+          .answers = {{.description = "The page again, with the error.",
                        .content = {{"text/html", page_schema()}}},
                       redirect_answer("Back to the client with a `code`, `state` and `iss`.")},
           .errors = {403},

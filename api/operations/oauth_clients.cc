@@ -40,8 +40,9 @@ Result<OauthClient> read_client(const Call& call) {
                            "name holds a dot");
   }
   if (client.redirect_uris.empty() && !client.password_grant) {
-    return model::fail(Errc::invalid_argument,
-                       "a client needs redirectUris or passwordGrant, or nobody can use it");
+    return model::fail(
+        Errc::invalid_argument,
+        "a client without redirectUris and passwordGrant is of no use; give one of them");
   }
   return client;
 }
@@ -121,7 +122,7 @@ openapi::Description describe_list_clients() {
 openapi::Description describe_remove_client() {
   using namespace openapi;
   return {.summary = "Remove an OAuth client",
-          .details = "What it was given ends.",
+          .details = "The client's codes and tokens end.",
           .answers = {empty_answer("It is gone.")}};
 }
 

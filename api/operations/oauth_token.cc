@@ -183,7 +183,8 @@ openapi::Description describe_oauth_revoke() {
   const auto optional = [](std::string_view words) { return described(words, form_text()); };
   const auto form = object(
       {{"token", described("An access or a refresh token.", form_text(1))},
-       {"token_type_hint", optional("Ignored: tokens say what they are."), Need::optional},
+       {"token_type_hint", optional("Ignored: the service recognizes the kind of a token."),
+        Need::optional},
        {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
        {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional}});
   return {.summary = "Revoke a token",

@@ -9,6 +9,7 @@
 #include "api/operations/all.h"
 #include "api/operations/operations.h"
 #include "api/services.h"
+#include "store/model/json.h"
 #include "store/runtime/guarded.h"
 #include "store/yaml/writer.h"
 
@@ -42,7 +43,8 @@ Response document_as(const Call& call, const DaemonServices& services, const cha
 }
 
 model::Result<Response> document_as_json(const Call& call, DaemonServices& services) {
-  return document_as(call, services, "application/json; charset=utf-8", to_text);
+  return document_as(call, services, "application/json; charset=utf-8",
+                     [](const Value& document) { return model::json_text(document); });
 }
 
 model::Result<Response> document_as_yaml(const Call& call, DaemonServices& services) {

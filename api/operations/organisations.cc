@@ -13,6 +13,7 @@
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "store/store.h"
+#include "store/text/ascii.h"
 
 namespace conversed::api {
 
@@ -104,8 +105,8 @@ openapi::Description describe_create() {
 
 openapi::Description describe_set_domains() {
   using namespace openapi;
-  Schema domain = text_like("^[^@\\u0000-\\u0020\\u007f]+$");
-  domain["maxLength"] = store::max_email_bytes - 2;  // with a name and the @
+  Schema domain = text_like("^[^@,;<>\\u0000-\\u0020\\u007f]+$");
+  domain["maxLength"] = text::max_email_bytes - 2;  // with a name and the @
   const auto domains = list_of(domain, max_domains);
   const auto body =
       object({{"domains", described("All that it is to have; none: `[]`.", domains)}});
@@ -134,7 +135,7 @@ openapi::Description describe_list_organisations() {
   const auto item = named(
       "OrganisationInUse",
       object({{"_id", id()}, {"name", text(1)}, {"domains", list_of(text(1))}, {"used", used}}));
-  return {.summary = "List the organisations, and what each has used of its plan this month",
+  return {.summary = "List the organisations, and their use of the plan in this month",
           .answers = {json_answer("The organisations.", items_of(item))}};
 }
 

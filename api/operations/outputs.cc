@@ -132,7 +132,7 @@ openapi::Description describe_outputs() {
       {{"items", openapi::list_of(openapi::output_schema())},
        {"last", openapi::integer(0)},
        {"restarted", openapi::described("Only if so.", openapi::boolean()), Need::optional}});
-  return {.summary = "Get what a session has said",
+  return {.summary = "Get a session's outputs",
           .details = "For clients without a webhook. At most " + std::to_string(max_items) +
                      " items an answer; `last` is for the next `after`. An `after` "
                      "beyond the session's last number is answered at once without items and with "

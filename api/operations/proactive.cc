@@ -86,10 +86,11 @@ openapi::Description describe_switch() {
       {{"withdrawn", described("Follow-ups that waited and were taken back.", integer(0))}});
   return {.summary = "Switch the follow-up of silent users off, or on again",
           .details =
-              "On: in a project that is set up, else 409. Off: no journey begins any more, and the "
-              "follow-ups of the journey that wait are taken back, in one transaction; those that "
-              "`followUp` Nodes have asked for come. Tenant, journey and Flow stay, so that the "
-              "project counts as set up. While a set-up runs: 409.",
+              "Switching on requires a project that is set up; otherwise the answer is 409. "
+              "Switching off ends the journey: in one transaction, no further follow-up of the "
+              "journey begins and its waiting follow-ups are withdrawn. Follow-ups of `followUp` "
+              "Nodes still come. Tenant, journey and Flow stay, so the project still counts as set "
+              "up. While a set-up runs, the answer is 409.",
           .body = json_content(named("ProactiveSwitch", body)),
           .answers = {json_answer("How it is now.", named("ProactiveSwitched", answer))},
           .errors = {404, 409, 501}};

@@ -72,19 +72,20 @@ Result<Response> create_token(const Call& call, ProjectServices& services) {
       project->id, *wanted, static_cast<std::int64_t>(services.options.quota.get().tokens));
   return from_store(std::move(token)).map([&](const store::Token& made) {
     return document_response(call.request, call.exchange.instance, status::created,
-                             {.name = "token", .value = token_shape()(made), .list = std::nullopt});
+                             {.name = "token", .value = token_shape()(made)});
   });
 }
 
 openapi::Description describe_create_token() {
   using namespace openapi;
-  const auto body = object(
-      {{"label",
-        described("Unique in its project; without one the Token gets a name.",
-                  nullable(text(1, max_label_length))),
-        Need::optional},
-       {"type", with_default("custom", nullable(one_of(types))), Need::optional},
-       {"script", described("What the Token expands to.", nullable(text())), Need::optional}});
+  const auto body =
+      object({{"label",
+               described("Unique in its project; without one the Token gets a name.",
+                         nullable(text(1, max_label_length))),
+               Need::optional},
+              {"type", with_default("custom", nullable(one_of(types))), Need::optional},
+              {"script", described("The script that the Token expands to.", nullable(text())),
+               Need::optional}});
   return {.summary = "Create a Token in a project",
           .body = json_content(named(
               "NewToken", with_example({{"label", "shopName"}, {"script", "The Shop"}}, body))),
@@ -157,9 +158,8 @@ Result<Response> update_member(const Call& call, ProjectServices& services) {
   if (!locales) return model::fail(locales.error());
   auto member = services.store.accounts().set_allowed_locales(project->id, *user_id, *locales);
   return from_store(std::move(member)).map([&](const store::Member& now) {
-    return document_response(
-        call.request, call.exchange.instance, status::ok,
-        {.name = "member", .value = member_shape()(now), .list = std::nullopt});
+    return document_response(call.request, call.exchange.instance, status::ok,
+                             {.name = "member", .value = member_shape()(now)});
   });
 }
 

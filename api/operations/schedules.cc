@@ -42,14 +42,13 @@ const openapi::Shape<Schedule>& schedule_shape() {
                  {"data", anything(), &Schedule::data},
                  {"cron", nullable(text(1)), null_if_empty(&Schedule::cron)},
                  {"timezone", text(1), &Schedule::timezone},
-                 {"dueAt", described("When it comes next.", unix_time()), &Schedule::due_at},
-                 {"fired", described("How often it has come.", integer(0)), &Schedule::fired},
+                 {"dueAt", described("The next time.", unix_time()), &Schedule::due_at},
+                 {"fired", described("How often it has fired.", integer(0)), &Schedule::fired},
                  {"createdAt", unix_time(), &Schedule::created_at},
                  {"createdBy", text(1), &Schedule::created_by}});
   return shape;
 }
 
-// With its next times.
 const openapi::Shape<Schedule>& preview_shape() {
   using namespace openapi;
   const auto next = [](const Schedule& schedule) {
@@ -73,10 +72,11 @@ const openapi::Shape<Timers::Row>& timer_shape() {
           .with("Timer",
                 {{"_id", described("Of a schedule, the schedule's.", text(1)), &Row::id},
                  {"kind",
-                  described("`journey`: a follow-up of the project's journey. `followUp`: one that "
-                            "a Node asked for. `sleep`: an execution goes on then. `question`: "
-                            "until then a question waits. `schedule`: a scheduled inject.",
-                            one_of(std::span(kinds))),
+                  described(
+                      "`journey`: a follow-up of the project's journey. `followUp`: a follow-up "
+                      "that a Node asked for. `sleep`: an execution continues then. `question`: a "
+                      "question stops waiting then. `schedule`: a scheduled inject.",
+                      one_of(std::span(kinds))),
                   [](const Row& row) { return store::to_string(row.kind); }},
                  {"dueAt", unix_time(), &Row::due_at}});
   return shape;
@@ -291,7 +291,7 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
     return ok(timer_shape()(*timer));
   }
   if (!wish->cron.empty()) {
-    return model::fail(Errc::invalid_argument, "cron: only schedules come again and again");
+    return model::fail(Errc::invalid_argument, "cron: only a schedule can repeat; leave it out");
   }
   model::Schedule once;
   auto timed = flows::set_times(once, *wish, services.schedule_clock.now());
@@ -373,7 +373,7 @@ openapi::Schema creation_schema() {
 
 openapi::Parameter dry_run_parameter() {
   using namespace openapi;
-  return query_parameter("dryRun", "It is only shown when it would come.",
+  return query_parameter("dryRun", "Only shows the next times; stores nothing.",
                          with_default(false, boolean()));
 }
 
@@ -384,16 +384,15 @@ openapi::Link link(std::string_view name, std::string_view operation, std::strin
 openapi::Description describe_create_schedule() {
   using namespace openapi;
   constexpr std::string_view of_it = "$response.body#/_id";
-  return {.summary = "Have a message injected at a time, or again and again",
+  return {.summary = "Schedule an inject, once or by a cron rule",
           .details =
-              "It counts, and an Endpoint that is `activeOnly` decides, when it comes. Times that "
-              "were missed come once, late. By the clock of the time zone: what falls into the "
-              "hour that is left out in spring comes an hour later, what falls into the one "
-              "that is repeated in autumn comes once; with `*` for the hour it follows the time "
-              "that passes.",
+              "Quotas and `activeOnly` of the Endpoint apply when it fires. Missed times fire "
+              "once, late. Times go by the time zone's clock: a time in the hour that is skipped "
+              "in spring fires an hour later, and a time in the hour that is repeated in autumn "
+              "fires once. With `*` for the hour, it fires by elapsed time.",
           .parameters = {dry_run_parameter(), idempotency_parameter()},
           .body = json_content(creation_schema()),
-          .answers = {json_answer("When it would come; of a dry run.", preview_shape().schema()),
+          .answers = {json_answer("The next times; answer of a dry run.", preview_shape().schema()),
                       {.status = status::created,
                        .description = "The schedule, with its next times.",
                        .content = json_content(preview_shape().schema()),
@@ -408,13 +407,14 @@ openapi::Description describe_list_schedules() {
   constexpr std::string_view first = "$response.body#/items/0/_id";
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
-  return {.summary = "List scheduled messages",
-          .parameters = std::move(parameters),
-          .answers = {{.description = "A page of those that are still to come, the oldest first.",
-                       .content = json_content(row_page(schedule_shape().schema())),
-                       .links = {link("show", "showSchedule", first),
-                                 link("cancel", "cancelSchedule", first)}}},
-          .errors = {404}};
+  return {
+      .summary = "List scheduled messages",
+      .parameters = std::move(parameters),
+      .answers = {{.description = "A page of the schedules that will fire again, the oldest first.",
+                   .content = json_content(row_page(schedule_shape().schema())),
+                   .links = {link("show", "showSchedule", first),
+                             link("cancel", "cancelSchedule", first)}}},
+      .errors = {404}};
 }
 
 openapi::Description describe_show_schedule() {
@@ -425,12 +425,12 @@ openapi::Description describe_show_schedule() {
 
 openapi::Description describe_cancel_schedule() {
   return {.summary = "Cancel a scheduled message",
-          .answers = {openapi::empty_answer("It comes no more.")}};
+          .answers = {openapi::empty_answer("The schedule is canceled.")}};
 }
 
 openapi::Description describe_move_schedule() {
   using namespace openapi;
-  return {.summary = "Have a scheduled message come at another time",
+  return {.summary = "Change the time of a scheduled message",
           .parameters = {dry_run_parameter()},
           .body = json_content(schedule_times_schema()),
           .answers = {json_answer("The schedule, with its next times.", preview_shape().schema())}};
@@ -453,10 +453,10 @@ openapi::Description describe_list_timers() {
       object({{"items", list_of(timer_shape().schema())},
               {"next", described("For `after`; null on the last page.", nullable(text(1)))}});
   return {
-      .summary = "List what waits for its time",
+      .summary = "List timers, earliest first",
       .details =
-          "In the order in which they fall due. A page may hold fewer than `limit` though "
-          "there is a `next`: what belongs to other projects is passed over a part at a time.",
+          "A page may hold fewer timers than `limit` although there is a `next`, since timers of "
+          "other projects are skipped.",
       .parameters = std::move(parameters),
       .answers = {{.description = "A page of timers.",
                    .content = json_content(named("TimerPage", page)),
@@ -466,21 +466,20 @@ openapi::Description describe_list_timers() {
 
 openapi::Description describe_cancel_timer() {
   using namespace openapi;
-  return {.summary = "Take a timer back",
+  return {.summary = "Cancel a timer",
           .details =
-              "A question goes on waiting, for as long as it takes. A `sleep` can't be taken "
-              "back (409): its execution would stand still for ever; put it forward, or reset "
-              "the session.",
-          .answers = {empty_answer("Nothing comes of it.")},
+              "A question then waits without a time limit. A `sleep` can't be canceled (409), "
+              "since its execution would never continue: bring it forward, or reset the session.",
+          .answers = {empty_answer("The timer is canceled.")},
           .errors = {404, 409}};
 }
 
 openapi::Description describe_reschedule_timer() {
   using namespace openapi;
-  return {.summary = "Have a timer fall due at another time",
+  return {.summary = "Change the time of a timer",
           .details =
-              "`cron` is for schedules only. A follow-up can't be put off past its expiry. What "
-              "has just fallen due comes in any case.",
+              "`cron` is for schedules only. A follow-up can't be put off past its expiry. A timer "
+              "that has just fallen due fires in any case.",
           .body = json_content(schedule_times_schema()),
           .answers = {json_answer("The timer, as it waits now.", timer_shape().schema())},
           .errors = {404, 409}};

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/auth/oauth_parameters.h"
 #include "api/http/error_reply.h"
 #include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
@@ -57,8 +58,9 @@ const openapi::Shape<Job>& task_shape() {
   return shape;
 }
 
-// The path of the job; `base` is what comes before "/v2.0/" in the client's paths.
-std::string task_path(const Job& job, std::string_view base) {
+// The job's path, below the base path if the request was.
+std::string task_path(const Job& job, const Request& request, const ProjectServices& services) {
+  const auto base = base_of(request.path, services.options.api.base_path);
   return std::string(base) + "/v2.0/tasks/" + job.id;
 }
 
@@ -83,14 +85,12 @@ Result<Job> open_job(const Call& call, ProjectServices& services, Role role) {
   return job;
 }
 
-Response job_response(const Request& request, const std::string& instance, const Job& job,
-                      int status = status::ok) {
-  return document_response(
-      request, instance, status,
-      {.name = "task",
-       .value = task_shape()(job),
-       .list = std::nullopt,
-       .links = {.self = task_path(job, base_of(instance)), .next = {}, .previous = {}}});
+Response job_response(const Request& request, const ProjectServices& services,
+                      const std::string& instance, const Job& job, int status = status::ok) {
+  return document_response(request, instance, status,
+                           {.name = "task",
+                            .value = task_shape()(job),
+                            .links = {.self = task_path(job, request, services)}});
 }
 
 bool has_news(const Job& seen, const Job& now) {
@@ -99,6 +99,7 @@ bool has_news(const Job& seen, const Job& now) {
 
 // A client that waits for news of a job.
 struct TaskPoll {
+  ProjectServices& services;
   Request request;
   Job seen;
   KeyWatch::TimePoint deadline;
@@ -106,22 +107,23 @@ struct TaskPoll {
 
   void answer(const Result<Job>& job) {
     if (!job) return reply.fail(job.error());
-    reply.send(job_response(request, reply.context().instance, *job));
+    reply.send(job_response(request, services, reply.context().instance, *job));
   }
 };
 
-void wait_for_news(const std::shared_ptr<TaskPoll>& poll, ProjectServices& services) {
+void wait_for_news(const std::shared_ptr<TaskPoll>& poll) {
+  ProjectServices& services = poll->services;
   const std::string& id = poll->seen.id;
   // Watching before looking: a change in between is noticed.
-  const auto ticket = services.job_watch.watch(id, poll->deadline, [poll, &services](WatchEnd why) {
+  const auto ticket = services.watch.watch(id, poll->deadline, [poll](WatchEnd why) {
     // The change may be of something else than status and progress.
-    if (why == WatchEnd::notified) return wait_for_news(poll, services);
+    if (why == WatchEnd::notified) return wait_for_news(poll);
     const bool stopped = why == WatchEnd::stopped;
-    poll->answer(stopped ? poll->seen : find_job(services, poll->seen.id));
+    poll->answer(stopped ? poll->seen : find_job(poll->services, poll->seen.id));
   });
   const auto job = find_job(services, id);
   if (job && !has_news(poll->seen, *job)) return;
-  if (services.job_watch.cancel(ticket)) poll->answer(job);
+  if (services.watch.cancel(ticket)) poll->answer(job);
 }
 
 void show_task(Call call, ProjectServices& services, Reply reply) {
@@ -131,9 +133,9 @@ void show_task(Call call, ProjectServices& services, Reply reply) {
   if (!job) return reply.fail(job.error());
   const auto deadline = services.options.steady_now() + std::chrono::seconds(*wait);
   const auto poll = std::make_shared<TaskPoll>(
-      TaskPoll{std::move(call.request), *std::move(job), deadline, std::move(reply)});
+      TaskPoll{services, std::move(call.request), *std::move(job), deadline, std::move(reply)});
   if (*wait == 0 || model::is_final(poll->seen.state)) return poll->answer(poll->seen);
-  wait_for_news(poll, services);
+  wait_for_news(poll);
 }
 
 // The projects whose jobs are listed: that of the query, or all that the principal is a member of.
@@ -177,10 +179,10 @@ Result<Response> cancel_task(const Call& call, ProjectServices& services) {
   if (!job) return model::fail(job.error());
   auto cancelled = services.store.jobs().cancel(job->id);
   if (!cancelled && cancelled.error().code == Errc::conflict) {
-    return model::fail(Errc::conflict, "the task is over");
+    return model::fail(Errc::conflict, "the task has ended already");
   }
   if (!cancelled) return model::fail(store_error(cancelled.error()));
-  return job_response(call.request, call.exchange.instance, *cancelled);
+  return job_response(call.request, services, call.exchange.instance, *cancelled);
 }
 
 openapi::Answer task_answer(std::string description) {
@@ -226,8 +228,6 @@ Job new_set_up(const std::string& project_id, model::Timestamp now) {
           .type = std::string(model::proactive_setup),
           .name = "Set-up of proactive follow-up",
           .total_steps = static_cast<int>(model::proactive_setup_steps.size()),
-          .fail_reason = {},
-          .data = nullptr,
           .created_at = now,
           .changed_at = now};
 }
@@ -247,7 +247,8 @@ Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {
   auto key = append_key(call.request, project->organisation_id, "setUpProactive " + project->id);
   if (!key) return model::fail(key.error());
   const Job job = new_set_up(project->id, services.clock.now());
-  Response answer = job_response(call.request, call.exchange.instance, job, status::created);
+  Response answer =
+      job_response(call.request, services, call.exchange.instance, job, status::created);
   store::Jobs::Creation creation{
       .organisation_id = project->organisation_id,
       .max_per_month = static_cast<std::int64_t>(services.options.quota.get().jobs_per_month)};
@@ -266,7 +267,7 @@ Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {
     return in_conflict_with(error.message, call, services.clock.now());
   }
   if (!*earlier) {
-    answer.headers.emplace_back("Location", task_path(job, base_of(call.exchange.instance)));
+    answer.headers.emplace_back("Location", task_path(job, call.request, services));
     return answer;
   }
   return Response{.status = (*earlier)->status,

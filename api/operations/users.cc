@@ -207,7 +207,7 @@ openapi::Description describe_set_roles() {
   const auto user = object({{"_id", id()}, {"email", text(1)}, {"roles", roles}});
   return {.summary = "Set the roles of a user in the organisation",
           .details =
-              "A 409 if nobody else could administer the platform. The API keys and tokens of a "
+              "409 for the only user who can administer the platform. The API keys and tokens of a "
               "user who becomes a platformAdmin end.",
           .body = json_content(named("UserRoles", body)),
           .answers = {json_answer("The user.", named("UserWithRoles", user))},
@@ -218,9 +218,9 @@ openapi::Description describe_remove_user() {
   using namespace openapi;
   return {.summary = "Remove a user",
           .details =
-              "The user's API keys, tokens, sign-ins and memberships end. A 409 if nobody else "
-              "could administer the platform.",
-          .answers = {empty_answer("The user is gone.")},
+              "The user's API keys, tokens, sign-ins and memberships end. 409 for the only user "
+              "who can administer the platform.",
+          .answers = {empty_answer("The user is removed.")},
           .errors = {404, 409}};
 }
 
@@ -247,9 +247,8 @@ Result<Response> deprecate_password(const Call& call, AccountServices& services)
   return accounts.set_password(principal.organisation_id, *id, std::nullopt)
       .map_error(bad_request)
       .map([&] {
-        return document_response(
-            call.request, call.exchange.instance, status::ok,
-            {.name = "confirmation", .value = {{"deprecated", true}}, .list = std::nullopt});
+        return document_response(call.request, call.exchange.instance, status::ok,
+                                 {.name = "confirmation", .value = {{"deprecated", true}}});
       });
 }
 
@@ -258,8 +257,8 @@ openapi::Description describe_deprecate_password() {
   const auto done = object({{"deprecated", constant(true)}});
   return {.summary = "Deprecate the password of a user",
           .details =
-              "It opens nothing any more, and the tokens that it led to end. An unknown user is a "
-              "400, and so is the only one who can administer the platform.",
+              "The password no longer signs the user in, and the tokens of its sign-ins end. 400 "
+              "for an unknown user, and for the only user who can administer the platform.",
           .body = json_content(named("PasswordOwner", object({{"userId", id()}}))),
           .answers = {{.description = "It is deprecated.",
                        .content = representations("confirmation", named("Confirmation", done))}}};

@@ -50,17 +50,11 @@ Result<Response> export_data(const Call& call, SessionServices& services) {
   });
 }
 
-std::vector<queue::KeyRange> of_log(const std::vector<store::KeyRange>& ranges) {
-  std::vector<queue::KeyRange> keys;
-  for (const auto& range : ranges) keys.push_back({range.from, range.to});
-  return keys;
-}
-
 // An accepted event without its effects yet would store new data after the erasure.
 Result<void> check_nothing_waits(SessionServices& services, const store::UserOfProject& user) {
   auto ranges = services.store.user_data().key_ranges(user);
   if (!ranges) return model::fail(store_error(ranges.error()));
-  auto waiting = services.log.unfinished(of_log(*ranges));
+  auto waiting = services.log.unfinished(*ranges);
   if (!waiting && waiting.error().code == Errc::not_supported) return {};
   if (!waiting) return model::fail(Errc::unavailable, "the queue can't be searched at present");
   if (*waiting == 0) return {};
@@ -84,8 +78,8 @@ Result<store::UserData::Erased> erase_from_store(SessionServices& services,
     // The store has nothing of it left to deliver.
     if (services.deliver) services.deliver(key);
   };
-  const auto forget_keys = [&](const std::vector<store::KeyRange>& sessions) {
-    return services.log.forget_keys(of_log(sessions));
+  const auto forget_keys = [&](const std::vector<model::KeyRange>& sessions) {
+    return services.log.forget_keys(sessions);
   };
   return from_store(services.store.user_data().erase(
       user, {.finished = finished, .ended = ended, .forget_keys = forget_keys}));
@@ -171,9 +165,9 @@ openapi::Description describe_export_data() {
   parameters.push_back(project_parameter());
   const auto page = object(
       {{"items", list_of(named("UserDataItem", item_schema()))}, {"next", nullable(text(1))}});
-  return {.summary = "Export what is stored about a user",
+  return {.summary = "Export the stored data of a user",
           .parameters = std::move(parameters),
-          .answers = {json_answer("A page of it; nothing for a user that nothing is known of.",
+          .answers = {json_answer("A page of the data; empty for an unknown user.",
                                   named("UserDataPage", page))},
           .errors = {404}};
 }
@@ -193,16 +187,15 @@ openapi::Description describe_erase() {
        {"profiles", count},
        {"queue", described("`cleared`, or `kept` by Kafka until its retention ends.",
                            one_of({"cleared", "kept"}))}});
-  return {.summary = "Erase what is stored about a user",
+  return {.summary = "Erase the stored data of a user",
           .details =
-              "All sessions, outputs, waiting events, timers, calls, follow-ups, schedules, dead "
-              "letters, answers, Idempotency-Keys and the profile; for good. A request that is "
-              "repeated under such a key is a new one. Refused with 409 while events of the "
-              "user are on "
-              "their way, or while another user is erased. Backups keep what they hold.",
+              "Erases all sessions, outputs, waiting events, timers, calls, follow-ups, schedules, "
+              "dead letters, answers, Idempotency-Keys and the profile for good. A request that is "
+              "repeated under such a key counts as new. 409 while events of the user are on their "
+              "way, or while another user is erased. Backups keep their copies.",
           .parameters = {project_parameter()},
           .body = json_content(named("UserToErase", body)),
-          .answers = {json_answer("What there was is gone.", named("ErasedUserData", answer))},
+          .answers = {json_answer("The data is erased.", named("ErasedUserData", answer))},
           .errors = {404, 409}};
 }
 

@@ -4,16 +4,13 @@
 #include <cstdio>
 #include <utility>
 
+#include "store/model/json.h"
 #include "store/text/utf8.h"
 
 namespace conversed::api {
 
 Value or_null(const std::string& text) {
   return text.empty() ? Value(nullptr) : Value(text);
-}
-
-std::string to_text(const Value& value) {
-  return value.dump(-1, ' ', false, Value::error_handler_t::replace);
 }
 
 namespace {
@@ -53,7 +50,7 @@ Value hal_value(const Document& document) {
 std::string cell_text(const Value& value) {
   if (value.is_null()) return {};
   if (value.is_string()) return value.get<std::string>();
-  return to_text(value);
+  return model::json_text(value);
 }
 
 void append_cell(std::string& out, std::string text) {
@@ -188,7 +185,7 @@ void append_element(std::string& out, const std::string& name, const Value& valu
   } else if (value.is_string()) {
     append_text(out, value.get_ref<const std::string&>());
   } else {
-    out += to_text(value);
+    out += model::json_text(value);
   }
   out.append("</").append(name).append(">");
 }
@@ -235,14 +232,14 @@ std::string write(const Document& document, MediaType type) {
     case MediaType::json:
       break;
     case MediaType::hal:
-      return to_text(hal_value(document));
+      return model::json_text(hal_value(document));
     case MediaType::xml:
     case MediaType::text_xml:
       return to_xml(document);
     case MediaType::csv:
       return to_csv(document);
   }
-  return to_text(json_value(document));
+  return model::json_text(json_value(document));
 }
 
 }  // namespace conversed::api

@@ -20,11 +20,10 @@ using Value = nlohmann::ordered_json;
 // Where else to go from an answer, for HAL and `Link`; empty: nowhere.
 struct Links {
   std::string self;
-  std::string next;
-  std::string previous;
+  std::string next{};
+  std::string previous{};
 };
 
-// How a list looks.
 struct ListForm {
   // What JSON makes of it: {"items", "total", "nextCursor", "previousCursor"}, or the items alone.
   enum class Json : std::uint8_t { object, bare_array };
@@ -66,10 +65,6 @@ struct Document {
   return std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
 }
 
-// The text; null for an empty one.
 [[nodiscard]] Value or_null(const std::string& text);
-
-// JSON, as `write` has it.
-[[nodiscard]] std::string to_text(const Value& value);
 
 }  // namespace conversed::api

@@ -28,7 +28,6 @@ constexpr std::array offers{
     Offer{MediaType::csv, "text", "csv", "text/csv; charset=utf-8; header=present"},
 };
 
-// One media range of the header.
 struct Range {
   std::string main;
   std::string sub;
@@ -110,7 +109,6 @@ Rank rank_of(const std::vector<Range>& ranges, std::string_view main, std::strin
   return rank;
 }
 
-// The ranges of all Accept headers.
 std::vector<Range> accepted_by(const Request& request) {
   std::vector<Range> ranges;
   for (const auto& [name, value] : request.headers) {

@@ -56,7 +56,6 @@ class CallQueue {
   // A new lane. Null: there is no room for it, and a later look has to find it.
   [[nodiscard]] Lane* add_lane(const std::string& project_id, const std::string& target,
                                const std::string& upstream);
-  // Whether the project has as many lanes as it may have.
   [[nodiscard]] bool is_full(const std::string& project_id) const;
   // Whether lanes had no room and there is room now. True once each time.
   [[nodiscard]] bool wants_look();
@@ -80,7 +79,6 @@ class CallQueue {
   // The call leaves the hand. `due`: when to read its row again; none: it has ended.
   void release(const std::string& id, std::optional<model::Timestamp> due);
 
-  // Nothing is in hand or due.
   [[nodiscard]] bool quiet() const { return calls_.empty() && turns_.in_turn() == 0; }
 
  private:

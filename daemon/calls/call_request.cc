@@ -62,7 +62,7 @@ bool address_model(const nlohmann::json& fields, HttpRequest& request) {
   auto body = model::parse_json(request.body, max_body_depth);
   if (body && body->is_object() && !body->contains("model")) {
     (*body)["model"] = *model;
-    request.body = body->dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    request.body = model::json_text(*body);
   }
   return true;
 }

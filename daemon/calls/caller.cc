@@ -131,7 +131,6 @@ void Caller::look() {
   }
 }
 
-// The store is asked again later.
 void Caller::not_read(const model::Error& error) {
   log::warn("calls can't be read", {{"error", error.message}});
   read_after_ = SteadyClock::now() + store_retry;

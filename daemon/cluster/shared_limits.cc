@@ -7,6 +7,7 @@
 #include "api/live/busy_sessions.h"
 #include "api/live/inject_quota.h"
 #include "api/live/rate_limiter.h"
+#include "store/model/json.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
@@ -24,7 +25,7 @@ constexpr std::size_t full_inboxes = 300;
 
 std::string announcement(std::string_view topic, const std::string& daemon, const json& items) {
   const json payload{{"by", daemon}, {"items", items}};
-  return std::string(topic) + ' ' + payload.dump(-1, ' ', false, json::error_handler_t::replace);
+  return std::string(topic) + ' ' + model::json_text(payload);
 }
 
 void add_spent(std::vector<std::string>& notifications, const std::string& daemon,

@@ -17,7 +17,6 @@ struct Options {
   bool json = false;  // print JSON for programs
 };
 
-// An answer of the daemon.
 struct Answer {
   int status = 0;
   nlohmann::json body;  // null without a body; a string if the body is no JSON

@@ -92,7 +92,6 @@ using Prepare = std::function<model::Result<void>(const Values& values, Request&
 using Show = std::function<void(const Fields& answer, const Values& values)>;
 using Run = std::function<int(Client& client, const Values& values)>;
 
-// The texts of a command's --help.
 struct Help {
   std::string summary;    // one sentence without its period
   std::string example{};  // arguments
@@ -180,7 +179,6 @@ inline Column column(const char* header, const char* field,
                                                  std::string_view what,
                                                  const std::string& id_or_name);
 
-// The id of the project of this id or name.
 [[nodiscard]] model::Result<std::string> find_project(Client& client, const Values& values,
                                                       const std::string& id_or_name);
 

@@ -11,6 +11,7 @@
 #include "daemon/data/restore.h"
 #include "daemon/delivery/webhook.h"
 #include "store/model/clock.h"
+#include "store/model/json.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
@@ -47,7 +48,7 @@ int restore(Client& client, const Values& values) {
 }
 
 std::string text_of(const json& value) {
-  return text::shown(value.dump(-1, ' ', false, json::error_handler_t::replace), text::Lines::one);
+  return text::shown(model::json_text(value), text::Lines::one);
 }
 
 // One JSON document, written as its pages come.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "store/model/json.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
@@ -13,10 +14,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view between_columns = "  ";
-
-std::string dumped(const json& value, int indent) {
-  return value.dump(indent, ' ', false, json::error_handler_t::replace);
-}
 
 }  // namespace
 
@@ -38,7 +35,7 @@ int failed(const model::Error& error) {
 }
 
 int say_json(const json& value) {
-  say(dumped(value, -1));
+  say(model::json_text(value));
   return 0;
 }
 
@@ -89,7 +86,7 @@ int print(const Client& client, const model::Result<json>& answer, const ForPeop
   if (for_people) {
     for_people(Fields(body));
   } else {
-    say_lines(dumped(body, 2));
+    say_lines(model::json_text(body, 2));
   }
   return 0;
 }

@@ -17,7 +17,6 @@ namespace conversed::ctl {
 // Prints a line to standard output, or to standard error. A line end in it is shown escaped.
 void say(std::string_view line);
 void note(std::string_view line);
-// Prints several lines to standard output.
 void say_lines(std::string_view lines);
 
 // Prints the error, of one or several lines, to stderr. Returns the exit code of a failed command.
@@ -53,7 +52,6 @@ class Table {
   std::vector<std::vector<Cell>> rows_;  // the first has the headers
 };
 
-// Prints an answer for people.
 using ForPeople = std::function<void(const Fields&)>;
 
 // Prints an answer or the error, and returns the exit code. With --json it prints the answer as it

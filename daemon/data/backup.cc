@@ -19,6 +19,7 @@
 #include "queue/sqlite/sqlite_copy.h"
 #include "store/model/hex.h"
 #include "store/sql/database.h"
+#include "store/text/ascii.h"
 #include "store/text/times.h"
 
 namespace conversed::daemon {
@@ -64,10 +65,7 @@ Result<BackupManifest::File> digest(const fs::path& file,
 
 bool is_backup_name(std::string_view name) {
   return !name.empty() && name.size() <= max_name && name.front() != '.' &&
-         !name.ends_with(unfinished) && std::ranges::all_of(name, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                  c == '.' || c == '-' || c == '_';
-         });
+         !name.ends_with(unfinished) && text::consists_of(name, ".-_");
 }
 
 std::string name_of(model::Timestamp time) {
@@ -163,7 +161,6 @@ Result<BackupManifest> BackupManifest::read(const fs::path& backup) {
         .reason = document.at("reason"),
         .log = document.at("log"),
         .created_at = model::from_unix_ms(document.at("createdAt").get<std::int64_t>() * 1000),
-        .files = {},
         .committed = document.value("committed", std::vector<std::int64_t>())};
     for (const auto& [name, value] : document.at("files").items()) {
       manifest.files[name] = {value.at("bytes"), value.at("sha256")};
@@ -211,9 +208,7 @@ BackupManifest BackupMaker::manifest_of(const char* reason, std::int64_t schema)
           .schema = schema,
           .reason = reason,
           .log = log_is_embedded_ ? "sqlite" : "kafka",
-          .created_at = clock_.now(),
-          .files = {},
-          .committed = {}};
+          .created_at = clock_.now()};
 }
 
 Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {

@@ -19,7 +19,6 @@ namespace conversed::daemon {
 // A backup is a folder with `store.db`, `log.db` (if the log is embedded) and `backup.json`, which
 // describes them. The master key is not in it: a backup alone opens no secret.
 
-// The content of `backup.json`.
 struct BackupManifest {
   struct File {
     std::int64_t bytes = 0;
@@ -30,10 +29,10 @@ struct BackupManifest {
   std::string reason;             // "asked" or "migration"
   std::string log;                // "sqlite": embedded, or "kafka": it is not in the backup
   model::Timestamp created_at{};  // to the second
-  std::map<std::string, File> files;
+  std::map<std::string, File> files{};
   // Offsets by partition, below which the log had finished everything before the store was copied.
   // Empty if the log was not open: its copy says so itself.
-  std::vector<std::int64_t> committed;
+  std::vector<std::int64_t> committed{};
 
   [[nodiscard]] std::int64_t bytes() const;
 

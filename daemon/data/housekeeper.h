@@ -34,7 +34,6 @@ struct HousekeeperSettings {
   std::function<bool()> mine{};
 };
 
-// What one round removed.
 struct TidyReport {
   std::int64_t outputs = 0;
   std::int64_t sessions = 0;

@@ -229,8 +229,7 @@ bool Deliverer::read(Lane& lane) {
     queue_.read_all(lane, page->next);
   } else {
     const auto& last = found.at(looked_at - 1);
-    lane.read_up_to = store::DueDelivery{
-        .key = {}, .due_at = last.due_at, .attempts = 0, .outputs = {}, .session = last.session};
+    lane.read_up_to = store::DueDelivery{.due_at = last.due_at, .session = last.session};
   }
   for (auto& each : found) {
     if (each.damaged) {
@@ -415,7 +414,6 @@ std::function<void()> Deliverer::marked(Session& session) {
   };
 }
 
-// Gives up the session's first `outputs` outputs.
 void Deliverer::give_up(Session& session, std::size_t outputs, const std::string& reason) {
   for (; outputs > 0; --outputs) {
     const auto& output = session.outputs.front();
@@ -442,8 +440,7 @@ void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
   lane.read_up_to.reset();
   if (page->sessions.size() == aged_a_page) {
     const auto& last = page->sessions.back();
-    lane.read_up_to = store::DueDelivery{
-        .key = {}, .due_at = last.due_at, .attempts = 0, .outputs = {}, .session = last.session};
+    lane.read_up_to = store::DueDelivery{.due_at = last.due_at, .session = last.session};
     lane.read_again = true;  // the page may hold sessions that are not too old
   }
   for (auto& each : page->sessions) {

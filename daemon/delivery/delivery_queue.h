@@ -54,7 +54,6 @@ class DeliveryQueue {
   using Steady = std::chrono::steady_clock::time_point;
 
   struct Session;
-  // The deliveries of an Endpoint.
   struct Lane : DueLane<store::DueDelivery> {
     std::string endpoint_id;
     std::string project_id;
@@ -146,7 +145,6 @@ class DeliveryQueue {
 
  private:
   enum class Kind : std::uint8_t { answers, untried, slow, fails };
-  // Connections in use.
   struct Taken {
     std::size_t all = 0;
     std::size_t doubtful = 0;
@@ -161,7 +159,6 @@ class DeliveryQueue {
 
   const DeliveryQueueLimits limits_;
   std::unordered_map<std::string, Lane> lanes_;  // by Endpoint
-  // Sessions in hand, by key.
   std::unordered_map<std::string, Session, model::KeyedHash, std::equal_to<>> sessions_;
   DueLanes<Lane> turns_;
   std::vector<const Lane*> busy_;  // lanes with connections

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "store/model/hex.h"
+#include "store/model/json.h"
 #include "store/model/trace.h"
 #include "store/text/base64.h"
 #include "store/text/utf8.h"
@@ -14,12 +16,10 @@
 namespace conversed::daemon {
 namespace {
 
-const unsigned char* bytes_of(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
+using model::bytes_of;
 
 void append_json(std::string& body, const nlohmann::json& value) {
-  body += value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  body += model::json_text(value);
 }
 
 // Most texts need no escape. A JSON value of each would cost five allocations.

@@ -35,7 +35,6 @@ class WebhookKey {
   std::unique_ptr<const Hashed> hashed_;
 };
 
-// A new secret of 32 random bytes.
 [[nodiscard]] std::string new_webhook_secret();
 
 // {"userId","sessionId","output":{"text","data","traceId","source"}}, compact, UTF-8.

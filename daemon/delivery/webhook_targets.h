@@ -19,7 +19,6 @@ class Assets;
 
 namespace conversed::daemon {
 
-// Where an Endpoint's outputs go.
 struct WebhookTarget {
   std::string url;                    // empty: nowhere
   std::vector<WebhookKey> keys;       // none, one, or with its predecessor

@@ -55,7 +55,6 @@ std::string external_id_of(const std::string& body) {
   return {};
 }
 
-// Works on one job.
 class SetUp {
  public:
   SetUp(const ProactiveSetupSettings& settings, store::Store& store, HttpClient& http,
@@ -125,8 +124,7 @@ class SetUp {
   Result<void> provision() {
     const store::Tenant tenant{.id = model::new_id(),
                                .project_id = job_.project_id,
-                               .follow_ups_per_month = settings_.follow_ups_per_month,
-                               .external_id = {}};
+                               .follow_ups_per_month = settings_.follow_ups_per_month};
     // Without a provisioning service the tenant is complete.
     const store::Jobs::Progress reached =
         settings_.provisioning_url.empty() ? tenant_complete : tenant_stored;
@@ -237,7 +235,6 @@ class SetUp {
     return store_.jobs().step(job_.id, job_.fencing_token, {.data = std::move(data)});
   }
 
-  // Undoes the steps in reverse order.
   Result<void> undo_last() {
     model::fault_point("job.before_undo");
     if (made_.contains("flowId")) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "daemon/ops/log_repeats.h"
+#include "store/model/json.h"
 #include "store/text/terminal.h"
 #include "store/text/times.h"
 
@@ -52,8 +53,7 @@ const char* level_name(Level level) {
 
 // nlohmann leaves DEL and C1 as they are.
 std::string dumped(const ordered_json& value) {
-  return text::shown(value.dump(-1, ' ', false, ordered_json::error_handler_t::replace),
-                     text::Lines::one);
+  return text::shown(model::json_text(value), text::Lines::one);
 }
 
 // Without the first and the last byte: of a string its quotes, of an object its braces.

@@ -31,7 +31,6 @@ struct BackoffSettings {
       wait, std::min<std::chrono::milliseconds>(std::min(*retry_after, most), settings.max_asked));
 }
 
-// The longest that `backoff` gives.
 [[nodiscard]] inline std::chrono::milliseconds longest_wait(const BackoffSettings& settings) {
   return std::max(settings.max + settings.max / 4, settings.max_asked);
 }

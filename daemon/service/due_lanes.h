@@ -48,7 +48,6 @@ class DueLanes {
     wait(lane);
   }
 
-  // The lane has no turn before `until`.
   void put_off(Lane& lane, model::Timestamp until) {
     lane.not_before = until;
     if (lane.in_turn || !lane.due) return;  // `next` finds it out
@@ -91,7 +90,6 @@ class DueLanes {
     wait(lane);
   }
 
-  // When the next wait ends.
   [[nodiscard]] std::optional<model::Timestamp> next_due() const {
     if (waiting_.empty()) return std::nullopt;
     return waiting_.begin()->first.first;

@@ -71,7 +71,6 @@ class Supervisor final : public Service {
   // The daemon begins to drain, which takes `limit` at most. Nothing is said after it.
   void stopping(std::chrono::milliseconds limit);
 
-  // How often the thread looks.
   [[nodiscard]] std::chrono::milliseconds interval() const;
   // One look. For the thread and for tests, which do without the thread.
   void look(Time now);

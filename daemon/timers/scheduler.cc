@@ -211,7 +211,6 @@ void Scheduler::read_letters() {
   if (letters.due) wait_for(*letters.due);
 }
 
-// How many timers may be appended now.
 std::size_t Scheduler::may_fire() {
   const auto now = SteadyClock::now();
   if (now < not_before_ || !store_.committer().healthy()) return 0;

@@ -30,7 +30,6 @@ class BatchInbox {
   [[nodiscard]] Waiting take_oldest();  // only if `has_next`
   void add(const queue::LogRecord& logged);
 
-  // Writes the changes to the commit.
   void close();
 
  private:

@@ -70,7 +70,6 @@ class TurnBatchBuilder {
   [[nodiscard]] Result<std::optional<TurnBatch>> build();
 
  private:
-  // An event that is decided about.
   struct Candidate {
     const queue::LogRecord* logged = nullptr;  // null: it was taken from the inbox
     BatchInbox::Waiting waited{};              // unless `logged`

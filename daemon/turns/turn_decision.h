@@ -22,7 +22,6 @@ struct EventFacts {
   std::string_view failed{};     // why its Turn failed before; empty: it did not
 };
 
-// What becomes of an event.
 struct Decision {
   enum class Fate : std::uint8_t {
     seen,         // nothing happens: it has had its effects

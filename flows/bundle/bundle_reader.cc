@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <array>
 #include <functional>
-#include <set>
 #include <utility>
 
 #include "flows/bundle/loader.h"
@@ -10,6 +9,7 @@
 #include "flows/journey.h"
 #include "store/model/ids.h"
 #include "store/model/url.h"
+#include "store/text/ascii.h"
 #include "store/text/webhook_secret.h"
 
 namespace conversed::flows {
@@ -194,7 +194,7 @@ class BundleReader {
     const Fields fields(view, {"email", "name", "roles", "allowedLocales"});
     model::BundleMember member;
     member.email = fields.text("email");
-    if (!member.email.empty() && !is_email(member.email)) {
+    if (!member.email.empty() && !text::is_email(member.email)) {
       if (const auto at = fields.find("email"))
         at->problem("expected an e-mail address such as ann@example.com");
     }

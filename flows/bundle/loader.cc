@@ -1,10 +1,10 @@
 #include "flows/bundle/loader.h"
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 #include "flows/fields.h"
+#include "store/text/ascii.h"
 #include "store/yaml/reader.h"
 
 namespace conversed::flows {
@@ -30,11 +30,8 @@ Checked<Located> read_yaml(std::string_view text, std::string_view file, const L
 
 bool ends_with_json(std::string_view name) {
   constexpr std::string_view suffix = ".json";
-  if (name.size() < suffix.size()) return false;
-  name.remove_prefix(name.size() - suffix.size());
-  return std::equal(name.begin(), name.end(), suffix.begin(), [](char a, char b) {
-    return std::tolower(static_cast<unsigned char>(a)) == b;
-  });
+  return name.size() >= suffix.size() &&
+         text::equals_ignoring_case(name.substr(name.size() - suffix.size()), suffix);
 }
 
 }  // namespace

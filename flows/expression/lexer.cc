@@ -7,9 +7,12 @@
 
 #include "flows/expression/number.h"
 #include "flows/expression/text.h"
+#include "store/text/ascii.h"
 
 namespace conversed::flows::expression {
 namespace {
+
+using text::is_digit;
 
 // Longest first: the lexer takes the first that fits.
 constexpr std::array<std::string_view, 58> punctuators{
@@ -18,10 +21,6 @@ constexpr std::array<std::string_view, 58> punctuators{
     "*=",   "/=",  "%=",  "&=",  "|=",  "^=",  "**",  "<<",  ">>",  "{",   "}",    "(",
     ")",    "[",   "]",   ".",   ";",   ",",   "<",   ">",   "+",   "-",   "*",    "/",
     "%",    "&",   "|",   "^",   "!",   "~",   "?",   ":",   "=",   "@"};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 bool is_line_end(char32_t code) {
   return code == '\n' || code == '\r' || code == 0x2028 || code == 0x2029;

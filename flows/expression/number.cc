@@ -10,9 +10,12 @@
 #include <vector>
 
 #include "flows/expression/text.h"
+#include "store/text/ascii.h"
 
 namespace conversed::flows::expression {
 namespace {
+
+using text::is_digit;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -58,10 +61,6 @@ int digit_value(char c) {
   if (c >= 'a' && c <= 'z') return c - 'a' + 10;
   if (c >= 'A' && c <= 'Z') return c - 'A' + 10;
   return 99;
-}
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 // The value of digits that std::from_chars found too large or too small for a double.

@@ -90,8 +90,7 @@ const AgentKnowledge& store_of(const std::vector<AgentKnowledge>& stores, const 
 }
 
 std::string text_of(const json& value) {
-  return value.is_string() ? value.get<std::string>()
-                           : value.dump(-1, ' ', false, json::error_handler_t::replace);
+  return value.is_string() ? value.get<std::string>() : model::json_text(value);
 }
 
 struct AiAgentNode final : ChatNode {
@@ -99,9 +98,9 @@ struct AiAgentNode final : ChatNode {
   std::optional<expression::Template> prompt;  // none: the input's text
   Tools tools;
   std::vector<AgentKnowledge> knowledge;
-  int kept_messages = 20;     // of earlier exchanges
-  int max_turns = 8;          // the most requests to the model in one exchange
-  int token_budget = 50'000;  // the most tokens of one exchange
+  int kept_messages = 0;  // of earlier exchanges
+  int max_turns = 0;      // the most requests to the model in one exchange
+  int token_budget = 0;   // the most tokens of one exchange
 
   Result<Step> run(Turn& turn) const override {
     auto exchange = recall(turn);
@@ -369,9 +368,9 @@ constexpr auto ai_agent_fields = with_chat_fields(
     {required<&AiAgentNode::instructions>("instructions"), optional<&AiAgentNode::prompt>("prompt"),
      optional<&AiAgentNode::tools, &Tools::read>("tools"),
      optional<&AiAgentNode::knowledge, &read_stores>("knowledge"),
-     optional<&AiAgentNode::kept_messages>("memory").within(0, 200),
-     optional<&AiAgentNode::max_turns>("maxTurns").within(1, 50),
-     optional<&AiAgentNode::token_budget>("tokenBudget").within(1, 10'000'000)});
+     optional<&AiAgentNode::kept_messages>("memory").within(0, 200).by_default(20),
+     optional<&AiAgentNode::max_turns>("maxTurns").within(1, 50).by_default(8),
+     optional<&AiAgentNode::token_budget>("tokenBudget").within(1, 10'000'000).by_default(50'000)});
 
 }  // namespace
 

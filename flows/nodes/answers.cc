@@ -12,6 +12,7 @@
 #include "flows/fields.h"
 #include "flows/regex.h"
 #include "store/model/url.h"
+#include "store/text/ascii.h"
 #include "store/text/words.h"
 
 namespace conversed::flows {
@@ -20,10 +21,6 @@ namespace {
 using std::chrono::days;
 using std::chrono::sys_days;
 using std::chrono::year_month_day;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // Without the marks that end or enclose a word in a sentence.
 std::string_view bare(std::string_view word) {
@@ -177,7 +174,8 @@ std::optional<std::string> read_email(std::string_view text) {
     if (word.starts_with("mailto:")) word.remove_prefix(7);
     const auto at = word.find('@');
     // A host without a dot is a local name, which can't be reached from elsewhere.
-    if (is_email(word) && word.find('.', at) != std::string_view::npos && word.back() != '.') {
+    if (text::is_email(word) && word.find('.', at) != std::string_view::npos &&
+        word.back() != '.') {
       return std::string(word);
     }
   }
@@ -199,7 +197,7 @@ std::optional<std::string> read_phone(std::string_view text) {
   text = expression::trim(text);
   std::string number;
   for (const char c : text) {
-    if (is_digit(c) || (c == '+' && number.empty())) {
+    if (text::is_digit(c) || (c == '+' && number.empty())) {
       number += c;
     } else if (marks.find(c) == std::string_view::npos) {
       return std::nullopt;

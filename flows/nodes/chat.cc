@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "flows/json_members.h"
+#include "store/model/json.h"
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
@@ -77,7 +78,7 @@ Result<Step> ChatNode::ask_model(Turn& turn, json body) const {
   call.method = "POST";
   call.url = "/chat/completions";
   call.headers = {{"Content-Type", "application/json"}, {"Accept", "application/json"}};
-  call.body = body.dump(-1, ' ', false, json::error_handler_t::replace);
+  call.body = model::json_text(body);
   call.connection_id = known->second;
   call.timeout = timeout;
   call.retries = retries;

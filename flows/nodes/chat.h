@@ -23,13 +23,13 @@ inline constexpr std::size_t max_answer_bytes = 16 * 1024;  // the rest is cut o
 struct ChatNode : CallNode {
   std::string connection;  // its name
   std::string model;       // empty: the Connection's
-  int max_tokens = 1000;   // of one answer
+  int max_tokens = 0;      // of one answer
   // An object; members of the request, a null removes one.
   nlohmann::json options = nlohmann::json::object();
   std::optional<expression::Path> store_in;
   std::optional<bool> say;  // none: if the answer is not stored
-  std::chrono::milliseconds timeout = std::chrono::seconds(60);
-  int retries = 2;
+  std::chrono::milliseconds timeout{};
+  int retries = 0;
 
   static void read_options(NodeConfig& config, const View& at, nlohmann::json& into);
 
@@ -61,13 +61,14 @@ struct ChatAnswer {
 inline constexpr NodeField chat_fields[]{
     required<&ChatNode::connection, &NodeConfig::model_connection>("connection"),
     optional<&ChatNode::model>("model"),
-    optional<&ChatNode::max_tokens>("maxTokens").within(1, 100'000),
+    optional<&ChatNode::max_tokens>("maxTokens").within(1, 100'000).by_default(1000),
     optional<&ChatNode::options, &ChatNode::read_options>("options"),
     optional<&ChatNode::store_in>("storeIn"),
     optional<&ChatNode::say>("say"),
-    optional<&ChatNode::timeout>("timeout").within(std::chrono::milliseconds(1),
-                                                   std::chrono::minutes(5)),
-    optional<&ChatNode::retries>("retries").within(0, 10),
+    optional<&ChatNode::timeout>("timeout")
+        .within(std::chrono::milliseconds(1), std::chrono::minutes(5))
+        .by_default(std::chrono::minutes(1)),
+    optional<&ChatNode::retries>("retries").within(0, 10).by_default(2),
     on_error_field};
 
 // A Node's own fields and these.

@@ -12,8 +12,8 @@ constexpr std::array<std::string_view, 2> copied_forms{"keyphrases", "slots"};
 
 struct CopySlotsNode final : Node {
   std::vector<std::string> slots;  // empty: all
-  std::string mode = "replace";
-  std::string form = "slots";
+  std::string mode;
+  std::string form;
   std::optional<expression::Path> into;  // below `context`; a slot's name is put behind it
   expression::Expression stored_in;      // reads `into`
 
@@ -52,8 +52,8 @@ struct CopySlotsNode final : Node {
 
 constexpr NodeField copy_slots_to_context_fields[]{
     optional<&CopySlotsNode::slots>("slots"), optional<&CopySlotsNode::into>("storeIn"),
-    optional<&CopySlotsNode::mode>("mode").one_of(copy_modes),
-    optional<&CopySlotsNode::form>("as").one_of(copied_forms)};
+    optional<&CopySlotsNode::mode>("mode").one_of(copy_modes).by_default("replace"),
+    optional<&CopySlotsNode::form>("as").one_of(copied_forms).by_default("slots")};
 
 }  // namespace
 

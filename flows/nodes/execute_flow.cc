@@ -8,7 +8,7 @@ namespace {
 // them work. A Flow may enter itself; the Turn bounds the depth.
 struct ExecuteFlowNode final : Node {
   std::string flow;
-  bool comes_back = true;
+  bool comes_back = false;
 
   void check(NodeConfig& config) const {
     if (!comes_back) config.never_continues();
@@ -19,7 +19,7 @@ struct ExecuteFlowNode final : Node {
 
 constexpr NodeField execute_flow_fields[]{
     required<&ExecuteFlowNode::flow, &NodeConfig::flow_name>("flow"),
-    optional<&ExecuteFlowNode::comes_back>("return")};
+    optional<&ExecuteFlowNode::comes_back>("return").by_default(true)};
 
 }  // namespace
 

@@ -19,7 +19,7 @@ struct GoToNode final : Node {
 };
 
 constexpr NodeField go_to_fields[]{required<&GoToNode::id, &NodeConfig::node_id>("node"),
-                                   optional<&GoToNode::waits>("wait")};
+                                   optional<&GoToNode::waits>("wait").by_default(false)};
 
 }  // namespace
 

@@ -3,7 +3,9 @@
 #include "flows/expression/text.h"
 #include "flows/nodes/calls.h"
 #include "store/model/hex.h"
+#include "store/model/json.h"
 #include "store/model/url.h"
+#include "store/text/ascii.h"
 
 namespace conversed::flows {
 namespace {
@@ -103,7 +105,7 @@ class UrlTemplate {
 
 struct HttpRequestNode final : CallNode {
   std::string connection;
-  std::string method = "GET";
+  std::string method;
   UrlTemplate url;
   NodeConfig::Headers headers;
   std::optional<expression::JsonTemplate> body;
@@ -131,7 +133,7 @@ struct HttpRequestNode final : CallNode {
     bool has_content_type = false;
     for (const auto& [name, value] : headers) {
       std::string rendered = value.render(turn.scope());
-      if (has_control_characters(rendered)) {
+      if (text::has_control(rendered)) {
         return failed(turn, "invalid_header",
                       "the value of the header '" + name + "' has control characters");
       }
@@ -155,8 +157,7 @@ struct HttpRequestNode final : CallNode {
   void add_body(Turn& turn, model::HttpCall& call, bool has_content_type) const {
     auto value = body->value(turn.scope());
     const bool is_text = value.is_string();
-    call.body = is_text ? std::move(value.get_ref<std::string&>())
-                        : value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    call.body = is_text ? std::move(value.get_ref<std::string&>()) : model::json_text(value);
     if (!has_content_type) {
       call.headers.emplace_back("Content-Type",
                                 is_text ? "text/plain; charset=utf-8" : "application/json");
@@ -166,14 +167,14 @@ struct HttpRequestNode final : CallNode {
 
 constexpr NodeField http_request_fields[]{
     required<&HttpRequestNode::url, &UrlTemplate::read>("url"),
-    optional<&HttpRequestNode::method>("method").one_of(methods),
+    optional<&HttpRequestNode::method>("method").one_of(methods).by_default("GET"),
     optional<&HttpRequestNode::connection, &NodeConfig::connection>("connection"),
     optional<&HttpRequestNode::headers>("headers"),
     optional<&HttpRequestNode::body>("body"),
     optional<&HttpRequestNode::store_in>("storeIn"),
     optional<&HttpRequestNode::timeout>("timeout").within(std::chrono::milliseconds(1),
                                                           std::chrono::minutes(5)),
-    optional<&HttpRequestNode::retries>("retries").within(0, 10),
+    optional<&HttpRequestNode::retries>("retries").within(0, 10).by_default(0),
     on_error_field};
 
 }  // namespace

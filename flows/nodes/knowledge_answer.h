@@ -5,6 +5,7 @@
 
 #include "flows/json_members.h"
 #include "flows/node_types.h"
+#include "store/model/json.h"
 #include "store/text/utf8.h"
 
 // The queries and answers of Nodes that search in knowledge.
@@ -31,20 +32,19 @@ inline constexpr std::size_t max_query_bytes = 4096;  // the rest of a question 
 // The hits as JSON text of at most `most` bytes, the best first. Hits that have no room are left
 // out. The text of the best one is cut if it alone has no room.
 [[nodiscard]] inline std::string hits_text(const nlohmann::json& hits, std::size_t most) {
-  constexpr auto replace = nlohmann::json::error_handler_t::replace;
   std::string list = "[";
   for (const auto& hit : hits) {
     if (!hit.is_object()) continue;
     if (list.size() + 2 >= most) break;
     const std::size_t room = most - list.size() - 2;  // but for a comma and the end
-    std::string one = hit.dump(-1, ' ', false, replace);
+    std::string one = model::json_text(hit);
     if (one.size() > room) {
       const std::string* words = find_text(hit, "text");
       const std::size_t over = one.size() - room;
       if (list.size() > 1 || words == nullptr || words->size() <= over) continue;
       auto shorter = hit;
       shorter["text"] = std::string(text::cut(*words, words->size() - over));
-      one = shorter.dump(-1, ' ', false, replace);
+      one = model::json_text(shorter);
     }
     if (list.size() > 1) list += ',';
     list += one;

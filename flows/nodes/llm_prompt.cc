@@ -60,7 +60,7 @@ struct LlmPromptNode final : ChatNode {
 constexpr auto llm_prompt_fields =
     with_chat_fields({required<&LlmPromptNode::prompt>("prompt"),
                       optional<&LlmPromptNode::instructions>("instructions"),
-                      optional<&LlmPromptNode::wants_json>("json")});
+                      optional<&LlmPromptNode::wants_json>("json").by_default(false)});
 
 }  // namespace
 

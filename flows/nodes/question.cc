@@ -61,10 +61,10 @@ void read_zone(NodeConfig&, const View& at, std::optional<TimeZone>& into) {
 
 struct QuestionNode final : Node {
   expression::Template text;
-  std::string type = "text";
+  std::string type;
   std::optional<expression::Path> store_in;
   std::vector<expression::Template> reprompts;  // the last one is repeated
-  int max_attempts = 3;
+  int max_attempts = 0;
   NodeIndex on_no_answer = end_of_flow;
   std::optional<expression::Expression> valid;
   Phrases escape;
@@ -74,7 +74,7 @@ struct QuestionNode final : Node {
   std::optional<NodeIndex> if_timed_out;
   std::string slot;
   std::optional<Regex> pattern;
-  std::string date_order = "dayFirst";
+  std::string date_order;
   std::optional<TimeZone> zone;  // nothing: UTC
   Phrases yes{yes_words};
   Phrases no{no_words};
@@ -216,10 +216,10 @@ void QuestionNode::check(NodeConfig& config) const {
 
 constexpr NodeField question_fields[]{
     required<&QuestionNode::text>("text"),
-    optional<&QuestionNode::type>("type").one_of(answer_types),
+    optional<&QuestionNode::type>("type").one_of(answer_types).by_default("text"),
     optional<&QuestionNode::store_in>("storeIn"),
     optional<&QuestionNode::reprompts>("reprompt"),
-    optional<&QuestionNode::max_attempts>("maxAttempts").within(1, 100),
+    optional<&QuestionNode::max_attempts>("maxAttempts").within(1, 100).by_default(3),
     optional<&QuestionNode::on_no_answer>("onNoAnswer"),
     optional<&QuestionNode::valid>("validIf"),
     optional<&QuestionNode::escape, &Phrases::read>("escape"),
@@ -230,7 +230,7 @@ constexpr NodeField question_fields[]{
     optional<&QuestionNode::if_timed_out>("onTimeout"),
     optional<&QuestionNode::slot, &NodeConfig::slot>("slot"),
     optional<&QuestionNode::pattern, &read_pattern>("pattern"),
-    optional<&QuestionNode::date_order>("dateOrder").one_of(date_orders),
+    optional<&QuestionNode::date_order>("dateOrder").one_of(date_orders).by_default("dayFirst"),
     optional<&QuestionNode::zone, &read_zone>("timezone"),
     optional<&QuestionNode::yes, &Phrases::read>("yes"),
     optional<&QuestionNode::no, &Phrases::read>("no"),

@@ -12,7 +12,7 @@ struct RegexSlotFillerNode final : Node {
   std::optional<Regex> pattern;
   std::string slot;
   int group = 0;
-  bool ignore_case = true;
+  bool ignore_case = false;
   std::optional<expression::Path> store_in;
 
   void check(NodeConfig& config) {
@@ -48,8 +48,8 @@ struct RegexSlotFillerNode final : Node {
 
 constexpr NodeField regex_slot_filler_fields[]{
     required("pattern"), required<&RegexSlotFillerNode::slot, &NodeConfig::slot>("slot"),
-    optional<&RegexSlotFillerNode::group>("group").within(0, 20),
-    optional<&RegexSlotFillerNode::ignore_case>("ignoreCase"),
+    optional<&RegexSlotFillerNode::group>("group").within(0, 20).by_default(0),
+    optional<&RegexSlotFillerNode::ignore_case>("ignoreCase").by_default(true),
     optional<&RegexSlotFillerNode::store_in>("storeIn")};
 
 }  // namespace

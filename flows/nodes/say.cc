@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, 3> orders{"inTurn", "oneByOne", "random"}
 
 struct SayNode final : Node {
   std::vector<expression::Template> alternatives;
-  std::string order = "random";
+  std::string order;
   std::optional<expression::JsonTemplate> data;
   std::optional<expression::JsonTemplate> quick_replies;
 
@@ -70,7 +70,8 @@ struct SayNode final : Node {
 };
 
 constexpr NodeField say_fields[]{
-    optional<&SayNode::alternatives>("text"), optional<&SayNode::order>("order").one_of(orders),
+    optional<&SayNode::alternatives>("text"),
+    optional<&SayNode::order>("order").one_of(orders).by_default("random"),
     optional<&SayNode::data>("data"), optional<&SayNode::quick_replies>("quickReplies")};
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 struct SearchKnowledgeNode final : CallNode {
   NodeConfig::Knowledge knowledge;
   std::optional<expression::Template> query;  // none: the input's text
-  int limit = default_knowledge_hits;
+  int limit = 0;
   std::optional<expression::Path> store_in;
   NodeIndex on_found = end_of_flow;
   NodeIndex on_nothing = end_of_flow;
@@ -29,7 +29,9 @@ constexpr NodeField search_knowledge_fields[]{
     required<&SearchKnowledgeNode::knowledge, &NodeConfig::knowledge>("store"),
     optional("sources"),
     optional<&SearchKnowledgeNode::query>("query"),
-    optional<&SearchKnowledgeNode::limit>("limit").within(1, max_knowledge_hits),
+    optional<&SearchKnowledgeNode::limit>("limit")
+        .within(1, max_knowledge_hits)
+        .by_default(default_knowledge_hits),
     required<&SearchKnowledgeNode::store_in>("storeIn"),
     optional<&SearchKnowledgeNode::on_found>("onFound"),
     optional<&SearchKnowledgeNode::on_nothing>("onNothing"),

@@ -53,7 +53,7 @@ struct SwitchNode final : Node {
 
 constexpr NodeField switch_fields[]{required<&SwitchNode::on, &SwitchNode::read_subject>("on"),
                                     required<&SwitchNode::cases, &SwitchNode::read_cases>("cases"),
-                                    optional<&SwitchNode::loosely>("ignoreCase"),
+                                    optional<&SwitchNode::loosely>("ignoreCase").by_default(false),
                                     optional<&SwitchNode::otherwise>("default")};
 
 }  // namespace

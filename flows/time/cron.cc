@@ -1,14 +1,14 @@
 #include "flows/time/cron.h"
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <charconv>
 #include <chrono>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "store/text/ascii.h"
 
 namespace conversed::flows {
 namespace {
@@ -58,10 +58,7 @@ std::optional<int> number_in(std::string_view text) {
 std::optional<int> value_in(std::string_view text, const Field& field) {
   if (text.empty()) return std::nullopt;
   for (std::size_t i = 0; i < field.names.size(); ++i) {
-    const auto same = [](char a, char b) {
-      return std::tolower(static_cast<unsigned char>(a)) == b;
-    };
-    if (std::ranges::equal(text, field.names[i], same)) return field.least + static_cast<int>(i);
+    if (text::equals_ignoring_case(text, field.names[i])) return field.least + static_cast<int>(i);
   }
   const auto value = number_in(text);
   return value && *value >= field.least && *value <= field.most ? value : std::nullopt;

@@ -64,7 +64,6 @@ struct Stage {
   model::Endpoint endpoint{};
 };
 
-// One conversation.
 class Conversation {
  public:
   Conversation(const Stage& stage, const TestCase& test)

@@ -27,7 +27,6 @@ struct TestResult {
   std::vector<Failure> failures{};  // none: passed. It ends at the first step that fails.
 };
 
-// The result of a file.
 struct SuiteResult {
   std::string file;
   Problems problems{};  // of the file or of its bundle; with any, nothing ran

@@ -1,6 +1,7 @@
 #include "flows/tools/match.h"
 
 #include "flows/regex.h"
+#include "store/model/json.h"
 
 namespace conversed::flows::tools {
 namespace {
@@ -15,7 +16,7 @@ std::optional<std::string_view> pattern_of(std::string_view expected) {
 
 std::string shown(const json& value) {
   constexpr std::size_t most = 300;
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
+  std::string text = model::json_text(value);
   if (text.size() > most) text = text.substr(0, most) + "...";
   return text;
 }

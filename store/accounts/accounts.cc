@@ -8,38 +8,18 @@
 #include "store/model/ids.h"
 #include "store/secrets/secrets.h"
 #include "store/sql/read.h"
+#include "store/text/ascii.h"
 
 namespace conversed::store {
-
-std::string fold_ascii(std::string_view email) {
-  std::string folded(email);
-  for (char& c : folded) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return folded;
-}
-
-namespace {
-
-// Whether the text can be an e-mail address: it has no blanks, and an @ within.
-bool is_email(std::string_view text) {
-  const auto at = text.find('@');
-  return at != 0 && at != std::string_view::npos && at + 1 != text.size() &&
-         text.size() <= max_email_bytes &&
-         std::none_of(text.begin(), text.end(),
-                      [](unsigned char c) { return c <= ' ' || c == 0x7F; });
-}
-
-}  // namespace
 
 Result<std::string> insert_user(Connection& connection, const std::string& organisation_id,
                                 const Accounts::NewUser& user,
                                 const std::optional<std::string>& password_hash,
                                 model::Timestamp now) {
-  if (!is_email(user.email)) {
+  if (!text::is_email(user.email)) {
     return fail(Errc::invalid_argument, "this is no e-mail address: " + user.email);
   }
-  const auto folded = fold_ascii(user.email);
+  const auto folded = text::lower_case(user.email);
   const auto owner = connection.value<std::string>(
       "SELECT organisation_id FROM organisation_domains WHERE domain = :d",
       folded.substr(folded.rfind('@') + 1));
@@ -60,7 +40,6 @@ Result<std::string> insert_user(Connection& connection, const std::string& organ
 
 namespace {
 
-// The hash of the password, if there is one.
 Result<std::optional<std::string>> hash_if_set(const std::optional<std::string>& password) {
   if (!password) return std::nullopt;
   auto hash = hash_password(*password);
@@ -108,8 +87,7 @@ Result<void> join_project(Connection& connection, const std::string& user_id,
     return fail(Errc::not_found, "there is no such project or user");
   }
   connection.run(
-      "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r,"
-      " '[]') ON CONFLICT (project_id, user_id) DO UPDATE SET roles = excluded.roles",
+      "INSERT INTO members (project_id, user_id, roles, allowed_locales) VALUES (:p, :u, :r, '[]')",
       membership.project_id, user_id, membership.roles);
   return {};
 }
@@ -135,10 +113,10 @@ Result<void> check_is_dispensable(Connection& connection, const std::string& use
 Result<std::vector<std::string>> normal_domains(const std::vector<std::string>& domains) {
   std::vector<std::string> normal;
   for (const std::string& domain : domains) {
-    if (domain.find('@') != std::string::npos || !is_email("a@" + domain)) {
+    if (!text::is_email("a@" + domain)) {
       return fail(Errc::invalid_argument, "this is no e-mail domain: " + domain);
     }
-    normal.push_back(fold_ascii(domain));
+    normal.push_back(text::lower_case(domain));
   }
   std::sort(normal.begin(), normal.end());
   normal.erase(std::unique(normal.begin(), normal.end()), normal.end());
@@ -301,8 +279,8 @@ Result<std::vector<User>> Accounts::users(const std::string& organisation_id) co
 Result<User> Accounts::user_by_email(const std::string& organisation_id,
                                      std::string_view email) const {
   return read(database_, [&](Connection& connection) {
-    return find_user(connection, "email_folded = :e AND organisation_id = :o", fold_ascii(email),
-                     organisation_id);
+    return find_user(connection, "email_folded = :e AND organisation_id = :o",
+                     text::lower_case(email), organisation_id);
   });
 }
 
@@ -368,14 +346,6 @@ Result<Member> Accounts::member(const std::string& project_id, const std::string
               [&](Connection& connection) { return find_member(connection, project_id, user_id); });
 }
 
-Result<void> Accounts::set_member(const std::string& project_id, const std::string& user_id,
-                                  const std::vector<std::string>& roles) {
-  return committer_.write_and_wait([&](Writer& writer) {
-    grow(writer);
-    return join_project(writer.connection(), user_id, {project_id, roles});
-  });
-}
-
 Result<Member> Accounts::set_allowed_locales(const std::string& project_id,
                                              const std::string& user_id,
                                              const std::vector<std::string>& locales) {
@@ -405,7 +375,7 @@ Result<Principal> Accounts::principal_in(std::string_view organisation,
         model::is_id(user) ? std::string(user)
                            : connection
                                  .value<std::string>("SELECT id FROM users WHERE email_folded = :e",
-                                                     fold_ascii(user))
+                                                     text::lower_case(user))
                                  .value_or("");
     auto principal = load_principal(connection, user_id);
     if (!principal || principal->organisation_id != *id) {
@@ -420,7 +390,8 @@ Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view
   std::optional<std::string> hash;
   auto found = read(database_, [&](Connection& connection) -> Result<void> {
     if (auto row = connection.row<std::string, std::optional<std::string>>(
-            "SELECT id, password_hash FROM users WHERE email_folded = :e", fold_ascii(email))) {
+            "SELECT id, password_hash FROM users WHERE email_folded = :e",
+            text::lower_case(email))) {
       std::tie(user_id, hash) = *row;
     }
     return {};

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,9 +12,6 @@
 #include "store/model/result.h"
 
 namespace conversed::store {
-
-// An e-mail address has no blanks and no control characters of ASCII, and an @ within.
-inline constexpr std::size_t max_email_bytes = 320;
 
 struct Organisation {
   std::string id;
@@ -151,10 +147,6 @@ class Accounts : Rows {
 
   [[nodiscard]] model::Result<Member> member(const std::string& project_id,
                                              const std::string& user_id) const;
-  // Adds the user to the project or replaces the roles there.
-  [[nodiscard]] model::Result<void> set_member(const std::string& project_id,
-                                               const std::string& user_id,
-                                               const std::vector<std::string>& roles);
   // `invalid_argument` if one is not a locale of the project.
   [[nodiscard]] model::Result<Member> set_allowed_locales(const std::string& project_id,
                                                           const std::string& user_id,

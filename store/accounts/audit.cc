@@ -6,9 +6,9 @@
 #include <tuple>
 #include <utility>
 
-#include "store/accounts/people.h"
 #include "store/commit/row_writes.h"
 #include "store/sql/read.h"
+#include "store/text/ascii.h"
 
 namespace conversed::store {
 
@@ -23,7 +23,7 @@ void complete(Connection& connection, AuditEntry& entry) {
   }
   const auto user = connection.row<std::string, std::string, std::string>(
       "SELECT id, organisation_id, email FROM users WHERE email_folded = :e",
-      fold_ascii(entry.actor));
+      text::lower_case(entry.actor));
   if (!user) {
     entry.actor.clear();
     return;

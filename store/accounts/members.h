@@ -11,7 +11,6 @@
 
 namespace conversed::store {
 
-// A daemon that runs on the store.
 struct ClusterMember {
   std::string id;   // its name; stays the same from start to start
   std::string run;  // new at each start
@@ -48,7 +47,6 @@ class Members : Rows {
   // The member is alive. `conflict` if another run has its name meanwhile.
   [[nodiscard]] model::Result<void> beat(const ClusterMember& member);
 
-  // The member ends.
   [[nodiscard]] model::Result<void> leave(const ClusterMember& member);
 
   // The members that were seen lately, by name; `now` by the server's clock.

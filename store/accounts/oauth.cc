@@ -53,7 +53,6 @@ void prune(Connection& connection, model::Timestamp now) {
       now, prune_at_once);
 }
 
-// Its codes and tokens go with it.
 void end_grant(Connection& connection, const std::string& id) {
   connection.run("DELETE FROM oauth_grants WHERE id = :g", id);
 }

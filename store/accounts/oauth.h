@@ -39,7 +39,6 @@ struct IssuedTokens {
   std::string refresh;
 };
 
-// The request of an authorization code.
 struct CodeRequest {
   std::string client_id;
   SignIn sign_in;
@@ -47,7 +46,6 @@ struct CodeRequest {
   bool redirect_uri_sent = false;  // the request named it, so the exchange has to name it, too
   std::optional<std::string> challenge{};  // of PKCE: SHA-256 of the verifier, base64url
 };
-// The request that exchanges a code.
 struct CodeExchange {
   std::string client_id;
   std::string code;
@@ -55,7 +53,6 @@ struct CodeExchange {
   std::optional<std::string> challenge{};  // of the verifier that was sent
 };
 
-// The principal and the end of an access token.
 struct AccessToken {
   Principal principal;
   model::Timestamp expires_at{};

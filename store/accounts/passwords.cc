@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "store/accounts/common_passwords.h"
-#include "store/accounts/people.h"
+#include "store/text/ascii.h"
 
 namespace conversed::store {
 namespace {
@@ -52,7 +52,7 @@ model::Result<void> check_new_password(std::string_view password) {
                            " bytes");
   }
   // Some 10 µs, beside the 20 ms of the hash.
-  if (common_passwords.find('\n' + fold_ascii(password) + '\n') != std::string_view::npos) {
+  if (common_passwords.find('\n' + text::lower_case(password) + '\n') != std::string_view::npos) {
     return model::fail(model::Errc::invalid_argument,
                        "this password is one of the most common; choose another, such as four "
                        "words that have nothing to do with each other");

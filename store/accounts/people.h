@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "store/accounts/accounts.h"
 #include "store/model/clock.h"
@@ -12,9 +11,6 @@
 // Users, for imports and accounts. For .cc files of store/ only.
 namespace conversed::store {
 
-// ASCII letters lowered: addresses and domains are unique without regard to their case.
-[[nodiscard]] std::string fold_ascii(std::string_view email);
-
 // The user's present rights. `not_found` if there is no such user.
 [[nodiscard]] model::Result<Principal> load_principal(Connection& connection,
                                                       const std::string& user_id);
@@ -22,7 +18,6 @@ namespace conversed::store {
 // Whether the user still has the password of the sign-in.
 [[nodiscard]] bool has_password(Connection& connection, const SignIn& sign_in);
 
-// Ends all grants, tokens and codes of the user.
 void end_oauth_grants_of_user(Connection& connection, const std::string& user_id);
 
 // Returns the new user's id. `conflict` if the address is taken or its domain is another

@@ -2,8 +2,8 @@
 
 #include <chrono>
 
-#include "store/accounts/people.h"
 #include "store/sql/read.h"
+#include "store/text/ascii.h"
 
 namespace conversed::store {
 
@@ -21,7 +21,7 @@ bool SignIns::knows(std::string_view email, std::string_view address) const {
   return read_exists(database_,
                      "SELECT 1 FROM users u JOIN sign_ins s ON s.user_id = u.id"
                      " WHERE u.email_folded = :e AND s.address = :a",
-                     fold_ascii(email), hash_of(sealer_, address))
+                     text::lower_case(email), hash_of(sealer_, address))
       .value_or(false);
 }
 

@@ -21,7 +21,6 @@ class Sealer;
 // How many versions of a Flow are kept, besides those that executions are pinned to.
 inline constexpr std::int64_t kept_flow_versions = 20;
 
-// Limits of an import.
 struct ImportLimits {
   std::uint64_t tokens = 0;  // of the organisation, in all; 0: no limit
 };
@@ -56,7 +55,7 @@ struct ConnectionInfo {
 struct Token {
   std::string id;
   std::string project_id;
-  std::string label;
+  std::string label{};
   std::string type;
   std::string script;
   model::Timestamp created_at{};
@@ -220,7 +219,6 @@ class Assets {
   [[nodiscard]] model::Result<Token> create_token(const std::string& project_id,
                                                   const NewToken& wanted,
                                                   std::int64_t max_tokens = 0);
-  [[nodiscard]] model::Result<std::int64_t> count_tokens(const std::string& organisation_id) const;
 
   [[nodiscard]] model::Result<std::vector<ConnectionInfo>> connections(
       const std::string& project_id) const;
@@ -230,17 +228,14 @@ class Assets {
                                                       const std::string& id);
 
   [[nodiscard]] model::Result<std::string> project_of_lexicon(const std::string& id) const;
-  // All entries of one lexicon, by id.
   [[nodiscard]] model::Result<std::vector<LexiconEntry>> lexicon_entries(
       const std::string& lexicon_id) const;
   // A page of entries, by `_id` unless the request sorts it. Errors as read_page in paging.h.
   [[nodiscard]] model::Result<Page<LexiconEntry>> lexicon_entries(const std::string& lexicon_id,
                                                                   const PageRequest& request) const;
-  // The fields to sort by.
   [[nodiscard]] static std::vector<std::string_view> entry_sort_fields();
   [[nodiscard]] model::Result<std::string> project_of_source(const std::string& store_id,
                                                              const std::string& source_id) const;
-  // All chunks of one source, in order.
   [[nodiscard]] model::Result<std::vector<KnowledgeChunk>> chunks(
       const std::string& source_id) const;
   // A page of chunks, by `order` unless the request sorts it, filtered by text.

@@ -45,7 +45,6 @@ class Export {
     for (auto& id : ids) id = names.at(id);
   }
 
-  // Appends the names to `list`.
   static Names listed(const std::vector<Named>& all, std::vector<std::string>& list) {
     for (const auto& each : all) list.push_back(each.second);
     return {all.begin(), all.end()};
@@ -78,7 +77,6 @@ class Export {
           bundle_.connections.push_back(
               {.name = std::move(name),
                .type = std::move(type),
-               .fields = nullptr,
                .source = stored_json(opened("connections/source/" + id, source)),
                .hosts = std::move(hosts)});
         },
@@ -152,11 +150,9 @@ class Export {
                                          .session_expiry = expiry,
                                          .active_only = active_only,
                                          .error_text = std::move(error_text),
-                                         .url_token = std::move(token),
-                                         .webhook = {}};
+                                         .url_token = std::move(token)};
           if (!url.empty()) {
             endpoint.webhook.push_back({.url = std::move(url),
-                                        .secret = {},
                                         .secret_source = webhook_source(id, secret_source),
                                         .url_source = std::move(url_source),
                                         .has_secret = has_secret});

@@ -42,8 +42,7 @@ constexpr const char* no_flow = "there is no such Flow";
 
 model::FlowVersion write_flow_version(Writer& writer, const WantedVersion& wanted) {
   Connection& connection = writer.connection();
-  model::FlowVersion flow{.flow_id = {},
-                          .project_id = wanted.project_id,
+  model::FlowVersion flow{.project_id = wanted.project_id,
                           .name = wanted.name,
                           .version = 1,
                           .definition = wanted.definition};

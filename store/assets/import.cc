@@ -10,6 +10,7 @@
 #include "store/model/ids.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/read.h"
+#include "store/text/ascii.h"
 
 namespace conversed::store {
 
@@ -149,7 +150,7 @@ struct Import {
     for (const auto& member : bundle_.members) {
       auto row = connection_.row<std::string, std::string>(
           "SELECT id, organisation_id FROM users WHERE email_folded = :e",
-          fold_ascii(member.email));
+          text::lower_case(member.email));
       if (row && std::get<1>(*row) != organisation_id_) {
         return fail(Errc::conflict, "the address " + member.email + " is taken");
       }

@@ -40,7 +40,6 @@ template <typename Out, typename... In>
   });
 }
 
-// The Tokens of an organisation. Throws SqlError.
 [[nodiscard]] std::int64_t token_count(Connection& connection, const std::string& organisation_id);
 
 [[nodiscard]] PagedList entry_list(const std::string& lexicon_id);

@@ -2,7 +2,6 @@
 #include <array>
 #include <map>
 
-#include "store/accounts/people.h"
 #include "store/assets/assets.h"
 #include "store/assets/lists.h"
 #include "store/commit/row_writes.h"
@@ -56,7 +55,6 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
                                    std::int64_t max_tokens) {
   Token token{.id = model::new_id(),
               .project_id = project_id,
-              .label = {},
               .type = wanted.type,
               .script = wanted.script,
               .created_by = wanted.created_by,
@@ -92,12 +90,6 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
         token.changed_by);
     grow(writer, Lexicons::stay);
     return token;
-  });
-}
-
-Result<std::int64_t> Assets::count_tokens(const std::string& organisation_id) const {
-  return read(database_, [&](Connection& connection) -> Result<std::int64_t> {
-    return token_count(connection, organisation_id);
   });
 }
 
@@ -204,24 +196,6 @@ PagedList chunk_list(const std::string& source_id) {
           .filter_text = "text"};
 }
 
-namespace {
-
-// The page with the items of its ids; one that has gone since the page was read is left out.
-template <typename T, typename Make>
-Page<T> with_items(Connection& connection, Page<std::string>&& ids, const Make& make,
-                   const std::string& sql) {
-  Page<T> page{.items = {},
-               .total = ids.total,
-               .next = std::move(ids.next),
-               .previous = std::move(ids.previous)};
-  for (const auto& id : ids.items) {
-    if (auto item = connection.first(make, sql, id)) page.items.push_back(*std::move(item));
-  }
-  return page;
-}
-
-}  // namespace
-
 void name_slots(Connection& connection, const std::string& lexicon_id,
                 std::vector<LexiconEntry>& entries) {
   std::map<std::string, std::string> names;
@@ -246,8 +220,9 @@ Result<Page<LexiconEntry>> Assets::lexicon_entries(const std::string& lexicon_id
   auto ids = read_page(database_, committer_, entry_list(lexicon_id), request);
   if (!ids) return fail(ids.error());
   return read(database_, [&](Connection& connection) {
-    auto page = with_items<LexiconEntry>(connection, *std::move(ids), entry_row,
-                                         std::string(select_entries).append("WHERE id = :i"));
+    const auto sql = std::string(select_entries).append("WHERE id = :i");
+    auto page = Page<LexiconEntry>::of(
+        *std::move(ids), [&](const auto& id) { return connection.first(entry_row, sql, id); });
     name_slots(connection, lexicon_id, page.items);
     return page;
   });
@@ -258,8 +233,9 @@ Result<Page<KnowledgeChunk>> Assets::chunks(const std::string& source_id,
   auto ids = read_page(database_, committer_, chunk_list(source_id), request);
   if (!ids) return fail(ids.error());
   return read(database_, [&](Connection& connection) {
-    return with_items<KnowledgeChunk>(connection, *std::move(ids), chunk_row,
-                                      std::string(select_chunks).append("WHERE k.id = :i"));
+    const auto sql = std::string(select_chunks).append("WHERE k.id = :i");
+    return Page<KnowledgeChunk>::of(
+        *std::move(ids), [&](const auto& id) { return connection.first(chunk_row, sql, id); });
   });
 }
 

@@ -79,11 +79,8 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
             page.next = due_at;
             return;
           }
-          page.sessions.push_back({.key = std::move(key),
-                                   .due_at = due_at,
-                                   .attempts = attempts,
-                                   .outputs = {},
-                                   .session = row});
+          page.sessions.push_back(
+              {.key = std::move(key), .due_at = due_at, .attempts = attempts, .session = row});
         },
         sql_of_due_sessions, endpoint_id,
         after == nullptr ? model::Timestamp::min() : after->due_at,

@@ -15,11 +15,11 @@ namespace conversed::store {
 
 // The pending outputs of one session, oldest first.
 struct DueDelivery {
-  model::SessionKey key;
+  model::SessionKey key{};
   model::Timestamp due_at{};  // the epoch: at once, no try has failed
   int attempts = 0;           // of the first output
   // `created_at` is by the clock of timers. Empty: delivered meanwhile, or `wanted` refused it.
-  std::vector<model::Output> outputs;
+  std::vector<model::Output> outputs{};
   std::int64_t session = 0;  // its row; orders sessions that are due at the same time
   bool damaged = false;      // its outputs can't be read
 };

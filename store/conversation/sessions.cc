@@ -119,8 +119,6 @@ Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project
            const std::string& flow_state, const std::optional<std::string>& execution) {
           Place place{.key = stored_or_throw(model::SessionKey::decode(key)),
                       .last_activity_at = active,
-                      .flow_state = {},
-                      .execution = {},
                       .row = row};
           std::string damage;  // shown elsewhere
           read_part(&damage, [&] { place.flow_state = stored_json(flow_state); });

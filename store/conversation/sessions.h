@@ -58,8 +58,8 @@ class Sessions : Rows {
   struct Place {
     model::SessionKey key;
     model::Timestamp last_activity_at{};
-    nlohmann::json flow_state;
-    std::optional<model::Execution> execution;
+    nlohmann::json flow_state{};
+    std::optional<model::Execution> execution{};
     std::int64_t row = 0;  // for the next page
   };
   [[nodiscard]] model::Result<std::vector<Place>> places(const std::string& project_id,

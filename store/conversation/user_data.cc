@@ -9,6 +9,7 @@
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/model/ids.h"
+#include "store/model/json.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -182,7 +183,7 @@ class Reader {
       auto id = is_number ? std::to_string(std::get<std::int64_t>(row[0]))
                           : std::get<std::string>(row[0]);
       auto& item = page_.items.emplace_back(item_of(kind, std::move(row)));
-      bytes_ += item.dump(-1, ' ', false, json::error_handler_t::replace).size();
+      bytes_ += model::json_text(item).size();
       if (page_.items.size() >= limit_ || bytes_ >= max_page_bytes) {
         page_.next = UserData::Place{after.kind, after.scope, std::move(id)};
       }
@@ -201,15 +202,15 @@ model::Error came_meanwhile() {
   return {Errc::conflict, "an event of this user is on its way or in hand; try again in a moment"};
 }
 
-}  // namespace
-
-KeyRange keys_of_user(const std::string& project_id, const std::string& endpoint_id,
-                      const std::string& user_id) {
+model::KeyRange keys_of_user(const std::string& project_id, const std::string& endpoint_id,
+                             const std::string& user_id) {
   auto from = model::SessionKey{project_id, endpoint_id, user_id, ""}.encode();
   auto to = from;
   ++to.back();  // the separator: no character of a name is before the one that follows it
   return {std::move(from), std::move(to)};
 }
+
+}  // namespace
 
 std::string UserData::Place::to_text() const {
   return std::to_string(kind) + "." + scope + "." + id;
@@ -256,9 +257,9 @@ Result<std::vector<UserData::SessionRow>> UserData::sessions_of(const UserOfProj
   });
 }
 
-Result<std::vector<KeyRange>> UserData::key_ranges(const UserOfProject& user) const {
+Result<std::vector<model::KeyRange>> UserData::key_ranges(const UserOfProject& user) const {
   return read(database_, [&](Connection& connection) {
-    std::vector<KeyRange> ranges;
+    std::vector<model::KeyRange> ranges;
     for (const auto& endpoint : endpoints_of(connection, user.project_id)) {
       ranges.push_back(keys_of_user(user.project_id, endpoint, user.user_id));
     }

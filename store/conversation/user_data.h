@@ -11,6 +11,7 @@
 
 #include "store/commit/committer.h"
 #include "store/model/event.h"
+#include "store/model/key_range.h"
 #include "store/model/result.h"
 
 namespace conversed::store {
@@ -20,14 +21,6 @@ struct UserOfProject {
   std::string project_id;
   std::string user_id;
 };
-
-// The keys of all sessions of a user at an Endpoint: from `from` up to, but without, `to`.
-struct KeyRange {
-  std::string from;
-  std::string to;
-};
-[[nodiscard]] KeyRange keys_of_user(const std::string& project_id, const std::string& endpoint_id,
-                                    const std::string& user_id);
 
 // All data of one user of conversations: the profile, and of each session its state, outputs,
 // inbox, pending calls and timers, kept answers and dead letters. Thread-safe; blocks on the disk.
@@ -63,7 +56,8 @@ class UserData : Rows {
                                               std::size_t limit) const;
 
   // The keys of all sessions that the user can have.
-  [[nodiscard]] model::Result<std::vector<KeyRange>> key_ranges(const UserOfProject& user) const;
+  [[nodiscard]] model::Result<std::vector<model::KeyRange>> key_ranges(
+      const UserOfProject& user) const;
 
   struct Erased {
     std::int64_t sessions = 0;
@@ -83,7 +77,7 @@ class UserData : Rows {
     // Frees the Idempotency-Keys of these sessions in the log, if the log keeps keys. Called before
     // their answers are deleted: otherwise a repeated key would wait for an answer that never
     // comes.
-    std::function<model::Result<void>(const std::vector<KeyRange>& sessions)> forget_keys{};
+    std::function<model::Result<void>(const std::vector<model::KeyRange>& sessions)> forget_keys{};
   };
   // One erasure at a time holds this lock: an erasure loads the disk. The thread that gets the lock
   // releases it. `conflict` while another erasure holds it.

@@ -140,8 +140,7 @@ std::vector<std::string_view> Jobs::sort_fields() {
 }
 
 Result<Page<Job>> Jobs::list(const Filter& filter, const PageRequest& request) const {
-  PagedList list{.scope = {},
-                 .from = "jobs WHERE project_id IN (SELECT value FROM json_each(:p0))",
+  PagedList list{.from = "jobs WHERE project_id IN (SELECT value FROM json_each(:p0))",
                  .values = {nlohmann::json(filter.project_ids).dump()},
                  .fields = job_fields,
                  .own_order = newest,
@@ -155,14 +154,7 @@ Result<Page<Job>> Jobs::list(const Filter& filter, const PageRequest& request) c
   auto ids = read_page(database_, committer_, list, request);
   if (!ids) return fail(ids.error());
   return read(database_, [&](Connection& connection) -> Result<Page<Job>> {
-    Page<Job> page{.items = {},
-                   .total = ids->total,
-                   .next = std::move(ids->next),
-                   .previous = std::move(ids->previous)};
-    for (const auto& id : ids->items) {
-      if (auto job = find(connection, id)) page.items.push_back(*std::move(job));
-    }
-    return page;
+    return Page<Job>::of(*std::move(ids), [&](const auto& id) { return find(connection, id); });
   });
 }
 

@@ -56,7 +56,6 @@ class Jobs : Rows {
   // A page of jobs, newest first unless the request sorts it. Errors as read_page in paging.h.
   [[nodiscard]] model::Result<Page<model::Job>> list(const Filter& filter,
                                                      const PageRequest& request) const;
-  // The fields to sort by.
   [[nodiscard]] static std::vector<std::string_view> sort_fields();
 
   // Unfinished jobs whose lease has ended at `now`.

@@ -27,7 +27,7 @@ struct Endpoint {
 };
 
 struct FlowVersion {
-  std::string flow_id;
+  std::string flow_id{};
   std::string project_id;
   std::string name;
   std::int64_t version = 0;  // from 1

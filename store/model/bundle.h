@@ -29,7 +29,7 @@ struct BundleToken {
 struct BundleConnection {
   std::string name;
   std::string type;  // httpBasic, httpBearer, httpHeader or llm
-  nlohmann::json fields;
+  nlohmann::json fields{};
   nlohmann::json source;
   std::vector<std::string>
       hosts{};  // "host" or "host:port" requests may go only there; empty: anywhere
@@ -78,7 +78,7 @@ struct BundleFlow {
 
 struct BundleWebhook {
   std::string url;
-  std::string secret;         // sealed by the store; an export has none
+  std::string secret{};       // sealed by the store; an export has none
   std::string secret_source;  // as written, if a `${NAME}` is in it; else empty
   std::string url_source{};   // likewise
   bool has_secret = false;    // set by an export, which does not open it
@@ -89,9 +89,9 @@ struct BundleEndpoint {
   std::string flow;  // a name among the bundle's Flows
   std::chrono::milliseconds session_expiry{30 * 60 * 1000};
   bool active_only = false;
-  std::string error_text;              // sent when a Turn fails; empty: nothing
-  std::string url_token;               // 64 hex characters, or empty: made at the first import
-  std::vector<BundleWebhook> webhook;  // none or one
+  std::string error_text;                // sent when a Turn fails; empty: nothing
+  std::string url_token;                 // 64 hex characters, or empty: made at the first import
+  std::vector<BundleWebhook> webhook{};  // none or one
 };
 
 struct Bundle {

@@ -7,6 +7,11 @@
 
 namespace conversed::model {
 
+// For libraries that take `unsigned char`.
+[[nodiscard]] inline const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
 // Two lower-case digits a byte.
 [[nodiscard]] inline std::string hex(std::span<const std::uint8_t> bytes) {
   constexpr std::string_view digits = "0123456789abcdef";

@@ -61,8 +61,8 @@ struct Job {
   int progress = 0;      // 0 to 100, never falls
   int current_step = 0;  // 0 to total_steps
   int total_steps = 0;
-  std::string fail_reason;  // empty unless `error`
-  nlohmann::json data;      // results of the steps
+  std::string fail_reason{};  // empty unless `error`
+  nlohmann::json data{};      // results of the steps
   Timestamp created_at{};
   Timestamp changed_at{};
   std::int64_t fencing_token = 0;  // of the lease; a write with an older one is refused

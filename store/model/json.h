@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 
 #include "store/model/result.h"
@@ -22,5 +23,11 @@ inline constexpr std::size_t max_json_memory = std::size_t{128} << 20;
 [[nodiscard]] Result<nlohmann::json> parse_json(std::string_view text,
                                                 std::size_t max_depth = max_json_depth,
                                                 std::size_t max_memory = max_json_memory);
+
+// The value as JSON: on one line, or indented. Bytes that are not UTF-8 become U+FFFD.
+template <typename Json>
+[[nodiscard]] std::string json_text(const Json& value, int indent = -1) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace conversed::model

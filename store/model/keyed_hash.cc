@@ -6,6 +6,8 @@
 #include <cstring>
 #include <random>
 
+#include "store/model/hex.h"
+
 namespace conversed::model {
 
 std::uint64_t sip_hash(std::string_view bytes, HashKey key) {
@@ -14,8 +16,7 @@ std::uint64_t sip_hash(std::string_view bytes, HashKey key) {
   std::memcpy(secret.data(), &key, sizeof(key));
   std::uint64_t sum = 0;
   static_assert(sizeof(sum) == crypto_shorthash_BYTES);
-  crypto_shorthash(reinterpret_cast<unsigned char*>(&sum),
-                   reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+  crypto_shorthash(reinterpret_cast<unsigned char*>(&sum), bytes_of(bytes), bytes.size(),
                    secret.data());
   return sum;
 }

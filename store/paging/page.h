@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/model/clock.h"
@@ -37,10 +38,21 @@ struct PageRequest {
 
 template <typename T>
 struct Page {
-  std::vector<T> items;
+  std::vector<T> items{};
   std::int64_t total = 0;
   std::string next;  // a cursor; empty: there is no such page
   std::string previous;
+
+  // The page of the objects that `find` finds for the ids: an optional or a Result of one. An
+  // object that has gone since the page was read is left out.
+  template <typename Find>
+  [[nodiscard]] static Page of(Page<std::string>&& ids, const Find& find) {
+    Page page{.total = ids.total, .next = std::move(ids.next), .previous = std::move(ids.previous)};
+    for (const auto& id : ids.items) {
+      if (auto item = find(id)) page.items.push_back(*std::move(item));
+    }
+    return page;
+  }
 };
 
 }  // namespace conversed::store

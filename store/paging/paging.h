@@ -28,7 +28,7 @@ struct PagedField {
 };
 
 struct PagedList {
-  std::string scope;             // names the list; a cursor of one list is unknown to all others
+  std::string scope{};           // names the list; a cursor of one list is unknown to all others
   std::string from;              // table and condition: "jobs WHERE project_id = :p0"
   std::vector<SqlValue> values;  // of :p0, :p1 and so on, in this order
   std::span<const PagedField> fields;  // the first one is the id, which is unique

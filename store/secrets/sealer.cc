@@ -153,10 +153,6 @@ std::string beginning_of(std::uint32_t id) {
   return std::string(format) + std::to_string(id) + '.';
 }
 
-const unsigned char* bytes(std::string_view text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
-
 }  // namespace
 
 Result<void> Sealer::create_key_file(const std::filesystem::path& file) {
@@ -286,8 +282,7 @@ std::string Sealer::keyed_hash(std::string_view purpose, std::string_view value)
   std::array<unsigned char, crypto_generichash_BYTES> hash{};
   keys_->with([&](const Keys& keys) {
     const Key& key = keys.by_id.rbegin()->second;
-    crypto_generichash(hash.data(), hash.size(),
-                       reinterpret_cast<const unsigned char*>(message.data()), message.size(),
+    crypto_generichash(hash.data(), hash.size(), model::bytes_of(message), message.size(),
                        key.data(), key.size());
   });
   return model::hex(hash);
@@ -316,9 +311,9 @@ std::string Sealer::seal(std::string_view place, std::string_view value) const {
   randombytes_buf(box.data(), nonce_size);
   const std::string data = beginning_of(id).append(place);
   unsigned long long size = 0;
-  crypto_aead_xchacha20poly1305_ietf_encrypt(box.data() + nonce_size, &size, bytes(value),
-                                             value.size(), bytes(data), data.size(), nullptr,
-                                             box.data(), key.data());
+  crypto_aead_xchacha20poly1305_ietf_encrypt(box.data() + nonce_size, &size, model::bytes_of(value),
+                                             value.size(), model::bytes_of(data), data.size(),
+                                             nullptr, box.data(), key.data());
   sodium_memzero(key.data(), key.size());
   constexpr int variant = sodium_base64_VARIANT_ORIGINAL_NO_PADDING;
   std::string encoded(sodium_base64_encoded_len(box.size(), variant), '\0');
@@ -355,8 +350,8 @@ Result<std::string> Sealer::open_sealed(std::string_view place, std::string_view
     return key != keys.by_id.end() &&
            crypto_aead_xchacha20poly1305_ietf_decrypt(
                reinterpret_cast<unsigned char*>(value.data()), &length, nullptr,
-               box.data() + nonce_size, size - nonce_size, bytes(data), data.size(), box.data(),
-               key->second.data()) == 0;
+               box.data() + nonce_size, size - nonce_size, model::bytes_of(data), data.size(),
+               box.data(), key->second.data()) == 0;
   });
   if (!opened) return damaged();
   return value;

@@ -76,7 +76,6 @@ class Sealer {
 
   // A hash of the key that seals, to tell keys apart.
   [[nodiscard]] std::int64_t fingerprint() const;
-  // Whether one of the keys has this fingerprint.
   [[nodiscard]] bool has_key(std::int64_t fingerprint) const;
   // Whether the newest key sealed this value.
   [[nodiscard]] bool is_current(std::string_view sealed) const;

@@ -10,9 +10,7 @@ namespace conversed::store {
 
 std::string hash_of_secret(std::string_view secret) {
   std::array<unsigned char, 32> hash{};
-  crypto_generichash(hash.data(), hash.size(),
-                     reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), nullptr,
-                     0);
+  crypto_generichash(hash.data(), hash.size(), model::bytes_of(secret), secret.size(), nullptr, 0);
   return model::hex(hash);
 }
 

@@ -19,7 +19,6 @@ enum class Base64 : std::uint8_t {
 // Without padding for `url`, with it for `standard`.
 [[nodiscard]] std::string encode_base64(std::string_view bytes, Base64 alphabet);
 
-// The SHA-256 hash of the text.
 [[nodiscard]] std::string sha256_in_base64(std::string_view text, Base64 alphabet);
 
 }  // namespace conversed::text

@@ -19,7 +19,6 @@ inline constexpr double rank_length_share = 0.75;
 // The weight of a word that is in `with` of all `rows`.
 [[nodiscard]] double rank_weight(double rows, double with);
 
-// The words of a chunk, in its order.
 [[nodiscard]] std::vector<text::Word> words_of_chunk(std::string_view content);
 
 // A word as an index has it: letters and digits of ASCII, UTF-8 of all else, and `_` with two hex

@@ -1,15 +1,15 @@
 #include "store/text/near.h"
 
 #include <algorithm>
-#include <cctype>
 #include <vector>
+
+#include "store/text/ascii.h"
 
 namespace conversed::text {
 namespace {
 
 bool same(char a, char b) {
-  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
-  return lower(a) == lower(b);
+  return to_lower(a) == to_lower(b);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "store/text/ascii.h"
+
 namespace conversed::text {
 namespace {
 
@@ -18,10 +20,6 @@ constexpr std::array<Unit, 5> duration_units{
     {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}}};
 constexpr std::array<Unit, 4> size_units{
     {{"GiB", 1U << 30U}, {"MiB", 1U << 20U}, {"KiB", 1U << 10U}, {"", 1}}};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // The number times its unit, in the smallest unit, at most `max`.
 template <std::size_t n>

@@ -17,6 +17,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "store/text/ascii.h"
 #include "store/text/terminal.h"
 #include "store/text/utf8.h"
 #include "store/yaml/budget.h"
@@ -25,6 +26,7 @@ namespace conversed::yaml {
 namespace {
 
 using nlohmann::json;
+using text::is_digit;
 
 constexpr std::string_view core = "tag:yaml.org,2002:";
 constexpr std::size_t max_faults = 1000;
@@ -34,7 +36,6 @@ Place place_of(const YAML::Mark& mark) {
   return {static_cast<std::size_t>(mark.line) + 1, static_cast<std::size_t>(mark.column) + 1};
 }
 
-// The place behind the text.
 Place place_behind(std::string_view text) {
   Place place{1, 1};
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -51,9 +52,6 @@ Place place_behind(std::string_view text) {
 
 bool all_of(std::string_view text, bool (*test)(char)) {
   return !text.empty() && std::all_of(text.begin(), text.end(), test);
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 bool is_octal(char c) {
   return c >= '0' && c <= '7';

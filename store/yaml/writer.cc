@@ -5,6 +5,7 @@
 #include <array>
 #include <string_view>
 
+#include "store/text/ascii.h"
 #include "store/text/terminal.h"
 
 namespace conversed::yaml {
@@ -17,7 +18,7 @@ constexpr std::size_t max_implicit_key = 1000;  // YAML looks no further than 10
 constexpr std::size_t step = 2;
 
 bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  return text::is_letter(c) || c == '_';
 }
 
 // Words, ids and paths: no indicator of YAML's is among their characters, but for blanks within.
@@ -29,13 +30,10 @@ bool is_plain(std::string_view text) {
     return false;
   }
   const bool good = std::all_of(text.begin(), text.end(), [](char c) {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '-' || c == '.' || c == '/' || c == ' ';
+    return is_letter(c) || text::is_digit(c) || c == '-' || c == '.' || c == '/' || c == ' ';
   });
   if (!good) return false;
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-  return std::find(words.begin(), words.end(), lower) == words.end();
+  return std::ranges::find(words, text::lower_case(text)) == words.end();
 }
 
 // JSON's escapes are YAML's. YAML also forbids some characters that JSON lets stand, and takes some

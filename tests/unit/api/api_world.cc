@@ -116,14 +116,14 @@ World::World(const WorldSettings& settings) {
                .messages = {options, clock, *store, *events, *assets, *quota, busy, pending_replies,
                             watch, pool},
                .sessions = {clock, clock, *store, *log, *events, *assets, busy, pending_replies},
-               .projects = {options, clock, *store, *assets, job_watch, imports},
+               .projects = {options, clock, *store, *assets, watch, imports},
                .accounts = {options, clock, *store, *authenticator, *audit, pool, sign_ins},
                .daemon = {options, clock, *store, *log, *events, pending_replies, watch}});
   services->sessions.touch = [this](const model::SessionKey& key) { touched.push_back(key); };
   services->sessions.deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
   services->sessions.schedule = [](const model::Schedule&) {};
   services->daemon.back_up = [this](const std::string& name) { return back_up(name); };
-  store->jobs().on_change([this](const std::string& id) { job_watch.notify(id); });
+  store->jobs().on_change([this](const std::string& id) { watch.notify(id); });
   router = std::make_unique<Router>(all_operations(), services->entry.options.api);
   router->open(*services);
   fill();
@@ -141,7 +141,6 @@ World::~World() {
   imports.stop();
   pending_replies.stop();
   watch.stop();
-  job_watch.stop();
   consumer_.reset();
   log->stop();
   store.reset();
@@ -159,10 +158,13 @@ void World::fill() {
   must(store->assets().import_bundle(acme_, bundle("Side", {'d'})));
   must(store->assets().import_bundle(other_, bundle("Shop", {'c'})));
   const std::string project = shop.at("project").at("_id");
-  const auto ann = must(accounts.create_user(acme_, user("ann@acme.example", {})));
-  const auto tom = must(accounts.create_user(acme_, user("tom@acme.example", {})));
-  must(accounts.set_member(project, ann.id, {"conversationAdmin"}));
-  must(accounts.set_member(project, tom.id, {"tokenAdmin"}));
+  const auto add_member = [&](const char* email, const char* role) {
+    auto member = user(email, {});
+    member.membership = {.project_id = project, .roles = {role}};
+    must(accounts.create_user(acme_, member));
+  };
+  add_member("ann@acme.example", "conversationAdmin");
+  add_member("tom@acme.example", "tokenAdmin");
   ann_key_ = key_of("ann@acme.example");
 }
 

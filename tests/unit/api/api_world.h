@@ -118,7 +118,6 @@ class World {
   BusySessions busy;
   PendingReplies pending_replies;
   KeyWatch watch;
-  KeyWatch job_watch;
   BlockingPool pool{2, 64};
   BlockingPool sign_ins{1, 64};
   BlockingPool imports{1, 16};

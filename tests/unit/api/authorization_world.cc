@@ -168,9 +168,11 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
 
 void AuthorizationWorld::add_member(const Objects& objects, const std::string& email) {
   auto& accounts = world.store->accounts();
-  const auto user =
-      must(accounts.create_user(objects.organisation, {.email = email, .name = email}));
-  must(accounts.set_member(objects.project, user.id, {}));
+  must(accounts.create_user(
+      objects.organisation,
+      {.email = email,
+       .name = email,
+       .membership = store::Accounts::NewMembership{.project_id = objects.project, .roles = {}}}));
 }
 
 void AuthorizationWorld::put_session(const Objects& objects) {
@@ -213,32 +215,32 @@ std::string AuthorizationWorld::put_schedule(const Objects& objects) {
   return schedule.id;
 }
 
-Actor& AuthorizationWorld::add_actor(const std::string& organisation, const std::string& email,
-                                     const std::set<Role>& roles) {
+void AuthorizationWorld::add_actor(const std::string& organisation, const std::string& email,
+                                   const std::set<Role>& roles, const Objects* in) {
   std::vector<std::string> names;
   for (const Role role : roles) names.emplace_back(to_string(role));
-  const auto user = must(world.store->accounts().create_user(
-      organisation, {.email = email, .name = email, .roles = names}));
-  actors_.push_back(
-      {.email = email, .id = user.id, .organisation = organisation, .organisation_roles = roles});
-  return actors_.back();
+  store::Accounts::NewUser user{.email = email, .name = email};
+  Actor actor{.email = email, .organisation = organisation};
+  if (in != nullptr) {
+    user.membership = {.project_id = in->project, .roles = names};
+    actor.project_roles[in->project] = roles;
+  } else {
+    user.roles = names;
+    actor.organisation_roles = roles;
+  }
+  actor.id = must(world.store->accounts().create_user(organisation, user)).id;
+  actors_.push_back(std::move(actor));
 }
 
 void AuthorizationWorld::add_actors() {
-  const auto in_project = [&](Actor& actor, const Objects& where, const std::set<Role>& roles) {
-    std::vector<std::string> names;
-    for (const Role role : roles) names.emplace_back(to_string(role));
-    must(world.store->accounts().set_member(where.project, actor.id, names));
-    actor.project_roles[where.project] = roles;
-  };
   for (const Role role : all_roles()) {
     const std::string name(to_string(role));
     add_actor(acme, "organisation-" + name + "@acme.example", {role});
     if (!is_project_role(role)) continue;
-    in_project(add_actor(acme, "shop-" + name + "@acme.example", {}), own_, {role});
+    add_actor(acme, "shop-" + name + "@acme.example", {role}, &own_);
   }
-  in_project(add_actor(acme, "member@acme.example", {}), own_, {});
-  in_project(add_actor(acme, "sideways@acme.example", {}), sibling_, {Role::project_admin});
+  add_actor(acme, "member@acme.example", {}, &own_);
+  add_actor(acme, "sideways@acme.example", {Role::project_admin}, &sibling_);
   add_actor(acme, "newcomer@acme.example", {});
   const std::set<Role> all{Role::project_admin, Role::user_admin, Role::platform_admin};
   add_actor(acme, "everything@acme.example", all);

@@ -94,8 +94,9 @@ class AuthorizationWorld {
   void put_session(const Objects& objects);
   std::string put_dead_letter(const Objects& objects);
   std::string put_schedule(const Objects& objects);
-  Actor& add_actor(const std::string& organisation, const std::string& email,
-                   const std::set<Role>& roles);
+  // With roles in the organisation, or in the project of `in`.
+  void add_actor(const std::string& organisation, const std::string& email,
+                 const std::set<Role>& roles, const Objects* in = nullptr);
   void add_actors();
   void note_sign_ins();
   void finish(Actor& actor);

@@ -165,8 +165,11 @@ TEST(Import, BeyondTheQuotaOfTokensNothingIsTaken) {
     EXPECT_NE(refused.body.find("quota of Tokens"), std::string::npos);
   }
   const auto acme = world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
-  EXPECT_EQ(world.store->assets().count_tokens(acme).value(), 1);
-  EXPECT_EQ(world.store->assets().projects(acme).value().size(), 3U) << "Shop, Side and One";
+  const auto projects = world.store->assets().projects(acme).value();
+  ASSERT_EQ(projects.size(), 3U) << "Shop, Side and One";
+  EXPECT_EQ(world.store->assets().create_token(projects[0].id, {}, 1).error().code,
+            model::Errc::quota_exhausted);
+  EXPECT_TRUE(world.store->assets().create_token(projects[0].id, {}, 2)) << "there was one";
 }
 
 TEST(Import, TakesAProjectAdmin) {

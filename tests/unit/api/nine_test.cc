@@ -347,7 +347,7 @@ TEST_F(Nine, WaitingForATaskEndsWithItsChange) {
   const auto key = world.key_of(ann);
   auto waiting =
       world.send({Method::get, "/v2.0/tasks/" + id, {{"x-api-key", key}}, "", {{"wait", "30"}}});
-  while (world.job_watch.size() == 0) std::this_thread::yield();
+  while (world.watch.size() == 0) std::this_thread::yield();
   const auto lease = world.store->jobs().lease(id, world.clock.now() + std::chrono::minutes(1));
   ASSERT_TRUE(lease);
   EXPECT_EQ(json::parse(waiting.get().body)["status"], "active");
@@ -369,11 +369,11 @@ TEST_F(Nine, StoppingEndsTheWaitForATask) {
   const std::string id = json::parse(ask(Method::post, setup()).body)["_id"];
   auto waiting = world.send(
       {Method::get, "/v2.0/tasks/" + id, {{"x-api-key", world.key_of(ann)}}, "", {{"wait", "30"}}});
-  while (world.job_watch.size() == 0) std::this_thread::yield();
+  while (world.watch.size() == 0) std::this_thread::yield();
   // A change that nobody tells the watch of: an answer that names it has asked the store.
   world.store->jobs().on_change([](const std::string&) {});
   ASSERT_TRUE(world.store->jobs().lease(id, world.clock.now() + std::chrono::minutes(1)));
-  world.job_watch.stop();
+  world.watch.stop();
   EXPECT_EQ(json::parse(waiting.get().body)["status"], "queued") << "a stop reads nothing";
 }
 

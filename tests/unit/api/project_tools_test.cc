@@ -354,14 +354,16 @@ TEST_F(ConnectionUsages, LookBehindFollowUps) {
 
 TEST_F(ConnectionUsages, SessionsAreShownToWhoLooksAfterConversations) {
   put(0, "asked", "ask");
-  auto& accounts = world_.store->accounts();
-  const auto admin = world_.id_of("ann@acme.example");
-  ASSERT_TRUE(accounts.set_member(report_["project"]["_id"], admin, {"connectionAdmin"}));
-  const auto sessions = get(route(), {}, 200, "ann@acme.example")["sessions"];
+  const std::string email = "cora@acme.example";
+  const std::string project = report_["project"]["_id"];
+  ASSERT_TRUE(world_.store->accounts().create_user(
+      world_.store->assets().endpoint_by_token(test::token('a')).value()->organisation_id,
+      {.email = email,
+       .membership = store::Accounts::NewMembership{project, {"connectionAdmin"}}}));
+  const auto sessions = get(route(), {}, 200, email)["sessions"];
   EXPECT_EQ(sessions["count"], 1);
   EXPECT_TRUE(sessions["items"].is_null());
-  get("/management/connections", {{"projectId", report_["project"]["_id"].get<std::string>()}}, 200,
-      "ann@acme.example");
+  get("/management/connections", {{"projectId", project}}, 200, email);
 }
 
 }  // namespace

@@ -274,8 +274,28 @@ std::vector<std::pair<std::string, std::string>> documented_fields(const std::st
   return rows;
 }
 
-// The page has each type with its keys in their order, and says which are required, what stands for
-// the shorthand, the choices, and the bounds of numbers and durations.
+// The default of the field as the page writes it; empty: it has none, or one that needs a sentence.
+std::string default_of(const NodeField& field, std::string_view row) {
+  if (!field.default_number) return std::string(field.default_word);
+  if (row.starts_with("true or false")) return *field.default_number == 0 ? "false" : "true";
+  if (row.starts_with("duration")) {
+    return text::duration_text(std::chrono::milliseconds(*field.default_number));
+  }
+  return std::to_string(*field.default_number);
+}
+
+// The word behind `Default `. A sentence stands behind `Default: `.
+std::string documented_default(const std::string& row) {
+  const auto at = row.find(" Default ");
+  if (at == std::string::npos) return {};
+  auto word = row.substr(at + 9);
+  word.erase(std::min(word.find_first_of(".:"), word.size()));
+  std::erase(word, '`');
+  return word;
+}
+
+// The page has each type with its keys in their order, and says which are required, the defaults,
+// what stands for the shorthand, the choices, and the bounds of numbers and durations.
 TEST(NodeTypes, AreDocumented) {
   auto sections = reference_of_node_types();
   EXPECT_EQ(sections.size(), node_types().size());
@@ -300,6 +320,7 @@ TEST(NodeTypes, AreDocumented) {
           << place;
       EXPECT_EQ(text.find("May stand beside `" + name + "`.") != std::string::npos, field.is_beside)
           << place;
+      EXPECT_EQ(documented_default(text), default_of(field, text)) << place;
       for (const auto choice : field.choices) {
         EXPECT_NE(text.find(choice), std::string::npos) << place << " names no " << choice;
       }

@@ -156,7 +156,7 @@ class UserDataTest : public StoreTest {
   std::string project_;
   std::vector<std::string> endpoints_;
   bool finished_ = true;
-  std::function<model::Result<void>(const std::vector<KeyRange>&)> forget_keys_;
+  std::function<model::Result<void>(const std::vector<model::KeyRange>&)> forget_keys_;
   std::map<std::string, std::vector<std::string>> ended_;
 };
 
@@ -213,7 +213,7 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
   append_under_key(key("ann-who-leaves", 1), "MARKOFANN");
   append_under_key(key("bob-who-stays"), "MARKOFBOB");
   std::vector<std::string> freed;
-  forget_keys_ = [&](const std::vector<KeyRange>& of) -> model::Result<void> {
+  forget_keys_ = [&](const std::vector<model::KeyRange>& of) -> model::Result<void> {
     for (const auto& range : of) freed.push_back(range.from);
     return {};
   };
