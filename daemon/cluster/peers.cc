@@ -67,7 +67,7 @@ Peers::~Peers() {
 Result<void> Peers::start() {
   if (auto joined = join(); !joined) return joined;
   joined_ = true;
-  if (auto looked = look(); !looked) return looked;
+  if (auto looked = look([this] { return store_.members().present(); }); !looked) return looked;
   // Without a heartbeat, since it waits for the store.
   return thread_.start("peers", nullptr, [this] { work(); });
 }
@@ -120,29 +120,28 @@ bool Peers::mine(std::string_view what) const {
 
 void Peers::work() {
   auto next = std::chrono::steady_clock::now() + settings_.interval;
-  for (;;) {
+  for (bool beats = true;; beats = !beats) {
     const Letters letters = thread_.mailbox()->take(next);
     if (letters.stop) return;
     if (letters.retire) self_.roles.clear();
     next = std::chrono::steady_clock::now() + settings_.interval;
-    beat();
+    if (beats || letters.retire) beat();
     if (settings_.also) settings_.also();
   }
 }
 
-// While the store fails nothing changes here; its writers log the failure.
+// While the store fails nothing changes here. The probe makes its failure known.
 void Peers::beat() {
   if (settings_.partitions) self_.partitions = settings_.partitions();
-  const auto said = store_.members().beat(self_);
-  if (!said && said.error().code == Errc::conflict && !std::exchange(replaced_, true)) {
-    if (settings_.replaced) settings_.replaced(said.error());
-  }
-  if (said) (void)look();
+  const auto beaten = look([this] { return store_.members().beat(self_); });
+  if (beaten) return;
+  if (beaten.error().code != Errc::conflict) return store_.committer().probe();
+  if (!std::exchange(replaced_, true) && settings_.replaced) settings_.replaced(beaten.error());
 }
 
-Result<void> Peers::look() {
+Result<void> Peers::look(const std::function<Present()>& ask) {
   const auto begin = clock_.steady_now();
-  auto present = store_.members().present();
+  auto present = ask();
   if (!present) return fail(present.error());
   const auto took = clock_.steady_now() - begin;
   if (took <= longest_measurement) clock_.follow(present->now, begin + took / 2, took / 2);

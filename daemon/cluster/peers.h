@@ -26,8 +26,8 @@ struct PeersSettings {
   std::string name;  // unique among the daemons that share the store
   std::vector<std::string> roles;
   std::string version;
-  std::string previous_run;  // known to have ended; may be empty
-  std::chrono::milliseconds interval{1'000};
+  std::string previous_run;                   // known to have ended; may be empty
+  std::chrono::milliseconds interval{1'000};  // two of them are between two heartbeats
   // Each of these callbacks may be empty.
   std::function<std::vector<std::int32_t>()> partitions{};  // that this daemon has now
   std::function<void()> changed{};                          // other schedulers than before
@@ -85,7 +85,8 @@ class Peers final : public Service {
   [[nodiscard]] model::Result<void> join();
   void work();
   void beat();
-  [[nodiscard]] model::Result<void> look();
+  using Present = model::Result<store::Members::Present>;
+  [[nodiscard]] model::Result<void> look(const std::function<Present()>& ask);
 
   const PeersSettings settings_;
   store::Store& store_;
