@@ -191,7 +191,7 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
   in_flight_ = false;
   keeper_->count_answer(response.status);
   write(message);
-  if (message.capacity() > keeper_->settings().max_pipelined) message = {};
+  if (message.capacity() > keeper_->settings().max_pipelined) std::string().swap(message);
   if (!keep_alive && phase_ == Phase::serving) phase_ = Phase::finishing;
   if (pumping_) return;
   if (phase_ == Phase::serving && unsent_.empty() && (overrun_ || !unread_.empty())) {
@@ -290,8 +290,8 @@ void Gate::close_now() {
   if (phase_ == Phase::ended) return;
   phase_ = Phase::ended;
   wait_for(Wait::nothing);
-  unread_ = {};
-  unsent_ = {};
+  unread_.clear();
+  unsent_.clear();
   if (descriptor_ < 0) return;
   if (!owned_) {
     ::shutdown(descriptor_, SHUT_RDWR);

@@ -30,7 +30,12 @@ class WaitingBytes {
   }
   void drop(std::size_t count) {
     from_ += count;
-    if (from_ == bytes_.size()) *this = {};
+    if (from_ == bytes_.size()) clear();
+  }
+  // Gives their memory back, which an assignment would keep.
+  void clear() {
+    std::string().swap(bytes_);
+    from_ = 0;
   }
 
  private:

@@ -13,8 +13,9 @@
 namespace conversed::api {
 namespace {
 
-// Header lines of one request; a browser sends some 20.
+// Header lines of one request; a browser sends some 20, other programs fewer than `usual_fields`.
 constexpr std::size_t max_fields = 100;
+constexpr std::size_t usual_fields = 16;
 // RFC 9112 §2.2 wants at least one empty line before a request line to be ignored.
 constexpr std::size_t max_empty_lines = 4;
 // What chunk sizes and extensions may cost for each byte of the body, beyond max_header: enough for
@@ -67,7 +68,7 @@ void RequestReader::reset() {
 
 bool RequestReader::refuse(int status, std::string_view detail) {
   stage_ = Stage::refused;
-  request_.body = {};  // nobody will read it, and the connection may take a while to end
+  std::string().swap(request_.body);  // its share is given back, and the connection may linger
   share_.reset();
   refusal_ = {status, detail};
   return false;
@@ -124,6 +125,7 @@ bool RequestReader::scan_lines(std::string_view head, std::size_t& end) {
 bool RequestReader::parse_head(std::string_view head) {
   head.remove_suffix(2);  // the empty line
   bool first = true;
+  request_.headers.reserve(usual_fields);
   while (!head.empty()) {
     const auto end = head.find("\r\n");
     const auto line = head.substr(0, end);

@@ -76,13 +76,14 @@ using Accepted = Response (*)(const std::string& id);
 // A message between its append, or the look-up of its key, and the log's answer.
 struct Waiting {
   MessageServices& services;
-  std::string organisation_id;
+  std::shared_ptr<const model::Endpoint> endpoint;
+  std::string event_id;
   EventType type;
   Reply reply;
   Accepted accepted;
 
   void give_back() {
-    if (type == EventType::inject) services.quota.give_back(organisation_id);
+    if (type == EventType::inject) services.quota.give_back(endpoint->organisation_id);
   }
   void append_failed(const Error& error) {
     give_back();
@@ -106,7 +107,7 @@ void accept(Call call, MessageServices& services, Reply reply) {
   auto prepared = prepare(type, call, services);
   if (!prepared) return reply.fail(prepared.error());
   auto waiting = std::make_shared<Waiting>(
-      Waiting{services, prepared->endpoint->organisation_id, type, std::move(reply), accepted});
+      Waiting{services, prepared->endpoint, prepared->event.id, type, std::move(reply), accepted});
   if (auto admitted = admit(*prepared, services); !admitted) {
     if (!prepared->key) return waiting->reply.fail(admitted.error());
     return refuse_unless_repeated(waiting, *prepared->key, admitted.error());
@@ -115,9 +116,9 @@ void accept(Call call, MessageServices& services, Reply reply) {
   // Nothing is promised before the log calls back: a crash above this line owes the client nothing,
   // a crash after it loses nothing.
   if (!prepared->key) {
-    services.events.append(prepared->event, [id = prepared->event.id, waiting](auto appended) {
+    services.events.append(prepared->event, [waiting](auto appended) {
       if (!appended) return waiting->append_failed(appended.error());
-      waiting->reply.send(accepted(id));
+      waiting->reply.send(accepted(waiting->event_id));
     });
     return;
   }

@@ -7,22 +7,19 @@
 #include "store/commit/call_target.h"
 #include "store/commit/row_writes.h"
 #include "store/commit/usage.h"
+#include "store/model/json.h"
 
 namespace conversed::store {
 namespace {
 
 using model::Claim;
+using model::json_text;
 
 struct StoredSession {
   std::int64_t id = 0;  // 0: there is none
   std::int64_t version = 0;
   std::int64_t inbox_size = 0;
 };
-
-// Invalid UTF-8 can only come from a defect upstream; it must not stop the batch.
-std::string text_of(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
 
 using AskedSession = Asked<std::int64_t, std::int64_t, std::int64_t>;
 
@@ -288,14 +285,15 @@ void write_dead_letters(Connection& connection, const EncodedCommit& encoded, No
 EncodedCommit encode(SessionCommit commit) {
   EncodedCommit encoded;
   encoded.key = commit.key.encode();
-  encoded.context = text_of(commit.after.context);
-  encoded.flow_state = text_of(commit.after.flow_state);
-  if (commit.after.execution) encoded.execution = text_of(model::to_json(*commit.after.execution));
-  if (commit.profile.data) encoded.profile = text_of(*commit.profile.data);
+  encoded.context = json_text(commit.after.context);
+  encoded.flow_state = json_text(commit.after.flow_state);
+  if (commit.after.execution)
+    encoded.execution = json_text(model::to_json(*commit.after.execution));
+  if (commit.profile.data) encoded.profile = json_text(*commit.profile.data);
   encoded.output_data.reserve(commit.outputs.size());
   for (auto& output : commit.outputs) {
     auto& data = encoded.output_data.emplace_back();
-    if (!output.data.is_null()) data = text_of(output.data);
+    if (!output.data.is_null()) data = json_text(output.data);
     output.data = nullptr;
   }
   encoded.call_requests.reserve(commit.calls.started.size());
@@ -303,14 +301,14 @@ EncodedCommit encode(SessionCommit commit) {
     auto& request = encoded.call_requests.emplace_back();
     auto& target = encoded.call_targets.emplace_back();
     if (call.http || call.search) target = target_of(call);
-    if (call.http) request = text_of(model::to_json(*call.http));
-    if (call.search) request = text_of(model::to_json(*call.search));
+    if (call.http) request = json_text(model::to_json(*call.http));
+    if (call.search) request = json_text(model::to_json(*call.search));
   }
   encoded.follow_ups.reserve(commit.follow_ups.added.size());
   for (auto& follow_up : commit.follow_ups.added) {
-    encoded.follow_ups.push_back(text_of({{"text", std::move(follow_up.text)},
-                                          {"data", std::move(follow_up.data)},
-                                          {"plan", model::to_json(follow_up.plan)}}));
+    encoded.follow_ups.push_back(json_text({{"text", std::move(follow_up.text)},
+                                            {"data", std::move(follow_up.data)},
+                                            {"plan", model::to_json(follow_up.plan)}}));
   }
   commit.after.context = nullptr;
   commit.after.flow_state = nullptr;

@@ -140,16 +140,21 @@ std::optional<EventType> event_type_from(std::string_view text) {
 }
 
 std::string encode_value(const Event& event) {
-  nlohmann::json value{{"v", value_version}, {"at", to_unix_ms(event.accepted_at)}, {"own", true}};
-  if (event.text) value["text"] = *event.text;
-  if (!event.data.is_null()) value["data"] = event.data;
+  std::string text = "{\"v\":" + std::to_string(value_version) +
+                     ",\"own\":true,\"at\":" + std::to_string(to_unix_ms(event.accepted_at));
+  const auto add = [&](std::string_view name, const nlohmann::json& value) {
+    text.append(",\"").append(name).append("\":");
+    append_json(text, value);
+  };
+  if (event.text) add("text", *event.text);
+  if (!event.data.is_null()) add("data", event.data);
   if (event.claim) {
-    value["claim"] = {{"kind", claim_kinds.name_of(event.claim->kind)}, {"id", event.claim->id}};
+    add("claim", {{"kind", claim_kinds.name_of(event.claim->kind)}, {"id", event.claim->id}});
   }
-  if (event.result) value["result"] = encode_result(*event.result);
-  if (event.follow_up) value["followUp"] = to_json(*event.follow_up);
-  if (event.answer_until) value["answerUntil"] = to_unix_ms(*event.answer_until);
-  return value.dump();
+  if (event.result) add("result", encode_result(*event.result));
+  if (event.follow_up) add("followUp", to_json(*event.follow_up));
+  if (event.answer_until) add("answerUntil", to_unix_ms(*event.answer_until));
+  return text += '}';
 }
 
 bool is_own(std::string_view value) {

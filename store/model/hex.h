@@ -12,14 +12,18 @@ namespace conversed::model {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
+// Two lower-case digits.
+inline void append_hex(std::string& text, std::uint8_t byte) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  text += digits[byte >> 4U];
+  text += digits[byte & 0xFU];
+}
+
 // Two lower-case digits a byte.
 [[nodiscard]] inline std::string hex(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
   std::string text;
-  for (const std::uint8_t byte : bytes) {
-    text += digits[byte >> 4U];
-    text += digits[byte & 0xFU];
-  }
+  text.reserve(2 * bytes.size());
+  for (const std::uint8_t byte : bytes) append_hex(text, byte);
   return text;
 }
 

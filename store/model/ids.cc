@@ -4,22 +4,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <vector>
+#include <utility>
 
 #include "store/model/hex.h"
 
 namespace conversed::model {
 namespace {
 
-// Random bytes are drawn from the kernel in blocks: one system call serves some dozens of ids.
+// Random bytes are drawn from the kernel in blocks: one system call serves some hundred ids.
 class RandomBytes {
  public:
   std::uint8_t next() {
     if (used_ == block_.size()) refill();
-    return block_[used_++];
+    return std::exchange(block_[used_++], 0);  // no dump of memory shows an id's bytes
   }
 
  private:
@@ -27,13 +28,14 @@ class RandomBytes {
     std::size_t filled = 0;
     while (filled < block_.size()) {
       const auto got = getrandom(block_.data() + filled, block_.size() - filled, 0);
+      if (got < 0 && errno == EINTR) continue;
       if (got < 0) std::abort();  // the kernel's generator cannot fail once it is seeded
       filled += static_cast<std::size_t>(got);
     }
     used_ = 0;
   }
 
-  std::array<std::uint8_t, 256> block_{};  // getrandom never returns short up to 256 bytes
+  std::array<std::uint8_t, 4096> block_{};
   std::size_t used_ = block_.size();
 };
 
@@ -69,9 +71,10 @@ bool is_id(std::string_view text) {
 }
 
 std::string random_hex(std::size_t bytes) {
-  std::vector<std::uint8_t> random(bytes);
-  for (std::uint8_t& byte : random) byte = random_bytes().next();
-  return hex(random);
+  std::string text;
+  text.reserve(2 * bytes);
+  for (std::size_t at = 0; at < bytes; ++at) append_hex(text, random_bytes().next());
+  return text;
 }
 
 std::string new_trace_id() {

@@ -30,4 +30,8 @@ template <typename Json>
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// The same on one line, without an allocation for the writer.
+[[nodiscard]] std::string json_text(const nlohmann::json& value);
+void append_json(std::string& out, const nlohmann::json& value);
+
 }  // namespace conversed::model

@@ -1,5 +1,9 @@
 #include "store/sql/sql.h"
 
+#include <limits>
+
+#include "store/model/json.h"
+
 namespace conversed::store {
 
 namespace {
@@ -13,14 +17,15 @@ std::vector<SqlSlot> slots_of(std::span<const SqlType> types) {
 }  // namespace
 
 nlohmann::json stored_json(const std::string& text) {
-  auto value = nlohmann::json::parse(text, nullptr, false);
-  if (value.is_discarded()) throw DamagedData("stored JSON can't be read");
-  return value;
+  // Values of Flows are as deep as events, inside of some levels of state.
+  constexpr std::size_t max_depth = 2 * model::max_json_depth;
+  auto value = model::parse_json(text, max_depth, std::numeric_limits<std::size_t>::max());
+  if (!value) throw DamagedData("stored JSON can't be read");
+  return *std::move(value);
 }
 
-// Invalid UTF-8 can only come from a defect upstream; it must not stop a batch.
 std::string detail::Stored<nlohmann::json>::text(const nlohmann::json& value) {
-  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return model::json_text(value);
 }
 
 Statement::Statement(std::span<const SqlType> parameters, std::span<const SqlType> columns)

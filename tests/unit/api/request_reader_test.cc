@@ -200,6 +200,14 @@ TEST(RequestReader, OneRequestIsTakenFromAPipelineAtATime) {
   EXPECT_TRUE(reader.idle());
 }
 
+TEST(RequestReader, ARefusedRequestGivesTheMemoryOfItsBodyBack) {
+  const std::string bytes = chunked("80\r\n" + std::string(0x80, 'x') + "no end");
+  RequestReader reader(limits);
+  std::string_view rest = bytes;
+  ASSERT_EQ(reader.feed(rest), Progress::refused);
+  EXPECT_EQ(reader.partial().body.capacity(), std::string().capacity());
+}
+
 TEST(RequestReader, ContinueIsAskedForOnlyByWhoWaits) {
   const std::string head =
       "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 1\r\n\r\n";
