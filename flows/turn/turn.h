@@ -256,7 +256,7 @@ class Turn {
 
   // The execution's; they go into its state when the Turn ends before it does.
   model::Execution execution_;
-  nlohmann::json input_object_ = nlohmann::json::object();
+  nlohmann::json input_object_;
   struct Filled {
     std::size_t hits = 0;
     std::size_t bytes = 0;
@@ -271,10 +271,10 @@ class Turn {
 
   // The session's; they go into its Flow state.
   std::int64_t executions_ = 0;
-  nlohmann::json memory_ = nlohmann::json::object();      // by Node
-  nlohmann::json keyphrases_ = nlohmann::json::object();  // added ones, by lexicon
-  std::string state_;                                     // empty: the default one
-  bool waits_ = false;  // at the frames below; else the Flow starts at its beginning
+  nlohmann::json memory_;      // by Node; null: nothing yet
+  nlohmann::json keyphrases_;  // added ones, by lexicon; null: none yet
+  std::string state_;          // empty: the default one
+  bool waits_ = false;         // at the frames below; else the Flow starts at its beginning
   nlohmann::json node_state_;
   FollowUpCounts follow_up_counts_;
   // While the follow-up Flow runs or waits: where the Endpoint's Flow waits; null: nowhere.

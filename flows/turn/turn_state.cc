@@ -216,7 +216,9 @@ json TurnRunner::execution_state() {
 }
 
 void TurnRunner::save_flow_state() {
-  json state = {{"v", state_format}, {"executions", executions_}};
+  json state;
+  state["v"] = state_format;
+  state["executions"] = executions_;
   if (!memory_.empty()) state["once"] = std::move(memory_);
   if (!keyphrases_.empty()) state["keyphrases"] = std::move(keyphrases_);
   if (!state_.empty()) state["state"] = std::move(state_);
