@@ -37,10 +37,9 @@ bool Ground::has(config::Role role) const {
 }
 
 AppendEvent Ground::append_event() {
-  return
-      [this](const model::Event& event, std::function<void(model::Result<queue::Appended>)> done) {
-        events.append(event, std::move(done));
-      };
+  return [this](model::Event event, std::function<void(model::Result<queue::Appended>)> done) {
+    events.append(std::move(event), std::move(done));
+  };
 }
 
 void Ground::die(const model::Error& error) {

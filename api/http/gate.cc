@@ -138,7 +138,7 @@ void Gate::begin_exchange(const Request& request, bool keep_alive) {
   ++sequence_;
   method_ = request.method;
   keep_alive_ = keep_alive;
-  context_.instance = request.target.substr(0, request.target.find('?'));
+  context_.instance.assign(request.target, 0, request.target.find('?'));
   if (context_.instance.empty()) context_.instance = "/";
   const auto header = request.header("traceparent");
   auto trace = header ? model::parse_traceparent(*header) : std::nullopt;

@@ -8,9 +8,9 @@
 namespace conversed::api {
 namespace {
 
-queue::Record to_record(const model::Event& event) {
-  return {event.session.encode(), event.id, std::string(model::to_string(event.type)),
-          event.trace_id, model::encode_value(event)};
+queue::Record to_record(model::Event&& event) {
+  return {event.session.encode(), std::move(event.id), std::string(model::to_string(event.type)),
+          std::move(event.trace_id), model::encode_value(event)};
 }
 
 auto held() {
@@ -19,9 +19,9 @@ auto held() {
 
 }  // namespace
 
-void Events::append(const model::Event& event, Appended done) {
+void Events::append(model::Event event, Appended done) {
   if (held_.load()) return done(held());
-  queue::Record record = to_record(event);
+  queue::Record record = to_record(std::move(event));
   if (model::planted("answer_before_commit")) {
     done(queue::Appended{});
     return log_.append(std::move(record), [](auto) {});
@@ -32,10 +32,9 @@ void Events::append(const model::Event& event, Appended done) {
   });
 }
 
-void Events::append_keyed(const model::Event& event, const queue::AppendKey& key,
-                          KeyedAppended done) {
+void Events::append_keyed(model::Event event, const queue::AppendKey& key, KeyedAppended done) {
   if (held_.load()) return done(held());
-  keyed_.append(to_record(event), key, [this, done = std::move(done)](auto outcome) {
+  keyed_.append(to_record(std::move(event)), key, [this, done = std::move(done)](auto outcome) {
     if (outcome && !outcome->repeated) appended_.fetch_add(1, std::memory_order_relaxed);
     done(std::move(outcome));
   });

@@ -23,12 +23,12 @@ class Events {
   // Both must outlive this.
   Events(queue::Log& log, queue::KeyedAppend& keyed) : log_(log), keyed_(keyed) {}
 
-  void append(const model::Event& event, Appended done);
+  void append(model::Event event, Appended done);
 
   // Appends once per key: a repeated one comes back with the first one's id and is not appended.
   // The event has to carry the claim {keyed_event, its id}, so that a second record of it, which a
   // log may hold after a broken append, has no effects.
-  void append_keyed(const model::Event& event, const queue::AppendKey& key, KeyedAppended done);
+  void append_keyed(model::Event event, const queue::AppendKey& key, KeyedAppended done);
 
   // The event that a key stands for, without an append. `done` may be called inside this call.
   void look_up(const queue::AppendKey& key, LookedUp done);

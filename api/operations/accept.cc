@@ -59,14 +59,14 @@ Result<std::shared_ptr<const Endpoint>> find_endpoint_for(AssetsCache& assets,
 }
 
 Event make_event(model::Timestamp now, model::EventType type, const Endpoint& endpoint,
-                 MessageBody&& body, const std::string& trace_id) {
+                 MessageBody&& body, std::string trace_id) {
   Event event;
   event.id = model::new_id();
   event.type = type;
   event.session = {endpoint.project_id, endpoint.id, std::move(body.user_id),
                    std::move(body.session_id)};
   event.accepted_at = now;
-  event.trace_id = trace_id;
+  event.trace_id = std::move(trace_id);
   event.text = std::move(body.text);
   event.data = std::move(body.data);
   return event;

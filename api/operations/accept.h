@@ -33,7 +33,7 @@ namespace conversed::api {
 // Moves the body into an event with a new id. `claim` is not set.
 [[nodiscard]] model::Event make_event(model::Timestamp now, model::EventType type,
                                       const model::Endpoint& endpoint, MessageBody&& body,
-                                      const std::string& trace_id);
+                                      std::string trace_id);
 
 // Whether the session takes another event: its inbox is not full (`too_many`) and, for an inject
 // on an Endpoint that is `activeOnly`, the conversation is going on (`conflict`), decided from what

@@ -49,16 +49,16 @@ std::string key_scope(const Call& call) {
   return scope;
 }
 
-// What the request itself can be refused for: its body, its Endpoint, its key.
-Result<Prepared> prepare(EventType type, const Call& call, MessageServices& services) {
+// What the request itself can be refused for: its body, its Endpoint, its key. Takes the trace id.
+Result<Prepared> prepare(EventType type, Call& call, MessageServices& services) {
   auto body = read_body(call);
   if (!body) return model::fail(body.error());
   auto endpoint = find_endpoint_for(services.assets, *call.principal, body->url_token);
   if (!endpoint) return model::fail(endpoint.error());
   auto key = append_key(call.request, (*endpoint)->organisation_id, key_scope(call));
   if (!key) return model::fail(key.error());
-  auto event =
-      make_event(services.clock.now(), type, **endpoint, std::move(*body), call.request.trace_id);
+  auto event = make_event(services.clock.now(), type, **endpoint, std::move(*body),
+                          std::move(call.request.trace_id));
   return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
 
@@ -71,7 +71,7 @@ Result<void> admit(const Prepared& message, MessageServices& services) {
 }
 
 // Makes the answer to a message that the log holds under the id.
-using Accepted = Response (*)(const std::string& id);
+using Accepted = Response (*)(std::string id);
 
 // A message between its append, or the look-up of its key, and the log's answer.
 struct Waiting {
@@ -116,33 +116,33 @@ void accept(Call call, MessageServices& services, Reply reply) {
   // Nothing is promised before the log calls back: a crash above this line owes the client nothing,
   // a crash after it loses nothing.
   if (!prepared->key) {
-    services.events.append(prepared->event, [waiting](auto appended) {
+    services.events.append(std::move(prepared->event), [waiting](auto appended) {
       if (!appended) return waiting->append_failed(appended.error());
-      waiting->reply.send(accepted(waiting->event_id));
+      waiting->reply.send(accepted(std::move(waiting->event_id)));
     });
     return;
   }
   // If a broken append is repeated, there may be two records: the claim lets one have effects.
   prepared->event.claim = model::Claim{model::Claim::Kind::keyed_event, prepared->event.id};
-  services.events.append_keyed(prepared->event, *prepared->key, [waiting](auto appended) {
-    if (!appended) return waiting->append_failed(appended.error());
-    if (appended->repeated) waiting->give_back();
-    waiting->reply.send(accepted(appended->id));
-  });
+  services.events.append_keyed(std::move(prepared->event), *prepared->key,
+                               [waiting](auto appended) {
+                                 if (!appended) return waiting->append_failed(appended.error());
+                                 if (appended->repeated) waiting->give_back();
+                                 waiting->reply.send(accepted(std::move(appended->id)));
+                               });
 }
 
 constexpr std::string_view inject_text = "Message was sent to AI for Flow processing";
 constexpr std::string_view notify_text = "Message was sent to the user as an AI Agent output";
 
 template <const std::string_view& text>
-Response text_answer(const std::string& id) {
-  return {.status = status::ok,
-          .content_type = "text/plain; charset=utf-8",
-          .headers = {{"X-Inject-Id", id}},
-          .body = std::string(text)};
+Response text_answer(std::string id) {
+  Response response{.content_type = "text/plain; charset=utf-8", .body = std::string(text)};
+  response.headers.emplace_back("X-Inject-Id", std::move(id));
+  return response;
 }
 
-Response id_answer(const std::string& id) {
+Response id_answer(std::string id) {
   return json_response(status::accepted, {{"_id", id}}, {{"X-Inject-Id", id}});
 }
 
