@@ -156,24 +156,27 @@ Result<void> TurnRunner::restore_execution() {
 void TurnRunner::make_input_object() {
   const auto& endpoint = input_.endpoint;
   const bool has_text = !event().text.value_or("").empty();
-  // One by one: an initializer list would make an array of each pair first, for every Turn.
-  json& input = input_object_;
-  input = json::object();
-  input["text"] = event().text.value_or("");
+  input_object_ = json::object();
+  auto& members = input_object_.get_ref<json::object_t&>();
+  // In the order of their names, so that each goes to the end.
+  const auto add = [&](const char* name, json value) {
+    members.emplace_hint(members.end(), name, std::move(value));
+  };
+  add("URLToken", endpoint.url_token);
+  add("channel", endpoint.name);
+  add("currentTime", text::iso_time(input_.now));
   // Always an object: `!input.data.orderId` is then true for an input without data.
-  input["data"] = event().data.is_null() ? json::object() : event().data;
-  input["type"] = has_text ? "text" : "data";
-  input["state"] = state_.empty() ? default_state : state_;
-  input["slots"] = json::object();
-  input["sessionId"] = event().session.session_id;
-  input["userId"] = event().session.user_id;
-  input["URLToken"] = endpoint.url_token;
-  input["channel"] = endpoint.name;
-  input["currentTime"] = text::iso_time(input_.now);
-  input["execution"] = executions_;
-  input["traceId"] = event().trace_id;
-  input["inputId"] = event().id;
-  input["source"] = source_name(event().type);
+  add("data", event().data.is_null() ? json::object() : event().data);
+  add("execution", executions_);
+  add("inputId", event().id);
+  add("sessionId", event().session.session_id);
+  add("slots", json::object());
+  add("source", source_name(event().type));
+  add("state", state_.empty() ? default_state : state_);
+  add("text", event().text.value_or(""));
+  add("traceId", event().trace_id);
+  add("type", has_text ? "text" : "data");
+  add("userId", event().session.user_id);
 }
 
 // The frame of the Node that runs, with its callers below it.
