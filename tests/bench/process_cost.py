@@ -16,6 +16,7 @@ import tempfile
 
 TICK_US = 1_000_000 / os.sysconf("SC_CLK_TCK")
 ALLOCATING = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign")
+OPERATORS_NEW = ("_Znwm", "_Znam", "_ZnwmSt11align_val_t")  # jemalloc's do not call its malloc
 # The head of a request to a broker lies where the first part of the message is: its length, its kind, its version.
 SENDMSG = "sendmsg head=+0(+0(+16(%si))):x64"
 KINDS = {0: "produce", 1: "fetch", 8: "offset commit", 12: "heartbeat"}
@@ -119,19 +120,24 @@ def run_under(command, load):
     return load(command)
 
 
-class Probes:
-    """Counts calls of libc's functions while it is open, by a group of events of its own. Needs root."""
+def library_of(pid, name):
+    """The file of a library that the process has loaded; nothing if it has not."""
+    try:
+        maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
+    except PermissionError as refused:
+        raise Unavailable("Only root may look into the process.") from refused
+    found = re.search(rf"/\S*/{name}\.so\.\d+$", maps, re.MULTILINE)
+    return found and found.group()
 
-    def __init__(self, pid, *functions):
-        try:
-            maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
-        except PermissionError as refused:
-            raise Unavailable("Only root may look into the process.") from refused
-        libc = re.search(r"/\S*/libc\.so\.6$", maps, re.MULTILINE).group()
+
+class Probes:
+    """Counts calls of a library's functions while it is open, by a group of events of its own. Needs root."""
+
+    def __init__(self, library, *functions):
         self.group = f"conversed_bench_{os.getpid()}"
         added = [argument for function in functions
                  for argument in ("--add", f"{self.group}:{function.split()[0]}={function}")]
-        run_perf("probe", "-q", "-x", libc, *added)
+        run_perf("probe", "-q", "--no-demangle", "-x", library, *added)
 
     def __enter__(self):
         return self
@@ -157,7 +163,9 @@ def parse_system_calls(summary):
 
 def allocations(pid, load):
     """By group of threads and of `all`, while the load runs; the load's result."""
-    with tempfile.NamedTemporaryFile() as out, Probes(pid, *ALLOCATING) as probes:
+    jemalloc = library_of(pid, "libjemalloc")
+    probed = (jemalloc, *ALLOCATING, *OPERATORS_NEW) if jemalloc else (library_of(pid, "libc"), *ALLOCATING)
+    with tempfile.NamedTemporaryFile() as out, Probes(*probed) as probes:
         result = run_under(["perf", "stat", "-x,", "--per-thread", "-o", out.name, "-e", f"{probes.group}:*",
                             "-p", str(pid), "--"], load)
         return parse_allocations(pathlib.Path(out.name).read_text()), result
@@ -174,7 +182,7 @@ def parse_allocations(rows):
 
 def broker_requests(pids, load):
     """What librdkafka's threads send to brokers, by kind, while the load runs; the load's result."""
-    with tempfile.NamedTemporaryFile() as out, Probes(pids[0], SENDMSG) as probes:
+    with tempfile.NamedTemporaryFile() as out, Probes(library_of(pids[0], "libc"), SENDMSG) as probes:
         result = run_under(["perf", "record", "-q", "-o", out.name, "-e", f"{probes.group}:sendmsg",
                             "-p", ",".join(map(str, pids)), "--"], load)
         return parse_broker_requests(run_perf("script", "-i", out.name, "-F", "comm,trace")), result
