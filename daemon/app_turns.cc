@@ -154,8 +154,7 @@ TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
           .timer_clock = &ground_.timer_clock,
           .limits = flow_limits(ground_.settings),
           .recovery = &recovery_,
-          .partitions = static_cast<std::int32_t>(log_partitions),
-          .load_ahead = ownership_.is_shared()};
+          .partitions = static_cast<std::int32_t>(log_partitions)};
 }
 
 TurnPorts TurnParts::ports() {

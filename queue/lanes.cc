@@ -297,9 +297,6 @@ void Lanes::work(model::Heartbeat heartbeat) {
   Taken taken;
   while (take(taken, heartbeat)) {
     auto begun = shares_.now();
-    for (std::size_t at = 1; at < taken.runs.size(); ++at) {
-      taken.runs[at - 1].run.next = &taken.runs[at].run;
-    }
     for (std::size_t at = 0; at < taken.runs.size(); ++at) {
       heartbeat.beat();
       Taken::One& one = taken.runs[at];

@@ -32,9 +32,6 @@ struct Run {
   // The calling worker's heartbeat. The handler beats it between long pieces of work. Valid until
   // the handler returns.
   model::Heartbeat* heartbeat = nullptr;
-  // The run that the same worker handles next, if it has taken one already. Valid until the handler
-  // returns. Kept by: Lanes.ARunNamesThoseThatItsWorkerHandlesNext.
-  const Run* next = nullptr;
 };
 
 enum class Next : std::uint8_t {

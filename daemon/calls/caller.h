@@ -36,7 +36,7 @@ struct CallerSettings {
                           .max = std::chrono::milliseconds(5'000),
                           .max_asked = std::chrono::milliseconds(30'000)};
   // A call that no commit told of, such as one that another daemon left, is found within this time.
-  std::chrono::milliseconds look_interval{5'000};
+  std::chrono::milliseconds look_interval{3'000};
   // What retries wait by (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none

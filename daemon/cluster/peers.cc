@@ -67,7 +67,7 @@ Peers::~Peers() {
 Result<void> Peers::start() {
   if (auto joined = join(); !joined) return joined;
   joined_ = true;
-  if (auto looked = look([this] { return store_.members().present(); }); !looked) return looked;
+  if (auto looked = look(); !looked) return looked;
   // Without a heartbeat, since it waits for the store.
   return thread_.start("peers", nullptr, [this] { work(); });
 }
@@ -120,28 +120,29 @@ bool Peers::mine(std::string_view what) const {
 
 void Peers::work() {
   auto next = std::chrono::steady_clock::now() + settings_.interval;
-  for (bool beats = true;; beats = !beats) {
+  for (;;) {
     const Letters letters = thread_.mailbox()->take(next);
     if (letters.stop) return;
     if (letters.retire) self_.roles.clear();
     next = std::chrono::steady_clock::now() + settings_.interval;
-    if (beats || letters.retire) beat();
+    beat();
     if (settings_.also) settings_.also();
   }
 }
 
-// While the store fails nothing changes here. The probe makes its failure known.
+// While the store fails nothing changes here; its writers log the failure.
 void Peers::beat() {
   if (settings_.partitions) self_.partitions = settings_.partitions();
-  const auto beaten = look([this] { return store_.members().beat(self_); });
-  if (beaten) return;
-  if (beaten.error().code != Errc::conflict) return store_.committer().probe();
-  if (!std::exchange(replaced_, true) && settings_.replaced) settings_.replaced(beaten.error());
+  const auto said = store_.members().beat(self_);
+  if (!said && said.error().code == Errc::conflict && !std::exchange(replaced_, true)) {
+    if (settings_.replaced) settings_.replaced(said.error());
+  }
+  if (said) (void)look();
 }
 
-Result<void> Peers::look(const std::function<Present()>& ask) {
+Result<void> Peers::look() {
   const auto begin = clock_.steady_now();
-  auto present = ask();
+  auto present = store_.members().present();
   if (!present) return fail(present.error());
   const auto took = clock_.steady_now() - begin;
   if (took <= longest_measurement) clock_.follow(present->now, begin + took / 2, took / 2);

@@ -26,8 +26,8 @@ struct PeersSettings {
   std::string name;  // unique among the daemons that share the store
   std::vector<std::string> roles;
   std::string version;
-  std::string previous_run;                   // known to have ended; may be empty
-  std::chrono::milliseconds interval{1'000};  // two of them are between two heartbeats
+  std::string previous_run;  // known to have ended; may be empty
+  std::chrono::milliseconds interval{1'000};
   // Each of these callbacks may be empty.
   std::function<std::vector<std::int32_t>()> partitions{};  // that this daemon has now
   std::function<void()> changed{};                          // other schedulers than before
@@ -85,8 +85,7 @@ class Peers final : public Service {
   [[nodiscard]] model::Result<void> join();
   void work();
   void beat();
-  using Present = model::Result<store::Members::Present>;
-  [[nodiscard]] model::Result<void> look(const std::function<Present()>& ask);
+  [[nodiscard]] model::Result<void> look();
 
   const PeersSettings settings_;
   store::Store& store_;

@@ -34,7 +34,7 @@ struct DelivererSettings {
   BackoffSettings backoff{};
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
   // In a cluster, outputs that another daemon left are found within this time.
-  std::chrono::milliseconds look_interval{5'000};
+  std::chrono::milliseconds look_interval{3'000};
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 

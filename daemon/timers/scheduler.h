@@ -15,7 +15,6 @@
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
 #include "daemon/timers/timer_clock.h"
-#include "store/cluster/notifications.h"
 #include "store/model/clock.h"
 #include "store/model/schedule.h"
 #include "store/runtime/heartbeat.h"
@@ -28,8 +27,10 @@ struct SchedulerSettings {
   std::size_t max_in_hand = 1'024;  // timers that are appended, or whose mark is not known yet
   // The longest sleep between two looks at the clock, which may jump.
   std::chrono::milliseconds max_sleep{5'000};
-  // A timer of which no commit and no notification told is found within this time.
-  std::chrono::milliseconds look_interval{10'000};
+  // A timer of which no commit told is found within this time; with `mine`, within
+  // `shared_look_interval`.
+  std::chrono::milliseconds look_interval{5'000};
+  std::chrono::milliseconds shared_look_interval{500};
   // The pause after a failed append or read. Then one timer tries for all of them.
   std::chrono::milliseconds retry{500};
   // How often recurring schedules are checked against the wall clock, in addition to the start and
@@ -73,8 +74,8 @@ struct SchedulerSettings {
 // - A recurring schedule is checked against the wall clock at the start, each hour, and when the
 //   clock was set. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays.
 // - In a cluster a timer belongs to the live scheduler that rendezvous hashing picks for its claim.
-//   Notifications of commits tell when it is due. When members change, each reads all due timers
-//   again. Kept by: SharedTimersTest.EachTakesItsOwnWhereverTheyAreMade,
+//   Each looks every 500 ms, so a shorter timer may be that much late. When members change, each
+//   reads all due timers again. Kept by: SharedTimersTest.EachTakesItsOwnWhereverTheyAreMade,
 //   SharedTimersTest.WhenMembersChangeTimersChangeHands.
 // - While many records wait for their Turns, only a few late timers fire at a time.
 //   Kept by: SchedulerTest.LateOnesGiveWayToWhatWaitsForItsTurn.
@@ -90,10 +91,7 @@ class Scheduler final : public Service {
             const model::Clock& clock, Metrics& metrics);
 
   [[nodiscard]] model::Result<void> start() override;
-  void stop() override {
-    heard_ = {};
-    thread_.stop();
-  }
+  void stop() override { thread_.stop(); }
 
   // A timer or follow-up that is due then has been committed or moved.
   void offer(model::Timestamp due);
@@ -174,7 +172,6 @@ class Scheduler final : public Service {
   bool failing_ = false;  // one timer at a time is tried
   SteadyClock::time_point not_before_{};
   bool stop_ = false;
-  store::Notifications::Subscription heard_;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
 

@@ -146,9 +146,7 @@ Result<std::optional<TurnBatch>> TurnBatchBuilder::build() {
 Result<void> TurnBatchBuilder::load() {
   auto& session = draft_.session;
   const auto& key = draft_.input.key;
-  auto loaded = draft_.input.loaded != nullptr
-                    ? *draft_.input.loaded
-                    : draft_.context.store.sessions().load_with_profile(key);
+  auto loaded = draft_.context.store.sessions().load_with_profile(key);
   if (!loaded) return fail(loaded.error());
   if (loaded->session) {
     session = std::move(*loaded->session);

@@ -15,7 +15,6 @@
 #include "queue/log.h"
 #include "store/commit/committer.h"
 #include "store/conversation/attempts.h"
-#include "store/conversation/sessions.h"
 #include "store/model/clock.h"
 
 namespace conversed::api {
@@ -45,7 +44,6 @@ struct TurnBatchContext {
   std::function<std::chrono::steady_clock::time_point()> stopwatch = std::chrono::steady_clock::now;
   Recovery* recovery = nullptr;  // which events run alone since a crash; null: none
   std::int32_t partitions = 1;   // of the log
-  bool load_ahead = false;       // the store is across a network: many sessions a round trip
 };
 
 // The event whose Turn is about to start.
@@ -57,10 +55,9 @@ struct Beginning {
 
 struct TurnBatchInput {
   model::SessionKey key;
-  std::span<const queue::LogRecord> records{};      // of this session, in order
-  const store::Sessions::Loaded* loaded = nullptr;  // as it was lately; null: it is read now
-  bool alone = false;           // nothing else is in hand; starts one event at most
-  bool one_start = false;       // start one event at most; implied by `alone`
+  std::span<const queue::LogRecord> records{};  // of this session, in order
+  bool alone = false;                           // nothing else is in hand; starts one event at most
+  bool one_start = false;                       // start one event at most; implied by `alone`
   bool after_conflict = false;  // something has changed that was not read: maybe an input is cut
   // What the store does not take, not even into the inbox: event id → why.
   std::map<std::string, std::string> refused{};

@@ -18,7 +18,6 @@
 #include "store/runtime/fault_points.h"
 #include "store/runtime/planted_faults.h"
 #include "store/runtime/thread_name.h"
-#include "store/store.h"
 
 namespace conversed::daemon {
 namespace {
@@ -67,7 +66,6 @@ struct TurnWorker::Task {
   bool alone = false;   // nothing else is in hand
   FlightRecorder::Notes noted;
   bool after_conflict = false;
-  std::optional<store::Sessions::Loaded> loaded;  // for the first attempt
   std::optional<PoisonSearch> search;             // once the database has refused a batch
   std::chrono::steady_clock::time_point begun{};  // building the batch
   TurnBatch batch;
@@ -95,38 +93,14 @@ TurnWorker::~TurnWorker() {
 
 void TurnWorker::handle(queue::Run run, queue::Finish finish) {
   model::Heartbeat* const heartbeat = std::exchange(run.heartbeat, nullptr);
-  const queue::Run* const next = std::exchange(run.next, nullptr);
   in_hand_.enter(heartbeat);
-  auto task = std::make_shared<Task>(std::move(run), std::move(finish), in_hand_, recorder_);
-  if (context_.load_ahead) task->loaded = load_ahead(*task, next);
-  attempt(task, heartbeat);
-}
-
-// The session of the task. If it was not loaded ahead, those of its worker's next runs are loaded
-// with it. None: the attempt reads it.
-std::optional<store::Sessions::Loaded> TurnWorker::load_ahead(const Task& task,
-                                                              const queue::Run* next) {
-  auto own = ahead_.with([&](auto& ahead) { return ahead.extract(task.run.key); });
-  if (own) return std::move(own.mapped());
-  std::vector<model::SessionKey> keys{task.key};
-  for (const auto* run = next; run != nullptr; run = run->next) {
-    keys.push_back(session_of(run->key));
-  }
-  auto loaded = context_.store.sessions().load_with_profiles(keys);
-  if (!loaded) return std::nullopt;
-  ahead_.with([&](auto& ahead) {
-    std::size_t i = 0;
-    for (const auto* run = next; run != nullptr; run = run->next) {
-      ahead.insert_or_assign(run->key, std::move((*loaded)[++i]));
-    }
-  });
-  return std::move(loaded->front());
+  attempt(std::make_shared<Task>(std::move(run), std::move(finish), in_hand_, recorder_),
+          heartbeat);
 }
 
 TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) const {
   TurnBatchInput input{.key = task.key,
                        .records = task.run.records,
-                       .loaded = task.loaded ? &*task.loaded : nullptr,
                        .alone = task.alone,
                        .after_conflict = task.after_conflict};
   // What a crash in the Turn leaves behind. A counted event is counted once more in the store of a
@@ -153,7 +127,6 @@ TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) con
 void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   task->begun = std::chrono::steady_clock::now();
   auto batch = build_turn_batch(context_, input_of(*task, heartbeat));
-  task->loaded.reset();
   if (!batch) return not_built(task, batch.error());
   if (batch->wants_alone) return run_alone(task);
   task->batch = std::move(*batch);

@@ -7,19 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
-#include <string>
 #include <thread>
-#include <unordered_map>
 
 #include "daemon/turns/flight_recorder.h"
 #include "daemon/turns/lone_runs.h"
 #include "daemon/turns/turn_batch.h"
 #include "queue/lanes.h"
 #include "store/commit/committer.h"
-#include "store/conversation/sessions.h"
 #include "store/model/effects.h"
-#include "store/runtime/guarded.h"
 #include "store/runtime/heartbeat.h"
 
 namespace conversed::api {
@@ -83,8 +78,6 @@ class TurnWorker {
   struct Task;
   using TaskPtr = std::shared_ptr<Task>;
 
-  [[nodiscard]] std::optional<store::Sessions::Loaded> load_ahead(const Task& task,
-                                                                  const queue::Run* next);
   // On the thread that the heartbeat is of.
   void attempt(const TaskPtr& task, model::Heartbeat* heartbeat);
   [[nodiscard]] TurnBatchInput input_of(Task& task, model::Heartbeat* heartbeat) const;
@@ -106,9 +99,6 @@ class TurnWorker {
   FlightRecorder* const recorder_;
   Metrics& metrics_;
   LoneRuns in_hand_;
-  // Of runs that their worker handles next, by the lane's key. The commit finds out if one is
-  // outdated.
-  model::Guarded<std::unordered_map<std::string, store::Sessions::Loaded>> ahead_;
 
   std::mutex mutex_;
   std::condition_variable_any wake_;

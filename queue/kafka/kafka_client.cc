@@ -35,9 +35,6 @@ std::vector<Property> defaults(KafkaRole role) {
     all.emplace_back("message.max.bytes", std::to_string(max_kafka_record_bytes));
   } else {
     all.emplace_back("session.timeout.ms", "10000");
-    // A fetch ends with the first record. The wait bounds how often idle partitions are asked, and
-    // how late reading of new partitions begins.
-    all.emplace_back("fetch.wait.max.ms", "1500");
     all.emplace_back("queued.max.messages.kbytes", "16384");
   }
   return all;

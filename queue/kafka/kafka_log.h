@@ -44,7 +44,7 @@ struct KafkaLogSettings {
   std::chrono::milliseconds request_timeout{5'000};
   KafkaTopicCheck topic_check = KafkaTopicCheck::full;
   // Between looks at the brokers' health.
-  std::chrono::milliseconds probe_interval{1'500};
+  std::chrono::milliseconds probe_interval{1'000};
   // How long `stop` waits for the outcomes of what is in hand.
   std::chrono::milliseconds stop_timeout{5'000};
   // Finished records are deleted once this many have gathered, or after `prune_interval`.

@@ -1,6 +1,5 @@
 #include "store/accounts/members.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "store/sql/read.h"
@@ -13,38 +12,22 @@ namespace {
 constexpr std::int64_t forgotten_after_ms = 3'600'000;
 
 // Of this moment, not of the transaction's beginning.
-const std::string now_ms = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)";
+std::string now_ms(const Connection& connection) {
+  return connection.dialect() == Dialect::postgres
+             ? "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
+             : "CAST((julianday('now') - 2440587.5) * 86400000 AS BIGINT)";
+}
 
 void write(Connection& connection, const ClusterMember& member) {
-  connection.run("DELETE FROM daemons WHERE seen_at < " + now_ms + " - :f", forgotten_after_ms);
+  const auto now = now_ms(connection);
   connection.run(
       "INSERT INTO daemons (id, run, roles, version, partitions, started_at, seen_at)"
       " VALUES (:i, :r, :o, :v, :p, " +
-          now_ms + ", " + now_ms +
+          now + ", " + now +
           ") ON CONFLICT (id) DO UPDATE SET run = excluded.run, roles = excluded.roles,"
           " version = excluded.version, partitions = excluded.partitions,"
           " started_at = excluded.started_at, seen_at = excluded.seen_at",
       member.id, member.run, member.roles, member.version, member.partitions);
-}
-
-// The members that were seen lately, and the one with this id. `first` may begin the statement;
-// `in` are its parameters.
-template <typename... In>
-Members::Present present_in(Connection& connection, const std::string& first, const std::string& id,
-                            const In&... in) {
-  Members::Present present;
-  connection.rows(
-      [&](std::string member, std::string run, std::vector<std::string> roles, std::string version,
-          std::vector<std::int32_t> partitions, model::Timestamp started_at,
-          model::Timestamp seen_at, model::Timestamp now) {
-        present.now = now;
-        present.members.push_back({std::move(member), std::move(run), std::move(roles),
-                                   std::move(version), std::move(partitions), started_at, seen_at});
-      },
-      first + "SELECT id, run, roles, version, partitions, started_at, seen_at, " + now_ms +
-          " FROM daemons WHERE seen_at > " + now_ms + " - :l OR id = :m ORDER BY id",
-      in..., member_lifetime.count(), id);
-  return present;
 }
 
 }  // namespace
@@ -54,7 +37,8 @@ Result<Members::Holder> Members::join(const ClusterMember& member,
   const auto work = [&](Writer& writer) {
     Connection& connection = writer.connection();
     auto row = connection.row<std::string, model::Timestamp>(
-        "SELECT run, seen_at FROM daemons WHERE id = :i AND seen_at > " + now_ms + " - :l",
+        "SELECT run, seen_at FROM daemons WHERE id = :i AND seen_at > " + now_ms(connection) +
+            " - :l",
         member.id, member_lifetime.count());
     if (row && std::get<0>(*row) != previous_run && std::get<0>(*row) != member.run) {
       return Holder{std::move(std::get<0>(*row)), std::get<1>(*row)};
@@ -65,33 +49,24 @@ Result<Members::Holder> Members::join(const ClusterMember& member,
   return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
-Result<Members::Present> Members::beat(const ClusterMember& member) {
-  Present present;
-  auto beaten = committer_.run_alone([&](Writer& writer) -> Result<void> {
+Result<void> Members::beat(const ClusterMember& member) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    present = present_in(
-        connection,
-        "WITH beat AS (UPDATE daemons SET roles = :o, partitions = :p, seen_at = " + now_ms +
-            " WHERE id = :i AND run = :r) ",
-        member.id, member.roles, member.partitions, member.id, member.run);
-    const auto own = std::ranges::find(present.members, member.id, &ClusterMember::id);
-    if (own == present.members.end()) {
+    const auto now = now_ms(connection);
+    const auto found =
+        connection.run_counted("UPDATE daemons SET roles = :o, partitions = :p, seen_at = " + now +
+                                   " WHERE id = :i AND run = :r",
+                               member.roles, member.partitions, member.id, member.run);
+    if (found == 0) {
+      if (connection.value<std::string>("SELECT run FROM daemons WHERE id = :i", member.id)) {
+        return fail(Errc::conflict,
+                    "another daemon runs as " + member.id + " now; give each its own cluster.name");
+      }
       write(connection, member);
-      present = present_in(connection, {}, member.id);
-      return {};
     }
-    if (own->run != member.run) {
-      return fail(Errc::conflict,
-                  "another daemon runs as " + member.id + " now; give each its own cluster.name");
-    }
-    // The SELECT has read what the UPDATE replaces.
-    own->roles = member.roles;
-    own->partitions = member.partitions;
-    own->seen_at = present.now;
+    connection.run("DELETE FROM daemons WHERE seen_at < " + now + " - :f", forgotten_after_ms);
     return {};
   });
-  if (!beaten) return fail(beaten.error());
-  return present;
 }
 
 Result<void> Members::leave(const ClusterMember& member) {
@@ -102,7 +77,20 @@ Result<void> Members::leave(const ClusterMember& member) {
 }
 
 Result<Members::Present> Members::present() const {
-  return read(database_, [](Connection& connection) { return present_in(connection, {}, {}); });
+  return read(database_, [](Connection& connection) -> Result<Present> {
+    Present present;
+    const auto now = now_ms(connection);
+    present.now = model::from_unix_ms(connection.number("SELECT " + now));
+    using Row = ClusterMember;
+    present.members = connection.all(
+        row_of<&Row::id, &Row::run, &Row::roles, &Row::version, &Row::partitions, &Row::started_at,
+               &Row::seen_at>,
+        "SELECT id, run, roles, version, partitions, started_at, seen_at FROM daemons"
+        " WHERE seen_at > " +
+            now + " - :l ORDER BY id",
+        member_lifetime.count());
+    return present;
+  });
 }
 
 }  // namespace conversed::store

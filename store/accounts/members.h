@@ -44,21 +44,17 @@ class Members : Rows {
   [[nodiscard]] model::Result<Holder> join(const ClusterMember& member,
                                            const std::string& previous_run);
 
+  // The member is alive. `conflict` if another run has its name meanwhile.
+  [[nodiscard]] model::Result<void> beat(const ClusterMember& member);
+
+  [[nodiscard]] model::Result<void> leave(const ClusterMember& member);
+
   // The members that were seen lately, by name; `now` by the server's clock.
   struct Present {
     model::Timestamp now{};
     std::vector<ClusterMember> members;
   };
   [[nodiscard]] model::Result<Present> present() const;
-
-  // The member is alive. Returns those that are present, the member included. `conflict` if another
-  // run has its name meanwhile. It is one statement outside of any transaction, so it waits for no
-  // other daemon's writer. Its failure does not change Committer::healthy.
-  // Kept by: PostgresTest.ABeatIsOneStatement.
-  [[nodiscard]] model::Result<Present> beat(const ClusterMember& member);
-
-  // The member ends.
-  [[nodiscard]] model::Result<void> leave(const ClusterMember& member);
 };
 
 }  // namespace conversed::store

@@ -14,10 +14,6 @@ void announce(Connection& connection, std::string_view notification) {
   connection.run("SELECT pg_notify('conversed', :notification)", notification);
 }
 
-void announce_timer(Connection& connection, model::Timestamp due_at) {
-  announce(connection, std::string(timers_topic) + ' ' + std::to_string(model::to_unix_ms(due_at)));
-}
-
 void announce(Connection& connection, std::string_view topic, std::string_view session) {
   std::string text(topic);
   if (text.size() + 1 + session.size() <= max_notification_bytes) {

@@ -5,19 +5,15 @@
 #include <string>
 #include <string_view>
 
-#include "store/model/clock.h"
-
 namespace conversed::store {
 
 // Topics. `outputs`: short names of sessions with new outputs; `jobs`: the id of a changed job;
-// `answers`: ids of inputs whose waiting clients have something to read; `timers`: when the first
-// of new or moved timers is due, in ms of Unix time by the clock of its row. `touch` and `deliver`
-// ask the owner of a session, given by its encoded key, to run its lane once more, and to look for
+// `answers`: ids of inputs whose waiting clients have something to read. `touch` and `deliver` ask
+// the owner of a session, given by its encoded key, to run its lane once more, and to look for
 // pending outputs.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
-inline constexpr std::string_view timers_topic = "timers";
 inline constexpr std::string_view touch_topic = "touch";
 inline constexpr std::string_view deliver_topic = "deliver";
 
@@ -34,8 +30,6 @@ class Connection;
 // transaction is durable: a topic, or a topic, a space and a payload; at most 7,000 bytes, no NUL.
 // Does nothing in SQLite, which has one daemon. Throws SqlError.
 void announce(Connection& connection, std::string_view notification);
-// The same for `timers`.
-void announce_timer(Connection& connection, model::Timestamp due_at);
 // The same for a topic of sessions. If the key is too long for a notification, all daemons hear
 // that one may have been lost.
 void announce(Connection& connection, std::string_view topic, std::string_view session);

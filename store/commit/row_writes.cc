@@ -14,7 +14,7 @@ namespace conversed::store {
 
 void insert_delivery(Connection& connection, std::int64_t session, const std::string& endpoint_id,
                      std::int64_t seq, const std::string& output_id, bool withdrawable) {
-  connection.run_row(
+  connection.run(
       "INSERT INTO deliveries (session, seq, output_id, endpoint_id, withdrawable, due_at, "
       "attempts)"
       " VALUES (:s, :q, :o, :e, :w,"
@@ -24,7 +24,7 @@ void insert_delivery(Connection& connection, std::int64_t session, const std::st
 }
 
 void abandon_execution(Connection& connection, std::int64_t session) {
-  connection.run_row("DELETE FROM pending_calls WHERE session = :s", session);
+  connection.run("DELETE FROM pending_calls WHERE session = :s", session);
 }
 
 void fail_input(Connection& connection, const std::string& input_id, model::Timestamp now) {
@@ -63,7 +63,7 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
 }
 
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now) {
-  connection.run_row(
+  connection.run(
       "INSERT INTO cuts (input_id, behind, created_at) VALUES (:i, :b, :c)"
       " ON CONFLICT (input_id) DO NOTHING",
       cut.input_id, cut.behind, now);
@@ -111,7 +111,7 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
 
 void add_usage(Connection& connection, const std::string& organisation_id,
                const std::string& counter, std::int64_t amount, model::Timestamp now) {
-  connection.run_row(
+  connection.run(
       "INSERT INTO usage (organisation_id, counter, month, amount) VALUES (:o, :c, :m, :a)"
       " ON CONFLICT (organisation_id, counter, month)"
       " DO UPDATE SET amount = usage.amount + excluded.amount",

@@ -21,13 +21,6 @@ struct StoredSession {
   std::int64_t inbox_size = 0;
 };
 
-using AskedSession = Asked<std::int64_t, std::int64_t, std::int64_t>;
-
-AskedSession ask_session(Connection& connection, const std::string& key) {
-  return connection.ask<std::int64_t, std::int64_t, std::int64_t>(
-      "SELECT id, version, inbox_size FROM sessions WHERE key = :k", key);
-}
-
 // Asks for the row of a claim. The claim is valid if there is one; a keyed event's claim is valid
 // if there is none, since the row says that it has had its effects.
 Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::string& session_key) {
@@ -57,17 +50,17 @@ Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::stri
 void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
   switch (claim.kind) {
     case Claim::Kind::keyed_event:
-      connection.run_row("INSERT INTO claims (id, created_at) VALUES (:i, :t)", claim.id, now);
+      connection.run("INSERT INTO claims (id, created_at) VALUES (:i, :t)", claim.id, now);
       break;
     case Claim::Kind::pending_call:
     case Claim::Kind::timer:
-      connection.run_row("DELETE FROM pending_calls WHERE id = :i", claim.id);
+      connection.run("DELETE FROM pending_calls WHERE id = :i", claim.id);
       break;
     case Claim::Kind::dead_letter:
-      connection.run_row("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
+      connection.run("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
       break;
     case Claim::Kind::follow_up:
-      connection.run_row("DELETE FROM follow_ups WHERE id = :i", claim.id);
+      connection.run("DELETE FROM follow_ups WHERE id = :i", claim.id);
       break;
     case Claim::Kind::schedule:
       break;  // move_schedule knows where it goes on
@@ -76,10 +69,10 @@ void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
 
 void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
   if (!fired.next) {
-    connection.run_row("DELETE FROM schedules WHERE claim = :c", fired.claim);
+    connection.run("DELETE FROM schedules WHERE claim = :c", fired.claim);
     return;
   }
-  connection.run_row(
+  connection.run(
       "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
       " fired = fired + 1, appended = 0 WHERE claim = :c",
       *fired.next, fired.claim);
@@ -89,13 +82,13 @@ std::int64_t inbox_size_after(const SessionCommit& commit, std::int64_t before) 
   return before - commit.inbox.removed + static_cast<std::int64_t>(commit.inbox.added.size());
 }
 
-void insert_session(Connection& connection, const EncodedCommit& encoded) {
+Asked<std::int64_t> insert_session(Connection& connection, const EncodedCommit& encoded) {
   const auto& after = encoded.commit.after;
-  connection.run_row(
+  return connection.ask<std::int64_t>(
       "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
       " position_offset, started_at, last_activity_at, context, flow_state, execution,"
       " last_output_seq, inbox_size) VALUES (:k, :p, 1, :pe, :pp, :po, :sa, :la, :c, :f, :e,"
-      " :l, :i)",
+      " :l, :i) RETURNING id",
       encoded.key, encoded.commit.key.project_id, after.position.epoch, after.position.partition,
       after.position.offset, after.started_at, after.last_activity_at, encoded.context,
       encoded.flow_state, encoded.execution, after.last_output_seq,
@@ -105,7 +98,7 @@ void insert_session(Connection& connection, const EncodedCommit& encoded) {
 void update_session(Connection& connection, const EncodedCommit& encoded,
                     const StoredSession& was) {
   const auto& after = encoded.commit.after;
-  connection.run_row(
+  connection.run(
       "UPDATE sessions SET version = :v, position_epoch = :pe, position_partition = :pp,"
       " position_offset = :po, started_at = :sa, last_activity_at = :la, context = :c,"
       " flow_state = :f, execution = :e, last_output_seq = :l, inbox_size = :i WHERE id = :id",
@@ -118,34 +111,32 @@ void update_session(Connection& connection, const EncodedCommit& encoded,
 void write_profile(Connection& connection, const EncodedCommit& encoded) {
   const auto& key = encoded.commit.key;
   const std::int64_t version = encoded.commit.profile.read_version.value_or(0) + 1;
-  connection.run_row(
+  connection.run(
       "INSERT INTO profiles (project_id, user_id, version, data) VALUES (:p, :u, :v, :d)"
       " ON CONFLICT (project_id, user_id) DO UPDATE SET version = excluded.version,"
       " data = excluded.data",
       key.project_id, key.user_id, version, *encoded.profile);
 }
 
-void remove_from_inbox(Connection& connection, std::int64_t session, std::int64_t count) {
-  connection.run_row(
-      "DELETE FROM inbox WHERE session = :s AND n < COALESCE((SELECT n FROM inbox"
-      " WHERE session = :t ORDER BY n LIMIT 1 OFFSET :c), 9223372036854775807)",
-      session, session, count);
-}
-
 void write_inbox(Connection& connection, const SessionCommit& commit, std::int64_t session) {
-  std::int64_t added = 0;
+  if (commit.inbox.removed > 0) {
+    connection.run(
+        "DELETE FROM inbox WHERE session = :s AND n IN"
+        " (SELECT n FROM inbox WHERE session = :t ORDER BY n LIMIT :c)",
+        session, session, commit.inbox.removed);
+  }
   for (const auto& event : commit.inbox.added) {
-    connection.run_row(
+    connection.run(
         "INSERT INTO inbox (session, n, event_id, type, trace_id, value) VALUES (:s,"
-        " (SELECT COALESCE(MAX(n), 0) FROM inbox WHERE session = :m) + :a, :e, :t, :r, :v)",
-        session, session, ++added, event.event_id, event.type, event.trace_id, event.value);
+        " (SELECT COALESCE(MAX(n), 0) + 1 FROM inbox WHERE session = :m), :e, :t, :r, :v)",
+        session, session, event.event_id, event.type, event.trace_id, event.value);
   }
 }
 
 void write_outputs(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {
   for (std::size_t i = 0; i < encoded.commit.outputs.size(); ++i) {
     const auto& output = encoded.commit.outputs[i];
-    connection.run_row(
+    connection.run(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
         " created_at, timers_ahead) VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :a)",
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
@@ -166,29 +157,32 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
       project = encoded.commit.key.project_id;
       try_at = now;
     }
-    connection.run_row(
+    connection.run(
         "INSERT INTO pending_calls (id, session, trace_id, request, due_at, time_out, project_id,"
         " target, try_at) VALUES (:i, :s, :t, :r, :d, :o, :p, :g, :y)",
         call.id, session, call.trace_id, encoded.call_requests[i], call.due_at, call.is_time_out,
         project, encoded.call_targets[i], try_at);
   }
+  for (const auto& id : encoded.commit.calls.cancelled) {
+    connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
+  }
 }
 
 // `withdraws`: whether the session has deliveries that can be taken back.
 void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdraws) {
-  connection.run_row("DELETE FROM follow_ups WHERE session = :s", session);
+  connection.run("DELETE FROM follow_ups WHERE session = :s", session);
   if (!withdraws) return;
-  connection.run_row(
+  connection.run(
       "DELETE FROM outputs WHERE session = :s AND seq IN"
       " (SELECT seq FROM deliveries WHERE session = :t AND withdrawable = 1)",
       session, session);
-  connection.run_row("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
+  connection.run("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
 }
 
 void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {
   for (std::size_t i = 0; i < encoded.commit.follow_ups.added.size(); ++i) {
     const auto& follow_up = encoded.commit.follow_ups.added[i];
-    connection.run_row(
+    connection.run(
         "INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
         " VALUES (:i, :s, :t, :d, :v, :j)",
         follow_up.id, session, follow_up.trace_id, follow_up.due_at, encoded.follow_ups[i],
@@ -196,21 +190,15 @@ void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std:
   }
 }
 
-void write_answers(Connection& connection, const EncodedCommit& encoded) {
-  const auto& kept = encoded.commit.answers.kept;
-  for (auto answer = kept.begin(); answer != kept.end(); ++answer) {
-    const auto is_same = [&](const NewAnswer& later) { return later.input_id == answer->input_id; };
-    if (std::any_of(answer + 1, kept.end(), is_same)) continue;  // the last one counts
-    connection.run_row(
-        "INSERT INTO answers (input_id, body, expires_at, session_key) VALUES (:i, :b, :e, :k)"
-        " ON CONFLICT (input_id) DO UPDATE SET body = excluded.body,"
-        " expires_at = excluded.expires_at, session_key = excluded.session_key",
-        answer->input_id, answer->body, answer->expires_at, encoded.key);
-  }
+void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
+  connection.run(
+      "INSERT INTO answers (input_id, body, expires_at, session_key) VALUES (:i, :b, :e, :k)"
+      " ON CONFLICT (input_id) DO UPDATE SET body = excluded.body,"
+      " expires_at = excluded.expires_at, session_key = excluded.session_key",
+      answer.input_id, answer.body, answer.expires_at, key);
 }
 
-void add_totals(const EncodedCommit& encoded, Dialect dialect, BatchTotals& totals) {
-  const SessionCommit& commit = encoded.commit;
+void add_totals(const SessionCommit& commit, BatchTotals& totals) {
   if (const auto& position = commit.after.position; position.epoch != 0) {
     auto [place, fresh] =
         totals.positions.try_emplace({position.epoch, position.partition}, position.offset);
@@ -219,15 +207,6 @@ void add_totals(const EncodedCommit& encoded, Dialect dialect, BatchTotals& tota
   for (const auto& use : commit.quota) {
     totals.quota[{use.organisation_id, use.counter}] += use.amount;
   }
-  if (dialect != Dialect::postgres) return;
-  const auto add_timer = [&](std::optional<model::Timestamp> due) {
-    if (due) totals.timer = std::min(totals.timer.value_or(*due), *due);
-  };
-  for (const auto& call : commit.calls.started) add_timer(call.due_at);
-  for (const auto& follow_up : commit.follow_ups.added) add_timer(follow_up.due_at);
-  for (const auto& fired : commit.schedules_fired) add_timer(fired.next);
-  if (!commit.outputs.empty()) totals.spoken.insert(short_name(encoded.key));
-  totals.progressed.insert(commit.answers.progressed.begin(), commit.answers.progressed.end());
 }
 
 bool reads_profile(const SessionCommit& commit) {
@@ -241,43 +220,29 @@ bool claims_twice(const SessionCommit& commit) {
   return false;
 }
 
-// What a SessionCommit takes away, before anything is added.
-void write_removals(Connection& connection, const SessionCommit& commit, std::int64_t session,
-                    bool withdraws, Now now) {
+// All that a SessionCommit leaves behind beside the row of its session.
+void write_effects(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
+                   bool withdraws, Now now) {
+  const SessionCommit& commit = encoded.commit;
+  if (encoded.profile) write_profile(connection, encoded);
   for (const auto& claim : commit.claims) consume(connection, claim, now.timers);
   for (const auto& fired : commit.schedules_fired) move_schedule(connection, fired);
-  for (const auto& event_id : commit.attempts_settled) {
-    connection.run_row("DELETE FROM attempts WHERE event_id = :e", event_id);
-  }
   if (commit.calls.all_abandoned) abandon_execution(connection, session);
+  // Before this SessionCommit's own outputs and follow-ups: they are younger.
   if (commit.follow_ups.cancelled) cancel_follow_ups(connection, session, withdraws);
-  if (commit.inbox.removed > 0) remove_from_inbox(connection, session, commit.inbox.removed);
-}
-
-void write_additions(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
-                     Now now) {
-  if (encoded.profile) write_profile(connection, encoded);
-  write_inbox(connection, encoded.commit, session);
+  write_inbox(connection, commit, session);
   write_outputs(connection, encoded, session);
   write_calls(connection, encoded, session, now.timers);
   write_follow_ups(connection, encoded, session);
-  write_answers(connection, encoded);
-  for (const auto& cut : encoded.commit.answers.cuts) insert_cut(connection, cut, now.timers);
-}
-
-// Also those that the same batch has started: it comes after the additions of all SessionCommits.
-void cancel_calls(Connection& connection, const CallChanges& calls, std::int64_t session) {
-  for (const auto& id : calls.cancelled) {
-    connection.run_row("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
-  }
-}
-
-void write_dead_letters(Connection& connection, const EncodedCommit& encoded, Now now) {
-  const SessionCommit& commit = encoded.commit;
   for (const auto& letter : commit.dead_letters) {
     insert_dead_letter(connection, letter, commit.key.project_id, encoded.key, std::nullopt,
                        now.wall);
   }
+  for (const auto& event_id : commit.attempts_settled) {
+    connection.run("DELETE FROM attempts WHERE event_id = :e", event_id);
+  }
+  for (const auto& answer : commit.answers.kept) insert_answer(connection, encoded.key, answer);
+  for (const auto& cut : commit.answers.cuts) insert_cut(connection, cut, now.timers);
 }
 
 }  // namespace
@@ -321,12 +286,13 @@ EncodedCommit encode(SessionCommit commit) {
 struct CommitGroup::Candidate {
   const EncodedCommit* encoded;
   Outcome* outcome;
-  AskedSession session;
+  Asked<std::int64_t, std::int64_t, std::int64_t> session;
   std::optional<Asked<std::int64_t>> profile{};
   std::vector<Asked<int>> claims{};
   std::vector<Asked<int>> cuts{};  // of inputs that the SessionCommit takes for uncut
   bool is_late = false;            // past the deadline of one of them
   StoredSession stored{};
+  std::optional<Asked<std::int64_t>> inserted{};
   std::optional<Asked<int>> withdrawable{};
   bool withdraws = false;
 
@@ -372,7 +338,10 @@ void CommitGroup::add(const EncodedCommit& encoded, Outcome& outcome) {
   if (is_entangled(encoded)) flush();
   const SessionCommit& commit = encoded.commit;
   Candidate candidate{
-      .encoded = &encoded, .outcome = &outcome, .session = ask_session(connection_, encoded.key)};
+      .encoded = &encoded,
+      .outcome = &outcome,
+      .session = connection_.ask<std::int64_t, std::int64_t, std::int64_t>(
+          "SELECT id, version, inbox_size FROM sessions WHERE key = :k", encoded.key)};
   sessions_.insert(encoded.key);
   if (reads_profile(commit)) {
     candidate.profile = connection_.ask<std::int64_t>(
@@ -391,8 +360,8 @@ void CommitGroup::add(const EncodedCommit& encoded, Outcome& outcome) {
   }
   if (commit.follow_ups.cancelled) {
     candidate.withdrawable = connection_.ask<int>(
-        "SELECT 1 FROM sessions WHERE key = :k AND EXISTS (SELECT 1 FROM deliveries"
-        " WHERE session = sessions.id AND withdrawable = 1)",
+        "SELECT 1 FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+        " AND withdrawable = 1 LIMIT 1",
         encoded.key);
   }
   candidates_.push_back(std::move(candidate));
@@ -409,29 +378,22 @@ void CommitGroup::flush() {
   // From here on everything is written, or the database refuses it and the batch is rolled back.
   for (auto& candidate : candidates_) {
     if (candidate.stored.id == 0) {
-      insert_session(connection_, *candidate.encoded);
+      candidate.inserted = insert_session(connection_, *candidate.encoded);
     } else {
       update_session(connection_, *candidate.encoded, candidate.stored);
     }
   }
   for (auto& candidate : candidates_) {
-    if (candidate.stored.id != 0) continue;
-    candidate.session = ask_session(connection_, candidate.encoded->key);
-  }
-  for (auto& candidate : candidates_) {
-    if (candidate.stored.id == 0) {
-      candidate.stored.id = std::get<0>(candidate.session.take().value());
+    if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
+    write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
+    add_totals(candidate.encoded->commit, totals_);
+    if (connection_.dialect() == Dialect::postgres) {
+      if (!candidate.encoded->commit.outputs.empty()) {
+        totals_.spoken.insert(short_name(candidate.encoded->key));
+      }
+      const auto& progressed = candidate.encoded->commit.answers.progressed;
+      totals_.progressed.insert(progressed.begin(), progressed.end());
     }
-    write_removals(connection_, candidate.encoded->commit, candidate.stored.id, candidate.withdraws,
-                   now_);
-  }
-  for (const auto& candidate : candidates_) {
-    write_additions(connection_, *candidate.encoded, candidate.stored.id, now_);
-  }
-  for (const auto& candidate : candidates_) {
-    cancel_calls(connection_, candidate.encoded->commit.calls, candidate.stored.id);
-    write_dead_letters(connection_, *candidate.encoded, now_);
-    add_totals(*candidate.encoded, connection_.dialect(), totals_);
   }
   candidates_.clear();
   sessions_.clear();
@@ -441,7 +403,7 @@ void CommitGroup::flush() {
 
 void BatchTotals::flush(Connection& connection, Now now) const {
   for (const auto& [place, offset] : positions) {
-    connection.run_row(
+    connection.run(
         "INSERT INTO log_positions (epoch, log_partition, log_offset) VALUES (:e, :p, :o)"
         " ON CONFLICT (epoch, log_partition) DO UPDATE SET log_offset = excluded.log_offset"
         " WHERE excluded.log_offset > log_positions.log_offset",
@@ -452,7 +414,6 @@ void BatchTotals::flush(Connection& connection, Now now) const {
   }
   announce_progress(connection, progressed);
   announce_spoken(connection, spoken);
-  if (timer) announce_timer(connection, *timer);
 }
 
 }  // namespace conversed::store

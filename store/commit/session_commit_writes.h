@@ -38,8 +38,7 @@ struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
   std::set<std::string> spoken;  // short names of sessions with new outputs, where others may poll
-  std::set<std::string> progressed;       // inputs that other daemons' clients may wait for
-  std::optional<model::Timestamp> timer;  // when the first new timer is due
+  std::set<std::string> progressed;  // inputs that other daemons' clients may wait for
 
   void flush(Connection& connection, Now now) const;
 };

@@ -64,7 +64,7 @@ Result<Calls::Page> Calls::due(const std::string& project_id, const std::string&
 
 void Calls::appended(const std::string& id, std::function<void()> marked) {
   const auto work = [id](Connection& connection) {
-    connection.run_row("UPDATE pending_calls SET appended = 1 WHERE id = :i", id);
+    connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i", id);
   };
   committer_.mark(work, std::move(marked));
 }

@@ -1,7 +1,5 @@
 #include "store/conversation/outbox.h"
 
-#include <unordered_map>
-
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
 #include "store/model/ids.h"
@@ -21,14 +19,11 @@ constexpr std::string_view output_columns_of_input =
     "SELECT output_id, seq, input_id, text, COALESCE(data, 'null'), trace_id, source, created_at, 0"
     " FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND input_id = :i"
     " ORDER BY seq";
-// The first ones of each session of a list.
-constexpr std::string_view outputs_of_deliveries =
-    "SELECT d.session, o.output_id, o.seq, o.input_id, o.text, o.data, o.trace_id, o.source,"
-    " o.created_at + o.timers_ahead, d.withdrawable FROM json_each(:s) l"
-    " JOIN deliveries d ON d.session = CAST(l.value AS BIGINT) AND d.seq < COALESCE("
-    "(SELECT x.seq FROM deliveries x WHERE x.session = CAST(l.value AS BIGINT)"
-    " ORDER BY x.seq LIMIT 1 OFFSET :l), 9223372036854775807)"
-    " JOIN outputs o ON o.session = d.session AND o.seq = d.seq ORDER BY d.session, d.seq";
+constexpr std::string_view output_columns_of_deliveries =
+    "SELECT o.output_id, o.seq, o.input_id, o.text, COALESCE(o.data, 'null'), o.trace_id, o.source,"
+    " o.created_at + o.timers_ahead, d.withdrawable FROM deliveries d"
+    " JOIN outputs o ON o.session = d.session AND o.seq = d.seq"
+    " WHERE d.session = :s ORDER BY d.seq LIMIT :l";
 
 constexpr auto output_row =
     row_of<&Output::id, &Output::seq, &Output::input_id, &Output::text, &Output::data,
@@ -38,15 +33,14 @@ constexpr auto output_row =
 void mark_delivered(Connection& connection, const std::string& key, const std::string& output_id,
                     std::int64_t seq, int attempts) {
   if (attempts > 0) {
-    // The session's other outputs are due now, unless this one was marked before. No row among
-    // many: it reads what earlier marks have deleted, and comes before its own deletion.
+    // The session's other outputs are due now, unless this one was marked before.
     connection.run(
         "UPDATE deliveries SET due_at = 0, attempts = 0 WHERE session ="
         " (SELECT d.session FROM deliveries d WHERE d.session ="
         " (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q AND d.output_id = :o)",
         key, seq, output_id);
   }
-  connection.run_row(
+  connection.run(
       "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
       " AND seq = :q AND output_id = :o",
       key, seq, output_id);
@@ -91,36 +85,14 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
         sql_of_due_sessions, endpoint_id,
         after == nullptr ? model::Timestamp::min() : after->due_at,
         after == nullptr ? 0 : after->session, sessions);
-    std::unordered_map<std::int64_t, DueDelivery*> by_row;
-    std::vector<std::int64_t> rows;
     for (auto& each : page.sessions) {
       if (wanted && !wanted(each.key)) continue;
-      by_row.emplace(each.session, &each);
-      rows.push_back(each.session);
-    }
-    if (rows.empty()) return page;
-    connection.rows(
-        [&](std::int64_t row, std::string id, std::int64_t seq, std::string input_id,
-            std::string text, const std::optional<std::string>& data, std::string trace_id,
-            std::string source, model::Timestamp created_at, bool withdrawable) {
-          DueDelivery& session = *by_row.at(row);
-          try {
-            session.outputs.push_back({.id = std::move(id),
-                                       .seq = seq,
-                                       .input_id = std::move(input_id),
-                                       .text = std::move(text),
-                                       .data = data ? stored_json(*data) : nlohmann::json(),
-                                       .trace_id = std::move(trace_id),
-                                       .source = std::move(source),
-                                       .created_at = created_at,
-                                       .withdrawable = withdrawable});
-          } catch (const DamagedData&) {
-            session.damaged = true;
-          }
-        },
-        outputs_of_deliveries, rows, outputs_each);
-    for (auto& each : page.sessions) {
-      if (each.damaged) each.outputs.clear();
+      try {
+        each.outputs =
+            connection.all(output_row, output_columns_of_deliveries, each.session, outputs_each);
+      } catch (const DamagedData&) {
+        each.damaged = true;
+      }
     }
     return page;
   });

@@ -22,81 +22,50 @@ void read_part(std::string* damage, const F& part) {
   }
 }
 
-// The columns of a row that is read now or asked for ahead.
-template <typename... Out>
-struct ColumnsOf {
-  using Row = std::optional<std::tuple<Out...>>;
-  using Question = Asked<Out...>;
-  template <typename... In>
-  static Row read(Connection& connection, std::string_view sql, const In&... in) {
-    return connection.row<Out...>(sql, in...);
-  }
-  template <typename... In>
-  static Question ask(Connection& connection, std::string_view sql, const In&... in) {
-    return connection.ask<Out...>(sql, in...);
-  }
-};
-
-using SessionColumns = ColumnsOf<std::int64_t, std::int64_t, std::int32_t, std::int64_t,
-                                 model::Timestamp, model::Timestamp, std::string, std::string,
-                                 std::optional<std::string>, std::int64_t, std::int64_t>;
-constexpr std::string_view sql_of_session =
-    "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-    " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
-    " FROM sessions WHERE key = :k";
-
-using ProfileColumns = ColumnsOf<std::int64_t, std::string>;
-constexpr std::string_view sql_of_profile =
-    "SELECT version, data FROM profiles WHERE project_id = :p AND user_id = :u";
-
-std::optional<model::Session> session_of(SessionColumns::Row row, const model::SessionKey& key,
-                                         std::string* damage = nullptr,
-                                         Sessions::Loaded* loaded = nullptr) {
-  if (!row) return std::nullopt;
-  auto& [version, epoch, partition, offset, started, active, context, flow_state, execution, seq,
-         inbox_size] = *row;
-  model::Session session;
-  session.key = key;
-  session.version = version;
-  session.position = {.epoch = epoch, .partition = partition, .offset = offset};
-  session.started_at = started;
-  session.last_activity_at = active;
-  read_part(damage, [&, &text = context] { session.context = stored_json(text); });
-  read_part(damage, [&, &text = flow_state] { session.flow_state = stored_json(text); });
-  if (execution) {
-    read_part(damage, [&, &text = *execution] {
-      session.execution = stored_or_throw(model::execution_from(stored_json(text)));
-    });
-    if (loaded != nullptr) loaded->execution_lost = !session.execution;
-  }
-  session.last_output_seq = seq;
-  session.inbox_size = inbox_size;
-  return session;
+std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
+                                           std::string* damage = nullptr,
+                                           Sessions::Loaded* loaded = nullptr) {
+  return connection.first(
+      [&](std::int64_t version, std::int64_t epoch, std::int32_t partition, std::int64_t offset,
+          model::Timestamp started, model::Timestamp active, const std::string& context,
+          const std::string& flow_state, const std::optional<std::string>& execution,
+          std::int64_t seq, std::int64_t inbox_size) {
+        model::Session session;
+        session.key = key;
+        session.version = version;
+        session.position = {.epoch = epoch, .partition = partition, .offset = offset};
+        session.started_at = started;
+        session.last_activity_at = active;
+        read_part(damage, [&] { session.context = stored_json(context); });
+        read_part(damage, [&] { session.flow_state = stored_json(flow_state); });
+        if (execution) {
+          read_part(damage, [&] {
+            session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+          });
+          if (loaded != nullptr) loaded->execution_lost = !session.execution;
+        }
+        session.last_output_seq = seq;
+        session.inbox_size = inbox_size;
+        return session;
+      },
+      "SELECT version, position_epoch, position_partition, position_offset, started_at,"
+      " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
+      " FROM sessions WHERE key = :k",
+      key.encode());
 }
 
-model::Profile profile_of(const ProfileColumns::Row& row, const model::SessionKey& key,
-                          std::string& damage) {
+model::Profile load_profile(Connection& connection, const std::string& project_id,
+                            const std::string& user_id, std::string* damage) {
   model::Profile profile;
-  profile.project_id = key.project_id;
-  profile.user_id = key.user_id;
-  if (row) {
+  profile.project_id = project_id;
+  profile.user_id = user_id;
+  if (auto row = connection.row<std::int64_t, std::string>(
+          "SELECT version, data FROM profiles WHERE project_id = :p AND user_id = :u", project_id,
+          user_id)) {
     profile.version = std::get<0>(*row);
-    read_part(&damage, [&] { profile.data = stored_json(std::get<1>(*row)); });
+    read_part(damage, [&] { profile.data = stored_json(std::get<1>(*row)); });
   }
   return profile;
-}
-
-Sessions::Loaded loaded_of(SessionColumns::Row session, const ProfileColumns::Row& profile,
-                           const model::SessionKey& key) {
-  Sessions::Loaded loaded;
-  loaded.session = session_of(std::move(session), key, &loaded.damage, &loaded);
-  loaded.profile = profile_of(profile, key, loaded.damage);
-  return loaded;
-}
-
-std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
-                                           std::string* damage = nullptr) {
-  return session_of(SessionColumns::read(connection, sql_of_session, key), key, damage);
 }
 
 }  // namespace
@@ -110,27 +79,9 @@ Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& ke
 // Two statements, two snapshots: the commit checks both versions, so a mixed pair loses.
 Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<Loaded> {
-    auto session = SessionColumns::read(connection, sql_of_session, key);
-    const auto profile =
-        ProfileColumns::read(connection, sql_of_profile, key.project_id, key.user_id);
-    return loaded_of(std::move(session), profile, key);
-  });
-}
-
-Result<std::vector<Sessions::Loaded>> Sessions::load_with_profiles(
-    std::span<const model::SessionKey> keys) const {
-  return read(database_, [&](Connection& connection) {
-    std::vector<SessionColumns::Question> sessions;
-    std::vector<ProfileColumns::Question> profiles;
-    for (const auto& key : keys) {
-      sessions.push_back(SessionColumns::ask(connection, sql_of_session, key));
-      profiles.push_back(
-          ProfileColumns::ask(connection, sql_of_profile, key.project_id, key.user_id));
-    }
-    std::vector<Loaded> loaded;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      loaded.push_back(loaded_of(sessions[i].take(), profiles[i].take(), keys[i]));
-    }
+    Loaded loaded;
+    loaded.session = load_session(connection, key, &loaded.damage, &loaded);
+    loaded.profile = load_profile(connection, key.project_id, key.user_id, &loaded.damage);
     return loaded;
   });
 }

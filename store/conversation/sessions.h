@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -44,10 +43,6 @@ class Sessions : Rows {
     bool execution_lost = false;  // the session's execution can't be read
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
-  // The same for many, in the order of the keys, by one round trip.
-  // Kept by: PostgresTest.ManySessionsAreLoadedByOneRoundTrip.
-  [[nodiscard]] model::Result<std::vector<Loaded>> load_with_profiles(
-      std::span<const model::SessionKey> keys) const;
 
   // The first `limit` events, oldest first.
   [[nodiscard]] model::Result<std::vector<InboxEvent>> inbox(const model::SessionKey& key,

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <utility>
 
-#include "store/cluster/notifications.h"
 #include "store/conversation/due_sql.h"
 #include "store/model/names.h"
 #include "store/sql/read.h"
@@ -192,13 +191,13 @@ void Timers::appended(std::vector<Due> timers, std::function<void()> marked) {
   auto work = [timers = std::move(timers)](Connection& connection) {
     for (const auto& [at, claim] : timers) {
       if (claim.kind == Claim::Kind::schedule) {  // put off it has another claim
-        connection.run_row("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
+        connection.run("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
       } else if (claim.kind == Claim::Kind::follow_up) {
-        connection.run_row("UPDATE follow_ups SET appended = 1 WHERE id = :i AND due_at = :d",
-                           claim.id, at);
+        connection.run("UPDATE follow_ups SET appended = 1 WHERE id = :i AND due_at = :d", claim.id,
+                       at);
       } else {
-        connection.run_row("UPDATE pending_calls SET appended = 1 WHERE id = :i AND due_at = :d",
-                           claim.id, at);
+        connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i AND due_at = :d",
+                       claim.id, at);
       }
     }
   };
@@ -315,7 +314,6 @@ Result<Row> Timers::reschedule(const std::string& id, model::Timestamp due_at) {
     if (auto good = check_expiry(connection, id, moved.place.due); !good) return fail(good.error());
     connection.run("UPDATE " + found->source.table + " SET due_at = :d, appended = 0 WHERE id = :i",
                    moved.place.due, id);
-    announce_timer(connection, moved.place.due);
     return moved;
   });
 }

@@ -3,11 +3,11 @@
 #include <endian.h>
 
 #include <charconv>
+#include <cstring>
 #include <deque>
 #include <optional>
 #include <utility>
 
-#include "store/sql/postgres_rows.h"
 #include "store/sql/postgres_session.h"
 
 namespace conversed::store {
@@ -15,9 +15,31 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr Oid int8_oid = 20;
+constexpr Oid text_oid = 25;
 constexpr std::chrono::hours script_limit{1};  // migrations of large tables
 
 constexpr char escape = '\x01';
+constexpr char escaped_nul = '\x01';
+constexpr char escaped_escape = '\x02';
+
+bool needs_escape(std::string_view text) {
+  return std::memchr(text.data(), '\0', text.size()) != nullptr ||
+         std::memchr(text.data(), escape, text.size()) != nullptr;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c != '\0' && c != escape) {
+      out += c;
+    } else {
+      out += escape;
+      out += c == '\0' ? escaped_nul : escaped_escape;
+    }
+  }
+  return out;
+}
 
 // `:name` becomes `$1`, `$2` and so on, in order.
 std::string numbered(std::string_view sql) {
@@ -40,8 +62,9 @@ std::string numbered(std::string_view sql) {
   return out;
 }
 
-void take_row(const PGresult* result, int row, int column, std::vector<SqlSlot>& columns) {
-  for (std::size_t i = 0; i < columns.size(); ++i, ++column) {
+void take_row(const PGresult* result, int row, std::vector<SqlSlot>& columns) {
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const int column = static_cast<int>(i);
     SqlSlot& slot = columns[i];
     slot.null = PQgetisnull(result, row, column) != 0;
     slot.integer = 0;
@@ -61,14 +84,6 @@ void take_row(const PGresult* result, int row, int column, std::vector<SqlSlot>&
 
 class PostgresStatement;
 
-// A statement of the server's, prepared once in each session.
-struct Prepared {
-  std::string name;  // empty: it is prepared each time
-  std::string sql;
-  std::vector<Oid> types;
-  std::uint64_t session = 0;
-};
-
 class PostgresDriver final : public Driver {
  public:
   PostgresDriver(PostgresSettings settings, Connection::Role role,
@@ -87,13 +102,11 @@ class PostgresDriver final : public Driver {
     if (session_) session_->ask_meanwhile(go_on);
   }
   [[nodiscard]] Dialect dialect() const override { return Dialect::postgres; }
-  [[nodiscard]] Traffic traffic() const override { return traffic_; }
+  [[nodiscard]] std::uint64_t round_trips() const override { return round_trips_; }
 
-  // Sends the statement behind all rows that have gathered. Its result goes to `receiver`, if not
-  // null.
-  void send(PostgresStatement& statement, PostgresStatement* receiver);
-  // Its rows are sent with the next statement that is sent or settled.
-  void gather(PostgresStatement& statement) { gathered_.push_back(&statement); }
+  // Sends the statement. Its result goes to `receiver` or to the answer for it, if not null.
+  void send(PostgresStatement& statement, PostgresStatement* receiver,
+            std::shared_ptr<SqlAnswer> answer = nullptr);
   [[nodiscard]] bool in_transaction() const { return in_transaction_; }
   // Runs a reader's statement again if the session broke meanwhile: reading twice is harmless.
   // Inside a snapshot it fails: the snapshot ended with its session.
@@ -103,18 +116,15 @@ class PostgresDriver final : public Driver {
 
  private:
   struct Sent {
-    Prepared* prepared = nullptr;                       // the statement to prepare
-    PostgresStatement* receiver = nullptr;              // the statement that gets the result
-    std::vector<std::shared_ptr<SqlAnswer>> answers{};  // or these, by the row's number
+    PostgresStatement* prepared = nullptr;  // the statement to prepare
+    PostgresStatement* receiver = nullptr;  // the statement that gets the result
+    std::shared_ptr<SqlAnswer> answer{};
   };
 
   void need_session();
   void drop_session() noexcept;
-  void forget_gathered() noexcept;
-  void send_gathered();
-  void send(Prepared& prepared, const PostgresValues& values, Sent sent);
   void collect();
-  static void deliver(const Sent& sent, PostgresResult result);
+  void deliver(const Sent& sent, PostgresResult result);
 
   const PostgresSettings settings_;
   const Connection::Role role_;
@@ -123,8 +133,7 @@ class PostgresDriver final : public Driver {
   std::uint64_t session_number_ = 0;  // statements are prepared anew in each
   std::uint64_t next_name_ = 0;
   std::deque<Sent> sent_;
-  std::vector<PostgresStatement*> gathered_;  // in the order of their first row
-  Traffic traffic_;
+  std::uint64_t round_trips_ = 0;
   bool in_transaction_ = false;
   const std::function<bool()>* go_on_ = nullptr;
   std::unique_ptr<PostgresStatement> begin_;
@@ -140,8 +149,11 @@ class PostgresStatement final : public Statement {
                     std::span<const SqlType> parameters, std::span<const SqlType> columns)
       : Statement(parameters, columns),
         driver_(driver),
-        one_{.name = std::move(name), .sql = numbered(sql), .types = {}} {
-    for (const SqlType type : parameters) one_.types.push_back(scalar_oid(type));
+        name_(std::move(name)),
+        sql_(numbered(sql)) {
+    for (const SqlType type : parameters) {
+      types_.push_back(type == SqlType::integer ? int8_oid : text_oid);
+    }
   }
 
   bool execute() override {
@@ -172,84 +184,65 @@ class PostgresStatement final : public Statement {
 
   void defer() override {
     driver_.send(*this, nullptr);
-    settle_outside();
+    // Outside a transaction there may be nothing that would take it along.
+    if (!driver_.in_transaction()) driver_.settle();
   }
-  void defer_row() override {
-    add_row(nullptr);
-    settle_outside();
-  }
-  void ask(const std::shared_ptr<SqlAnswer>& answer) override { add_row(answer); }
+  void ask(const std::shared_ptr<SqlAnswer>& answer) override { driver_.send(*this, this, answer); }
 
   void receive(PostgresResult result) { result_ = std::move(result); }
   [[nodiscard]] PGresult* result() const { return result_.get(); }
 
-  [[nodiscard]] Prepared& one() { return one_; }
-  // Points to the parameters, and to `texts`.
-  [[nodiscard]] PostgresValues values(std::deque<std::string>& texts) const;
-
-  // The rows that have gathered.
-  struct Rows {
-    Prepared prepared;
-    PostgresArrays arrays;
-    std::vector<std::shared_ptr<SqlAnswer>> answers;  // empty, or one for each row
-
-    void clear() {
-      arrays.clear();
-      answers.clear();
-    }
-  };
-  [[nodiscard]] Rows& rows() { return *rows_; }
+  // One without a name is prepared each time.
+  [[nodiscard]] bool is_prepared(std::uint64_t session) const {
+    return prepared_in_ == session && !name_.empty();
+  }
+  void set_prepared(std::uint64_t session) { prepared_in_ = session; }
+  [[nodiscard]] bool send_prepare(PGconn* connection) const {
+    return PQsendPrepare(connection, name_.c_str(), sql_.c_str(), static_cast<int>(types_.size()),
+                         types_.data()) != 0;
+  }
+  [[nodiscard]] bool send_execute(PGconn* connection);
 
  private:
   bool next_row() {
     if (row_ >= PQntuples(result_.get()) || columns().empty()) return false;
-    take_row(result_.get(), row_, 0, columns());
+    take_row(result_.get(), row_, columns());
     return true;
   }
-  // Outside a transaction there may be no later statement that would take it along.
-  void settle_outside() {
-    if (!driver_.in_transaction()) driver_.settle();
-  }
-  void add_row(const std::shared_ptr<SqlAnswer>& answer);
 
   PostgresDriver& driver_;
-  Prepared one_;
-  std::optional<Rows> rows_;
+  const std::string name_;
+  const std::string sql_;
+  std::vector<Oid> types_;
+  std::uint64_t prepared_in_ = 0;
   PostgresResult result_;
   int row_ = 0;
 };
 
-PostgresValues PostgresStatement::values(std::deque<std::string>& texts) const {
-  PostgresValues values;
-  for (const SqlSlot& slot : parameters()) {
-    if (slot.null) {
-      values.add(nullptr, 0);
-    } else if (slot.type == SqlType::integer) {
-      const auto big = htobe64(static_cast<std::uint64_t>(slot.integer));
-      const auto& text = texts.emplace_back(reinterpret_cast<const char*>(&big), sizeof big);
-      values.add(text.data(), text.size());
+bool PostgresStatement::send_execute(PGconn* connection) {
+  const std::size_t count = parameters().size();
+  std::vector<const char*> values(count);
+  std::vector<int> lengths(count);
+  std::vector<int> formats(count);
+  std::vector<std::uint64_t> integers(count);
+  std::deque<std::string> escaped_texts;  // a deque leaves them where they are
+  for (std::size_t i = 0; i < count; ++i) {
+    const SqlSlot& slot = parameters()[i];
+    formats[i] = 1;
+    if (slot.null) continue;
+    if (slot.type == SqlType::integer) {
+      integers[i] = htobe64(static_cast<std::uint64_t>(slot.integer));
+      values[i] = reinterpret_cast<const char*>(&integers[i]);
+      lengths[i] = sizeof(std::uint64_t);
     } else {
       std::string_view text = slot.text;
-      if (needs_escape(text)) text = texts.emplace_back(escaped(text));
-      values.add(text.data(), text.size());
+      if (needs_escape(text)) text = escaped_texts.emplace_back(escaped(text));
+      values[i] = text.data();
+      lengths[i] = static_cast<int>(text.size());
     }
   }
-  return values;
-}
-
-void PostgresStatement::add_row(const std::shared_ptr<SqlAnswer>& answer) {
-  if (!rows_) {
-    rows_.emplace();
-    rows_->prepared = {.name = one_.name + "_rows",
-                       .sql = sql_of_rows(one_.sql, parameters().size()),
-                       .types = {}};
-    for (const SqlSlot& slot : parameters()) {
-      rows_->prepared.types.push_back(array_oid(slot.type));
-    }
-  }
-  if (rows_->arrays.empty()) driver_.gather(*this);
-  rows_->arrays.add_row(parameters());
-  if (answer) rows_->answers.push_back(answer);
+  return PQsendQueryPrepared(connection, name_.c_str(), static_cast<int>(count), values.data(),
+                             lengths.data(), formats.data(), 0) != 0;
 }
 
 PostgresDriver::PostgresDriver(PostgresSettings settings, Connection::Role role,
@@ -299,61 +292,30 @@ void PostgresDriver::need_session() {
 }
 
 void PostgresDriver::drop_session() noexcept {
-  forget_gathered();
   sent_.clear();
   session_.reset();
 }
 
-void PostgresDriver::forget_gathered() noexcept {
-  for (PostgresStatement* statement : gathered_) statement->rows().clear();
-  gathered_.clear();
-}
-
-void PostgresDriver::send_gathered() {
-  if (gathered_.empty()) return;
-  try {
-    need_session();
-    for (std::size_t i = 0; i < gathered_.size(); ++i) {
-      auto& rows = gathered_[i]->rows();
-      send(rows.prepared, rows.arrays.values(),
-           {.receiver = rows.answers.empty() ? nullptr : gathered_[i], .answers = rows.answers});
-    }
-  } catch (const SqlError&) {
-    forget_gathered();
-    throw;
-  }
-  forget_gathered();
-}
-
-void PostgresDriver::send(PostgresStatement& statement, PostgresStatement* receiver) {
+void PostgresDriver::send(PostgresStatement& statement, PostgresStatement* receiver,
+                          std::shared_ptr<SqlAnswer> answer) {
   need_session();
-  send_gathered();
-  std::deque<std::string> texts;
-  send(statement.one(), statement.values(texts), {.receiver = receiver});
-}
-
-void PostgresDriver::send(Prepared& prepared, const PostgresValues& values, Sent sent) {
   PGconn* handle = session_->handle();
-  const auto sent_or_lost = [this](int done) {
-    if (done != 0) return;
+  if (!statement.is_prepared(session_number_)) {
+    if (!statement.send_prepare(handle)) {
+      drop_session();
+      throw connection_lost();
+    }
+    statement.set_prepared(session_number_);
+    sent_.push_back({.prepared = &statement});
+  }
+  if (!statement.send_execute(handle)) {
     drop_session();
     throw connection_lost();
-  };
-  if (prepared.session != session_number_ || prepared.name.empty()) {
-    sent_or_lost(PQsendPrepare(handle, prepared.name.c_str(), prepared.sql.c_str(),
-                               static_cast<int>(prepared.types.size()), prepared.types.data()));
-    prepared.session = session_number_;
-    sent_.push_back({.prepared = &prepared});
   }
-  sent_or_lost(PQsendQueryPrepared(handle, prepared.name.c_str(),
-                                   static_cast<int>(values.data.size()), values.data.data(),
-                                   values.lengths.data(), values.formats.data(), 0));
-  sent_.push_back(std::move(sent));
-  ++traffic_.statements;
+  sent_.push_back({.receiver = receiver, .answer = std::move(answer)});
 }
 
 void PostgresDriver::settle() {
-  send_gathered();
   if (sent_.empty()) return;
   try {
     collect();
@@ -368,7 +330,7 @@ void PostgresDriver::settle() {
 // Takes the results of all that was sent. `sent_` is empty afterwards, unless the session broke.
 void PostgresDriver::collect() {
   if (PQpipelineSync(session_->handle()) == 0) throw connection_lost();
-  ++traffic_.round_trips;
+  ++round_trips_;
   std::optional<SqlError> failed;
   while (!sent_.empty()) {
     const auto deadline = session_->deadline();
@@ -379,7 +341,7 @@ void PostgresDriver::collect() {
       deliver(sent_.front(), std::move(result));
     } else {
       if (status == PGRES_FATAL_ERROR && !failed) failed = postgres_error(result.get());
-      if (Prepared* prepared = sent_.front().prepared) prepared->session = 0;
+      if (auto* statement = sent_.front().prepared) statement->set_prepared(0);
     }
     if (session_->next(deadline)) throw connection_lost();
     if (sent_.size() > 1) {
@@ -395,16 +357,12 @@ void PostgresDriver::collect() {
 
 void PostgresDriver::deliver(const Sent& sent, PostgresResult result) {
   if (sent.receiver == nullptr) return;
-  if (sent.answers.empty()) return sent.receiver->receive(std::move(result));
-  for (const auto& answer : sent.answers) answer->arrived = true;
-  std::vector<SqlSlot> number(1);
-  for (int row = 0; row < PQntuples(result.get()); ++row) {
-    take_row(result.get(), row, 0, number);
-    SqlAnswer& answer = *sent.answers.at(static_cast<std::size_t>(number[0].integer) - 1);
-    if (std::exchange(answer.found, true)) continue;
-    answer.columns = sent.receiver->columns();
-    take_row(result.get(), row, 1, answer.columns);
-  }
+  if (!sent.answer) return sent.receiver->receive(std::move(result));
+  sent.answer->arrived = true;
+  sent.answer->found = PQntuples(result.get()) > 0;
+  if (!sent.answer->found) return;
+  sent.answer->columns = sent.receiver->columns();
+  take_row(result.get(), 0, sent.answer->columns);
 }
 
 void PostgresDriver::script(std::string_view sql) {
@@ -452,7 +410,6 @@ void PostgresDriver::commit() {
 }
 
 void PostgresDriver::rollback() noexcept {
-  forget_gathered();
   if (!std::exchange(in_transaction_, false) || !session_) return;
   // Whatever goes wrong here, the end of the session is the end of its transaction.
   try {
@@ -469,6 +426,18 @@ void PostgresDriver::rollback() noexcept {
 }
 
 }  // namespace
+
+std::string unescaped(std::string_view stored) {
+  std::string text;
+  for (std::size_t i = 0; i < stored.size(); ++i) {
+    if (stored[i] != escape || i + 1 == stored.size()) {
+      text += stored[i];
+    } else {
+      text += stored[++i] == escaped_nul ? '\0' : escape;
+    }
+  }
+  return text;
+}
 
 std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings, Connection::Role role,
                                           std::shared_ptr<PostgresPulse> pulse) {

@@ -54,12 +54,6 @@ bool is_well_quoted(const PGconn* connection) {
   return numbers && !tells(PQhost(connection), "@") && !tells(PQdb(connection), "@/?");
 }
 
-// Statements find their rows by an index, and their plans are made once. The planner would choose
-// scans while the tables are small, and keep them while the tables grow.
-constexpr std::string_view plans =
-    "; SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off"
-    "; SET enable_hashjoin = off; SET enable_mergejoin = off";
-
 std::string settings_of_session(const PostgresSettings& settings, Connection::Role role) {
   const auto limit = std::to_string(settings.timeout.count());
   // A daemon that hangs inside a transaction keeps all others waiting: the server ends it.
@@ -68,7 +62,7 @@ std::string settings_of_session(const PostgresSettings& settings, Connection::Ro
          "; SET idle_in_transaction_session_timeout = " + limit +
          "; SET default_transaction_isolation = 'read committed'"
          "; SET default_transaction_read_only = " +
-         (role == Connection::Role::reader ? "on" : "off") + std::string(plans) +
+         (role == Connection::Role::reader ? "on" : "off") +
          // A machine that is gone must not keep the place of its daemon. Without effect on sockets
          // of the same machine.
          "; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2"

@@ -99,7 +99,6 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
 
   [[nodiscard]] std::vector<SqlSlot>& parameters() { return parameters_; }
-  [[nodiscard]] const std::vector<SqlSlot>& parameters() const { return parameters_; }
   [[nodiscard]] std::vector<SqlSlot>& columns() { return columns_; }
 
   // True if there is a row.
@@ -111,9 +110,7 @@ class Statement {
 
   // Runs it, now or together with what is run next; its error may be that of a later statement.
   virtual void defer() = 0;
-  // The same; a driver may run these parameters together with others of the same statement.
-  virtual void defer_row() { defer(); }
-  // Likewise, with the first row for `answer`; it has arrived after `Driver::settle` at the latest.
+  // The same, with the first row for `answer`; it has arrived after `Driver::settle` at the latest.
   virtual void ask(const std::shared_ptr<SqlAnswer>& answer) = 0;
 
  private:
@@ -152,12 +149,8 @@ class Driver {
   // called with null; false ends the statement as a failure of the database.
   virtual void ask_meanwhile(const std::function<bool()>* go_on) noexcept = 0;
   [[nodiscard]] virtual Dialect dialect() const = 0;
-  // What went over a network so far.
-  struct Traffic {
-    std::uint64_t round_trips = 0;  // how often a server was waited for
-    std::uint64_t statements = 0;
-  };
-  [[nodiscard]] virtual Traffic traffic() const { return {}; }
+  // How often a server was waited for.
+  [[nodiscard]] virtual std::uint64_t round_trips() const = 0;
 };
 
 namespace detail {
@@ -327,17 +320,6 @@ class Connection {
     bound<>(sql, in...).defer();
   }
 
-  // As `run`, for one of many rows. PostgreSQL gathers the rows of each statement until a statement
-  // of another kind (or `settle`) comes, and then runs the gathered statements, each once for all
-  // its rows, in the order of their first rows. So no two rows of a statement may write the same
-  // row, and rows that depend on those of another statement come after all of these. The statement
-  // is of the form that sql_of_rows (postgres_rows.h) takes.
-  // Kept by: PostgresTest.ACommitHasAsManyStatementsForFiftySessionsAsForOne.
-  template <typename... In>
-  void run_row(std::string_view sql, const In&... in) {
-    bound<>(sql, in...).defer_row();
-  }
-
   // Runs a statement without rows; returns how many rows it changed.
   template <typename... In>
   std::int64_t run_counted(std::string_view sql, const In&... in) {
@@ -357,7 +339,6 @@ class Connection {
   }
 
   // The same for later: all questions together cost one round trip when the first answer is taken.
-  // They gather as in `run_row`, so the statement is a SELECT that finds at most one row.
   template <typename... Out, typename... In>
   [[nodiscard]] Asked<Out...> ask(std::string_view sql, const In&... in) {
     auto answer = std::make_shared<SqlAnswer>();
@@ -453,7 +434,7 @@ class Connection {
   void settle() { driver_->settle(); }  // throws what statements that ran deferred threw
   void savepoint();
   [[nodiscard]] Dialect dialect() const { return driver_->dialect(); }
-  [[nodiscard]] Driver::Traffic traffic() const { return driver_->traffic(); }
+  [[nodiscard]] std::uint64_t round_trips() const { return driver_->round_trips(); }
   void release_savepoint();  // throws like `settle`; the savepoint is there still, then
   void rollback_to_savepoint();
 

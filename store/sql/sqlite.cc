@@ -193,6 +193,7 @@ class SqliteDriver final : public Driver {
   }
   void settle() override {}  // nothing is ever put off
   [[nodiscard]] Dialect dialect() const override { return Dialect::sqlite; }
+  [[nodiscard]] std::uint64_t round_trips() const override { return 0; }
 
  private:
   struct Close {

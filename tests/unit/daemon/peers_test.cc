@@ -185,7 +185,6 @@ class SharedTimersTest : public PeersTest {
   // Names that begin with "a" are the first one's, all others the second one's.
   void start(One& one, Daemon& daemon, int number) {
     SchedulerSettings settings;
-    settings.look_interval = 1h;  // they go by notifications
     settings.mine = [this, number](std::string_view id) {
       const int owner = id.starts_with('a') ? 0 : 1;
       return (swapped_ ? 1 - owner : owner) == number;

@@ -1,7 +1,6 @@
 #include "daemon/turns/turn_worker.h"
 
 #include <atomic>
-#include <future>
 #include <latch>
 #include <mutex>
 #include <set>
@@ -74,40 +73,6 @@ class TurnWorkerTest : public TurnBatchTest {
   std::atomic<std::size_t> committed_{0};
   std::latch all_workers_{workers};
 };
-
-TEST_F(TurnWorkerTest, ASessionThatHasChangedSinceItWasLoadedAheadIsLoadedAgain) {
-  std::vector<queue::LogRecord> records;
-  for (const char* id : {"a", "b"}) {
-    key_ = session("plain", id);
-    records.push_back(record(event("x")));
-  }
-  auto ahead = context();
-  ahead.load_ahead = true;
-  api::KeyWatch watch;
-  api::BusySessions busy;
-  TurnWorker worker(ahead, store_->committer(), watch, busy, metrics_, ports());
-  queue::LanesSettings settings;
-  settings.workers = 1;
-  {
-    queue::Lanes lanes(settings, [&](queue::Run&& run, queue::Finish finish) {
-      const bool is_first = run.key != key_.encode();
-      worker.handle(std::move(run), std::move(finish));
-      if (!is_first) return;
-      store::SessionCommit other;
-      other.key = other.after.key = key_;
-      other.after.position = {.epoch = 1, .partition = 0, .offset = 0};
-      std::promise<store::Outcome> done;
-      store_->committer().submit(
-          other, [&](store::Outcome outcome, const auto&) { done.set_value(outcome); });
-      EXPECT_EQ(done.get_future().get(), store::Outcome::committed);
-    });
-    lanes.assign(std::vector<queue::PartitionRange>{{0, 1, 0, 2, 0}});
-    lanes.offer(records);
-    for (auto now = committed_.load(); now < 2; now = committed_.load()) committed_.wait(now);
-  }
-  EXPECT_EQ(metrics_.turn_conflicts.value(), 1U);
-  EXPECT_EQ((*store_->sessions().load(key_))->version, 2);
-}
 
 TEST_F(TurnWorkerTest, WhatWasInHandRunsWithNothingBesideItAndAllElseSideBySide) {
   constexpr std::size_t count = 300;

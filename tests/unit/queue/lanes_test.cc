@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <condition_variable>
 #include <future>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -33,27 +32,6 @@ TEST(Lanes, OneKeyHasOneRunInHandAndOthersGoOn) {
   finish_second(Next::idle);
   finish_other(Next::idle);
   EXPECT_TRUE(lanes.stop(1min));
-}
-
-TEST(Lanes, ARunNamesThoseThatItsWorkerHandlesNext) {
-  std::map<std::string, std::vector<std::string>> next_of;
-  std::promise<void> all;
-  LanesSettings settings;
-  settings.workers = 1;
-  Lanes lanes(settings, [&](queue::Run&& run, Finish finish) {
-    auto& keys = next_of[run.key];
-    for (const queue::Run* next = run.next; next != nullptr; next = next->next)
-      keys.push_back(next->key);
-    finish(Next::idle);
-    if (next_of.size() == 3) all.set_value();
-  });
-  lanes.assign(from_zero());
-  lanes.offer({record(0, "a"), record(1, "b"), record(2, "c")});
-  all.get_future().wait();
-  EXPECT_TRUE(lanes.stop(1min));
-  EXPECT_EQ(next_of["a"], (std::vector<std::string>{"b", "c"}));
-  EXPECT_EQ(next_of["b"], std::vector<std::string>{"c"});
-  EXPECT_EQ(next_of["c"], std::vector<std::string>{});
 }
 
 TEST(Lanes, WhatIsCommittedNeverPassesAnUnfinishedRecord) {
