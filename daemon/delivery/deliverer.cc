@@ -107,6 +107,7 @@ void Deliverer::run_errands(SteadyClock::time_point until) {
 }
 
 void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point built) {
+  if (!newest.outputs.empty()) --handed_over_;
   const auto generation = ownership_.generation_of(newest.key);
   if (generation == 0) return;
   Session* session = queue_.find(newest.key);
@@ -258,8 +259,11 @@ void Deliverer::offer(const store::SessionCommit& committed, SteadyClock::time_p
       newest.outputs.push_back(output);
       newest.outputs.back().created_at += committed.timers_ahead;
     }
-    if (newest.outputs.size() > outputs_a_session) newest.outputs.clear();
+    if (newest.outputs.size() > outputs_a_session || handed_over_ >= most_handed_over) {
+      newest.outputs.clear();
+    }
   }
+  if (!newest.outputs.empty()) ++handed_over_;
   post(thread_.mailbox(),
        [this, newest = std::move(newest), built]() mutable { take(std::move(newest), built); });
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -119,6 +120,8 @@ class Deliverer final : public Service {
   // After the store has failed.
   static constexpr std::chrono::milliseconds store_retry{1'000};
   static constexpr std::size_t outputs_a_session = 16;  // at one read
+  // SessionCommits whose outputs are in the mailbox. Those of others are read from the store.
+  static constexpr std::size_t most_handed_over = 256;
 
   void run();
   void run_errands(SteadyClock::time_point until);
@@ -177,7 +180,8 @@ class Deliverer final : public Service {
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `reads_at_once`
   bool stop_ = false;
-  ServiceThread<Errands> thread_;  // last: it uses all others
+  std::atomic<std::size_t> handed_over_{0};  // of all threads
+  ServiceThread<Errands> thread_;            // last: it uses all others
 };
 
 }  // namespace conversed::daemon

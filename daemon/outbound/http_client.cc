@@ -144,10 +144,11 @@ void HttpClient::run() {
 
 void HttpClient::run_once(Time until) {
   for (auto& exchange : take_inbox()) begin(std::move(exchange));
-  run_due_timer();
-  collect_finished();
-  cut_off();
   wait_for_events(until);
+  collect_finished();
+  // Behind the events: an answer that has arrived while the thread was busy is not timed out.
+  run_due_timer();
+  cut_off();
   collect_finished();
 }
 

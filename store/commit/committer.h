@@ -210,7 +210,7 @@ struct CommitterSettings {
 class Committer {
  public:
   // `commit`: as submitted, without context, flow state, execution, and the texts and data of
-  // outputs and follow-ups.
+  // follow-ups.
   using Done = std::function<void(Outcome, const SessionCommit& commit)>;
   using Work = std::function<model::Result<void>(Writer&)>;
   using WriteDone = std::function<void(model::Result<void>)>;

@@ -256,10 +256,9 @@ EncodedCommit encode(SessionCommit commit) {
     encoded.execution = json_text(model::to_json(*commit.after.execution));
   if (commit.profile.data) encoded.profile = json_text(*commit.profile.data);
   encoded.output_data.reserve(commit.outputs.size());
-  for (auto& output : commit.outputs) {
+  for (const auto& output : commit.outputs) {
     auto& data = encoded.output_data.emplace_back();
     if (!output.data.is_null()) data = json_text(output.data);
-    output.data = nullptr;
   }
   encoded.call_requests.reserve(commit.calls.started.size());
   for (auto& call : commit.calls.started) {

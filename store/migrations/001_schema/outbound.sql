@@ -14,7 +14,8 @@ CREATE TABLE outputs (
   created_at BIGINT NOT NULL,
   timers_ahead BIGINT NOT NULL  -- how far the clock of timers was ahead of `created_at`
 );
--- A session's outputs, also those of an input, which are found without reading the others' rows.
+-- A session's outputs, also those of an input, which are found without reading the others' rows. The condition on the
+-- session's version keeps (session, seq) unique.
 CREATE UNIQUE INDEX outputs_by_session ON outputs (session, seq, input_id);
 
 -- Outputs that are still to be delivered. `due_at` and `attempts` belong to the session's oldest one, and are the same in all

@@ -298,6 +298,19 @@ TEST_F(DelivererTest, OutputsThatACommitHandsOverAreNotRead) {
   EXPECT_EQ(pending(), 0);
 }
 
+TEST_F(DelivererTest, OutputsThatACommitHandsOverHaveTheirData) {
+  say(key("ann"), {"first"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  const auto built = Deliverer::SteadyClock::now();
+  auto commit = turn(key("bob"), {"with data"});
+  commit.outputs[0].data = {{"buttons", {"yes", "no"}}};
+  commit_now(std::move(commit), [&](const auto& done) { deliverer_->offer(done, built); });
+  ASSERT_TRUE(receiver_.wait_for(2));
+  EXPECT_EQ(json::parse(receiver_.requests().back().body)["output"]["data"],
+            json({{"buttons", {"yes", "no"}}}));
+}
+
 TEST_F(DelivererTest, OutputThatAReadMayHaveSeenIsNotHandedOver) {
   const auto built = Deliverer::SteadyClock::now();
   const auto commit = turn(key("ann"), {"once"});

@@ -60,7 +60,7 @@ class DelivererTest : public World {
     const auto built = Deliverer::SteadyClock::now();
     auto commit = turn(key, texts);
     commit.timers_ahead = timer_clock_->offset();
-    commit_now(commit, [&] { deliverer_->offer(commit, built); });
+    commit_now(std::move(commit), [&](const auto& done) { deliverer_->offer(done, built); });
   }
   // Nobody tells the Deliverer.
   void say_silently(const model::SessionKey& key, const std::vector<std::string>& texts) {

@@ -211,7 +211,8 @@ TEST_F(DelivererOfSome, WhatHasGoneIsNotSent) {
   deliverer_->ownership_changed();
   // From a Turn that was in hand.
   for (const auto& commit : {turn(key("mine"), {"for another"}), turn(key(other_), {"ours"})}) {
-    commit_now(commit, [&] { deliverer_->offer(commit, Deliverer::SteadyClock::now()); });
+    commit_now(commit,
+               [&](const auto& done) { deliverer_->offer(done, Deliverer::SteadyClock::now()); });
   }
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();

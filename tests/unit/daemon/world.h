@@ -166,11 +166,13 @@ class World : public testing::Test {
     return commit;
   }
 
-  // Commits, calling `after` on the Committer's thread as the worker does.
-  void commit_now(store::SessionCommit commit, const std::function<void()>& after = {}) {
+  // Commits, calling `after` on the Committer's thread as the worker does, with the Committer's
+  // SessionCommit.
+  void commit_now(store::SessionCommit commit,
+                  const std::function<void(const store::SessionCommit&)>& after = {}) {
     std::promise<store::Outcome> promise;
-    store_->committer().submit(std::move(commit), [&](store::Outcome outcome, const auto&) {
-      if (after && outcome == store::Outcome::committed) after();
+    store_->committer().submit(std::move(commit), [&](store::Outcome outcome, const auto& done) {
+      if (after && outcome == store::Outcome::committed) after(done);
       promise.set_value(outcome);
     });
     ASSERT_EQ(promise.get_future().get(), store::Outcome::committed);
