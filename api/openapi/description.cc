@@ -31,13 +31,13 @@ std::vector<int> specified_errors() {
   return {400, 401, 402, 403, 404, 405, 409, 413, 500, 501, 502, 503, 504};
 }
 
-Answer json_answer(std::string description, Schema schema, int status) {
+Success json_answer(std::string description, Schema schema, int status) {
   return {.status = status,
           .description = std::move(description),
           .content = json_content(std::move(schema))};
 }
 
-Answer empty_answer(std::string description) {
+Success empty_answer(std::string description) {
   return {.status = 204, .description = std::move(description)};
 }
 
@@ -116,8 +116,8 @@ std::vector<Parameter> page_parameters(std::span<const std::string_view> fields)
           query_parameter("previous", "The `previousCursor` of an earlier answer.", id())};
 }
 
-Answer list_answer(std::string_view operation, std::string description, const ListForm& form,
-                   const Schema& item) {
+Success list_answer(std::string_view operation, std::string description, const ListForm& form,
+                    const Schema& item) {
   const bool bare = form.json == ListForm::Json::bare_array;
   Schema json = bare ? list_of(item) : page({"items", list_of(item)});
   Schema wrapped = wrapped_list(bare ? form.root : "items", form.item, item);
@@ -204,7 +204,7 @@ Header inject_id_header() {
   return {"X-Inject-Id", "The id of the accepted message.", id()};
 }
 
-Answer accepted_answer(std::string_view says) {
+Success accepted_answer(std::string_view says) {
   return {.description = "The message is durable.",
           .content = {{"text/plain", constant(says)}},
           .headers = {inject_id_header()}};

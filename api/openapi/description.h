@@ -52,7 +52,7 @@ struct Link {
 };
 
 // An answer that is no error.
-struct Answer {
+struct Success {
   int status = 200;
   std::string description;
   std::vector<Content> content = {};  // one for each media type; empty: no body
@@ -65,7 +65,7 @@ struct Description {
   std::string details = {};
   std::vector<Parameter> parameters = {};
   std::vector<Content> body = {};  // empty: none is read
-  std::vector<Answer> answers;
+  std::vector<Success> answers;
   // Statuses of 400 and above that this operation answers with, beside those that follow from its
   // credential and its path, and those that every request may be refused with (document.cc).
   std::vector<int> errors = {};
@@ -78,8 +78,8 @@ struct Description {
 // ---- Answers and lists
 
 // An answer in JSON, and one without a body (204).
-[[nodiscard]] Answer json_answer(std::string description, Schema schema, int status = 200);
-[[nodiscard]] Answer empty_answer(std::string description);
+[[nodiscard]] Success json_answer(std::string description, Schema schema, int status = 200);
+[[nodiscard]] Success empty_answer(std::string description);
 
 // An object as JSON, HAL, XML with this root element, and CSV.
 [[nodiscard]] std::vector<Content> representations(std::string_view root, const Schema& schema);
@@ -88,8 +88,8 @@ struct Description {
 [[nodiscard]] std::vector<Parameter> page_parameters(std::span<const std::string_view> fields);
 
 // A page of a list of that form; `operation` is the list's own, for its next page.
-[[nodiscard]] Answer list_answer(std::string_view operation, std::string description,
-                                 const ListForm& form, const Schema& item);
+[[nodiscard]] Success list_answer(std::string_view operation, std::string description,
+                                  const ListForm& form, const Schema& item);
 
 // The lists below /management: `limit` and `after`, which is the `next` of the page before.
 [[nodiscard]] std::vector<Parameter> row_parameters();
@@ -113,6 +113,6 @@ struct Description {
 
 [[nodiscard]] Header inject_id_header();
 // The plain text of inject and notify.
-[[nodiscard]] Answer accepted_answer(std::string_view text);
+[[nodiscard]] Success accepted_answer(std::string_view text);
 
 }  // namespace conversed::api::openapi

@@ -178,7 +178,7 @@ std::vector<Parameter> path_parameters(std::string_view path) {
   return parameters;
 }
 
-Value answer_object(const Answer& answer, Components& components) {
+Value answer_object(const Success& answer, Components& components) {
   Value object{{"description", answer.description}, {"headers", headers_of(answer.status)}};
   for (const Header& header : answer.headers) {
     object["headers"][std::string(header.name)] =
@@ -272,7 +272,7 @@ Value operation_object(const Operation& operation, const Description& descriptio
                              {"content", content_object(description.body, components)}};
   }
   Value& responses = object["responses"] = Value::object();
-  for (const Answer& answer : description.answers) {
+  for (const Success& answer : description.answers) {
     responses[std::to_string(answer.status)] = answer_object(answer, components);
   }
   const auto errors = errors_of(operation, description);

@@ -12,12 +12,12 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using namespace openapi;
 
 Result<Response> create_key(const Call& call, AccountServices& services) {
   std::string name;
@@ -80,8 +80,7 @@ Result<Response> revoke_key(const Call& call, AccountServices& services) {
   return from_store(accounts.revoke_api_key(principal.organisation_id, id)).map(no_content);
 }
 
-openapi::Description describe_create_key() {
-  using namespace openapi;
+Description describe_create_key() {
   const auto body =
       object({{"name", bounded_bytes(max_display_name_bytes)},
               {"user", described("An e-mail address; default: your own.", nullable(text())),
@@ -102,8 +101,7 @@ openapi::Description describe_create_key() {
           .errors = {404}};
 }
 
-openapi::Description describe_list_keys() {
-  using namespace openapi;
+Description describe_list_keys() {
   const auto key =
       object({{"_id", id()}, {"name", text(1)}, {"user", text()}, {"createdAt", unix_time()}});
   return {
@@ -112,8 +110,7 @@ openapi::Description describe_list_keys() {
       .answers = {json_answer("The keys, without their secrets.", items_of(named("ApiKey", key)))}};
 }
 
-openapi::Description describe_revoke_key() {
-  using namespace openapi;
+Description describe_revoke_key() {
   return {.summary = "Revoke an API key", .answers = {empty_answer("The key is revoked.")}};
 }
 

@@ -10,14 +10,13 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Result;
 using store::AuditEntry;
+using namespace openapi;
 
-const openapi::Shape<AuditEntry>& audit_shape() {
-  using namespace openapi;
+const Shape<AuditEntry>& audit_shape() {
   static const Shape<AuditEntry> shape(
       "AuditEntry",
       {{"_id", id(), &AuditEntry::id},
@@ -59,8 +58,7 @@ Result<Response> list_audit(const Call& call, AccountServices& services) {
   return rows_response(entries, *page, &AuditEntry::row, audit_shape());
 }
 
-openapi::Description describe_list_audit() {
-  using namespace openapi;
+Description describe_list_audit() {
   auto parameters = row_parameters();
   parameters.push_back(query_parameter("actor", "Only entries of this e-mail address.", text()));
   parameters.push_back(

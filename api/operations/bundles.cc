@@ -21,15 +21,14 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using namespace openapi;
 
-const openapi::Shape<flows::Problem>& problem_shape() {
-  using namespace openapi;
+const Shape<flows::Problem>& problem_shape() {
   using flows::Problem;
   static const Shape<Problem> shape(
       "", {{"file", text(), &Problem::file},
@@ -159,8 +158,7 @@ void import(Call call, ProjectServices& services, Reply reply) {
   waiting->reply.fail({Errc::unavailable, "too many imports wait for their turn; try again later"});
 }
 
-openapi::Schema report_schema() {
-  using namespace openapi;
+Schema report_schema() {
   const auto name = Property{"name", text()};
   const auto named_part = list_of(object({{"_id", id()}, name}));
   const auto tokens = list_of(object({{"_id", id()}, {"label", text()}}));
@@ -191,8 +189,7 @@ Value example_bundle() {
            "  - {name: web, flow: Echo}\n"}};
 }
 
-openapi::Description describe_import() {
-  using namespace openapi;
+Description describe_import() {
   const auto body =
       object({{"text", described("The bundle, in YAML or JSON.", text(1))},
               {"file", described("Its name, for problems.", nullable(text())), Need::optional},
@@ -211,8 +208,7 @@ openapi::Description describe_import() {
           .errors = {402, 409}};
 }
 
-const openapi::Shape<store::ProjectInfo>& project_shape() {
-  using namespace openapi;
+const Shape<store::ProjectInfo>& project_shape() {
   using store::ProjectInfo;
   static const Shape<ProjectInfo> shape(
       "Project", {{"_id", id(), &ProjectInfo::id}, {"name", text(1), &ProjectInfo::name}});
@@ -260,15 +256,13 @@ Result<Response> export_project(const Call& call, ProjectServices& services) {
              {"problems", std::move(problems)}});
 }
 
-openapi::Description describe_list_projects() {
-  using namespace openapi;
+Description describe_list_projects() {
   return {.summary = "List projects",
           .details = "The projects that you are a member of.",
           .answers = {json_answer("The projects, by name.", items_of(project_shape().schema()))}};
 }
 
-openapi::Description describe_export() {
-  using namespace openapi;
+Description describe_export() {
   const auto body =
       object({{"file", described("A name for it.", text(1))},
               {"text", described("The bundle, in YAML.", text(1))},

@@ -23,7 +23,6 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
@@ -31,6 +30,7 @@ using model::Result;
 using nlohmann::json;
 using store::ConnectionInfo;
 using FlowPtr = std::shared_ptr<const flows::Flow>;
+using namespace openapi;
 
 // Of sessions that one request looks at, and how long: the threads are few. Beyond either the count
 // is a lower bound, and says so.
@@ -40,8 +40,7 @@ constexpr std::size_t examined_at_once = 500;
 
 constexpr std::string_view missing_connection = "there is no such Connection";
 
-const openapi::Shape<store::Sessions::Place>& place_shape() {
-  using namespace openapi;
+const Shape<store::Sessions::Place>& place_shape() {
   using store::Sessions;
   const auto state = [](const Sessions::Place& place) { return place.execution ? "busy" : "idle"; };
   static const auto shape =
@@ -51,8 +50,7 @@ const openapi::Shape<store::Sessions::Place>& place_shape() {
   return shape;
 }
 
-const openapi::Shape<ConnectionInfo>& connection_shape() {
-  using namespace openapi;
+const Shape<ConnectionInfo>& connection_shape() {
   static const Shape<ConnectionInfo> shape(
       "", {{"_id", id(), &ConnectionInfo::id},
            {"name", text(1), &ConnectionInfo::name},
@@ -275,8 +273,7 @@ Result<Response> usages(const Call& call, ProjectServices& services) {
   return ok(body);
 }
 
-openapi::Description describe_list() {
-  using namespace openapi;
+Description describe_list() {
   const auto connection = with_members(connection_shape().schema(), {{"projectId", id()}});
   return {.summary = "List the Connections of a project",
           .parameters = {project_parameter()},
@@ -285,8 +282,7 @@ openapi::Description describe_list() {
           .errors = {404}};
 }
 
-openapi::Description describe_usages() {
-  using namespace openapi;
+Description describe_usages() {
   const auto node =
       object({{"node", described("Its id, or where it stands.", text(1))}, {"type", text(1)}});
   const auto flow =
@@ -322,8 +318,7 @@ Result<Response> delete_connection(const Call& call, ProjectServices& services) 
   return from_store(services.store.assets().delete_connection(project->id, id)).map(no_content);
 }
 
-openapi::Description describe_delete_connection() {
-  using namespace openapi;
+Description describe_delete_connection() {
   return {.summary = "Delete a Connection",
           .details = "Flows that use it are not changed: they fail at the Node that does.",
           .answers = {empty_answer("It is deleted.")},

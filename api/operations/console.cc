@@ -8,10 +8,10 @@
 #include "api/operations/operations.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Result;
+using namespace openapi;
 
 Result<Response> show_console(const Call& /*call*/, DaemonServices& /*services*/) {
   static const std::string policy =
@@ -34,8 +34,7 @@ Result<Response> lead_there(const Call& call, DaemonServices& /*services*/) {
                   .headers = {{"Location", within ? "console" : "management/console"}}};
 }
 
-openapi::Description describe_way() {
-  using namespace openapi;
+Description describe_way() {
   return {.summary = "Find the web console",
           .details = "Leads to `/management/console`.",
           .answers = {{.status = status::found,
@@ -43,8 +42,7 @@ openapi::Description describe_way() {
                        .headers = {{"Location", "The console.", text(1)}}}}};
 }
 
-openapi::Description describe() {
-  using namespace openapi;
+Description describe() {
   return {.summary = "Get the web console",
           .details = "A page for browsers, which ask their user for the credentials.",
           .answers = {{.description = "The page.", .content = {{"text/html", text(1)}}}}};

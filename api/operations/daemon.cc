@@ -20,12 +20,12 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using namespace openapi;
 
 // The daemon that runs what the partition holds; null while none has it.
 json owner_of(std::int32_t partition, const std::vector<MemberView>& members) {
@@ -94,8 +94,7 @@ Result<Response> show_status(const Call& /*call*/, DaemonServices& services) {
                {"inInboxes", figure(store.sessions().in_inboxes())}}}});
 }
 
-openapi::Description describe_status() {
-  using namespace openapi;
+Description describe_status() {
   const auto count = integer(0);
   const auto unknown = nullable(integer(0));
   const auto partition =
@@ -155,8 +154,7 @@ Result<Response> back_up(const Call& call, DaemonServices& services) {
                                          {"createdAt", unix_seconds(made->created_at)}});
 }
 
-openapi::Description describe_back_up() {
-  using namespace openapi;
+Description describe_back_up() {
   const auto name = text_like("^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$");
   const auto body = object({{"name", described("Default: the time.", name), Need::optional}});
   const auto backup = object({{"name", text(1)},
@@ -197,8 +195,7 @@ Result<Response> rotate(const Call& /*call*/, DaemonServices& services) {
   });
 }
 
-openapi::Description describe_rotate_key() {
-  using namespace openapi;
+Description describe_rotate_key() {
   const auto answer =
       object({{"key", described("The number of the key that seals now.", integer(1))},
               {"resealed", described("Values that were sealed anew.", integer(0))}});

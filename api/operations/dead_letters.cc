@@ -14,25 +14,24 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
 using store::DeadLetter;
+using namespace openapi;
 
 constexpr std::array states{store::DeadLetterState::fresh, store::DeadLetterState::replayed,
                             store::DeadLetterState::discarded};
 
-openapi::Schema state_schema() {
+Schema state_schema() {
   std::vector<std::string_view> names;
   for (const auto state : states) names.push_back(store::to_string(state));
-  return openapi::one_of(names);
+  return one_of(names);
 }
 
-const openapi::Shape<DeadLetter>& letter_shape() {
-  using namespace openapi;
+const Shape<DeadLetter>& letter_shape() {
   static const auto shape =
       session_shape(&DeadLetter::key)
           .with("DeadLetter",
@@ -150,12 +149,11 @@ Result<Response> discard(const Call& call, SessionServices& services) {
       .map(no_content);
 }
 
-openapi::Link link(std::string_view name, std::string_view operation) {
+Link link(std::string_view name, std::string_view operation) {
   return {name, operation, "deadLetterId", "$response.body#/items/0/_id"};
 }
 
-openapi::Description describe_list_dead_letters() {
-  using namespace openapi;
+Description describe_list_dead_letters() {
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
   parameters.push_back(
@@ -169,8 +167,7 @@ openapi::Description describe_list_dead_letters() {
           .errors = {404}};
 }
 
-openapi::Description describe_show_dead_letter() {
-  using namespace openapi;
+Description describe_show_dead_letter() {
   const auto letter =
       with_members(letter_shape().schema(), {{"text", nullable(text()), Need::optional},
                                              {"data", anything(), Need::optional},
@@ -180,16 +177,15 @@ openapi::Description describe_show_dead_letter() {
                                   named("DeadLetterWithEvent", letter))}};
 }
 
-openapi::Description describe_replay() {
-  using namespace openapi;
+Description describe_replay() {
   return {.summary = "Replay a dead letter",
           .answers = {json_answer("It runs again, under this id.", accepted_schema(), 202)},
           .errors = {409, 502}};
 }
 
-openapi::Description describe_discard() {
+Description describe_discard() {
   return {.summary = "Discard a dead letter",
-          .answers = {openapi::empty_answer("It is discarded.")},
+          .answers = {empty_answer("It is discarded.")},
           .errors = {409}};
 }
 

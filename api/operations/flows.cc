@@ -14,7 +14,6 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using flows::tools::FlowChange;
@@ -22,6 +21,7 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 using store::FlowVersionInfo;
+using namespace openapi;
 
 constexpr std::string_view missing_flow = "there is no such Flow";
 // The largest whole number that a JSON number holds exactly wherever it is read.
@@ -76,12 +76,11 @@ Result<Definition> definition_of(const std::string& flow, std::int64_t number,
                      "the stored version of the Flow can't be read; import its bundle again");
 }
 
-openapi::Schema version_number() {
-  return openapi::integer(1, max_version);
+Schema version_number() {
+  return integer(1, max_version);
 }
 
-const openapi::Shape<FlowVersionInfo>& version_shape() {
-  using namespace openapi;
+const Shape<FlowVersionInfo>& version_shape() {
   static const Shape<FlowVersionInfo> shape(
       "FlowVersion",
       {{"version", version_number(), &FlowVersionInfo::version},
@@ -121,8 +120,7 @@ json fields_of(const FlowChange& change) {
   return fields;
 }
 
-const openapi::Shape<FlowChange>& change_shape() {
-  using namespace openapi;
+const Shape<FlowChange>& change_shape() {
   const auto field = object({{"name", text(1)}, {"before", anything()}, {"after", anything()}});
   static const Shape<FlowChange> shape(
       "FlowChange",
@@ -217,8 +215,7 @@ Result<Response> roll_back(const Call& call, ProjectServices& services) {
 
 // --- The document ------------------------------------------------------------------------------
 
-openapi::Description describe_list_flows() {
-  using namespace openapi;
+Description describe_list_flows() {
   const auto flow = object({{"_id", id()},
                             {"projectId", id()},
                             {"name", text(1)},
@@ -229,8 +226,7 @@ openapi::Description describe_list_flows() {
           .errors = {404}};
 }
 
-openapi::Description describe_versions() {
-  using namespace openapi;
+Description describe_versions() {
   return {
       .summary = "List the versions of a Flow",
       .details = "The last " + std::to_string(store::kept_flow_versions) +
@@ -238,8 +234,7 @@ openapi::Description describe_versions() {
       .answers = {json_answer("The versions, newest first.", items_of(version_shape().schema()))}};
 }
 
-openapi::Description describe_definition() {
-  using namespace openapi;
+Description describe_definition() {
   const auto body = object({{"_id", id()},
                             {"name", text(1)},
                             {"version", version_number()},
@@ -250,8 +245,7 @@ openapi::Description describe_definition() {
           .answers = {json_answer("The version.", named("FlowDefinition", body))}};
 }
 
-openapi::Description describe_diff() {
-  using namespace openapi;
+Description describe_diff() {
   const auto body = object({{"_id", id()},
                             {"name", text(1)},
                             {"from", version_number()},
@@ -267,8 +261,7 @@ openapi::Description describe_diff() {
           json_answer("The changes from one version to the other.", named("FlowDiff", body))}};
 }
 
-openapi::Description describe_rollback() {
-  using namespace openapi;
+Description describe_rollback() {
   const auto wanted = object({{"version", version_number()}});
   const auto body = object({{"_id", id()},
                             {"name", text(1)},

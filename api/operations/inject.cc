@@ -21,6 +21,7 @@ using model::Errc;
 using model::Error;
 using model::EventType;
 using model::Result;
+using namespace openapi;
 
 // What would be appended, if nothing speaks against it.
 struct Prepared {
@@ -147,19 +148,18 @@ Response id_answer(std::string id) {
 }
 
 template <UrlTokenIn place>
-openapi::Description describe_text(std::string summary, std::string details,
-                                   std::string_view text) {
+Description describe_text(std::string summary, std::string details, std::string_view text) {
   if (place == UrlTokenIn::path) summary += ", the URLToken in the path";
   return {.summary = std::move(summary),
           .details = std::move(details),
-          .parameters = {openapi::idempotency_parameter()},
-          .body = openapi::json_content(openapi::message_schema(place)),
-          .answers = {openapi::accepted_answer(text)},
-          .errors = openapi::specified_errors()};
+          .parameters = {idempotency_parameter()},
+          .body = json_content(message_schema(place)),
+          .answers = {accepted_answer(text)},
+          .errors = specified_errors()};
 }
 
 template <UrlTokenIn place>
-openapi::Description describe_inject() {
+Description describe_inject() {
   return describe_text<place>(
       "Send a message as a user input",
       "Passes the message to the Flow of an active conversation. Once it is answered, the message "
@@ -168,20 +168,20 @@ openapi::Description describe_inject() {
 }
 
 template <UrlTokenIn place>
-openapi::Description describe_notify() {
+Description describe_notify() {
   return describe_text<place>("Send a message as an AI Agent output",
                               "Delivers the message to the user of a conversation, past the Flow.",
                               notify_text);
 }
 
-openapi::Description describe_management_inject() {
+Description describe_management_inject() {
   return {.summary = "Inject a message with a password in place of a key",
-          .parameters = {openapi::idempotency_parameter()},
-          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::body)),
+          .parameters = {idempotency_parameter()},
+          .body = json_content(message_schema(UrlTokenIn::body)),
           .answers = {{.status = status::accepted,
                        .description = "The message is durable.",
-                       .content = openapi::json_content(openapi::accepted_schema()),
-                       .headers = {openapi::inject_id_header()}}},
+                       .content = json_content(accepted_schema()),
+                       .headers = {inject_id_header()}}},
           .errors = {402, 404, 409, 502, 504}};
 }
 

@@ -16,21 +16,20 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using store::KnowledgeChunk;
 using store::LexiconEntry;
+using namespace openapi;
 
 Value data_of(const KnowledgeChunk& chunk) {
   Value data = Value::parse(chunk.data, nullptr, false);
   return data.is_discarded() ? Value() : data;  // damaged in the store; the rest is of use
 }
 
-const openapi::Shape<KnowledgeChunk>& chunk_shape() {
-  using namespace openapi;
+const Shape<KnowledgeChunk>& chunk_shape() {
   static const Shape<KnowledgeChunk> shape(
       "KnowledgeChunk", {{"_id", id(), &KnowledgeChunk::id},
                          {"order", integer(0), &KnowledgeChunk::order},
@@ -63,8 +62,7 @@ Result<Response> knowledge_chunks(const Call& call, ProjectServices& services) {
   return page_response(call, chunk_list, *std::move(page), chunk_shape());
 }
 
-openapi::Description describe_knowledge_chunks() {
-  using namespace openapi;
+Description describe_knowledge_chunks() {
   auto parameters = page_parameters(store::Assets::chunk_sort_fields());
   parameters.push_back(query_parameter(
       "filter", "A part of the text, without regard to case. A cursor includes its filter.",
@@ -98,8 +96,7 @@ Value keyphrases_of(const LexiconEntry& entry) {
   return {{"keyphrases", std::move(keyphrases)}};
 }
 
-const openapi::Shape<LexiconEntry>& entry_shape() {
-  using namespace openapi;
+const Shape<LexiconEntry>& entry_shape() {
   const auto keyphrase = object({{"_id", id()}, {"value", text()}, {"isMainKeyphrase", boolean()}});
   static const Shape<LexiconEntry> shape(
       "LexiconEntry", {{"_id", id(), &LexiconEntry::id},
@@ -136,8 +133,7 @@ Result<Response> lexicon_entries(const Call& call, ProjectServices& services) {
   return page_response(call, entry_list, *std::move(page), entry_shape());
 }
 
-openapi::Description describe_lexicon_entries() {
-  using namespace openapi;
+Description describe_lexicon_entries() {
   auto parameters = page_parameters(store::Assets::entry_sort_fields());
   parameters.push_back(query_parameter("projectId", "The project that it has to be in.", id()));
   return {.summary = "Get Lexicon entries",
@@ -157,8 +153,7 @@ model::Result<Response> chunk_count(const Call& call, ProjectServices& services)
       });
 }
 
-openapi::Description describe_chunk_count() {
-  using namespace openapi;
+Description describe_chunk_count() {
   const auto count = object({{"chunkCount", integer(0)}});
   return {.summary = "Get the number of Knowledge Chunks",
           .details = "Of all projects of the organisation.",

@@ -21,7 +21,6 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
@@ -384,29 +383,28 @@ openapi::Parameter prefer_parameter() {
 }
 
 openapi::Description describe_message() {
-  const auto output = openapi::object({{"text", openapi::text()},
-                                       {"data", openapi::anything()},
-                                       {"traceId", openapi::text()},
-                                       {"source", openapi::text(1)}});
-  const auto answer = openapi::object({{"text", openapi::text()},
-                                       {"data", openapi::anything()},
-                                       {"outputStack", openapi::list_of(output)},
-                                       {"userId", openapi::text(1)},
-                                       {"sessionId", openapi::text(1)}});
+  using namespace openapi;
+  const auto output =
+      object({{"text", text()}, {"data", anything()}, {"traceId", text()}, {"source", text(1)}});
+  const auto answer = object({{"text", text()},
+                              {"data", anything()},
+                              {"outputStack", list_of(output)},
+                              {"userId", text(1)},
+                              {"sessionId", text(1)}});
   return {.summary = "Send a user's own message",
           .details =
               "Begins or continues a conversation. The answer comes when the execution waits for "
               "the next message or ends. 202: processing continues. Read the rest from `/outputs` "
               "or the webhook.",
-          .parameters = {openapi::idempotency_parameter(), prefer_parameter()},
-          .body = openapi::json_content(openapi::message_schema(UrlTokenIn::path)),
+          .parameters = {idempotency_parameter(), prefer_parameter()},
+          .body = json_content(message_schema(UrlTokenIn::path)),
           .answers = {{.description = "The Flow's outputs.",
-                       .content = openapi::json_content(openapi::named("Answer", answer))},
+                       .content = json_content(named("Answer", answer))},
                       {.status = status::accepted,
                        .description = "The Flow's outputs so far.",
-                       .content = openapi::json_content(openapi::named("Answer", answer)),
+                       .content = json_content(named("Answer", answer)),
                        .headers = {{"Preference-Applied", "`respond-async`, if it was asked for.",
-                                    openapi::text(), openapi::Need::optional}}}},
+                                    text(), Need::optional}}}},
           .errors = {404, 409, 502, 504}};
 }
 

@@ -14,12 +14,12 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using nlohmann::json;
 using std::chrono::milliseconds;
+using namespace openapi;
 
 constexpr milliseconds code_lifetime = std::chrono::seconds(60);
 constexpr milliseconds page_lifetime = std::chrono::minutes(10);
@@ -228,18 +228,17 @@ void take_form(Call call, AccountServices& services, Reply reply) {
           [sent](const auto& signed_in) { answer_sign_in(*sent, signed_in); });
 }
 
-openapi::Schema page_schema() {
-  return openapi::described("The sign-in page.", openapi::text(1));
+Schema page_schema() {
+  return described("The sign-in page.", text(1));
 }
 
-openapi::Answer redirect_answer(std::string description) {
+Success redirect_answer(std::string description) {
   return {.status = see_other,
           .description = std::move(description),
-          .headers = {{"Location", "The redirect URI.", openapi::text(1)}}};
+          .headers = {{"Location", "The redirect URI.", text(1)}}};
 }
 
-openapi::Description describe_authorize() {
-  using namespace openapi;
+Description describe_authorize() {
   const auto parameter = [](const char* name, const char* description, Need need) {
     return query_parameter(name, description, form_text(), need);
   };
@@ -260,8 +259,7 @@ openapi::Description describe_authorize() {
           .has_error_page = true};
 }
 
-openapi::Description describe_sign_in() {
-  using namespace openapi;
+Description describe_sign_in() {
   const auto form = object({{"request", described("Of the page.", form_text(1))},
                             {"username", form_text(), Need::optional},
                             {"password", form_text(), Need::optional}});

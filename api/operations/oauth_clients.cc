@@ -11,12 +11,12 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using store::OauthClient;
+using namespace openapi;
 
 constexpr std::size_t max_redirect_uris = 20;
 
@@ -59,8 +59,7 @@ Result<Response> create_client(const Call& call, AccountServices& services) {
   });
 }
 
-const openapi::Shape<OauthClient>& client_shape() {
-  using namespace openapi;
+const Shape<OauthClient>& client_shape() {
   static const Shape<OauthClient> shape(
       "OAuthClient", {{"clientId", id(), &OauthClient::id},
                       {"name", text(1), &OauthClient::name},
@@ -82,8 +81,7 @@ Result<Response> remove_client(const Call& call, AccountServices& services) {
   return from_store(removed).map(no_content);
 }
 
-openapi::Description describe_create_client() {
-  using namespace openapi;
+Description describe_create_client() {
   Schema uri = text_like(redirect_uri_expression);
   uri["maxLength"] = max_redirect_uri_bytes;
   uri["description"] =
@@ -113,14 +111,12 @@ openapi::Description describe_create_client() {
                                   "$response.body#/clientId"}}}}};
 }
 
-openapi::Description describe_list_clients() {
-  using namespace openapi;
+Description describe_list_clients() {
   return {.summary = "List the OAuth clients of the organisation",
           .answers = {json_answer("The clients.", items_of(client_shape().schema()))}};
 }
 
-openapi::Description describe_remove_client() {
-  using namespace openapi;
+Description describe_remove_client() {
   return {.summary = "Remove an OAuth client",
           .details = "The client's codes and tokens end.",
           .answers = {empty_answer("It is gone.")}};

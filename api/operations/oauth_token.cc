@@ -20,10 +20,10 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Result;
+using namespace openapi;
 
 // A request whose client is known, on its way through the pools.
 struct Exchange {
@@ -126,8 +126,7 @@ void token(Call call, AccountServices& services, Reply reply) {
                                                std::make_shared<Reply>(std::move(reply))}));
 }
 
-openapi::Description describe_oauth_token() {
-  using namespace openapi;
+Description describe_oauth_token() {
   const auto optional = [](std::string_view words) { return described(words, form_text()); };
   Schema form = object(
       {{"grant_type", one_of({"password", "authorization_code", "refresh_token"})},
@@ -178,8 +177,7 @@ void revoke_token(Call call, AccountServices& services, Reply reply) {
              });
 }
 
-openapi::Description describe_oauth_revoke() {
-  using namespace openapi;
+Description describe_oauth_revoke() {
   const auto optional = [](std::string_view words) { return described(words, form_text()); };
   const auto form = object(
       {{"token", described("An access or a refresh token.", form_text(1))},
@@ -195,8 +193,7 @@ openapi::Description describe_oauth_revoke() {
 }
 
 // What clients read about the issuer at this address (RFC 8414).
-const openapi::Shape<std::string>& metadata_shape() {
-  using namespace openapi;
+const Shape<std::string>& metadata_shape() {
   using Metadata = Shape<std::string>;
   const auto url = [](std::string_view name, const char* route) {
     const auto get = [route](const std::string& issuer) { return issuer + route; };
@@ -232,8 +229,7 @@ Result<Response> show(const Call& call, DaemonServices& services) {
   return json_response(status::ok, metadata_shape()(issuer), {{"Cache-Control", "no-store"}});
 }
 
-openapi::Description describe_metadata() {
-  using namespace openapi;
+Description describe_metadata() {
   return {.summary = "Get the authorization server's metadata",
           .details =
               "As of RFC 8414. The issuer is the setting `oauth.issuer`, or else the address that "

@@ -14,11 +14,11 @@
 #include "store/yaml/writer.h"
 
 namespace conversed::api {
-
 namespace {
 
 using Text = std::shared_ptr<const std::string>;
 using Write = std::string (*)(const Value& document);
+using namespace openapi;
 
 // Made at the first request for it and kept: it follows from the table, and its size is a burden
 // that strangers could make us carry again and again. There are as many as base paths.
@@ -28,7 +28,7 @@ Text text_for(const std::string& base, std::string_view path, Write write) {
   const Key key{base, path};
   auto text = kept.with([&](auto& texts) { return texts[key]; });
   if (text) return text;
-  text = std::make_shared<const std::string>(write(openapi::document(all_operations(), base)));
+  text = std::make_shared<const std::string>(write(document(all_operations(), base)));
   kept.with([&](auto& texts) { texts[key] = text; });
   return text;
 }
@@ -51,18 +51,17 @@ model::Result<Response> document_as_yaml(const Call& call, DaemonServices& servi
   return document_as(call, services, "application/yaml; charset=utf-8", yaml::write);
 }
 
-openapi::Description describe_openapi(std::string_view type) {
-  return {
-      .summary = "Get the OpenAPI document",
-      .details = "Below the base path it names the routes there.",
-      .answers = {{.description = "This document.", .content = {{type, openapi::free_object()}}}}};
+Description describe_openapi(std::string_view type) {
+  return {.summary = "Get the OpenAPI document",
+          .details = "Below the base path it names the routes there.",
+          .answers = {{.description = "This document.", .content = {{type, free_object()}}}}};
 }
 
-openapi::Description describe_json() {
+Description describe_json() {
   return describe_openapi("application/json");
 }
 
-openapi::Description describe_yaml() {
+Description describe_yaml() {
   return describe_openapi("application/yaml");
 }
 

@@ -16,12 +16,12 @@
 #include "store/text/ascii.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using namespace openapi;
 
 constexpr std::size_t max_domains = 100;
 
@@ -87,13 +87,11 @@ Result<Response> set_domains(const Call& call, AccountServices& services) {
   });
 }
 
-openapi::Schema organisation_schema() {
-  using namespace openapi;
+Schema organisation_schema() {
   return named("Organisation", object({{"_id", id()}, {"name", text(1)}}));
 }
 
-openapi::Description describe_create() {
-  using namespace openapi;
+Description describe_create() {
   const auto body = object({{"name", bounded_bytes(max_display_name_bytes)},
                             {"admin", described("The first administrator.", email())},
                             {"password", new_password_schema()}});
@@ -103,8 +101,7 @@ openapi::Description describe_create() {
           .errors = {409}};
 }
 
-openapi::Description describe_set_domains() {
-  using namespace openapi;
+Description describe_set_domains() {
   Schema domain = text_like("^[^@,;<>\\u0000-\\u0020\\u007f]+$");
   domain["maxLength"] = text::max_email_bytes - 2;  // with a name and the @
   const auto domains = list_of(domain, max_domains);
@@ -126,8 +123,7 @@ openapi::Description describe_set_domains() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_list_organisations() {
-  using namespace openapi;
+Description describe_list_organisations() {
   const auto used =
       object({{"month", described("Of the calendar, in UTC: `2026-07`.", text(1))},
               {"injects", integer(0)},

@@ -16,11 +16,11 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Result;
 using nlohmann::json;
+using namespace openapi;
 
 constexpr std::int64_t max_after = std::numeric_limits<std::int64_t>::max() - 1;
 constexpr std::size_t max_items = 100;  // further ones are in the next answer
@@ -126,27 +126,24 @@ void outputs(Call call, MessageServices& services, Reply reply) {
                    services);
 }
 
-openapi::Description describe_outputs() {
-  using openapi::Need;
-  const auto page = openapi::object(
-      {{"items", openapi::list_of(openapi::output_schema())},
-       {"last", openapi::integer(0)},
-       {"restarted", openapi::described("Only if so.", openapi::boolean()), Need::optional}});
-  return {.summary = "Get a session's outputs",
-          .details = "For clients without a webhook. At most " + std::to_string(max_items) +
-                     " items an answer; `last` is for the next `after`. An `after` "
-                     "beyond the session's last number is answered at once without items and with "
-                     "`restarted: true`: the session has begun again, ask without `after`.",
-          .parameters = {openapi::query_parameter("userId", "The user of the conversation.",
-                                                  openapi::conversation_name(), Need::required),
-                         openapi::query_parameter("sessionId", "The session of the conversation.",
-                                                  openapi::conversation_name(), Need::required),
-                         openapi::query_parameter(
-                             "after", "The sequence number that outputs have to be past.",
-                             openapi::with_default(0, openapi::integer(0, max_after))),
-                         openapi::wait_until("outputs")},
-          .answers = {
-              openapi::json_answer("The outputs, maybe none.", openapi::named("Outputs", page))}};
+Description describe_outputs() {
+  const auto page = object({{"items", list_of(output_schema())},
+                            {"last", integer(0)},
+                            {"restarted", described("Only if so.", boolean()), Need::optional}});
+  return {
+      .summary = "Get a session's outputs",
+      .details = "For clients without a webhook. At most " + std::to_string(max_items) +
+                 " items an answer; `last` is for the next `after`. An `after` "
+                 "beyond the session's last number is answered at once without items and with "
+                 "`restarted: true`: the session has begun again, ask without `after`.",
+      .parameters = {query_parameter("userId", "The user of the conversation.", conversation_name(),
+                                     Need::required),
+                     query_parameter("sessionId", "The session of the conversation.",
+                                     conversation_name(), Need::required),
+                     query_parameter("after", "The sequence number that outputs have to be past.",
+                                     with_default(0, integer(0, max_after))),
+                     wait_until("outputs")},
+      .answers = {json_answer("The outputs, maybe none.", named("Outputs", page))}};
 }
 
 }  // namespace

@@ -10,13 +10,13 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
 using store::FollowUpSwitch;
+using namespace openapi;
 
 std::string_view name_of(FollowUpSwitch is) {
   if (is == FollowUpSwitch::not_set_up) return "notSetUp";
@@ -66,20 +66,17 @@ Result<Response> switch_it(const Call& call, ProjectServices& services) {
   return ok(*state);
 }
 
-openapi::Schema proactive_state_schema() {
-  using namespace openapi;
+Schema proactive_state_schema() {
   return object({{"projectId", id()}, {"state", one_of({"notSetUp", "off", "on"})}});
 }
 
-openapi::Description describe_show_proactive() {
-  using namespace openapi;
+Description describe_show_proactive() {
   return {.summary = "Say whether silent users are followed up",
           .answers = {json_answer("`notSetUp` until a set-up is done.",
                                   named("ProactiveState", proactive_state_schema()))}};
 }
 
-openapi::Description describe_switch() {
-  using namespace openapi;
+Description describe_switch() {
   const auto body = with_example({{"on", false}}, object({{"on", boolean()}}));
   const auto answer = with_members(
       proactive_state_schema(),

@@ -14,11 +14,11 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
+using namespace openapi;
 
 constexpr std::size_t max_label_length = 200;  // characters
 constexpr std::array<std::string_view, 7> types{"profile", "input",       "context",   "custom",
@@ -48,8 +48,7 @@ Result<store::Assets::NewToken> read_token(const Call& call) {
   return token;
 }
 
-const openapi::Shape<store::Token>& token_shape() {
-  using namespace openapi;
+const Shape<store::Token>& token_shape() {
   static const Shape<store::Token> shape("Token",
                                          {{"_id", id(), &store::Token::id},
                                           {"label", text(1), &store::Token::label},
@@ -76,8 +75,7 @@ Result<Response> create_token(const Call& call, ProjectServices& services) {
   });
 }
 
-openapi::Description describe_create_token() {
-  using namespace openapi;
+Description describe_create_token() {
   const auto body =
       object({{"label",
                described("Unique in its project; without one the Token gets a name.",
@@ -119,13 +117,11 @@ Result<std::vector<std::string>> read_locales(const Call& call) {
   return ids;
 }
 
-openapi::Schema locales_schema() {
-  using namespace openapi;
+Schema locales_schema() {
   return list_of(object({{"localeId", id()}}));
 }
 
-const openapi::Shape<store::Member>& member_shape() {
-  using namespace openapi;
+const Shape<store::Member>& member_shape() {
   using store::Member;
   const auto locales = [](const Member& member) {
     Value list = Value::array();
@@ -163,8 +159,7 @@ Result<Response> update_member(const Call& call, ProjectServices& services) {
   });
 }
 
-openapi::Description describe_update_member() {
-  using namespace openapi;
+Description describe_update_member() {
   return {
       .summary = "Update a project member",
       .body = json_content(named("MemberUpdate", object({{"allowedLocales", locales_schema()}}))),

@@ -20,7 +20,6 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
@@ -28,12 +27,12 @@ using model::Result;
 using model::Schedule;
 using nlohmann::json;
 using store::Timers;
+using namespace openapi;
 
 constexpr std::size_t previewed = 10;
 constexpr char place_separator = '.';
 
-const openapi::Shape<Schedule>& schedule_shape() {
-  using namespace openapi;
+const Shape<Schedule>& schedule_shape() {
   static const auto shape =
       session_shape<Schedule>(&Schedule::session)
           .with("Schedule",
@@ -49,8 +48,7 @@ const openapi::Shape<Schedule>& schedule_shape() {
   return shape;
 }
 
-const openapi::Shape<Schedule>& preview_shape() {
-  using namespace openapi;
+const Shape<Schedule>& preview_shape() {
   const auto next = [](const Schedule& schedule) {
     Value times = Value::array();
     for (const auto time : flows::next_times(schedule, previewed)) {
@@ -63,8 +61,7 @@ const openapi::Shape<Schedule>& preview_shape() {
   return shape;
 }
 
-const openapi::Shape<Timers::Row>& timer_shape() {
-  using namespace openapi;
+const Shape<Timers::Row>& timer_shape() {
   using Row = Timers::Row;
   const auto kinds = store::timer_kinds();
   static const auto shape =
@@ -315,8 +312,7 @@ constexpr std::string_view cron_expression =
     "[ \\t]*[0-9A-Za-z*,/-]+([ \\t]+[0-9A-Za-z*,/-]+){4}[ \\t]*)?$";
 constexpr std::string_view timezone_expression = "^[A-Za-z0-9_+:/-]*$";
 
-openapi::Schema with_times(openapi::Schema schema) {
-  using namespace openapi;
+Schema with_times(Schema schema) {
   Schema cron = text_like(cron_expression);
   cron["maxLength"] = flows::Cron::max_length;
   return with_members(
@@ -342,8 +338,7 @@ openapi::Schema with_times(openapi::Schema schema) {
 }
 
 // Exactly one of `at`, `in` and `cron` is given; an empty text is none.
-openapi::Schema with_one_time(openapi::Schema schema) {
-  using namespace openapi;
+Schema with_one_time(Schema schema) {
   const Schema none = nullable(text(0, 0));
   const Schema no_cron = object({{"cron", none, Need::optional}});
   const Schema no_in = with_members(no_cron, {{"in", none, Need::optional}});
@@ -351,14 +346,12 @@ openapi::Schema with_one_time(openapi::Schema schema) {
                         with_condition(anything(), has_text("in"), no_cron, has_text("cron")));
 }
 
-openapi::Schema schedule_times_schema() {
-  using namespace openapi;
+Schema schedule_times_schema() {
   const Value example{{"in", "20m"}};
   return named("ScheduleTimes", with_example(example, with_one_time(with_times(object({})))));
 }
 
-openapi::Schema creation_schema() {
-  using namespace openapi;
+Schema creation_schema() {
   auto schema = message_schema(UrlTokenIn::body);
   schema.erase(component_mark);
   Value example = schema["examples"][0];
@@ -371,18 +364,16 @@ openapi::Schema creation_schema() {
   return named("NewSchedule", with_example(std::move(example), with_times(std::move(schema))));
 }
 
-openapi::Parameter dry_run_parameter() {
-  using namespace openapi;
+Parameter dry_run_parameter() {
   return query_parameter("dryRun", "Only shows the next times; stores nothing.",
                          with_default(false, boolean()));
 }
 
-openapi::Link link(std::string_view name, std::string_view operation, std::string_view from) {
+Link link(std::string_view name, std::string_view operation, std::string_view from) {
   return {name, operation, "scheduleId", from};
 }
 
-openapi::Description describe_create_schedule() {
-  using namespace openapi;
+Description describe_create_schedule() {
   constexpr std::string_view of_it = "$response.body#/_id";
   return {.summary = "Schedule an inject, once or by a cron rule",
           .details =
@@ -402,8 +393,7 @@ openapi::Description describe_create_schedule() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_list_schedules() {
-  using namespace openapi;
+Description describe_list_schedules() {
   constexpr std::string_view first = "$response.body#/items/0/_id";
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
@@ -417,27 +407,24 @@ openapi::Description describe_list_schedules() {
       .errors = {404}};
 }
 
-openapi::Description describe_show_schedule() {
-  using namespace openapi;
+Description describe_show_schedule() {
   return {.summary = "Show a scheduled message",
           .answers = {json_answer("The schedule, with its next times.", preview_shape().schema())}};
 }
 
-openapi::Description describe_cancel_schedule() {
+Description describe_cancel_schedule() {
   return {.summary = "Cancel a scheduled message",
-          .answers = {openapi::empty_answer("The schedule is canceled.")}};
+          .answers = {empty_answer("The schedule is canceled.")}};
 }
 
-openapi::Description describe_move_schedule() {
-  using namespace openapi;
+Description describe_move_schedule() {
   return {.summary = "Change the time of a scheduled message",
           .parameters = {dry_run_parameter()},
           .body = json_content(schedule_times_schema()),
           .answers = {json_answer("The schedule, with its next times.", preview_shape().schema())}};
 }
 
-openapi::Description describe_list_timers() {
-  using namespace openapi;
+Description describe_list_timers() {
   auto parameters = row_parameters();
   std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
   parameters.push_back(query_parameter("after", "The `next` of the page before.",
@@ -464,8 +451,7 @@ openapi::Description describe_list_timers() {
       .errors = {404}};
 }
 
-openapi::Description describe_cancel_timer() {
-  using namespace openapi;
+Description describe_cancel_timer() {
   return {.summary = "Cancel a timer",
           .details =
               "A question then waits without a time limit. A `sleep` can't be canceled (409), "
@@ -474,8 +460,7 @@ openapi::Description describe_cancel_timer() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_reschedule_timer() {
-  using namespace openapi;
+Description describe_reschedule_timer() {
   return {.summary = "Change the time of a timer",
           .details =
               "`cron` is for schedules only. A follow-up can't be put off past its expiry. A timer "

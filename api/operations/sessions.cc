@@ -14,19 +14,18 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using namespace openapi;
 
 constexpr std::int64_t shown_outputs = 20;  // the last ones
 
 // The members that a list of sessions and one session have in common.
 template <typename T>
-openapi::Shape<T> shape_of_sessions() {
-  using namespace openapi;
+Shape<T> shape_of_sessions() {
   const auto state = [](const T& session) {
     return std::invoke(&T::busy, session) ? "busy" : "idle";
   };
@@ -37,8 +36,7 @@ openapi::Shape<T> shape_of_sessions() {
                                          {"lastActivityAt", unix_time(), &T::last_activity_at}});
 }
 
-const openapi::Shape<store::SessionSummary>& summary_shape() {
-  using namespace openapi;
+const Shape<store::SessionSummary>& summary_shape() {
   using store::SessionSummary;
   static const auto shape = shape_of_sessions<SessionSummary>().with(
       "", {{"outputs", integer(0), &SessionSummary::last_output_seq}});
@@ -63,8 +61,7 @@ Result<Response> list_sessions(const Call& call, SessionServices& services) {
                        [&](const auto& session) { return summary_json(session, services.assets); });
 }
 
-const openapi::Shape<model::Session>& session_details_shape() {
-  using namespace openapi;
+const Shape<model::Session>& session_details_shape() {
   using model::Execution;
   using model::Session;
   static const Shape<Execution> execution(
@@ -130,8 +127,7 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
   return no_content();
 }
 
-openapi::Description describe_list_sessions() {
-  using namespace openapi;
+Description describe_list_sessions() {
   auto parameters = row_parameters();
   parameters.push_back(project_parameter());
   const auto session =
@@ -143,8 +139,7 @@ openapi::Description describe_list_sessions() {
           .errors = {404}};
 }
 
-openapi::Description describe_show_session() {
-  using namespace openapi;
+Description describe_show_session() {
   const auto session =
       with_members(session_details_shape().schema(), {{"outputs", list_of(output_schema())}});
   const auto name = [](const char* parameter, const char* what) {
@@ -158,8 +153,7 @@ openapi::Description describe_show_session() {
           .errors = {404}};
 }
 
-openapi::Description describe_reset_session() {
-  using namespace openapi;
+Description describe_reset_session() {
   const auto body = object({{"URLToken", url_token()},
                             {"userId", conversation_name()},
                             {"sessionId", conversation_name()}});

@@ -22,25 +22,24 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Job;
 using model::Result;
+using namespace openapi;
 
-openapi::Schema task_status() {
+Schema task_status() {
   using model::JobState;
   std::vector<std::string_view> names;
   for (const auto state : {JobState::queued, JobState::active, JobState::cancelling, JobState::done,
                            JobState::cancelled, JobState::error}) {
     names.push_back(model::to_string(state));
   }
-  return openapi::one_of(names);
+  return one_of(names);
 }
 
-const openapi::Shape<Job>& task_shape() {
-  using namespace openapi;
+const Shape<Job>& task_shape() {
   static const Shape<Job> shape(
       "Task",
       {{"_id", id(), &Job::id},
@@ -185,13 +184,12 @@ Result<Response> cancel_task(const Call& call, ProjectServices& services) {
   return job_response(call.request, services, call.exchange.instance, *cancelled);
 }
 
-openapi::Answer task_answer(std::string description) {
+Success task_answer(std::string description) {
   return {.description = std::move(description),
-          .content = openapi::representations("task", task_shape().schema())};
+          .content = representations("task", task_shape().schema())};
 }
 
-openapi::Description describe_list_of(std::string_view operation) {
-  using namespace openapi;
+Description describe_list_of(std::string_view operation) {
   auto parameters = page_parameters(store::Jobs::sort_fields());
   parameters.push_back(query_parameter("status", "Only tasks of this status.", task_status()));
   parameters.push_back(query_parameter("projectId", "Only tasks of this project.", id()));
@@ -202,23 +200,23 @@ openapi::Description describe_list_of(std::string_view operation) {
           .errors = {404}};
 }
 
-openapi::Description describe_list_tasks() {
+Description describe_list_tasks() {
   return describe_list_of("listTasks_2_0");
 }
 
-openapi::Description describe_show_task() {
+Description describe_show_task() {
   return {.summary = "Get a task",
-          .parameters = {openapi::wait_until("a change of its status or progress")},
+          .parameters = {wait_until("a change of its status or progress")},
           .answers = {task_answer("The task.")}};
 }
 
-openapi::Description describe_cancel_task() {
+Description describe_cancel_task() {
   return {.summary = "Cancel a task",
           .answers = {task_answer("The task, cancelled or being cancelled.")},
           .errors = {404, 409}};
 }
 
-openapi::Description describe_managed_list() {
+Description describe_managed_list() {
   return describe_list_of("manageTasks");
 }
 
@@ -276,8 +274,7 @@ Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {
                   .body = std::move((*earlier)->body)};
 }
 
-openapi::Description describe_set_up_proactive() {
-  using namespace openapi;
+Description describe_set_up_proactive() {
   return {.summary = "Set up proactive follow-up",
           .details =
               "Provisions a tenant, creates a journey and generates a follow-up Flow, as a "

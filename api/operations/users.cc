@@ -15,11 +15,11 @@
 #include "store/store.h"
 
 namespace conversed::api {
+namespace {
 
 using model::Errc;
 using model::Result;
-
-namespace {
+using namespace openapi;
 
 Result<void> check_roles(const std::vector<std::string>& names, bool in_project,
                          const Principal& principal) {
@@ -84,8 +84,7 @@ Result<Response> create_user(const Call& call, AccountServices& services) {
   });
 }
 
-const openapi::Shape<store::User>& user_shape() {
-  using namespace openapi;
+const Shape<store::User>& user_shape() {
   static const Shape<store::User> shape(
       "User", {{"_id", id(), &store::User::id},
                {"email", text(1), &store::User::email},
@@ -113,8 +112,7 @@ Result<Response> set_password(const Call& call, AccountServices& services) {
       .map(no_content);
 }
 
-openapi::Schema new_user_schema() {
-  using namespace openapi;
+Schema new_user_schema() {
   Schema schema =
       object({{"email", email()},
               {"name",
@@ -135,8 +133,7 @@ openapi::Schema new_user_schema() {
   return named("NewUser", std::move(schema));
 }
 
-openapi::Description describe_create_user() {
-  using namespace openapi;
+Description describe_create_user() {
   return {.summary = "Add a user",
           .body = json_content(new_user_schema()),
           .answers = {{.status = status::created,
@@ -148,14 +145,12 @@ openapi::Description describe_create_user() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_list_users() {
-  using namespace openapi;
+Description describe_list_users() {
   return {.summary = "List the users of the organisation",
           .answers = {json_answer("The users.", items_of(user_shape().schema()))}};
 }
 
-openapi::Description describe_set_password() {
-  using namespace openapi;
+Description describe_set_password() {
   const auto body =
       object({{"password", new_password_schema()},
               {"user", described("An e-mail address; oneself without it.", nullable(text())),
@@ -200,8 +195,7 @@ Result<Response> remove_user(const Call& call, AccountServices& services) {
       .map(no_content);
 }
 
-openapi::Description describe_set_roles() {
-  using namespace openapi;
+Description describe_set_roles() {
   const auto roles = list_of(one_of(names_of_roles()));
   const auto body = object({{"roles", described("All that the user is to have.", roles)}});
   const auto user = object({{"_id", id()}, {"email", text(1)}, {"roles", roles}});
@@ -214,8 +208,7 @@ openapi::Description describe_set_roles() {
           .errors = {404, 409}};
 }
 
-openapi::Description describe_remove_user() {
-  using namespace openapi;
+Description describe_remove_user() {
   return {.summary = "Remove a user",
           .details =
               "The user's API keys, tokens, sign-ins and memberships end. 409 for the only user "
@@ -252,8 +245,7 @@ Result<Response> deprecate_password(const Call& call, AccountServices& services)
       });
 }
 
-openapi::Description describe_deprecate_password() {
-  using namespace openapi;
+Description describe_deprecate_password() {
   const auto done = object({{"deprecated", constant(true)}});
   return {.summary = "Deprecate the password of a user",
           .details =

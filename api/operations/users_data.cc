@@ -17,12 +17,12 @@
 #include "store/store.h"
 
 namespace conversed::api {
-
 namespace {
 
 using model::Errc;
 using model::Result;
 using nlohmann::json;
+using namespace openapi;
 
 Result<store::UserData::Place> place_of_data(const Request& request) {
   const auto text = request.parameter("after");
@@ -120,8 +120,7 @@ Result<Response> erase_data(const Call& call, SessionServices& services) {
 }
 
 // What UserData::read_page gives, kind by kind.
-openapi::Schema item_schema() {
-  using namespace openapi;
+Schema item_schema() {
   const auto kind = [](const char* name, std::initializer_list<Property> members) {
     return with_members(object({{"kind", constant(name)}}), members);
   };
@@ -153,8 +152,7 @@ openapi::Schema item_schema() {
                  of_session("answer", {{"answer", anything()}})});
 }
 
-openapi::Description describe_export_data() {
-  using namespace openapi;
+Description describe_export_data() {
   auto parameters = row_parameters();
   std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
   parameters.push_back(query_parameter("userId", "The user.", conversation_name(), Need::required));
@@ -172,8 +170,7 @@ openapi::Description describe_export_data() {
           .errors = {404}};
 }
 
-openapi::Description describe_erase() {
-  using namespace openapi;
+Description describe_erase() {
   const auto count = integer(0);
   const auto body = object({{"userId", conversation_name()}});
   const auto answer = object(
