@@ -80,8 +80,7 @@ class Handler final : public json::json_sax_t {
   bool parse_error(std::size_t, const std::string& token, const json::exception& error) override {
     const Place place = token_place();
     if (error.id == 406) return refuse(place, "the number is out of range");
-    std::string shown = token.substr(0, 40);
-    if (shown.empty()) return refuse(place, "no valid JSON: the text ends too early");
+    if (token.empty()) return refuse(place, "no valid JSON: the text ends too early");
     return refuse(place, "no valid JSON at or before this place");
   }
 

@@ -383,8 +383,7 @@ NodeId Parser::identifier() {
   if (name == "context") node.root = &Scope::context;
   if (name == "profile") node.root = &Scope::profile;
   if (node.root != nullptr) return add(node);
-  const bool called = at_mark("(");
-  if (called) return function_call(find_function("", name), name, byte);
+  if (at_mark("(")) return function_call(find_function("", name), name, byte);
   if (is_namespace(name) && at_mark(".")) return namespace_member(name);
   if (is_namespace(name) || find_function("", name) != nullptr) {
     return raise(byte, name + " is not a value");

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 
-#include "flows/fields.h"
 #include "flows/time/cron.h"
 #include "flows/time/time_zone.h"
 #include "store/text/quantity.h"

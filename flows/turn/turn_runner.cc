@@ -91,9 +91,7 @@ Result<Step> TurnRunner::enter_waiting_node() {
     log("the Flow '" + flow().name() + "' starts again: the Node " + at + of +
         " at which it waited is gone");
   }
-  if (auto found = find_slots(entered_flows()); !found) {
-    return model::fail(found.error());
-  }
+  if (auto found = find_slots(entered_flows()); !found) return model::fail(found.error());
   if (top().at == end_of_flow) return Jump{flow().start()};
   recall(waiting);
   // A message of the user begins the question's time again.
@@ -256,9 +254,7 @@ Result<bool> TurnRunner::go_on(NodeIndex next) {
 }
 
 Result<Turn::Frame> TurnRunner::look_up(const std::string& name, std::int64_t version) {
-  if (name == input_.flow.name()) {
-    return Frame{&input_.flow, input_.flow_version};
-  }
+  if (name == input_.flow.name()) return Frame{&input_.flow, input_.flow_version};
   const auto key = std::pair(name, version);
   auto held = held_.find(key);
   if (held == held_.end()) {
@@ -285,9 +281,7 @@ Result<NodeIndex> TurnRunner::enter(const Enter& step) {
   }
   frames_.push_back(*frame);
   if (flow().lexicons().empty()) return flow().start();
-  if (auto found = find_slots(entered_flows()); !found) {
-    return model::fail(found.error());
-  }
+  if (auto found = find_slots(entered_flows()); !found) return model::fail(found.error());
   return flow().start();
 }
 
@@ -322,23 +316,22 @@ void TurnRunner::count_follow_up() {
 // The user's silence counts from the end of the execution, not from the time at which the message
 // was accepted: after a long call or a downtime the user may just have got the answer.
 void TurnRunner::arm_journey() {
-  const auto& input = input_;
-  const auto& journey = input.assets.journey;
+  const auto& journey = input_.assets.journey;
   if (!effects_.execution_ended || execution_.source != EventType::user_message ||
-      follow_ups_settled_ || !journey || input.endpoint.follow_up_flow_id.empty()) {
+      follow_ups_settled_ || !journey || input_.endpoint.follow_up_flow_id.empty()) {
     return;
   }
   model::FollowUp made;
-  made.due_at = past_quiet_hours(journey->quiet_hours, input.now + journey->after);
+  made.due_at = past_quiet_hours(journey->quiet_hours, input_.now + journey->after);
   if (!follow_up_counts_.allow(*journey, made.due_at)) return;
   made.id = execution_.input_id + "-f0";
   made.session = session().key;
   made.trace_id = execution_.trace_id;
   if (journey->expires_after) {
-    made.plan.expires_at = input.now + *journey->expires_after;
+    made.plan.expires_at = input_.now + *journey->expires_after;
     if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours outlast it
   }
-  made.plan.flow_id = input.endpoint.follow_up_flow_id;
+  made.plan.flow_id = input_.endpoint.follow_up_flow_id;
   made.plan.of_journey = true;
   effects_.follow_ups.push_back(std::move(made));
 }

@@ -225,9 +225,7 @@ void TurnRunner::save_flow_state() {
   if (!memory_.empty()) state["once"] = std::move(memory_);
   if (!keyphrases_.empty()) state["keyphrases"] = std::move(keyphrases_);
   if (!state_.empty()) state["state"] = std::move(state_);
-  if (follow_up_counts_.today > 0) {
-    state["followUps"] = to_json(follow_up_counts_);
-  }
+  if (follow_up_counts_.today > 0) state["followUps"] = to_json(follow_up_counts_);
   const bool waits = waits_ || !waiting_.is_null();
   if (input_.is_follow_up_flow && (waits || session().busy())) {
     state["followUpFlow"] = input_.flow.name();
