@@ -12,6 +12,7 @@
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "store/store.h"
+#include "store/text/utf8.h"
 
 namespace conversed::api {
 namespace {
@@ -24,19 +25,13 @@ constexpr std::size_t max_label_length = 200;  // characters
 constexpr std::array<std::string_view, 7> types{"profile", "input",       "context",   "custom",
                                                 "answer",  "flow-output", "flow-input"};
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 Result<store::Assets::NewToken> read_token(const Call& call) {
   store::Assets::NewToken token{.created_by = call.principal->user_id};
   std::optional<std::string> label;
   auto body = read_object(call.request,
                           {{"label", &label}, {"type", &token.type}, {"script", &token.script}});
   if (!body) return model::fail(body.error());
-  if (label && (label->empty() || characters(*label) > max_label_length)) {
+  if (label && (label->empty() || text::count_characters(*label) > max_label_length)) {
     return model::fail(Errc::invalid_argument, "label must have 1 to 200 characters");
   }
   if (std::ranges::find(types, token.type) == types.end()) {

@@ -11,7 +11,6 @@
 #include "store/assets/assets.h"
 #include "store/knowledge/knowledge.h"
 #include "store/model/effects.h"
-#include "store/model/result.h"
 
 // Makes the request of a Node's call, and the call's result of an answer.
 namespace conversed::daemon {

@@ -57,7 +57,7 @@ void Caller::offer(std::string project_id, std::string target) {
 }
 
 void Caller::run() {
-  while (!stop_) {
+  for (;;) {
     append_again();
     bool quiet = false;
     if (store_.committer().healthy()) {
@@ -66,7 +66,9 @@ void Caller::run() {
       quiet = queue_.quiet() && !looking_;
     }
     thread_.mailbox()->set_quiet(quiet);
-    run_errands();
+    const auto errands = thread_.take(next_look());
+    if (errands.stop) return;
+    for (const auto& work : errands.work) work();
   }
 }
 
@@ -82,13 +84,6 @@ SteadyClock::time_point Caller::next_look() const {
     until = std::min(until, std::max(steady + left, read_after_));
   }
   return until;
-}
-
-void Caller::run_errands() {
-  const auto errands = thread_.take(next_look());
-  stop_ = errands.stop;
-  if (stop_) return;
-  for (const auto& work : errands.work) work();
 }
 
 void Caller::wake(const std::string& project_id, const std::string& target, Timestamp due) {

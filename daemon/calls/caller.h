@@ -19,7 +19,6 @@
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
 #include "store/model/clock.h"
-#include "store/model/effects.h"
 #include "store/runtime/heartbeat.h"
 #include "store/store.h"
 
@@ -110,7 +109,6 @@ class Caller final : public Service {
   using SteadyClock = std::chrono::steady_clock;
 
   void run();
-  void run_errands();
   [[nodiscard]] SteadyClock::time_point next_look() const;
   [[nodiscard]] model::Timestamp now() const { return timer_clock_.now(); }
 
@@ -162,9 +160,8 @@ class Caller final : public Service {
   SteadyClock::time_point next_look_{};
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `turns_at_once`
-  bool stop_ = false;
-  ServiceThread<Errands> thread_;  // it uses all others
-  api::BlockingPool searches_;     // uses the store, and the thread's mailbox
+  ServiceThread<Errands> thread_;         // it uses all others
+  api::BlockingPool searches_;            // uses the store, and the thread's mailbox
 };
 
 }  // namespace conversed::daemon

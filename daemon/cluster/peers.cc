@@ -60,10 +60,6 @@ Peers::Peers(PeersSettings settings, store::Store& store, TimerClock& clock)
   schedules_ = schedules(self_);
 }
 
-Peers::~Peers() {
-  stop();
-}
-
 Result<void> Peers::start() {
   if (auto joined = join(); !joined) return joined;
   joined_ = true;

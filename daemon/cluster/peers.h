@@ -52,7 +52,7 @@ class Peers final : public Service {
  public:
   // All must outlive it.
   Peers(PeersSettings settings, store::Store& store, TimerClock& clock);
-  ~Peers() override;
+  ~Peers() override { stop(); }
 
   // Joins; from then on `members` and the clock are known. `conflict`, with the name, if another
   // live daemon has it. Waits up to store::member_lifetime to know whether that one is alive.

@@ -7,6 +7,7 @@
 
 #include "store/model/json.h"
 #include "store/text/terminal.h"
+#include "store/text/utf8.h"
 
 namespace conversed::ctl {
 namespace {
@@ -56,7 +57,7 @@ std::string Table::to_text() const {
   std::vector<bool> is_number(count);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < count; ++i) {
-      widths[i] = std::max(widths[i], text::columns(row[i].text));
+      widths[i] = std::max(widths[i], text::count_characters(row[i].text));
       is_number[i] = is_number[i] || row[i].is_number;
     }
   }
@@ -64,7 +65,7 @@ std::string Table::to_text() const {
   for (const auto& row : rows_) {
     std::string line;
     for (std::size_t i = 0; i < count; ++i) {
-      const std::string padding(widths[i] - text::columns(row[i].text), ' ');
+      const std::string padding(widths[i] - text::count_characters(row[i].text), ' ');
       if (i > 0) line += between_columns;
       line += is_number[i] ? padding + row[i].text : row[i].text + padding;
     }

@@ -69,10 +69,6 @@ JobWorker::JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& st
                      const model::Clock& clock, store::Notifications* others)
     : settings_(settings), jobs_(jobs), steps_(steps), clock_(clock), others_(others) {}
 
-JobWorker::~JobWorker() {
-  stop();
-}
-
 Result<void> JobWorker::start() {
   if (!threads_.empty() || stopping_) {
     return model::fail(Errc::conflict, "the job worker runs already");

@@ -99,7 +99,7 @@ class JobWorker final : public Service {
   // earlier run end at the start. All must outlive it.
   JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
             const model::Clock& clock, store::Notifications* others = nullptr);
-  ~JobWorker() override;
+  ~JobWorker() override { stop(); }
 
   [[nodiscard]] model::Result<void> start() override;
   // Ends after the step in hand; unfinished jobs go on after the next start. If the store fails,

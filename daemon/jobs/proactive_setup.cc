@@ -238,30 +238,33 @@ class SetUp {
   Result<void> undo_last() {
     model::fault_point("job.before_undo");
     if (made_.contains("flowId")) {
-      return commit("job.after_undo", {}, [&](store::Writer& writer, json& data) -> Result<void> {
+      return undo({"flowId", "generated"}, [&](store::Writer& writer) {
         store::Proactive::detach(writer, job_.project_id);
-        if (data.contains("generated")) {
-          store::Proactive::remove_generated_flow(writer, text_of(data, "flowId"));
+        if (made_.contains("generated")) {
+          store::Proactive::remove_generated_flow(writer, text_of(made_, "flowId"));
         }
-        data.erase("flowId");
-        data.erase("generated");
-        return {};
       });
     }
     if (made_.contains("journeyId")) {
-      return commit("job.after_undo", {}, [&](store::Writer& writer, json& data) -> Result<void> {
-        store::Proactive::remove_journey(writer, text_of(data, "journeyId"));
-        data.erase("journeyId");
-        return {};
+      return undo({"journeyId"}, [&](store::Writer& writer) {
+        store::Proactive::remove_journey(writer, text_of(made_, "journeyId"));
       });
     }
     if (!made_.contains("tenantId")) return end_undone();
     if (!settings_.provisioning_url.empty() && !made_.contains("withdrawn")) {
       return withdraw();
     }
+    return undo({"tenantId"}, [&](store::Writer& writer) {
+      store::Proactive::remove_tenant(writer, text_of(made_, "tenantId"));
+    });
+  }
+
+  // Undoes the part with these names.
+  Result<void> undo(std::initializer_list<const char*> names,
+                    const std::function<void(store::Writer&)>& remove) {
     return commit("job.after_undo", {}, [&](store::Writer& writer, json& data) -> Result<void> {
-      store::Proactive::remove_tenant(writer, text_of(data, "tenantId"));
-      data.erase("tenantId");
+      remove(writer);
+      for (const char* name : names) data.erase(name);
       return {};
     });
   }

@@ -13,6 +13,7 @@
 
 #include "daemon/ops/log_repeats.h"
 #include "store/model/json.h"
+#include "store/text/ascii.h"
 #include "store/text/terminal.h"
 #include "store/text/times.h"
 
@@ -120,18 +121,13 @@ bool enabled(Level level) {
 }
 
 bool is_secret_key(std::string_view key) {
-  std::string folded;
-  folded.reserve(key.size());
-  for (const char c : key) {
-    if (c == '-' || c == '_') continue;
-    folded += c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-  }
-  if (folded == "key") return true;
-  for (const std::string_view ending :
-       {"password", "token", "secret", "authorization", "credential", "credentials", "apikey"}) {
-    if (folded.ends_with(ending)) return true;
-  }
-  return false;
+  constexpr std::string_view endings[] = {"password",   "token",       "secret", "authorization",
+                                          "credential", "credentials", "apikey"};
+  std::string folded = text::lower_case(key);
+  std::erase_if(folded, [](char c) { return c == '-' || c == '_'; });
+  return folded == "key" || std::ranges::any_of(endings, [&](std::string_view ending) {
+           return folded.ends_with(ending);
+         });
 }
 
 std::string format(config::LogFormat format, std::int64_t unix_ms, Level level,

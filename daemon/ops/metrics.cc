@@ -45,14 +45,6 @@ void Gauge::set(double value) {
   gauge_->Set(value);
 }
 
-void Gauge::add(double amount) {
-  gauge_->Increment(amount);
-}
-
-double Gauge::value() const {
-  return gauge_->Value();
-}
-
 void Histogram::observe(double value) {
   histogram_->Observe(value);
 }

@@ -33,8 +33,6 @@ class Gauge {
  public:
   explicit Gauge(prometheus::Gauge& gauge) : gauge_(&gauge) {}
   void set(double value);
-  void add(double amount);
-  [[nodiscard]] double value() const;
 
  private:
   prometheus::Gauge* gauge_;

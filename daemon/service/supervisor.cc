@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdint>
 #include <iomanip>
 #include <sstream>
 #include <stop_token>
@@ -81,10 +80,6 @@ Supervisor::Supervisor(model::Heartbeats& heartbeats, std::function<Progress()> 
       stall_limit_(watchdog_ > milliseconds(0) ? watchdog_ / 2 : usual_stall_limit),
       last_at_(std::chrono::steady_clock::now()) {}
 
-Supervisor::~Supervisor() {
-  stop();
-}
-
 milliseconds Supervisor::interval() const {
   return watchdog_ > milliseconds(0) ? std::min(usual_interval, watchdog_ / 4) : usual_interval;
 }
@@ -101,10 +96,6 @@ model::Result<void> Supervisor::start() {
     }
   });
   return {};
-}
-
-void Supervisor::stop() {
-  thread_ = {};  // asks it to stop, and joins
 }
 
 void Supervisor::consuming() {

@@ -57,10 +57,10 @@ class Supervisor final : public Service {
   // `heartbeats` must outlive it. `progress` is called on the Supervisor's thread and those that
   // call `consuming`; it must not block.
   Supervisor(model::Heartbeats& heartbeats, std::function<Progress()> progress);
-  ~Supervisor() override;
+  ~Supervisor() override { stop(); }
 
   [[nodiscard]] model::Result<void> start() override;
-  void stop() override;
+  void stop() override { thread_ = {}; }  // asks it to stop, and joins
 
   // The daemon listens and consumes: the start is over.
   void consuming();

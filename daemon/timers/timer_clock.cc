@@ -62,10 +62,6 @@ TimerClock::Reading TimerClock::read() const {
   return look();
 }
 
-milliseconds TimerClock::offset() const {
-  return read().offset;
-}
-
 model::Timestamp TimerClock::now() const {
   const Reading reading = read();
   return reading.wall + reading.offset;

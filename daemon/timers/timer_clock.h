@@ -50,7 +50,7 @@ class TimerClock final : public model::Clock {
 
   // How far it is ahead of the wall clock. Like `now`, it notices here that the wall clock was set
   // since the last look. It follows differences below two seconds, such as those of NTP.
-  [[nodiscard]] std::chrono::milliseconds offset() const;
+  [[nodiscard]] std::chrono::milliseconds offset() const { return read().offset; }
 
   // Both at one moment.
   struct Reading {

@@ -152,11 +152,6 @@ std::optional<std::string> find_organisation(Connection& connection, std::string
   return std::move(found.front());
 }
 
-// SignIn::password_mark of a stored hash.
-std::string mark_of_password(const std::string& password_hash) {
-  return hash_of_secret(password_hash);
-}
-
 }  // namespace
 
 Result<Principal> load_principal(Connection& connection, const std::string& user_id) {
@@ -176,11 +171,7 @@ bool has_password(Connection& connection, const SignIn& sign_in) {
   const auto hash = connection.value<std::string>(
       "SELECT password_hash FROM users WHERE id = :i AND password_hash IS NOT NULL",
       sign_in.user_id);
-  return hash && same_secret(mark_of_password(*hash), sign_in.password_mark);
-}
-
-void Accounts::grow(Writer& writer) {
-  writer.on_commit([this] { generation_.fetch_add(1); });
+  return hash && same_secret(hash_of_secret(*hash), sign_in.password_mark);
 }
 
 Result<Organisation> Accounts::add_organisation(const std::string& name, const NewUser& admin,
@@ -203,15 +194,6 @@ Result<Organisation> Accounts::add_organisation(const std::string& name, const N
     grow(writer);
     return organisation;
   });
-}
-
-Result<Organisation> Accounts::create_first_organisation(const std::string& name,
-                                                         const NewUser& admin) {
-  return add_organisation(name, admin, Which::first);
-}
-
-Result<Organisation> Accounts::create_organisation(const std::string& name, const NewUser& admin) {
-  return add_organisation(name, admin, Which::further);
 }
 
 Result<std::vector<Organisation>> Accounts::organisations() const {
@@ -388,13 +370,12 @@ Result<Principal> Accounts::principal_in(std::string_view organisation,
 Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view password) const {
   std::string user_id;
   std::optional<std::string> hash;
-  auto found = read(database_, [&](Connection& connection) -> Result<void> {
+  auto found = read(database_, [&](Connection& connection) {
     if (auto row = connection.row<std::string, std::optional<std::string>>(
             "SELECT id, password_hash FROM users WHERE email_folded = :e",
             text::lower_case(email))) {
       std::tie(user_id, hash) = *row;
     }
-    return {};
   });
   if (!found) return fail(found.error());
   // No connection is held while the password is checked.
@@ -404,7 +385,7 @@ Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view
   auto signed_in =
       read(database_, [&](Connection& connection) { return load_principal(connection, user_id); });
   if (!signed_in) return fail(signed_in.error());
-  return SignedIn{*std::move(signed_in), {user_id, mark_of_password(hash.value_or(""))}};
+  return SignedIn{*std::move(signed_in), {user_id, hash_of_secret(hash.value_or(""))}};
 }
 
 Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,

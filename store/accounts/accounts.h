@@ -99,10 +99,14 @@ class Accounts : Rows {
 
   // The first organisation and its administrator. `conflict` if there is any organisation.
   [[nodiscard]] model::Result<Organisation> create_first_organisation(const std::string& name,
-                                                                      const NewUser& admin);
+                                                                      const NewUser& admin) {
+    return add_organisation(name, admin, Which::first);
+  }
   // `conflict` if the name or the address is taken, or the domain is another organisation's.
   [[nodiscard]] model::Result<Organisation> create_organisation(const std::string& name,
-                                                                const NewUser& admin);
+                                                                const NewUser& admin) {
+    return add_organisation(name, admin, Which::further);
+  }
   [[nodiscard]] model::Result<std::vector<Organisation>> organisations() const;
   // Replaces the organisation's domains. `conflict` if another organisation has one of them,
   // `invalid_argument` if one is not a domain.
@@ -167,7 +171,9 @@ class Accounts : Rows {
   [[nodiscard]] model::Result<Organisation> add_organisation(const std::string& name,
                                                              const NewUser& admin, Which which);
   // The generation grows once the Writer's transaction is durable.
-  void grow(Writer& writer);
+  void grow(Writer& writer) {
+    writer.on_commit([this] { bump_generation(); });
+  }
 
   std::atomic<std::uint64_t> generation_{1};
 };

@@ -186,10 +186,6 @@ void end_oauth_grants_of_user(Connection& connection, const std::string& user_id
   connection.run("DELETE FROM oauth_grants WHERE user_id = :u", user_id);
 }
 
-void Oauth::grow(Writer& writer) {
-  writer.on_commit([this] { generation_.fetch_add(1); });
-}
-
 Result<NewOauthClient> Oauth::create_client(OauthClient wanted) {
   NewOauthClient made{.client = std::move(wanted), .secret = ""};
   made.client.id = model::new_id();
@@ -246,11 +242,10 @@ Result<OauthClient> Oauth::authenticate_client(const std::string& client_id,
   return read(database_, [&](Connection& connection) -> Result<OauthClient> {
     const auto stored = connection.row<std::optional<std::string>>(
         "SELECT secret_hash FROM oauth_clients WHERE id = :i", client_id);
-    const auto wrong = fail(Errc::unauthenticated, "the client or its secret is wrong");
-    if (!stored) return wrong;
-    const auto& kept = std::get<0>(*stored);
-    if (kept.has_value() != secret.has_value()) return wrong;
-    if (kept && !same_secret(*kept, hash)) return wrong;
+    const auto kept = stored ? std::get<0>(*stored) : std::nullopt;
+    if (!stored || kept.has_value() != secret.has_value() || (kept && !same_secret(*kept, hash))) {
+      return fail(Errc::unauthenticated, "the client or its secret is wrong");
+    }
     return find_client(connection, client_id);
   });
 }

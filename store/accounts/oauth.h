@@ -126,7 +126,9 @@ class Oauth {
 
  private:
   // The generation grows once the Writer's transaction is durable.
-  void grow(Writer& writer);
+  void grow(Writer& writer) {
+    writer.on_commit([this] { generation_.fetch_add(1); });
+  }
 
   Database& database_;
   Committer& committer_;

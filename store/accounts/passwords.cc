@@ -2,12 +2,12 @@
 
 #include <sodium.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 
 #include "store/accounts/common_passwords.h"
 #include "store/text/ascii.h"
+#include "store/text/utf8.h"
 
 namespace conversed::store {
 namespace {
@@ -35,16 +35,10 @@ const std::string& dummy() {
   return made;
 }
 
-// Characters of UTF-8: bytes that do not continue one.
-std::size_t count_characters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(
-      text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xC0U) != 0x80U; }));
-}
-
 }  // namespace
 
 model::Result<void> check_new_password(std::string_view password) {
-  if (count_characters(password) < min_password_characters ||
+  if (text::count_characters(password) < min_password_characters ||
       password.size() > max_password_bytes) {
     return model::fail(model::Errc::invalid_argument,
                        "a password has at least " + std::to_string(min_password_characters) +

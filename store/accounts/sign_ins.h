@@ -6,7 +6,6 @@
 
 #include "store/commit/committer.h"
 #include "store/model/clock.h"
-#include "store/model/result.h"
 #include "store/secrets/sealer.h"
 
 namespace conversed::store {

@@ -1,6 +1,7 @@
 // Reads of conversations. Imports are in import.cc, the rest in management.cc.
 #include "store/assets/assets.h"
 
+#include "store/assets/lists.h"
 #include "store/commit/row_writes.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/read.h"
@@ -10,10 +11,11 @@ namespace conversed::store {
 namespace {
 
 // `column`: the one to find it by.
-std::optional<model::Endpoint> load_endpoint(Connection& connection, const std::string& column,
-                                             const std::string& value) {
+Result<std::optional<model::Endpoint>> load_endpoint(Database& database, const std::string& column,
+                                                     const std::string& value) {
   using Row = model::Endpoint;
-  return connection.first(
+  return read_first(
+      database,
       row_of<&Row::id, &Row::project_id, &Row::organisation_id, &Row::name, &Row::flow_id,
              &Row::url_token, &Row::session_expiry, &Row::active_only, &Row::error_text,
              &Row::webhook_url, &Row::follow_up_flow_id>,
@@ -23,16 +25,6 @@ std::optional<model::Endpoint> load_endpoint(Connection& connection, const std::
       " WHERE " +
           column + " = :v",
       value);
-}
-
-std::map<std::string, std::string, std::less<>> load_map(Connection& connection,
-                                                         std::string_view sql,
-                                                         const std::string& project_id) {
-  std::map<std::string, std::string, std::less<>> map;
-  connection.rows(
-      [&](std::string name, std::string value) { map.emplace(std::move(name), std::move(value)); },
-      sql, project_id);
-  return map;
 }
 
 std::optional<model::Journey> load_journey(Connection& connection, const std::string& project_id) {
@@ -50,14 +42,11 @@ std::optional<model::Journey> load_journey(Connection& connection, const std::st
 
 Result<std::optional<model::Endpoint>> Assets::endpoint_by_token(
     const std::string& url_token) const {
-  return read(database_, [&](Connection& connection) {
-    return load_endpoint(connection, "e.url_token", url_token);
-  });
+  return load_endpoint(database_, "e.url_token", url_token);
 }
 
 Result<std::optional<model::Endpoint>> Assets::endpoint(const std::string& id) const {
-  return read(database_,
-              [&](Connection& connection) { return load_endpoint(connection, "e.id", id); });
+  return load_endpoint(database_, "e.id", id);
 }
 
 Result<std::optional<model::FlowVersion>> Assets::flow(const std::string& flow_id,
@@ -76,12 +65,12 @@ Result<model::ProjectAssets> Assets::project_assets(const std::string& project_i
   return read(database_, [&](Connection& connection) -> Result<model::ProjectAssets> {
     model::ProjectAssets assets;
     assets.project_id = project_id;
-    assets.connection_ids =
-        load_map(connection, "SELECT name, id FROM connections WHERE project_id = :p", project_id);
-    assets.tokens =
-        load_map(connection, "SELECT label, script FROM tokens WHERE project_id = :p", project_id);
+    assets.connection_ids = read_pairs(
+        connection, "SELECT name, id FROM connections WHERE project_id = :p", project_id);
+    assets.tokens = read_pairs(connection, "SELECT label, script FROM tokens WHERE project_id = :p",
+                               project_id);
     assets.flow_ids =
-        load_map(connection, "SELECT name, id FROM flows WHERE project_id = :p", project_id);
+        read_pairs(connection, "SELECT name, id FROM flows WHERE project_id = :p", project_id);
     assets.journey = load_journey(connection, project_id);
     return assets;
   });
@@ -117,27 +106,21 @@ Result<ConnectionSecrets> Assets::connection_secrets(const std::string& id) cons
 
 Result<WebhookSecrets> Assets::webhook_secrets(const std::string& endpoint_id) const {
   return read(database_, [&](Connection& connection) -> Result<WebhookSecrets> {
-    auto row = connection.row<std::string, std::string, std::int64_t>(
+    const auto row = connection.row<std::string, std::string, model::Timestamp>(
         "SELECT webhook_secret, previous_webhook_secret, webhook_secret_changed_at FROM endpoints"
         " WHERE id = :i",
         endpoint_id);
     if (!row) return fail(Errc::not_found, "there is no such Endpoint");
-    WebhookSecrets secrets;
-    const auto open = [&](const char* column, const std::string& sealed,
-                          std::optional<std::string>& secret) -> Result<void> {
-      if (sealed.empty()) return {};
-      auto opened = sealer_.open_sealed(std::string(column) + endpoint_id, sealed);
-      if (!opened) return fail(opened.error());
-      secret = *std::move(opened);
-      return {};
+    const auto open = [&](const char* column,
+                          const std::string& sealed) -> Result<std::optional<std::string>> {
+      if (sealed.empty()) return std::nullopt;
+      return sealer_.open_sealed(std::string(column) + endpoint_id, sealed);
     };
-    auto opened = open("endpoints/webhook_secret/", std::get<0>(*row), secrets.current);
-    if (opened) {
-      opened = open("endpoints/previous_webhook_secret/", std::get<1>(*row), secrets.previous);
-    }
-    if (!opened) return fail(opened.error());
-    secrets.changed_at = model::from_unix_ms(std::get<2>(*row));
-    return secrets;
+    auto current = open("endpoints/webhook_secret/", std::get<0>(*row));
+    if (!current) return fail(current.error());
+    auto previous = open("endpoints/previous_webhook_secret/", std::get<1>(*row));
+    if (!previous) return fail(previous.error());
+    return WebhookSecrets{*std::move(current), *std::move(previous), std::get<2>(*row)};
   });
 }
 

@@ -247,7 +247,9 @@ class Assets {
 
   // The generations grow once the Writer's transaction is durable. For changes of assets by other
   // means than the functions above.
-  void grow(Writer& writer, Lexicons lexicons);
+  void grow(Writer& writer, Lexicons lexicons) {
+    writer.on_commit([this, lexicons] { bump_generation(lexicons); });
+  }
 
  private:
   Database& database_;

@@ -1,7 +1,6 @@
 // The part of Assets that keeps versions of Flows.
 #include "store/assets/flow_versions.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -126,18 +125,17 @@ Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& fl
 Result<model::FlowVersion> Assets::roll_back(const std::string& flow_id, std::int64_t version,
                                              const std::string& by) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<model::FlowVersion> {
-    model::FlowVersion made;
     auto old = writer.connection().row<std::string, std::string, std::string>(
         "SELECT f.project_id, f.name, v.definition FROM flows f JOIN flow_versions v"
         " ON v.flow_id = f.id WHERE f.id = :f AND v.version = :v",
         flow_id, version);
     if (!old) return fail(Errc::not_found, "there is no such version of the Flow");
     auto& [project, name, definition] = *old;
-    made = write_flow_version(writer, {.project_id = project,
-                                       .name = std::move(name),
-                                       .definition = std::move(definition),
-                                       .by = by,
-                                       .restored_from = version});
+    auto made = write_flow_version(writer, {.project_id = project,
+                                            .name = std::move(name),
+                                            .definition = std::move(definition),
+                                            .by = by,
+                                            .restored_from = version});
     prune_flow_versions(writer.connection(), project);
     grow(writer, Lexicons::stay);
     return made;

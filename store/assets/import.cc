@@ -90,7 +90,8 @@ struct Import {
 
   Result<json> run() {
     if (auto taken = take_project(); !taken) return fail(taken.error());
-    take_locales();
+    report_["project"]["locales"] =
+        take_names("locales", "project_id", project_, bundle_.locales, locales_);
     if (auto taken = take_members(); !taken) return fail(taken.error());
     if (auto taken = take_tokens(); !taken) return fail(taken.error());
     take_connections();
@@ -127,22 +128,26 @@ struct Import {
         "INSERT INTO projects (id, organisation_id, name, proactive) VALUES (:i, :o, :n, :p)"
         " ON CONFLICT (id) DO UPDATE SET proactive = excluded.proactive",
         project_, organisation_id_, bundle_.project_name, bundle_.proactive.dump());
-    report_["project"] = {
-        {"_id", project_}, {"name", bundle_.project_name}, {"locales", json::array()}};
+    report_["project"] = {{"_id", project_}, {"name", bundle_.project_name}};
     return {};
   }
 
-  void take_locales() {
-    std::int64_t n = 0;
-    for (const auto& name : bundle_.locales) {
-      const auto id = id_of("locales", "project_id", project_, name);
-      connection_.run(
-          "INSERT INTO locales (id, project_id, name, n) VALUES (:i, :p, :m, :n)"
-          " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
-          id, project_, name, n++);
-      locales_[name] = id;
-      report_["project"]["locales"].push_back({{"_id", id}, {"name", name}});
+  // Rows with nothing but a name, in the bundle's order. Sets `ids`, by name; returns the report.
+  json take_names(const std::string& table, const std::string& owner_column,
+                  const std::string& owner, const std::vector<std::string>& names,
+                  std::map<std::string, std::string>& ids) {
+    auto report = json::array();
+    ids.clear();
+    for (std::size_t n = 0; n < names.size(); ++n) {
+      const auto id = id_of(table, owner_column, owner, names[n]);
+      connection_.run("INSERT INTO " + table + " (id, " + owner_column +
+                          ", name, n) VALUES (:i, :o, :m, :n)"
+                          " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+                      id, owner, names[n], n);
+      ids[names[n]] = id;
+      report.push_back({{"_id", id}, {"name", names[n]}});
     }
+    return report;
   }
 
   Result<void> take_members() {
@@ -228,35 +233,18 @@ struct Import {
           "INSERT INTO lexicons (id, project_id, name) VALUES (:i, :p, :n)"
           " ON CONFLICT (id) DO NOTHING",
           id, project_, lexicon.name);
-      auto slots = take_slots(id, lexicon);
+      auto slots = take_names("lexicon_slots", "lexicon_id", id, lexicon.slots, slots_);
       take_entries(id, lexicon);
       report.push_back({{"_id", id}, {"name", lexicon.name}, {"slots", std::move(slots)}});
     }
   }
 
-  json take_slots(const std::string& lexicon, const model::BundleLexicon& source) {
-    auto report = json::array();
-    slots_.clear();
-    for (std::size_t n = 0; n < source.slots.size(); ++n) {
-      const auto& name = source.slots[n];
-      const auto id = id_of("lexicon_slots", "lexicon_id", lexicon, name);
-      connection_.run(
-          "INSERT INTO lexicon_slots (id, lexicon_id, name, n) VALUES (:i, :l, :m, :n)"
-          " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
-          id, lexicon, name, n);
-      slots_[name] = id;
-      report.push_back({{"_id", id}, {"name", name}});
-    }
-    return report;
-  }
-
   // Entries keep their ids by their main keyphrase; entries that the bundle does not name are
   // removed.
   void take_entries(const std::string& lexicon, const model::BundleLexicon& source) {
-    std::map<std::string, std::string> known;
-    connection_.rows(
-        [&](std::string main, std::string id) { known.emplace(std::move(main), std::move(id)); },
-        "SELECT main_keyphrase, id FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
+    const auto known =
+        read_pairs(connection_,
+                   "SELECT main_keyphrase, id FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
     connection_.run("DELETE FROM lexicon_entries WHERE lexicon_id = :l", lexicon);
     for (std::size_t n = 0; n < source.entries.size(); ++n) {
       const auto& entry = source.entries[n];

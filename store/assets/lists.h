@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,6 +40,11 @@ template <typename Out, typename... In>
     return *std::move(value);
   });
 }
+
+// The rows of a statement with two columns, by the first. Throws SqlError.
+[[nodiscard]] std::map<std::string, std::string, std::less<>> read_pairs(Connection& connection,
+                                                                         std::string_view sql,
+                                                                         const std::string& owner);
 
 [[nodiscard]] std::int64_t token_count(Connection& connection, const std::string& organisation_id);
 

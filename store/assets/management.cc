@@ -17,11 +17,14 @@ std::int64_t token_count(Connection& connection, const std::string& organisation
       organisation_id);
 }
 
-void Assets::grow(Writer& writer, Lexicons lexicons) {
-  writer.on_commit([this, lexicons] {
-    if (lexicons == Lexicons::may_change) lexicon_generation_.fetch_add(1);
-    generation_.fetch_add(1);
-  });
+std::map<std::string, std::string, std::less<>> read_pairs(Connection& connection,
+                                                           std::string_view sql,
+                                                           const std::string& owner) {
+  std::map<std::string, std::string, std::less<>> pairs;
+  connection.rows(
+      [&](std::string key, std::string value) { pairs.emplace(std::move(key), std::move(value)); },
+      sql, owner);
+  return pairs;
 }
 
 Result<std::vector<ProjectInfo>> Assets::projects(const std::string& organisation_id) const {
@@ -62,10 +65,8 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
   return committer_.write_and_wait([&](Writer& writer) -> Result<Token> {
     Connection& connection = writer.connection();
     const auto taken = [&](const std::string& name) {
-      return connection
-          .value<std::string>("SELECT id FROM tokens WHERE project_id = :p AND label = :l",
-                              project_id, name)
-          .has_value();
+      return connection.exists("SELECT 1 FROM tokens WHERE project_id = :p AND label = :l",
+                               project_id, name);
     };
     const auto organisation = connection.value<std::string>(
         "SELECT organisation_id FROM projects WHERE id = :i", project_id);
@@ -82,12 +83,11 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
       return fail(Errc::quota_exhausted, "the plan's quota of Tokens is used up");
     }
     token.created_at = token.changed_at = writer.now();
-    const auto now = writer.now();
     connection.run(
         "INSERT INTO tokens (id, project_id, label, type, script, created_at, created_by,"
         " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, :b, :d, :e)",
-        token.id, project_id, token.label, token.type, token.script, now, token.created_by, now,
-        token.changed_by);
+        token.id, project_id, token.label, token.type, token.script, token.created_at,
+        token.created_by, token.changed_at, token.changed_by);
     grow(writer, Lexicons::stay);
     return token;
   });
@@ -198,10 +198,8 @@ PagedList chunk_list(const std::string& source_id) {
 
 void name_slots(Connection& connection, const std::string& lexicon_id,
                 std::vector<LexiconEntry>& entries) {
-  std::map<std::string, std::string> names;
-  connection.rows(
-      [&](std::string id, std::string name) { names.emplace(std::move(id), std::move(name)); },
-      "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l", lexicon_id);
+  auto names = read_pairs(connection, "SELECT id, name FROM lexicon_slots WHERE lexicon_id = :l",
+                          lexicon_id);
   for (auto& entry : entries) {
     for (const auto& slot : entry.slot_ids) entry.slots.push_back(names[slot]);
   }

@@ -25,13 +25,6 @@ FollowUpSwitch switch_of(Connection& connection, const std::string& project_id) 
   return *active != 0 ? FollowUpSwitch::on : FollowUpSwitch::off;
 }
 
-bool is_being_set_up(Connection& connection, const std::string& project_id) {
-  return connection.exists(
-      "SELECT 1 FROM jobs WHERE project_id = :p AND type = :t"
-      " AND state IN ('queued', 'active', 'cancelling')",
-      project_id, model::proactive_setup);
-}
-
 }  // namespace
 
 Result<std::string> Proactive::tenant_secret(const std::string& tenant_id) const {
@@ -96,7 +89,11 @@ Result<FollowUpSwitch> Proactive::follow_up_switch(const std::string& project_id
 Result<std::int64_t> Proactive::switch_off(Writer& writer, const std::string& project_id) {
   Connection& connection = writer.connection();
   if (switch_of(connection, project_id) == FollowUpSwitch::not_set_up) {
-    if (!is_being_set_up(connection, project_id)) return 0;
+    const bool is_being_set_up = connection.exists(
+        "SELECT 1 FROM jobs WHERE project_id = :p AND type = :t"
+        " AND state IN ('queued', 'active', 'cancelling')",
+        project_id, model::proactive_setup);
+    if (!is_being_set_up) return 0;
     return fail(Errc::conflict, "proactive follow-up is being set up; cancel that job instead");
   }
   connection.run("UPDATE journeys SET active = 0 WHERE project_id = :p", project_id);

@@ -1,6 +1,5 @@
 #include "store/paging/cursors.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "store/model/names.h"

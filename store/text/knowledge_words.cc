@@ -5,6 +5,7 @@
 #include <set>
 
 #include "store/model/hex.h"
+#include "store/text/ascii.h"
 #include "store/text/utf8.h"
 
 namespace conversed::store {
@@ -13,10 +14,6 @@ namespace {
 constexpr std::size_t max_chunk_words = 100'000;
 constexpr std::size_t max_query_words = 64;
 constexpr std::size_t max_term_bytes = 64;
-
-bool is_plain(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 // The beginning of a word, which its inflected forms share in most languages. Short words, as in
 // Chinese, have none.
@@ -51,12 +48,13 @@ std::string term_of(std::string_view word) {
     const auto [code, bytes] = text::decode(shortened, at);
     const auto character = shortened.substr(at, bytes);
     const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-    if (is_plain(character.front()) || (code >= 0x80 && !surrogate)) {
+    const bool is_plain = text::consists_of(character.substr(0, 1), "");
+    if (is_plain || (code >= 0x80 && !surrogate)) {
       term += character;
     } else {
       for (const char c : character) {
-        const auto byte = static_cast<std::uint8_t>(c);
-        term += '_' + model::hex({&byte, 1});
+        term += '_';
+        model::append_hex(term, static_cast<std::uint8_t>(c));
       }
     }
     at += bytes;

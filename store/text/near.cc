@@ -1,6 +1,5 @@
 #include "store/text/near.h"
 
-#include <algorithm>
 #include <vector>
 
 #include "store/text/ascii.h"

@@ -1,9 +1,9 @@
 #include "store/text/quantity.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <limits>
+#include <span>
 
 #include "store/text/ascii.h"
 
@@ -16,30 +16,22 @@ struct Unit {
 };
 
 // Largest first, as `text_in` needs.
-constexpr std::array<Unit, 5> duration_units{
-    {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}}};
-constexpr std::array<Unit, 4> size_units{
-    {{"GiB", 1U << 30U}, {"MiB", 1U << 20U}, {"KiB", 1U << 10U}, {"", 1}}};
+constexpr Unit duration_units[] = {
+    {"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}, {"ms", 1}};
+constexpr Unit size_units[] = {{"GiB", 1U << 30U}, {"MiB", 1U << 20U}, {"KiB", 1U << 10U}, {"", 1}};
 
 // The number times its unit, in the smallest unit, at most `max`.
-template <std::size_t n>
-std::optional<std::uint64_t> parse_with_unit(std::string_view text,
-                                             const std::array<Unit, n>& units, std::uint64_t max) {
+std::optional<std::uint64_t> parse_with_unit(std::string_view text, std::span<const Unit> units,
+                                             std::uint64_t max) {
   const auto* digits_end = std::find_if_not(text.begin(), text.end(), is_digit);
   const auto digits = static_cast<std::size_t>(digits_end - text.begin());
   const auto number = parse_whole(text.substr(0, digits));
-  if (!number) return std::nullopt;
-  const std::string_view name = text.substr(digits);
-  for (const Unit& unit : units) {
-    if (unit.name != name) continue;
-    if (*number > max / unit.factor) return std::nullopt;
-    return *number * unit.factor;
-  }
-  return std::nullopt;
+  const auto unit = std::ranges::find(units, text.substr(digits), &Unit::name);
+  if (!number || unit == units.end() || *number > max / unit->factor) return std::nullopt;
+  return *number * unit->factor;
 }
 
-template <std::size_t n>
-std::string text_in(std::uint64_t value, const std::array<Unit, n>& units) {
+std::string text_in(std::uint64_t value, std::span<const Unit> units) {
   for (const Unit& unit : units) {
     if (value != 0 && value % unit.factor == 0) {
       return std::to_string(value / unit.factor) + std::string(unit.name);
@@ -51,7 +43,6 @@ std::string text_in(std::uint64_t value, const std::array<Unit, n>& units) {
 }  // namespace
 
 std::optional<std::uint64_t> parse_whole(std::string_view text) {
-  if (text.empty() || !is_digit(text.front())) return std::nullopt;
   if (text.size() > 1 && text.front() == '0') return std::nullopt;
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

@@ -17,11 +17,6 @@ bool acts_on_terminals(char32_t code, Lines lines) {
          code == 0xFEFF;                                  // byte order mark
 }
 
-void append_escape(std::string& out, char32_t code) {
-  const std::array bytes{static_cast<std::uint8_t>(code >> 8), static_cast<std::uint8_t>(code)};
-  out += "\\u" + model::hex(bytes);
-}
-
 }  // namespace
 
 std::string shown(std::string_view text, Lines lines) {
@@ -39,7 +34,8 @@ std::string shown(std::string_view text, Lines lines) {
     } else if (code == '\t') {
       out += "\\t";
     } else {
-      append_escape(out, code);
+      out += "\\u" + model::hex(std::array{static_cast<std::uint8_t>(code >> 8),
+                                           static_cast<std::uint8_t>(code)});
     }
     at += std::max<std::size_t>(1, length);
   }
@@ -55,12 +51,6 @@ std::string in_quotes(std::string_view text) {
     out += c;
   }
   return shown(out, Lines::one) + (beginning.size() < text.size() ? "...\"" : "\"");
-}
-
-std::size_t columns(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned>(c) & 0xC0u) != 0x80u;
-  }));
 }
 
 }  // namespace conversed::text

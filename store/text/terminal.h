@@ -25,7 +25,4 @@ enum class Lines : std::uint8_t {
 // after 60 bytes, at a character's border.
 [[nodiscard]] std::string in_quotes(std::string_view text);
 
-// How many columns a text of one line takes, if each character takes one.
-[[nodiscard]] std::size_t columns(std::string_view text);
-
 }  // namespace conversed::text

@@ -3,11 +3,6 @@
 #include <algorithm>
 
 namespace conversed::text {
-namespace {
-
-constexpr char32_t replacement = 0xFFFD;
-
-}  // namespace
 
 bool is_utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
@@ -24,7 +19,7 @@ std::string well_formed(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = sequence_length(text, at);
     if (length == 0) {
-      append_code(out, replacement);
+      append_code(out, 0xFFFD);
     } else {
       out.append(text, at, length);
     }
@@ -38,6 +33,11 @@ std::string_view cut(std::string_view text, std::size_t bytes) {
   const auto continues = [&](std::size_t at) { return (text[at] & 0xC0) == 0x80; };
   while (bytes > 0 && continues(bytes)) --bytes;
   return text.substr(0, bytes);
+}
+
+std::size_t count_characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](unsigned char byte) { return (byte & 0xC0U) != 0x80U; }));
 }
 
 }  // namespace conversed::text

@@ -22,4 +22,7 @@ using model::sequence_length;
 // The text, or as much of its beginning as fits `bytes` without cutting a character.
 [[nodiscard]] std::string_view cut(std::string_view text, std::size_t bytes);
 
+// The number of characters: of bytes that do not continue one.
+[[nodiscard]] std::size_t count_characters(std::string_view text);
+
 }  // namespace conversed::text

@@ -97,13 +97,12 @@ json resolve(const std::string& text, Place place) {
   if (auto number = whole_number(text)) return *number;
   const std::string_view rest =
       std::string_view(text).substr(std::min<std::size_t>(2, text.size()));
-  std::optional<json> based;
   const bool octal = text.starts_with("0o") && all_of(rest, is_octal);
   const bool hex = text.starts_with("0x") && all_of(rest, is_hex);
   if (octal || hex) {
-    based = integer<std::uint64_t>(rest, octal ? 8 : 16);
-    if (!based) throw Fault{place, "the number is out of range"};
-    return *based;
+    const auto number = integer<std::uint64_t>(rest, octal ? 8 : 16);
+    if (!number) throw Fault{place, "the number is out of range"};
+    return *number;
   }
   if (const auto number = decimal(text, place)) return *number;
   std::string lower = text;

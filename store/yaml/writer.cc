@@ -59,23 +59,14 @@ class Writer {
 
   // At the place where a value begins: behind `key:` or `-`, or at the document's start.
   void value(const ordered_json& value, std::size_t indent) {
-    if (value.is_object() && !value.empty()) {
-      if (const auto line = on_one_line(value); !line.empty() && indent > 0) {
-        out_ += ' ' + line + '\n';
-      } else {
-        if (indent > 0) out_ += '\n';
-        members(value, indent, true);
-      }
-    } else if (value.is_array() && !value.empty()) {
-      if (const auto line = on_one_line(value); !line.empty()) {
-        out_ += ' ' + line + '\n';
-      } else {
-        out_ += '\n';
-        items(value, indent);
-      }
-    } else {
-      scalar(value, indent);
+    if (!value.is_structured() || value.empty()) return scalar(value, indent);
+    const bool is_document = value.is_object() && indent == 0;
+    if (const auto line = on_one_line(value); !line.empty() && !is_document) {
+      out_ += ' ' + line + '\n';
+      return;
     }
+    if (!is_document) out_ += '\n';
+    value.is_object() ? members(value, indent, true) : items(value, indent);
   }
 
  private:
