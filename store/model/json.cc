@@ -1,15 +1,10 @@
 #include "store/model/json.h"
 
-#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
-
-#include "store/model/hex.h"
-#include "store/model/utf8.h"
+#include <vector>
 
 namespace conversed::model {
 namespace {
@@ -21,210 +16,82 @@ using nlohmann::json;
 constexpr std::size_t value_memory = 4 * sizeof(json);
 constexpr std::size_t member_memory = 4 * sizeof(void*) + sizeof(std::string);
 
-// Reads a value into its place. nlohmann's own parser allocates for each token, and would overflow
-// the stack on deep input. A function that returns false has set the problem, or has left `at_` at
-// the byte that is wrong.
-class Reader {
+// Builds the value while it counts depth and memory and looks for duplicate names. Depth has to be
+// checked here, before the value exists: nlohmann's own destructor and parser would overflow the
+// stack on deep input.
+class Builder final : public json::json_sax_t {
  public:
-  Reader(std::string_view text, std::size_t max_depth, std::size_t max_memory)
-      : text_(text), max_depth_(max_depth), memory_left_(max_memory) {
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-    if (text_.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
+  Builder(std::size_t max_depth, std::size_t max_memory)
+      : max_depth_(max_depth), memory_left_(max_memory) {}
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return charge(value.size()) && add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(json::object()); }
+  bool start_array(std::size_t) override { return open(json::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    if (!charge(member_memory + name.size())) return false;
+    auto [place, inserted] =
+        open_.back()->get_ref<json::object_t&>().emplace(std::move(name), nullptr);
+    if (!inserted) {
+      problem_ = "the name \"" + place->first + "\" stands twice in one object";
+      return false;
+    }
+    member_ = &place->second;
+    return true;
   }
 
-  Result<json> read() {
-    json out;
-    if (max_depth_ == 0) {
-      (void)too_deep();
-    } else if (value(out, 0) && at_ == text_.size()) {
-      return out;
-    }
-    if (problem_.empty()) problem_ = "no valid JSON at byte " + std::to_string(at_ + 1);
-    return fail(code_, std::move(problem_));
+  bool parse_error(std::size_t position, const std::string&,
+                   const json::exception& error) override {
+    // 406: a number beyond a double's range (nlohmann reports it as out_of_range).
+    problem_ = error.id == 406 ? "a number is out of range"
+                               : "no valid JSON at byte " + std::to_string(position);
+    return false;
   }
+
+  [[nodiscard]] Error error() const { return {code_, problem_}; }
+  [[nodiscard]] json take() { return std::move(root_); }
 
  private:
-  // The value, inside `depth` containers, with the space around it.
-  bool value(json& out, std::size_t depth) {
-    skip_space();
-    if (!charge(value_memory) || !value_of_kind(out, depth)) return false;
-    skip_space();
-    return true;
-  }
-
-  bool value_of_kind(json& out, std::size_t depth) {
-    switch (next()) {
-      case '{':
-        return object(out, depth);
-      case '[':
-        return array(out, depth);
-      case '"':
-        out = json::string_t();
-        return string(out.get_ref<json::string_t&>()) &&
-               charge(out.get_ref<json::string_t&>().size());
-      case 'n':
-        return word("null");
-      case 't':
-        out = true;
-        return word("true");
-      case 'f':
-        out = false;
-        return word("false");
-      default:
-        return number(out);
+  // Where the next value goes: a member whose name was read, the end of an array, or the root.
+  json* place(json&& value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
     }
-  }
-
-  bool object(json& out, std::size_t depth) {
-    if (depth == max_depth_) return too_deep();
-    out = json::object();
-    auto& members = out.get_ref<json::object_t&>();
-    ++at_;
-    skip_space();
-    if (take('}')) return true;
-    do {
-      skip_space();
-      std::string name;
-      if (!string(name) || !charge(member_memory + name.size())) return false;
-      const std::size_t count = members.size();
-      // Stored objects have their names in order.
-      const auto place = members.emplace_hint(members.end(), std::move(name), nullptr);
-      if (members.size() == count) {
-        problem_ = "the name \"" + place->first + "\" stands twice in one object";
-        return false;
-      }
-      skip_space();
-      if (!take(':') || !value(place->second, depth + 1)) return false;
-    } while (take(','));
-    return take('}');
-  }
-
-  bool array(json& out, std::size_t depth) {
-    if (depth == max_depth_) return too_deep();
-    out = json::array();
-    auto& items = out.get_ref<json::array_t&>();
-    ++at_;
-    skip_space();
-    if (take(']')) return true;
-    do {
-      if (!value(items.emplace_back(), depth + 1)) return false;
-    } while (take(','));
-    return take(']');
-  }
-
-  bool string(std::string& out) {
-    if (!take('"')) return false;
-    while (!take('"')) {
-      const std::size_t from = at_;
-      while (next() >= ' ' && next() < 0x7F && next() != '"' && next() != '\\') ++at_;
-      out.append(text_, from, at_ - from);
-      if (take('\\')) {
-        if (!escape(out)) return false;
-      } else if (next() != '"') {
-        const std::size_t length = sequence_length(text_, at_);
-        if (length == 0 || (next() >= 0 && next() < ' ')) return false;
-        out.append(text_, at_, length);
-        at_ += length;
-      }
+    if (open_.back()->is_array()) {
+      open_.back()->push_back(std::move(value));
+      return &open_.back()->back();
     }
-    return true;
-  }
-
-  bool escape(std::string& out) {
-    constexpr std::string_view names = "\"\\/bfnrt";
-    constexpr std::string_view meanings = "\"\\/\b\f\n\r\t";
-    if (take('u')) return unicode(out);
-    const auto which = at_ < text_.size() ? names.find(next()) : std::string_view::npos;
-    if (which == std::string_view::npos) return false;
-    out += meanings[which];
-    ++at_;
-    return true;
-  }
-
-  bool unicode(std::string& out) {
-    const auto is_half = [](char32_t code, char32_t first) {
-      return code >= first && code < first + 0x400;
-    };
-    constexpr char32_t high = 0xD800;
-    constexpr char32_t low = 0xDC00;
-    char32_t code = 0;
-    if (!unit(code) || is_half(code, low)) return false;
-    if (is_half(code, high)) {
-      char32_t second = 0;
-      if (!take('\\') || !take('u') || !unit(second) || !is_half(second, low)) return false;
-      code = 0x10000 + ((code - high) << 10) + (second - low);
-    }
-    append_code(out, code);
-    return true;
-  }
-
-  bool unit(char32_t& code) {
-    for (const std::size_t end = at_ + 4; at_ < end; ++at_) {
-      const int digit = hex_value(next());
-      if (digit < 0) return false;
-      code = code * 16 + static_cast<char32_t>(digit);
-    }
-    return true;
-  }
-
-  bool number(json& out) {
-    const std::size_t from = at_;
-    const bool negative = take('-');
-    if (!take('0') && !digits()) return false;
-    bool whole = true;
-    if (take('.')) {
-      whole = false;
-      if (!digits()) return false;
-    }
-    if (take('e') || take('E')) {
-      whole = false;
-      if (!take('+')) (void)take('-');
-      if (!digits()) return false;
-    }
-    const std::string_view written = text_.substr(from, at_ - from);
-    if (whole && (negative ? is<std::int64_t>(written, out) : is<std::uint64_t>(written, out))) {
-      return true;
-    }
-    if (is<double>(written, out)) return true;
-    // Too large a number, or one so small that it is 0.
-    out = json::parse(written, nullptr, false);
-    if (out.is_discarded()) problem_ = "a number is out of range";
-    return !out.is_discarded();
+    *member_ = std::move(value);
+    return member_;
   }
 
   template <typename T>
-  static bool is(std::string_view written, json& out) {
-    T number{};
-    const auto read = std::from_chars(written.data(), written.data() + written.size(), number);
-    if (read.ec != std::errc{}) return false;
-    out = number;
+  bool add(T&& value) {
+    if (open_.empty() && max_depth_ == 0) return too_deep();
+    if (!charge(value_memory)) return false;
+    place(json(std::forward<T>(value)));
     return true;
   }
 
-  bool digits() {
-    const std::size_t from = at_;
-    while (next() >= '0' && next() <= '9') ++at_;
-    return at_ > from;
-  }
-
-  bool word(std::string_view expected) {
-    for (const char c : expected) {
-      if (!take(c)) return false;
-    }
+  bool open(json container) {
+    if (open_.size() >= max_depth_) return too_deep();
+    if (!charge(value_memory)) return false;
+    open_.push_back(place(std::move(container)));
     return true;
   }
 
-  void skip_space() {
-    while (next() == ' ' || next() == '\n' || next() == '\r' || next() == '\t') ++at_;
-  }
-
-  // NUL, which no JSON has outside of an escape, where the text ends.
-  [[nodiscard]] char next() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-
-  bool take(char expected) {
-    const bool found = at_ < text_.size() && text_[at_] == expected;
-    at_ += found ? 1 : 0;
-    return found;
+  bool close() {
+    open_.pop_back();
+    return true;
   }
 
   bool too_deep() {
@@ -242,12 +109,14 @@ class Reader {
     return false;
   }
 
-  const std::string_view text_;
-  std::size_t at_ = 0;
   const std::size_t max_depth_;
   std::size_t memory_left_;
+  json root_;
+  std::vector<json*>
+      open_;  // the containers that are being filled, outermost first; each is its parent's last
+  json* member_ = nullptr;
   Errc code_ = Errc::invalid_argument;
-  std::string problem_;
+  std::string problem_ = "no valid JSON";
 };
 
 // nlohmann's writer, kept by its thread: a new one allocates its indentation, an adapter and a text
@@ -262,7 +131,13 @@ struct Writer {
 }  // namespace
 
 Result<json> parse_json(std::string_view text, std::size_t max_depth, std::size_t max_memory) {
-  return Reader(text, max_depth, max_memory).read();
+  // nlohmann's parser takes NUL for the end of the text.
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos) {
+    return fail(Errc::invalid_argument, "no valid JSON at byte " + std::to_string(nul + 1));
+  }
+  Builder builder(max_depth, max_memory);
+  if (!json::sax_parse(text.begin(), text.end(), &builder)) return fail(builder.error());
+  return builder.take();
 }
 
 void append_json(std::string& out, const json& value) {
