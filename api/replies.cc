@@ -29,10 +29,6 @@ Response no_content() {
   return {.status = status::no_content};
 }
 
-void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList headers) {
-  reply.send(json_response(status, body, std::move(headers)));
-}
-
 Error store_error(const Error& error) {
   if (error.code != Errc::unavailable) return error;
   return {Errc::unavailable, "the store is not available at present"};

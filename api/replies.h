@@ -17,9 +17,6 @@ namespace conversed::api {
 [[nodiscard]] Response ok(const nlohmann::json& body);
 [[nodiscard]] Response no_content();
 
-// The same for handlers that have the Reply.
-void send_json(Reply& reply, int status, const nlohmann::json& body, HeaderList headers = {});
-
 // What a failed append means to a client. The log's own words, which may name files or brokers, are
 // not for strangers; that its bounded buffer is full (`too_many`) is nothing the client did.
 [[nodiscard]] model::Error append_error(const model::Error& error);

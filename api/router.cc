@@ -89,17 +89,12 @@ bool serves(const Operation& operation, Method method) {
 }
 
 Response preflight(const std::string& methods) {
-  Response response;
-  response.status = status::no_content;
-  response.headers = {
-      {"Access-Control-Allow-Methods", methods},
-      {"Access-Control-Allow-Headers",
-       "Accept, Authorization, Content-Type, Idempotency-Key, Prefer, "
-       "X-API-Key, "
-       "X-ContactCenter-Authorization, traceparent, tracestate"},
-      {"Access-Control-Max-Age", "86400"},
-  };
-  return response;
+  return {.status = status::no_content,
+          .headers = {{"Access-Control-Allow-Methods", methods},
+                      {"Access-Control-Allow-Headers",
+                       "Accept, Authorization, Content-Type, Idempotency-Key, Prefer, X-API-Key, "
+                       "X-ContactCenter-Authorization, traceparent, tracestate"},
+                      {"Access-Control-Max-Age", "86400"}}};
 }
 
 }  // namespace
@@ -114,9 +109,7 @@ class Router::Table {
       if (by_length_.size() <= route.segments.size()) by_length_.resize(route.segments.size() + 1);
       by_length_[route.segments.size()].push_back(std::move(route));
     }
-    for (auto& routes : by_length_) {
-      std::ranges::stable_sort(routes, {}, &Route::names);
-    }
+    for (auto& routes : by_length_) std::ranges::stable_sort(routes, {}, &Route::names);
   }
 
   // Null when the path is unknown or has no operation for the method.

@@ -32,8 +32,7 @@ using Place = Problem;
 
 const Key* find_key(std::string_view path) {
   const auto all = keys();
-  const auto found =
-      std::find_if(all.begin(), all.end(), [&](const Key& key) { return key.path == path; });
+  const auto found = std::ranges::find(all, path, &Key::path);
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -388,8 +387,7 @@ std::vector<std::string> warnings_of(const Settings& settings) {
   if (takes_tokens && center.issuer.empty() && center.audience.empty()) {
     warnings.emplace_back(
         "contact-center tokens are accepted with any iss and aud, also those that the platform "
-        "signs "
-        "for other services; set contact_center.issuer or contact_center.audience");
+        "signs for other services; set contact_center.issuer or contact_center.audience");
   }
   return warnings;
 }

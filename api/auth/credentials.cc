@@ -36,9 +36,7 @@ Result<std::optional<PresentedCredential>> presented_credential(const Request& r
     } else if (name == "x-contactcenter-authorization" && !value.empty()) {
       add({CredentialKind::contact_center, bearer_token(value).value_or("")});
     } else if (name == "authorization") {
-      if (const auto token = bearer_token(value)) {
-        add({CredentialKind::access_token, *token});
-      }
+      if (const auto token = bearer_token(value)) add({CredentialKind::access_token, *token});
     }
   }
   for (const auto& [name, value] : request.query) {

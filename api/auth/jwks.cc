@@ -24,7 +24,6 @@ namespace conversed::api {
 namespace {
 
 using model::bytes_of;
-
 using model::Errc;
 using model::Result;
 using nlohmann::json;

@@ -65,8 +65,7 @@ constexpr std::array errc_rows{
 };
 
 const StatusRow* find_status(int status) {
-  const auto row = std::find_if(status_rows.begin(), status_rows.end(),
-                                [&](const StatusRow& each) { return each.status == status; });
+  const auto row = std::ranges::find(status_rows, status, &StatusRow::status);
   return row == status_rows.end() ? nullptr : row;
 }
 
@@ -123,8 +122,7 @@ Response response_of(int status, const nlohmann::ordered_json& body, model::Time
 }  // namespace
 
 int status_of(Errc code) {
-  const auto row = std::find_if(errc_rows.begin(), errc_rows.end(),
-                                [&](const ErrcRow& each) { return each.code == code; });
+  const auto row = std::ranges::find(errc_rows, code, &ErrcRow::code);
   return row == errc_rows.end() ? 500 : row->status;
 }
 

@@ -9,8 +9,7 @@ namespace conversed::api {
 namespace {
 
 std::optional<std::string_view> first(const HeaderList& list, std::string_view name) {
-  const auto at = std::find_if(list.begin(), list.end(),
-                               [&](const auto& entry) { return entry.first == name; });
+  const auto at = std::ranges::find(list, name, &HeaderList::value_type::first);
   if (at == list.end()) return std::nullopt;
   return at->second;
 }

@@ -27,13 +27,9 @@ std::chrono::milliseconds round_for(const HttpSettings& settings) {
   return std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(250));
 }
 
-const model::Clock& system_clock() {
-  static const model::SystemClock clock;
-  return clock;
-}
-
 HttpSettings with_clock(HttpSettings settings) {
-  if (settings.clock == nullptr) settings.clock = &system_clock();
+  static const model::SystemClock system_clock;
+  if (settings.clock == nullptr) settings.clock = &system_clock;
   return settings;
 }
 

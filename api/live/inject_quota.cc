@@ -10,11 +10,7 @@ namespace conversed::api {
 using model::Errc;
 using model::Result;
 
-namespace {
-
 constexpr std::chrono::seconds max_age{1};
-
-}  // namespace
 
 InjectQuota::InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock)
     : injects_per_month_(limits.injects_per_month),
@@ -97,9 +93,7 @@ Result<void> InjectQuota::refresh(const std::string& organisation_id, const std:
     const auto accepted = usage_.used(organisation_id, store::accepted_injects_counter, month);
     used = accepted ? std::max(*used, *accepted) : accepted;
   }
-  if (!used) {
-    return model::fail(used.error().code, "the quota can't be read at present");
-  }
+  if (!used) return model::fail(used.error().code, "the quota can't be read at present");
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
     count.stored = *used;

@@ -105,8 +105,7 @@ std::vector<Parameter> page_parameters(std::span<const std::string_view> fields)
   const std::string key = "(" + text::joined(fields, "|") + "):(asc|desc)";
   Schema sort = text_like("^" + key + "(," + key + ")*$");
   sort["minLength"] = 1;
-  return {query_parameter("limit", "How many items a page has.",
-                          with_default(default_page_limit, integer(1, max_page_limit))),
+  return {page_limit(),
           query_parameter("skip", "How many items to pass over.", with_default(0, integer(0))),
           query_parameter("sort",
                           "`field:direction`, several joined by commas. A cursor includes its "
@@ -130,10 +129,17 @@ Success list_answer(std::string_view operation, std::string description, const L
                     {"previous", operation, "previous", "$response.header.X-Previous-Cursor"}}};
 }
 
-std::vector<Parameter> row_parameters() {
-  return {query_parameter("limit", "How many items a page has.",
-                          with_default(default_page_limit, integer(1, max_page_limit))),
-          query_parameter("after", "The `next` of the page before.", with_default(0, integer(0)))};
+std::vector<Parameter> row_parameters(std::vector<Parameter> more) {
+  std::vector<Parameter> parameters{
+      page_limit(),
+      query_parameter("after", "The `next` of the page before.", with_default(0, integer(0)))};
+  parameters.insert(parameters.end(), more.begin(), more.end());
+  return parameters;
+}
+
+Parameter page_limit() {
+  return query_parameter("limit", "How many items a page has.",
+                         with_default(default_page_limit, integer(1, max_page_limit)));
 }
 
 Schema row_page(Schema item) {

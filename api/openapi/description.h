@@ -92,7 +92,8 @@ struct Description {
                                   const ListForm& form, const Schema& item);
 
 // The lists below /management: `limit` and `after`, which is the `next` of the page before.
-[[nodiscard]] std::vector<Parameter> row_parameters();
+[[nodiscard]] std::vector<Parameter> row_parameters(std::vector<Parameter> more = {});
+[[nodiscard]] Parameter page_limit();
 [[nodiscard]] Schema row_page(Schema item);
 // {"items": [...]}
 [[nodiscard]] Schema items_of(Schema item);

@@ -8,7 +8,6 @@
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "store/model/ids.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -56,8 +55,7 @@ Result<Response> list_keys(const Call& call, AccountServices& services) {
   if (!users) return model::fail(store_error(users.error()));
   json items = json::array();
   for (const store::ApiKey& key : *keys) {
-    const auto user = std::find_if(users->begin(), users->end(),
-                                   [&](const auto& each) { return each.id == key.user_id; });
+    const auto user = std::ranges::find(*users, key.user_id, &store::User::id);
     items.push_back({{"_id", key.id},
                      {"name", key.name},
                      {"user", user == users->end() ? "" : user->email},
@@ -71,7 +69,7 @@ Result<Response> revoke_key(const Call& call, AccountServices& services) {
   const std::string id(call.parameters["keyId"]);
   auto keys = visible_keys(principal, services);
   if (!keys) return model::fail(keys.error());
-  const auto key = std::ranges::find_if(*keys, [&](const auto& each) { return each.id == id; });
+  const auto key = std::ranges::find(*keys, id, &store::ApiKey::id);
   if (key == keys->end()) return model::fail(Errc::not_found, "there is no such key");
   auto& accounts = services.store.accounts();
   auto user = accounts.user(principal.organisation_id, key->user_id);

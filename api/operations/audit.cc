@@ -1,12 +1,10 @@
 // GET /management/audit: who did what, newest first.
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "api/openapi/description.h"
 #include "api/openapi/shape.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
-#include "api/replies.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -59,17 +57,16 @@ Result<Response> list_audit(const Call& call, AccountServices& services) {
 }
 
 Description describe_list_audit() {
-  auto parameters = row_parameters();
-  parameters.push_back(query_parameter("actor", "Only entries of this e-mail address.", text()));
-  parameters.push_back(
-      query_parameter("operation", "Only entries of this operation, such as `signIn`.", text()));
   return {
       .summary = "List the audit trail",
       .details =
           "Newest first: sign-ins, changes, exports, erasures, replays and reads of "
           "conversations. Takes the role `userAdmin`; with `platformAdmin` besides, the entries "
           "of all organisations are listed.",
-      .parameters = std::move(parameters),
+      .parameters = row_parameters(
+          {query_parameter("actor", "Only entries of this e-mail address.", text()),
+           query_parameter("operation", "Only entries of this operation, such as `signIn`.",
+                           text())}),
       .answers = {json_answer("A page of them.", row_page(audit_shape().schema()))}};
 }
 

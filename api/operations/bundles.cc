@@ -178,23 +178,20 @@ Schema report_schema() {
                        {"endpoints", endpoints}}));
 }
 
-Value example_bundle() {
-  return {{"file", "shop.yaml"},
-          {"text",
-           "conversed: 1\n"
-           "project: {name: Example, locales: [en]}\n"
-           "flows:\n"
-           "  - {name: Echo, nodes: [{say: \"{{input.text}}\"}]}\n"
-           "endpoints:\n"
-           "  - {name: web, flow: Echo}\n"}};
-}
-
 Description describe_import() {
   const auto body =
       object({{"text", described("The bundle, in YAML or JSON.", text(1))},
               {"file", described("Its name, for problems.", nullable(text())), Need::optional},
               {"environment", described("The values of `${NAME}`.", nullable(map_of(text()))),
                Need::optional}});
+  const Value example{{"file", "shop.yaml"},
+                      {"text",
+                       "conversed: 1\n"
+                       "project: {name: Example, locales: [en]}\n"
+                       "flows:\n"
+                       "  - {name: Echo, nodes: [{say: \"{{input.text}}\"}]}\n"
+                       "endpoints:\n"
+                       "  - {name: web, flow: Echo}\n"}};
   const auto no_problems = object({{"problems", list_of(anything(), 0)}});
   return {.summary = "Import a project bundle",
           .details =
@@ -202,7 +199,7 @@ Description describe_import() {
               "`details.problems`.",
           .parameters = {query_parameter("dryRun", "It is only checked.",
                                          with_default(false, boolean()))},
-          .body = json_content(named("Bundle", with_example(example_bundle(), body))),
+          .body = json_content(named("Bundle", with_example(example, body))),
           .answers = {json_answer("The project's parts as they are now; of a dry run, nothing.",
                                   any_of({report_schema(), no_problems}))},
           .errors = {402, 409}};

@@ -35,16 +35,15 @@ json owner_of(std::int32_t partition, const std::vector<MemberView>& members) {
   return owner == members.end() ? json(nullptr) : json(owner->name);
 }
 
-json members_status(const std::vector<MemberView>& members) {
-  json list = json::array();
-  for (const MemberView& member : members) {
-    list.push_back({{"name", member.name},
-                    {"roles", member.roles},
-                    {"version", member.version},
-                    {"partitions", member.partitions},
-                    {"seenAt", unix_seconds(member.seen_at)}});
-  }
-  return list;
+const Shape<MemberView>& member_view_shape() {
+  static const Shape<MemberView> shape(
+      "", {{"name", text(1), &MemberView::name},
+           {"roles", list_of(one_of({"api", "worker", "scheduler"})), &MemberView::roles},
+           {"version", text(1), &MemberView::version},
+           {"partitions", described("Of the queue, that it has now.", list_of(integer(0))),
+            &MemberView::partitions},
+           {"seenAt", unix_time(), &MemberView::seen_at}});
+  return shape;
 }
 
 // A part that fails is told as not healthy, with null figures: a status has to answer then above
@@ -80,7 +79,7 @@ Result<Response> show_status(const Call& /*call*/, DaemonServices& services) {
              {"startedAt", unix_seconds(services.options.started_at)},
              {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
              {"warnings", services.options.warnings},
-             {"members", members_status(members)},
+             {"members", member_view_shape()(members)},
              {"queue", queue_status(services.log, members)},
              {"store", {{"healthy", store.healthy()}}},
              {"counts",
@@ -106,12 +105,6 @@ Description describe_status() {
               {"lag", count},
               {"owner", described("The member that runs its events; null while no member does.",
                                   nullable(text(1)))}});
-  const auto member =
-      object({{"name", text(1)},
-              {"roles", list_of(one_of({"api", "worker", "scheduler"}))},
-              {"version", text(1)},
-              {"partitions", described("Of the queue, that it has now.", list_of(count))},
-              {"seenAt", unix_time()}});
   const auto queue =
       object({{"healthy", boolean()}, {"lag", unknown}, {"partitions", list_of(partition)}});
   const auto counts = object({{"appended", count},
@@ -127,9 +120,8 @@ Description describe_status() {
               {"startedAt", unix_time()},
               {"uptime", described("In seconds.", count)},
               {"warnings", described("Settings that may be mistakes.", list_of(text(1)))},
-              {"members", described("The daemons that share the store, as of a "
-                                    "second ago.",
-                                    list_of(member))},
+              {"members", described("The daemons that share the store, as of a second ago.",
+                                    list_of(member_view_shape().schema()))},
               {"queue", queue},
               {"store", object({{"healthy", boolean()}})},
               {"counts", counts}});
@@ -163,8 +155,7 @@ Description describe_back_up() {
                               {"createdAt", unix_time()}});
   return {.summary = "Make a backup",
           .details =
-              "Of store and log, as `conversectl restore` takes it. The master key is not in "
-              "it.",
+              "Of store and log, as `conversectl restore` takes it. The master key is not in it.",
           .body = json_content(named("NewBackup", body)),
           .answers = {json_answer("It is on the disk.", named("Backup", backup), status::created)},
           .errors = {409, 501}};

@@ -131,14 +131,14 @@ void replay(Call call, SessionServices& services, Reply reply) {
     auto done =
         services.store.dead_letters().replay_output(letter->key.project_id, letter->id, deliver);
     if (!done) return reply.fail(store_error(done.error()));
-    return send_json(reply, 202, {{"_id", letter->id}});
+    return reply.send(json_response(202, {{"_id", letter->id}}));
   }
   auto event = replayed(*letter, services);
   if (!event) return reply.fail(event.error());
   auto waiting = std::make_shared<Reply>(std::move(reply));
   services.events.append(*event, [waiting, id = event->id](auto appended) {
     if (!appended) return waiting->fail(append_error(appended.error()));
-    send_json(*waiting, 202, {{"_id", id}});
+    waiting->send(json_response(202, {{"_id", id}}));
   });
 }
 
@@ -154,12 +154,10 @@ Link link(std::string_view name, std::string_view operation) {
 }
 
 Description describe_list_dead_letters() {
-  auto parameters = row_parameters();
-  parameters.push_back(project_parameter());
-  parameters.push_back(
-      query_parameter("state", "Only dead letters in this state.", state_schema()));
   return {.summary = "List dead letters",
-          .parameters = std::move(parameters),
+          .parameters = row_parameters(
+              {project_parameter(),
+               query_parameter("state", "Only dead letters in this state.", state_schema())}),
           .answers = {{.description = "A page of them, the oldest first.",
                        .content = json_content(row_page(letter_shape().schema())),
                        .links = {link("show", "showDeadLetter"), link("replay", "replayDeadLetter"),

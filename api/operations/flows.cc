@@ -127,8 +127,7 @@ const Shape<FlowChange>& change_shape() {
       {{"change", one_of({"added", "removed", "changed", "moved"}),
         [](const FlowChange& change) { return flows::tools::to_string(change.kind); }},
        {"path",
-        described("Where the Node is now, or was before it was removed. Null: "
-                  "the Flow itself.",
+        described("Where the Node is now, or was before it was removed. Null: the Flow itself.",
                   nullable(text(1))),
         null_if_empty(&FlowChange::path)},
        {"oldPath", described("Where it was, if that is another place.", nullable(text(1))),
@@ -213,8 +212,6 @@ Result<Response> roll_back(const Call& call, ProjectServices& services) {
              {"restoredFrom", *number}});
 }
 
-// --- The document ------------------------------------------------------------------------------
-
 Description describe_list_flows() {
   const auto flow = object({{"_id", id()},
                             {"projectId", id()},
@@ -269,8 +266,7 @@ Description describe_rollback() {
                             {"restoredFrom", version_number()}});
   return {.summary = "Go back to an older version of a Flow",
           .details =
-              "Makes a new version that is equal to the older one; none, if the "
-              "newest is equal "
+              "Makes a new version that is equal to the older one; none, if the newest is equal "
               "already. Executions go on with the version that they began with.",
           .body = json_content(named("Rollback", with_example({{"version", 1}}, wanted))),
           .answers = {json_answer("The Flow's newest version.", named("RolledBack", body))},

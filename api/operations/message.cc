@@ -377,11 +377,6 @@ void message(Call call, MessageServices& services, Reply reply) {
       ->begin();
 }
 
-openapi::Parameter prefer_parameter() {
-  return openapi::header_parameter(
-      "Prefer", "`respond-async`: answer 202 once the message is accepted.", openapi::text());
-}
-
 openapi::Description describe_message() {
   using namespace openapi;
   const auto output =
@@ -396,7 +391,10 @@ openapi::Description describe_message() {
               "Begins or continues a conversation. The answer comes when the execution waits for "
               "the next message or ends. 202: processing continues. Read the rest from `/outputs` "
               "or the webhook.",
-          .parameters = {idempotency_parameter(), prefer_parameter()},
+          .parameters = {idempotency_parameter(),
+                         header_parameter(
+                             "Prefer", "`respond-async`: answer 202 once the message is accepted.",
+                             text())},
           .body = json_content(message_schema(UrlTokenIn::path)),
           .answers = {{.description = "The Flow's outputs.",
                        .content = json_content(named("Answer", answer))},

@@ -127,9 +127,7 @@ OauthResult<Form> Form::of(HeaderList parameters) {
   const auto twice =
       std::adjacent_find(parameters.begin(), parameters.end(),
                          [](const auto& a, const auto& b) { return a.first == b.first; });
-  if (twice != parameters.end()) {
-    return oauth_fail("invalid_request", "a parameter is given twice");
-  }
+  if (twice != parameters.end()) return oauth_fail("invalid_request", "a parameter is given twice");
   return Form(std::move(parameters));
 }
 
@@ -143,8 +141,7 @@ OauthResult<Form> Form::of_body(const Request& request) {
 }
 
 std::optional<std::string> Form::find(std::string_view name) const {
-  const auto at = std::find_if(parameters_.begin(), parameters_.end(),
-                               [&](const auto& parameter) { return parameter.first == name; });
+  const auto at = std::ranges::find(parameters_, name, &HeaderList::value_type::first);
   if (at == parameters_.end()) return std::nullopt;
   return at->second;
 }

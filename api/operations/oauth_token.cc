@@ -48,12 +48,12 @@ using ExchangePtr = std::shared_ptr<Exchange>;
 void Exchange::answer(const Result<store::IssuedTokens>& tokens, const char* wrong) {
   if (!tokens) return refuse(oauth_error(tokens.error(), {400, "invalid_grant", wrong}));
   const auto lifetime = std::chrono::duration_cast<std::chrono::seconds>(lifetimes().access);
-  send_json(*reply, status::ok,
-            {{"access_token", tokens->access},
-             {"token_type", "Bearer"},
-             {"expires_in", lifetime.count()},
-             {"refresh_token", tokens->refresh}},
-            {{"Cache-Control", "no-store"}, {"Pragma", "no-cache"}});
+  reply->send(json_response(status::ok,
+                            {{"access_token", tokens->access},
+                             {"token_type", "Bearer"},
+                             {"expires_in", lifetime.count()},
+                             {"refresh_token", tokens->refresh}},
+                            {{"Cache-Control", "no-store"}, {"Pragma", "no-cache"}}));
 }
 
 void by_password(const ExchangePtr& exchange) {

@@ -57,20 +57,14 @@ Description describe_openapi(std::string_view type) {
           .answers = {{.description = "This document.", .content = {{type, free_object()}}}}};
 }
 
-Description describe_json() {
-  return describe_openapi("application/json");
-}
-
-Description describe_yaml() {
-  return describe_openapi("application/yaml");
-}
-
 }  // namespace
 
 Operations openapi_operations() {
   static constexpr Operation rows[] = {
-      for_all("getOpenApiJson", Method::get, "/openapi.json", document_as_json, describe_json),
-      for_all("getOpenApiYaml", Method::get, "/openapi.yaml", document_as_yaml, describe_yaml),
+      for_all("getOpenApiJson", Method::get, "/openapi.json", document_as_json,
+              [] { return describe_openapi("application/json"); }),
+      for_all("getOpenApiYaml", Method::get, "/openapi.yaml", document_as_yaml,
+              [] { return describe_openapi("application/yaml"); }),
   };
   return rows;
 }

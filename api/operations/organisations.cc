@@ -87,17 +87,14 @@ Result<Response> set_domains(const Call& call, AccountServices& services) {
   });
 }
 
-Schema organisation_schema() {
-  return named("Organisation", object({{"_id", id()}, {"name", text(1)}}));
-}
-
 Description describe_create() {
   const auto body = object({{"name", bounded_bytes(max_display_name_bytes)},
                             {"admin", described("The first administrator.", email())},
                             {"password", new_password_schema()}});
+  const auto organisation = named("Organisation", object({{"_id", id()}, {"name", text(1)}}));
   return {.summary = "Add an organisation",
           .body = json_content(named("NewOrganisation", body)),
-          .answers = {json_answer("The organisation.", organisation_schema(), status::created)},
+          .answers = {json_answer("The organisation.", organisation, status::created)},
           .errors = {409}};
 }
 

@@ -83,7 +83,7 @@ void send_page(Reply& reply, const Result<Page>& page) {
   for (const model::Output& output : page->outputs) items.push_back(output_item(output));
   json body{{"items", std::move(items)}, {"last", page->last}};
   if (page->restarted) body["restarted"] = true;
-  send_json(reply, status::ok, body);
+  reply.send(ok(body));
 }
 
 // A poll that waits. The watch's callback answers, or, when the outputs are there already, the

@@ -299,8 +299,6 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   return ok(timer_shape()(*moved));
 }
 
-// ---- What the OpenAPI document says
-
 // A time as `at` takes it. The next two: a duration and a time table.
 constexpr std::string_view at_expression =
     "^([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|"
@@ -395,11 +393,9 @@ Description describe_create_schedule() {
 
 Description describe_list_schedules() {
   constexpr std::string_view first = "$response.body#/items/0/_id";
-  auto parameters = row_parameters();
-  parameters.push_back(project_parameter());
   return {
       .summary = "List scheduled messages",
-      .parameters = std::move(parameters),
+      .parameters = row_parameters({project_parameter()}),
       .answers = {{.description = "A page of the schedules that will fire again, the oldest first.",
                    .content = json_content(row_page(schedule_shape().schema())),
                    .links = {link("show", "showSchedule", first),
@@ -425,17 +421,7 @@ Description describe_move_schedule() {
 }
 
 Description describe_list_timers() {
-  auto parameters = row_parameters();
-  std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
-  parameters.push_back(query_parameter("after", "The `next` of the page before.",
-                                       text_like("^-?[0-9]{1,15}\\.[a-z0-9-]{0,200}$")));
-  parameters.push_back(project_parameter());
   const auto kinds = store::timer_kinds();
-  parameters.push_back(query_parameter("kind", "Of this kind only.", one_of(std::span(kinds))));
-  parameters.push_back(query_parameter(
-      "URLToken", "With `userId` and `sessionId`: of this session only.", url_token()));
-  parameters.push_back(query_parameter("userId", "The session's user.", conversation_name()));
-  parameters.push_back(query_parameter("sessionId", "The session.", conversation_name()));
   const auto page =
       object({{"items", list_of(timer_shape().schema())},
               {"next", described("For `after`; null on the last page.", nullable(text(1)))}});
@@ -444,7 +430,16 @@ Description describe_list_timers() {
       .details =
           "A page may hold fewer timers than `limit` although there is a `next`, since timers of "
           "other projects are skipped.",
-      .parameters = std::move(parameters),
+      .parameters = {page_limit(),
+                     query_parameter("after", "The `next` of the page before.",
+                                     text_like("^-?[0-9]{1,15}\\.[a-z0-9-]{0,200}$")),
+                     project_parameter(),
+                     query_parameter("kind", "Of this kind only.", one_of(std::span(kinds))),
+                     query_parameter("URLToken",
+                                     "With `userId` and `sessionId`: of this session only.",
+                                     url_token()),
+                     query_parameter("userId", "The session's user.", conversation_name()),
+                     query_parameter("sessionId", "The session.", conversation_name())},
       .answers = {{.description = "A page of timers.",
                    .content = json_content(named("TimerPage", page)),
                    .links = {{"cancel", "cancelTimer", "timerId", "$response.body#/items/0/_id"}}}},

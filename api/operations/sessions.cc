@@ -1,7 +1,6 @@
 // /management/sessions: operators list sessions, look into one, and end one's conversation.
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 #include "api/live/answer.h"
 #include "api/live/assets_cache.h"
@@ -100,18 +99,14 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
   return ok(body);
 }
 
-Result<model::SessionKey> read_key(const Call& call, SessionServices& services) {
+Result<Response> reset_session(const Call& call, SessionServices& services) {
   std::string token;
   std::string user;
   std::string session;
   auto body =
       read_object(call.request, {{"URLToken", &token}, {"userId", &user}, {"sessionId", &session}});
   if (!body) return model::fail(body.error());
-  return session_of(services.assets, *call.principal, token, user, session);
-}
-
-Result<Response> reset_session(const Call& call, SessionServices& services) {
-  auto key = read_key(call, services);
+  auto key = session_of(services.assets, *call.principal, token, user, session);
   if (!key) return model::fail(key.error());
   const auto tell = [&services](const std::string& ended_input) {
     if (!ended_input.empty()) {
@@ -128,13 +123,11 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
 }
 
 Description describe_list_sessions() {
-  auto parameters = row_parameters();
-  parameters.push_back(project_parameter());
   const auto session =
       with_members(summary_shape().schema(),
                    {{"endpoint", nullable(text(1))}, {"URLToken", nullable(url_token())}});
   return {.summary = "List sessions",
-          .parameters = std::move(parameters),
+          .parameters = row_parameters({project_parameter()}),
           .answers = {json_answer("A page of them.", row_page(named("SessionSummary", session)))},
           .errors = {404}};
 }

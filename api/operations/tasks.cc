@@ -200,10 +200,6 @@ Description describe_list_of(std::string_view operation) {
           .errors = {404}};
 }
 
-Description describe_list_tasks() {
-  return describe_list_of("listTasks_2_0");
-}
-
 Description describe_show_task() {
   return {.summary = "Get a task",
           .parameters = {wait_until("a change of its status or progress")},
@@ -214,10 +210,6 @@ Description describe_cancel_task() {
   return {.summary = "Cancel a task",
           .answers = {task_answer("The task, cancelled or being cancelled.")},
           .errors = {404, 409}};
-}
-
-Description describe_managed_list() {
-  return describe_list_of("manageTasks");
 }
 
 Job new_set_up(const std::string& project_id, model::Timestamp now) {
@@ -299,14 +291,14 @@ Operations tasks_operations() {
                   "/v2.0/projects/{projectId}/settings/proactive/setup", Role::proactive_admin,
                   set_up_proactive, describe_set_up_proactive),
       for_clients("listTasks_2_0", Method::get, "/v2.0/tasks", Role::member, list_tasks,
-                  describe_list_tasks),
+                  [] { return describe_list_of("listTasks_2_0"); }),
       for_clients("showTask_2_0", Method::get, "/v2.0/tasks/{taskId}", Role::member, show_task,
                   describe_show_task),
       for_clients("cancelTask_2_0", Method::post, "/v2.0/tasks/{taskId}/cancel",
                   Role::proactive_admin, cancel_task, describe_cancel_task),
       // The same for operators, with a password in place of a key.
       for_operators("manageTasks", Method::get, "/management/tasks", Role::member, list_tasks,
-                    describe_managed_list),
+                    [] { return describe_list_of("manageTasks"); }),
       for_operators("manageTask", Method::get, "/management/tasks/{taskId}", Role::member,
                     show_task, describe_show_task),
       for_operators("manageCancelTask", Method::post, "/management/tasks/{taskId}/cancel",

@@ -60,8 +60,7 @@ Result<void> check_nothing_waits(SessionServices& services, const store::UserOfP
   if (*waiting == 0) return {};
   return model::fail(
       Errc::conflict,
-      "events of this user, or events before them in the log, are not finished; try again "
-      "later");
+      "events of this user, or events before them in the log, are not finished; try again later");
 }
 
 Result<store::UserData::Erased> erase_from_store(SessionServices& services,
@@ -153,21 +152,20 @@ Schema item_schema() {
 }
 
 Description describe_export_data() {
-  auto parameters = row_parameters();
-  std::erase_if(parameters, [](const Parameter& each) { return each.name != "limit"; });
-  parameters.push_back(query_parameter("userId", "The user.", conversation_name(), Need::required));
-  parameters.push_back(
-      query_parameter("after", "`next` of the page before.",
-                      text_like("^(0\\.|[1-6]\\.(0|[1-9][0-9]{0,17})|[7-9]\\.[a-z0-9]{24})"
-                                "\\.[A-Za-z0-9_-]{0,64}$")));
-  parameters.push_back(project_parameter());
   const auto page = object(
       {{"items", list_of(named("UserDataItem", item_schema()))}, {"next", nullable(text(1))}});
-  return {.summary = "Export the stored data of a user",
-          .parameters = std::move(parameters),
-          .answers = {json_answer("A page of the data; empty for an unknown user.",
-                                  named("UserDataPage", page))},
-          .errors = {404}};
+  return {
+      .summary = "Export the stored data of a user",
+      .parameters = {page_limit(),
+                     query_parameter("userId", "The user.", conversation_name(), Need::required),
+                     query_parameter(
+                         "after", "`next` of the page before.",
+                         text_like("^(0\\.|[1-6]\\.(0|[1-9][0-9]{0,17})|[7-9]\\.[a-z0-9]{24})"
+                                   "\\.[A-Za-z0-9_-]{0,64}$")),
+                     project_parameter()},
+      .answers = {json_answer("A page of the data; empty for an unknown user.",
+                              named("UserDataPage", page))},
+      .errors = {404}};
 }
 
 Description describe_erase() {

@@ -65,8 +65,7 @@ Command add_user() {
        Option{"--name", "Name to show; default: the address"}.in_field("name"),
        Option{"--roles", "Roles, with commas between them", Kind::commas}.in_field("roles"),
        Option{"--project",
-              "Name or id of the project that the roles are for; default: the "
-              "organisation"}
+              "Name or id of the project that the roles are for; default: the organisation"}
            .in_field("project"),
        password_flag()},
       "POST /management/users",
@@ -132,8 +131,7 @@ Command add_client() {
        "give the id and the secret to the application."},
       {Option{"--name", "Name that users see when they sign in"}.in_field("name").require(),
        Option{"--public",
-              "It can't keep a secret (a browser page, an app): it gets none and must "
-              "use PKCE",
+              "It can't keep a secret (a browser page, an app): it gets none and must use PKCE",
               Kind::flag}
            .in_field("public"),
        Option{"--redirect-uri", "Exact URI to go to after signing in; may be given several times",

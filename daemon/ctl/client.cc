@@ -50,8 +50,6 @@ Client::Client(Options options) : options_(std::move(options)), curl_(nullptr, c
   curl_.reset(curl_easy_init());
 }
 
-Client::~Client() = default;
-
 Result<void> Client::sign_in() {
   if (has_password_) return {};
   if (options_.as.empty()) {

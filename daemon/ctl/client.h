@@ -29,9 +29,6 @@ enum class Credentials { none, basic };
 class Client {
  public:
   explicit Client(Options options);
-  ~Client();
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
 
   static constexpr std::chrono::seconds usual_wait{60};
 

@@ -91,9 +91,7 @@ model::Result<NamedFlow> flow_of_file(const Values& values) {
   if (!text) return model::fail(text.error());
   const auto bundle =
       flows::load_bundle(*text, source, {}, {.variables = flows::Variables::may_be_missing});
-  if (!bundle) {
-    return model::fail(model::Errc::invalid_argument, flows::to_string(bundle.error()));
-  }
+  if (!bundle) return model::fail(model::Errc::invalid_argument, flows::to_string(bundle.error()));
   for (const auto& flow : bundle->flows) {
     if (!name.empty() && flow.name != name) continue;
     const auto compiled = flows::Flow::compile(flow.definition);
@@ -255,61 +253,54 @@ void show_diff(const Fields& found, const Values& values) {
   for (const Fields& change : changes) show_change(change);
 }
 
-std::vector<Command> version_commands() {
-  constexpr auto number = Option::Kind::number;
-  const Option flow = Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow);
-  return {Command{"flow versions",
-                  {"List the versions of a Flow of the daemon", "Orders",
-                   "`flow diff` compares two of them, `flow rollback` restores one."},
-                  {flow, scope_option()},
-                  "GET /management/flows/{FLOW}/versions",
-                  rows({column("VERSION", "version"), column("CREATED", "createdAt", time_cell),
-                        column("BY", "createdBy"), column("ROLLBACK TO", "restoredFrom")},
-                       "No versions.")},
-          Command{"flow diff",
-                  {"Show the differences between two versions of a Flow", "Orders 3 4"},
-                  {flow, scope_option(),
-                   Option{"FROM", "The older version; default: the one before the newest", number}
-                       .in_query("from"),
-                   Option{"TO", "The newer version; default: the newest", number}.in_query("to")},
-                  "GET /management/flows/{FLOW}/diff",
-                  show_diff},
-          Command{"flow rollback",
-                  {"Make a new version that is equal to an older one", "Orders 3",
-                   "sessions take the new version with their next input."},
-                  {flow, scope_option(),
-                   Option{"VERSION", "The older version", number}.in_field("version").require()},
-                  "POST /management/flows/{FLOW}/rollback",
-                  says({"{name} is at version {version}, which is equal to version "
-                        "{restoredFrom}"})}};
-}
-
-Option files(const char* help) {
-  return Option{"FILE", help, Option::Kind::several}.require();
-}
-
 }  // namespace
 
 // `check`, `graph` and `test` work on files, without a daemon. `graph` also draws Flows of a
 // daemon.
 std::vector<Group> flow_commands() {
-  Group group{"flow",
-              "Check, draw and test Flows; list and restore versions",
-              {Command{"flow check",
-                       {"Check bundles and list their problems, with lines", "--strict shop.yaml",
-                        "`flow test` runs conversations."},
-                       {files("YAML or JSON bundles"),
-                        Option{"--strict", "Exit 1 for warnings, too", Option::Kind::flag}}}
-                   .runs(check),
-               graph_command(),
-               Command{"flow test",
-                       {"Run the conversations of test files", "shop.tests.yaml",
-                        "mend the Flow where a test fails, then use `import`."},
-                       {files("Test files; docs/flows/testing.md has the format"),
-                        Option{"--junit", "Write the results to this file as JUnit's XML"}}}
-                   .runs(test)}};
-  for (auto& command : version_commands()) group.commands.push_back(std::move(command));
-  return {std::move(group)};
+  constexpr auto number = Option::Kind::number;
+  const Option flow = Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow);
+  return {{"flow",
+           "Check, draw and test Flows; list and restore versions",
+           {Command{"flow check",
+                    {"Check bundles and list their problems, with lines", "--strict shop.yaml",
+                     "`flow test` runs conversations."},
+                    {Option{"FILE", "YAML or JSON bundles", Option::Kind::several}.require(),
+                     Option{"--strict", "Exit 1 for warnings, too", Option::Kind::flag}}}
+                .runs(check),
+            graph_command(),
+            Command{"flow test",
+                    {"Run the conversations of test files", "shop.tests.yaml",
+                     "mend the Flow where a test fails, then use `import`."},
+                    {Option{"FILE", "Test files; docs/flows/testing.md has the format",
+                            Option::Kind::several}
+                         .require(),
+                     Option{"--junit", "Write the results to this file as JUnit's XML"}}}
+                .runs(test),
+            Command{"flow versions",
+                    {"List the versions of a Flow of the daemon", "Orders",
+                     "`flow diff` compares two of them, `flow rollback` restores one."},
+                    {flow, scope_option()},
+                    "GET /management/flows/{FLOW}/versions",
+                    rows({column("VERSION", "version"), column("CREATED", "createdAt", time_cell),
+                          column("BY", "createdBy"), column("ROLLBACK TO", "restoredFrom")},
+                         "No versions.")},
+            Command{"flow diff",
+                    {"Show the differences between two versions of a Flow", "Orders 3 4"},
+                    {flow, scope_option(),
+                     Option{"FROM", "The older version; default: the one before the newest", number}
+                         .in_query("from"),
+                     Option{"TO", "The newer version; default: the newest", number}.in_query("to")},
+                    "GET /management/flows/{FLOW}/diff",
+                    show_diff},
+            Command{"flow rollback",
+                    {"Make a new version that is equal to an older one", "Orders 3",
+                     "sessions take the new version with their next input."},
+                    {flow, scope_option(),
+                     Option{"VERSION", "The older version", number}.in_field("version").require()},
+                    "POST /management/flows/{FLOW}/rollback",
+                    says({"{name} is at version {version}, which is equal to version "
+                          "{restoredFrom}"})}}}};
 }
 
 }  // namespace conversed::ctl

@@ -10,13 +10,8 @@
 #include "store/text/utf8.h"
 
 namespace conversed::ctl {
-namespace {
 
 using nlohmann::json;
-
-constexpr std::string_view between_columns = "  ";
-
-}  // namespace
 
 void say(std::string_view line) {
   std::cout << text::shown(line, text::Lines::one) << '\n';
@@ -66,7 +61,7 @@ std::string Table::to_text() const {
     std::string line;
     for (std::size_t i = 0; i < count; ++i) {
       const std::string padding(widths[i] - text::count_characters(row[i].text), ' ');
-      if (i > 0) line += between_columns;
+      if (i > 0) line += "  ";
       line += is_number[i] ? padding + row[i].text : row[i].text + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);

@@ -31,10 +31,6 @@ TEST(Terminal, BytesThatAreNoUtf8AreReplaced) {
   EXPECT_EQ(shown("a\x9b\xff\xE2\x80", Lines::one), "a\uFFFD\uFFFD\uFFFD\uFFFD");
 }
 
-TEST(Terminal, ColumnsAreCountedInCharacters) {
-  EXPECT_EQ(columns("Größe"), 5U);
-}
-
 TEST(Quoted, CantDisturbATerminalOrALogLine) {
   EXPECT_EQ(in_quotes("a\nb\x1B\"\\"), R"("a\nb\u001b\"\\")");
   EXPECT_EQ(in_quotes(std::string(61, 'x')), "\"" + std::string(60, 'x') + "...\"");

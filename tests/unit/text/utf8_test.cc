@@ -51,5 +51,9 @@ TEST(Utf8, SequenceLengthIsOfTheCharacterAtItsPlace) {
   EXPECT_EQ(sequence_length(text, text.size()), 0U);
 }
 
+TEST(Utf8, CharactersAreCountedHoweverManyBytesTheyTake) {
+  EXPECT_EQ(count_characters("Gr\u00f6\u00dfe"), 5U);
+}
+
 }  // namespace
 }  // namespace conversed::text
