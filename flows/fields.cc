@@ -9,6 +9,7 @@
 #include "store/text/ascii.h"
 #include "store/text/joined.h"
 #include "store/text/quantity.h"
+#include "store/text/utf8.h"
 
 namespace conversed::flows {
 namespace {
@@ -148,7 +149,7 @@ std::optional<std::string> View::name() const {
   if (!read) return std::nullopt;
   if (read->empty()) {
     problem("the name is empty; write one");
-  } else if (count_characters(*read) > max_name_characters) {
+  } else if (text::count_characters(*read) > max_name_characters) {
     problem("a name has at most " + std::to_string(max_name_characters) + " characters");
   } else if (text::has_control(*read) || read->front() == ' ' || read->back() == ' ') {
     problem("a name has no control characters, and no blanks at its ends; remove them");
@@ -248,12 +249,6 @@ bool is_time_zone(const std::string& name) {
   const auto id = icu::UnicodeString::fromUTF8(name);
   const std::unique_ptr<icu::TimeZone> zone(icu::TimeZone::createTimeZone(id));
   return zone != nullptr && *zone != icu::TimeZone::getUnknown();
-}
-
-std::size_t count_characters(std::string_view utf8) {
-  return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
 }
 
 }  // namespace conversed::flows

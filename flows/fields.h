@@ -123,7 +123,5 @@ template <typename Words>
 [[nodiscard]] bool is_word(std::string_view text, std::string_view others);
 // A name of the time-zone database that ICU knows.
 [[nodiscard]] bool is_time_zone(const std::string& name);
-// Unicode scalar values in valid UTF-8.
-[[nodiscard]] std::size_t count_characters(std::string_view utf8);
 
 }  // namespace conversed::flows

@@ -50,7 +50,8 @@ std::string key_scope(const Call& call) {
   return scope;
 }
 
-// What the request itself can be refused for: its body, its Endpoint, its key. Takes the trace id.
+// Reads the body, finds the Endpoint and reads the key. Each of them may refuse the request. The
+// event takes the request's trace id.
 Result<Prepared> prepare(EventType type, Call& call, MessageServices& services) {
   auto body = read_body(call);
   if (!body) return model::fail(body.error());
@@ -63,8 +64,8 @@ Result<Prepared> prepare(EventType type, Call& call, MessageServices& services) 
   return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
 
-// What it can be refused for at this moment only. On success one inject of the quota is taken. A
-// notify counts in no quota.
+// Refuses a message if its session or the quota is full. On success takes one inject of the quota.
+// A notify counts in no quota.
 Result<void> admit(const Prepared& message, MessageServices& services) {
   if (message.event.type == EventType::notify) return {};
   if (auto open = check_session(services, *message.endpoint, message.event); !open) return open;

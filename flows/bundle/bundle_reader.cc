@@ -10,6 +10,7 @@
 #include "store/model/ids.h"
 #include "store/model/url.h"
 #include "store/text/ascii.h"
+#include "store/text/utf8.h"
 #include "store/text/webhook_secret.h"
 
 namespace conversed::flows {
@@ -86,7 +87,7 @@ void read_quiet_hours(const View& view) {
 void expect_short(const Fields& fields, std::string_view field) {
   const auto at = fields.find(field);
   if (!at || !at->value().is_text()) return;
-  if (count_characters(at->value().text()) > max_text_characters) {
+  if (text::count_characters(at->value().text()) > max_text_characters) {
     at->problem("the text has more than " + std::to_string(max_text_characters) +
                 " characters; shorten it");
   }

@@ -153,7 +153,8 @@ std::optional<std::string> check(const json& value, const json& schema, const st
     return check_bounds(schema, path, value.get<double>(), "minimum", "maximum", "");
   }
   if (value.is_string()) {
-    const auto length = static_cast<double>(count_characters(value.get_ref<const std::string&>()));
+    const auto length =
+        static_cast<double>(text::count_characters(value.get_ref<const std::string&>()));
     return check_bounds(schema, path, length, "minLength", "maxLength", "a length of ");
   }
   if (value.is_object()) return check_object(value, schema, path);
