@@ -15,7 +15,7 @@ namespace {
 using model::Result;
 using nlohmann::json;
 
-// Members of a body, and parameters of a query, that name an object. None of them is a secret.
+// Members of a body and parameters of a query that name an object. None of them is a secret.
 constexpr std::array<std::string_view, 8> names{"user",  "email",    "name",      "admin",
                                                 "roles", "URLToken", "projectId", "version"};
 // Longer bodies name no object beside their path.
@@ -38,7 +38,7 @@ std::string text_of(const json& body, std::string_view name) {
   return member->is_string() ? member->get<std::string>() : member->dump();
 }
 
-// The body, if it is an object that may name something.
+// The body as a JSON object. Empty if the body is too large or no JSON object.
 json named_body(const Request& request) {
   if (request.body.empty() || request.body.size() > max_named_body_bytes) return json::object();
   auto body = model::parse_json(request.body);
@@ -46,7 +46,7 @@ json named_body(const Request& request) {
 }
 
 void name_object(store::AuditEntry& entry, const Call& call) {
-  // The path's own names first: they are the object.
+  // The names in the path come first, because they identify the object.
   for (const auto& [name, value] : call.parameters.values) add(entry.object, name, value);
   const json body = named_body(call.request);
   const auto find = [&](std::string_view name) {
@@ -55,7 +55,7 @@ void name_object(store::AuditEntry& entry, const Call& call) {
   };
   for (const std::string_view name : names) add(entry.object, name, find(name));
   if (call.operation.id == "deprecatePassword_2_0") {
-    // Only here is the userId of a body a user of the organisation.
+    // In this operation alone, a `userId` of the body is a user of the organisation.
     add(entry.object, "userId", find("userId"));
   } else if (call.parameters["userId"].empty()) {
     entry.subject_user = cut(find("userId"));

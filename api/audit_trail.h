@@ -11,26 +11,26 @@
 
 namespace conversed::api {
 
-// Whether requests of the operation have an entry in the audit trail: changes, and the operations
-// that are marked, such as reading a conversation. Events of conversations have none.
+// Whether the audit trail has an entry for each request of the operation. It has one for changes
+// and for marked operations, such as reading a conversation, and none for events of conversations.
 [[nodiscard]] bool is_audited(const Operation& operation);
 
-// Stores and logs who asked for what. Thread-safe.
+// Stores and logs the author and the object of each audited request. Thread-safe.
 class AuditTrail {
  public:
-  // Told of each entry once its status is known: on the thread that answers, or, of a sign-in, on
-  // the Committer's. It must not wait for the store.
+  // Receives each entry when its status is known, on the thread that answers. For a sign-in that is
+  // the Committer's thread. It must not wait for the store.
   using Log = std::function<void(const store::AuditEntry&)>;
   explicit AuditTrail(store::Audit& audit, Log log = {}) : audit_(audit), log_(std::move(log)) {}
 
-  // Stores the entry of the request and then calls `begun` on a thread that must not block. An
-  // error is `unavailable`: the request must be refused.
+  // Stores the request's entry and then calls `begun` on a thread that must not block. An error is
+  // `unavailable`: the caller must refuse the request.
   using Begun = std::function<void(model::Result<store::AuditEntry>)>;
   void begin(const Call& call, const std::string& trace_id, Begun begun);
   void end(store::AuditEntry entry, int status);
 
-  // A sign-in ended: with the user, or with the error that refused it. Only a password that was
-  // verified has an entry.
+  // A sign-in ended: with the user, or with the error that refused it. Only a verified password has
+  // an entry.
   struct SignIn {
     std::string_view actor;  // the e-mail address as it was given
     std::string_view address;

@@ -22,8 +22,8 @@ using model::Errc;
 using model::Error;
 using model::Result;
 
-// A call on its way through the sign-in, the audit trail and the pool: std::function copies what it
-// holds.
+// A call on its way through the sign-in, the audit trail and the pool. It is shared, because
+// std::function copies its captures.
 struct Pending {
   Call call;
   Services& services;
@@ -54,8 +54,8 @@ void handle(Run<Family> run, Pending& pending) {
   run(std::move(call), family<Family>(services), std::move(reply));
 }
 
-// Checked before anything is looked up, so that without the role nothing can be found out. Roles in
-// a project are for the handler to check.
+// Runs before any look-up, so that a user without the role learns nothing. The handler checks roles
+// in a project.
 Result<void> check_role(const Call& call) {
   const Operation& operation = call.operation;
   const bool checked_here =
@@ -72,8 +72,8 @@ void handle(Pending& pending) {
 
 void handle_on_pool(const PendingPtr& pending) {
   const Credential credential = pending->call.operation.credential;
-  // A client's request needs no thread of the pool to find out that the store fails. Operators'
-  // requests do: some of them show the state of the daemon.
+  // A client's request is refused here while the store fails, without a thread of the pool.
+  // Requests of operators go on, because some of them show the state of the daemon.
   if (credential == Credential::client && !pending->services.entry.store.committer().healthy()) {
     return pending->reply.fail({Errc::unavailable, "the store is not available at present"});
   }
@@ -84,7 +84,7 @@ void handle_on_pool(const PendingPtr& pending) {
   pending->reply.fail({Errc::unavailable, "too many requests wait; try again later"});
 }
 
-// The request of a known user, or of an open operation.
+// Takes the request of a known user, or of an open operation.
 void admit(Pending&& admitted) {
   const Operation& operation = admitted.call.operation;
   const bool is_kept = is_audited(operation);
@@ -105,7 +105,7 @@ void admit(Pending&& admitted) {
 
 const Error too_fast{Errc::too_many, "too many requests; slow down"};
 
-// Whether there was room for a request of this key or user.
+// Whether the rate of this key or user allows the request.
 bool take_as_user(const Principal& principal, EntryServices& services) {
   if (!services.rate_limiter.active()) return true;
   const std::string name =
@@ -117,7 +117,7 @@ std::string stranger_name(const Request& request) {
   return std::string(address_prefix) + counted_address(request.peer);
 }
 
-// The bytes of a body count, too: a large body costs more than its request.
+// A large body costs more than a small one, so its bytes count, too.
 std::uint32_t tokens_of_bytes(const Request& request) {
   constexpr std::size_t bytes_of_one = 4096;
   return static_cast<std::uint32_t>(request.body.size() / bytes_of_one);
@@ -140,7 +140,7 @@ void admit_operator(Pending& pending) {
   pending.reply.fail(too_fast);
 }
 
-// On the sign-in pool.
+// Runs on the sign-in pool.
 void sign_in(Pending& pending) {
   auto& [call, all, reply] = pending;
   EntryServices& services = all.entry;
@@ -165,23 +165,23 @@ void sign_in(Pending& pending) {
 void start_operator(Pending&& started) {
   auto& [call, all, reply] = started;
   EntryServices& services = all.entry;
-  // A browser sends the credentials that it remembers with the requests of any page.
+  // Browsers send remembered credentials with the requests of any page.
   if (call.operation.method != Method::get && !is_from_own_site(call.request)) {
     return reply.fail({Errc::permission_denied, "pages of other sites can't send this request"});
   }
   const auto now = services.options.steady_now();
   const auto authorization = call.request.header("authorization").value_or("");
-  // Malformed credentials cost no thread of a pool.
+  // Malformed credentials are refused without a thread of the pool.
   const auto credentials = parse_basic(authorization);
   if (!credentials) {
     if (!take_as_stranger(call.request, services, reply)) return;
     const Error error{Errc::unauthenticated, "this route takes HTTP Basic credentials"};
     return reply.send(basic_challenge(error, reply.context(), services.clock.now()));
   }
-  // Users who were verified lately do not wait behind those who guess.
+  // A user who was verified lately does not wait behind guesses.
   call.principal = services.authenticator.remembered_basic(authorization, now);
   if (call.principal) return admit_operator(started);
-  // The bytes of the body are charged once the credentials proved wrong.
+  // The body's bytes are charged if the credentials prove wrong.
   if (services.public_limiter.take(stranger_name(call.request), now)) return reply.fail(too_fast);
   auto pending = std::make_shared<Pending>(std::move(started));
   if (!post_sign_in(services.authenticator, services.sign_ins, credentials->name,
@@ -192,7 +192,8 @@ void start_operator(Pending&& started) {
 
 // ---- Clients
 
-// The user of an operation's request. Errors: `unauthenticated`, `invalid_argument`, `unavailable`.
+// Verifies the credentials of a client. Errors: `unauthenticated`, `invalid_argument`,
+// `unavailable`.
 Result<Authenticator::Verified> verify_client(const Request& request, EntryServices& services) {
   auto credential = presented_credential(request);
   if (!credential) return model::fail(credential.error());
@@ -204,7 +205,7 @@ Result<Authenticator::Verified> verify_client(const Request& request, EntryServi
                      "Authorization, or a contact-center token");
 }
 
-// A token that was refused is named as such (RFC 6750 section 3.1).
+// Names a refused token in the challenge (RFC 6750 section 3.1).
 void refuse_client(Reply& reply, const Request& request, const Error& error, model::Timestamp now) {
   if (error.code != Errc::unauthenticated ||
       !bearer_token(request.header("authorization").value_or(""))) {
@@ -221,7 +222,7 @@ void start_client(Pending&& started) {
   auto& [call, all, reply] = started;
   EntryServices& services = all.entry;
   auto verified = verify_client(call.request, services);
-  // Unknown clients are limited by address, known ones by their key or user.
+  // Unknown clients are limited by address, known clients by key or user.
   if (!verified) {
     if (!take_as_stranger(call.request, services, reply)) return;
     return refuse_client(reply, call.request, verified.error(), services.clock.now());

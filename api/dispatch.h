@@ -5,14 +5,14 @@
 
 namespace conversed::api {
 
-// Finds out who sends the request, checks its rate, and calls the handler of its operation with the
-// services of its family, on this thread or on the pool. An audited request of a known user goes to
-// the pool once its entry in the audit trail is durable. Answers 503 if too many requests wait, and
-// to clients while the store fails. Blocks on no more than a point select.
+// Authenticates the request, checks its rate, and calls its operation's handler with the services
+// of its family, on this thread or on the pool. An audited request of a known user goes to the pool
+// when its entry in the audit trail is durable. Answers 503 if too many requests wait. Answers 503
+// to clients while the store fails. Blocks for a point select at most.
 void dispatch(Call&& call, Services& services, Reply&& reply);
 
-// Whether the address of the request, which shows no credentials or wrong ones, may send another
-// one. Else answers 429.
+// Whether the address of a request without credentials or with wrong ones may send another request.
+// Answers 429 if it may not.
 [[nodiscard]] bool take_as_stranger(const Request& request, EntryServices& services, Reply& reply);
 
 }  // namespace conversed::api

@@ -25,25 +25,25 @@ namespace openapi {
 struct Description;
 }
 
-// How a client of an operation shows who it is.
+// The kind of credential that an operation requires.
 enum class Credential : std::uint8_t {
-  open,    // nobody is asked
+  open,    // no credential is required
   client,  // an API key, an access token or a contact-center token (auth/credentials.h)
-  basic,   // HTTP Basic: the management routes, and only these
+  basic,   // HTTP Basic: exactly the management routes
 };
 
 // Which requests of an operation have an entry in the audit trail (audit_trail.h).
 enum class Audited : std::uint8_t {
-  changes,  // all, unless it is a GET or open to strangers
+  changes,  // all requests, unless the operation is a GET or open to strangers
   always,
   never,
 };
 
-// The names of a path pattern and the values that they matched, percent-decoded.
+// The names of a path pattern with their values, percent-decoded.
 struct PathParameters {
   std::vector<std::pair<std::string_view, std::string>> values;
 
-  // Empty for a name that the pattern does not have.
+  // Empty for a name that the pattern lacks.
   [[nodiscard]] std::string_view operator[](std::string_view name) const {
     for (const auto& [known, value] : values) {
       if (known == name) return value;
@@ -54,7 +54,7 @@ struct PathParameters {
 
 struct Operation;
 
-// A request on its way through its operation, with what the router found out about it.
+// A request on its way through its operation, with the router's findings.
 struct Call {
   const Operation& operation;
   Request request;
@@ -63,15 +63,15 @@ struct Call {
   ExchangeContext exchange = {};                    // set for a Respond only
 };
 
-// An operation has one of two forms, over the services of its family (services.h).
+// An operation has one of two forms. Both take the services of its family (services.h).
 //
-// A Respond returns the answer, or the error that refuses the request. It is called on the
-// management pool, where it may block; that of an `open` operation on a thread of the HTTP server.
+// A Respond returns the answer, or the error that refuses the request. It runs on the management
+// pool, where it may block. A Respond of an `open` operation runs on a thread of the HTTP server.
 template <typename Family>
 using Respond = model::Result<Response> (*)(const Call& call, Family& services);
-// A Run answers exactly once by the Reply, now or later, from any thread. Of a `basic` operation it
-// is called on the management pool. Of the others it is called on a thread of the HTTP server,
-// where it must not block on more than a point select.
+// A Run answers exactly once by the Reply, at once or later, from any thread. A Run of a `basic`
+// operation runs on the management pool. Any other runs on a thread of the HTTP server, where it
+// may block for a point select at most.
 template <typename Family>
 using Run = void (*)(Call call, Family& services, Reply reply);
 
@@ -81,17 +81,17 @@ using AnyHandler =
     HandlerOf<MessageServices, SessionServices, ProjectServices, AccountServices, DaemonServices>;
 
 // One operation of the API: a constant row of the table in operations.cc. Its handler checks that
-// the principal has `role` in the project at hand (see Principal::has): only it knows the project.
-// For operators' operations that take a role of the organisation, `dispatch` has checked it.
+// the principal has `role` in the project (see Principal::has), because only the handler knows the
+// project. For operators' operations with a role of the organisation, `dispatch` has checked it.
 struct Operation {
   std::string_view id;  // the operationId of the OpenAPI document
   Method method = Method::get;
   std::string_view path;  // "/inject/{URLToken}"; a segment is literal or one {name}
   Credential credential = Credential::client;
-  Role role = Role::none;  // none exactly for `open` ones
+  Role role = Role::none;  // `none` exactly for `open` operations
   ErrorShape error_shape = ErrorShape::problem;
   std::size_t max_body_bytes = 0;  // 0: the setting `api.max_body`
-  bool is_inject = false;          // its answers are measured as those of injects
+  bool is_inject = false;          // whether metrics count its answers as those of injects
   Audited audited = Audited::changes;
   AnyHandler run;
   openapi::Description (*describe)() = nullptr;  // for the OpenAPI document; pure
@@ -103,7 +103,7 @@ struct Operation {
   }
 };
 
-// The usual rows: for operators, below /management; for clients; and for all.
+// The usual kinds of rows: for operators, below /management; for clients; and for all.
 using Describe = openapi::Description (*)();
 constexpr Operation for_operators(std::string_view id, Method method, std::string_view path,
                                   Role role, AnyHandler run, Describe describe,

@@ -7,7 +7,7 @@
 #include "api/http/http.h"
 #include "store/model/result.h"
 
-// Answers that several operations give.
+// Answers that several operations share.
 namespace conversed::api {
 
 // `application/json; charset=utf-8`. Bytes that are not UTF-8 become replacement characters.
@@ -17,13 +17,14 @@ namespace conversed::api {
 [[nodiscard]] Response ok(const nlohmann::json& body);
 [[nodiscard]] Response no_content();
 
-// What a failed append means to a client. The log's own words, which may name files or brokers, are
-// not for strangers; that its bounded buffer is full (`too_many`) is nothing the client did.
+// The error that a client gets for a failed append. It omits the log's message, which may name
+// files or brokers. A full buffer of the log (`too_many`) is not the client's fault, so it becomes
+// `unavailable`.
 [[nodiscard]] model::Error append_error(const model::Error& error);
 
-// A failure of the store, without its words, which may name files. Others pass as they are.
+// A failure of the store without its message, which may name files. Other errors pass unchanged.
 [[nodiscard]] model::Error store_error(const model::Error& error);
-// The same of a result: `return from_store(keys.remove(id)).map(no_content);`
+// Applies store_error to a result: `return from_store(keys.remove(id)).map(no_content);`
 template <typename T>
 [[nodiscard]] model::Result<T> from_store(model::Result<T> result) {
   return std::move(result).map_error(store_error);

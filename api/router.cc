@@ -21,7 +21,7 @@ using model::Errc;
 
 using Segments = std::vector<std::string_view>;
 
-// "/a/b" → a, b. An empty segment stays one: "/a//b" and "/a/" are other paths than "/a/b", "/a".
+// "/a/b" → a, b. Keeps empty segments, so "/a//b" and "/a/" differ from "/a/b" and "/a".
 void split(std::string_view path, Segments& segments) {
   segments.clear();
   if (path.empty() || path.front() != '/') return;
@@ -55,7 +55,7 @@ struct Route {
       if (!segments[i].starts_with('{')) {
         if (segments[i] != path[i]) return false;
       } else if (path[i].empty() || (i == 0 && !looks_like_url_token(path[i]))) {
-        // A name in the first place is a URLToken; were it anything, no path would be unknown.
+        // A name in the first place must be a URLToken. Otherwise every path would be known.
         return false;
       }
     }
@@ -78,7 +78,7 @@ struct Route {
   }
 };
 
-// Of the errors that come before the operation has its request.
+// The shape of errors before the operation has its request.
 ErrorShape shape_before(const Operation& operation) {
   const bool oauth = operation.error_shape == ErrorShape::oauth;
   return oauth ? ErrorShape::oauth : ErrorShape::problem;
@@ -112,16 +112,16 @@ class Router::Table {
     for (auto& routes : by_length_) std::ranges::stable_sort(routes, {}, &Route::names);
   }
 
-  // Null when the path is unknown or has no operation for the method.
+  // Null if the path is unknown or has no operation for the method.
   [[nodiscard]] const Route* find(Method method, std::string_view path, Segments& segments) const {
     split(without_base(path, base_), segments);
     return find(method, segments);
   }
 
-  // What a path has, whatever the method.
+  // The properties of a path for all its methods.
   struct Path {
     std::string allowed;  // "GET, HEAD, OPTIONS"; empty if the path is unknown
-    ErrorShape error_shape = ErrorShape::problem;  // of what no operation has refused
+    ErrorShape error_shape = ErrorShape::problem;  // for errors before an operation has the request
   };
   [[nodiscard]] Path path(std::string_view path) const {
     Segments segments;
@@ -145,14 +145,15 @@ class Router::Table {
     for (const Route& route : by_length_[path.size()]) {
       if (!route.matches(path)) continue;
       if (first == nullptr) first = &route;
-      // "users/password" is no user, whatever the method.
+      // "users/password" never matches "users/{userId}", whatever the method.
       if (route.segments == first->segments && serves(*route.operation, method)) return &route;
     }
     return nullptr;
   }
 
   const std::string base_;
-  // By the number of segments; those with fewer {names} first, else in the table's order.
+  // Indexed by the number of segments. Patterns with fewer {names} come first, then the table's
+  // order.
   std::vector<std::vector<Route>> by_length_;
 };
 
@@ -163,7 +164,7 @@ Router::Router(std::span<const Operation* const> operations, const config::ApiSe
 Router::~Router() = default;
 
 void Router::handle(Request&& request, Reply reply) const {
-  thread_local Segments segments;  // its memory is kept from request to request
+  thread_local Segments segments;  // keeps its memory between requests
   if (request.method == Method::options) {
     const std::string allowed = table_->path(request.path).allowed;
     return reply.send(
@@ -199,7 +200,7 @@ void Router::handle(Request&& request, Reply reply) const {
   if (request.body.size() > body_limit(operation)) {
     return reply.fail({Errc::too_large, "the body is larger than this operation takes"});
   }
-  auto parameters = route->parameters(segments);  // read from the request's path
+  auto parameters = route->parameters(segments);  // views into the request's path
   Call call{
       .operation = operation, .request = std::move(request), .parameters = std::move(parameters)};
   dispatch(std::move(call), *opened, std::move(reply));

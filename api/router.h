@@ -13,32 +13,33 @@ namespace conversed::api {
 
 struct Services;
 
-// Finds the operation of a request and sees that it is called with what it was promised:
-// authenticated, within its rate. Built from the table once; thread-safe.
+// Finds the operation of a request and passes the request on, authenticated and within its rate.
+// Built from the table once. Thread-safe.
 //
-// Every path is served with and without `api.base_path`. HEAD is answered by GET's operation;
-// OPTIONS by the preflight's 204 on any path; another method by 405 with `Allow`.
+// Every path is served with and without `api.base_path`. GET's operation also answers HEAD. OPTIONS
+// gets the preflight's 204 on any path. Any other method without an operation gets 405 with
+// `Allow`.
 class Router {
  public:
-  // Until `open` every request is refused with 503, but for the preflight's.
+  // Refuses every request except the preflight with 503 until `open`.
   Router(std::span<const Operation* const> operations, const config::ApiSettings& settings);
   ~Router();
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  // From now on requests reach the operations. `services` must outlive this and all requests. At
-  // most once.
+  // From now on requests reach the operations. `services` must outlive this and all requests. Call
+  // it at most once.
   void open(Services& services) { services_.store(&services); }
 
-  // Answers the request, now or later. To be called on the threads of the HTTP server; it blocks on
-  // no more than a point select.
+  // Answers the request, now or later. Call it on the threads of the HTTP server. It blocks for a
+  // point select at most.
   void handle(Request&& request, Reply reply) const;
 
-  // What becomes of the body of a request with this head, and what errors look like that the HTTP
-  // server itself answers to it: asked before a body is read, and for what is refused, when the
-  // head may have no more than a path. `api.max_body` for what the table does not know. A larger
-  // one is not read from somebody who shows no credentials, or who lacks the role everywhere;
-  // whether those that are shown are right is told from memory only.
+  // The rule for the body of a request with this head, and the shape of errors that the HTTP server
+  // itself answers. The server asks before it reads a body, and for each refused request, whose
+  // head may be incomplete. A path outside the table gets `api.max_body`. A larger body is read
+  // only if the request has credentials and no known user without the role everywhere. Credentials
+  // are checked in memory only.
   [[nodiscard]] BodyRule body_rule(const Request& head) const;
 
  private:

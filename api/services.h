@@ -34,7 +34,7 @@ class InjectQuota;
 class KeyWatch;
 class RateLimiter;
 
-// What the operations read of the settings.
+// The settings that the operations read.
 struct ApiOptions {
   config::ApiSettings api;
   config::LimitSettings limits;
@@ -43,9 +43,9 @@ struct ApiOptions {
   config::OauthSettings oauth;
   std::string version;                // of the program, as `status` shows it
   std::string member_name;            // this daemon's
-  std::vector<std::string> warnings;  // about its settings (config/load.h)
+  std::vector<std::string> warnings;  // about the daemon's settings (config/load.h)
   model::Timestamp started_at{};
-  // The tests' seam for time that only moves forward; limits and time-outs count by it.
+  // A test can replace this steady clock. Limits and time-outs use it.
   std::function<std::chrono::steady_clock::time_point()> steady_now = [] {
     return std::chrono::steady_clock::now();
   };
@@ -63,20 +63,19 @@ struct MemberView {
   std::string name;
   std::vector<std::string> roles;
   std::string version;
-  std::vector<std::int32_t> partitions{};  // of the log, that it has now
-  model::Timestamp seen_at{};              // when it last said that it is there
+  std::vector<std::int32_t> partitions{};  // of the log, that it owns now
+  model::Timestamp seen_at{};              // when it last wrote its presence
 };
 
-// The services of operations and of the router, by families of operations. An operation sees the
-// services of its family only. The daemon's App owns all services. Each must outlive the last
+// The services of the router and of operations, by families of operations. An operation sees only
+// the services of its family. The daemon's App owns all services. Each must outlive the last
 // request and is thread-safe.
 //
-// The store needs a reading connection for each thread that calls in here: those of the HTTP
-// server, those of `pool`, `sign_ins` and `imports`, and one each for `pending_replies` and
-// `watch`.
+// The store needs a reading connection for each thread that calls it from here: the threads of the
+// HTTP server, of `pool`, `sign_ins` and `imports`, and one each for `pending_replies` and `watch`.
 //
-// To stop: stop accepting requests and drain the server, then `sign_ins`, `pool`, `imports`,
-// `pending_replies` and `watch`, then the log and the store.
+// Stop in this order: stop accepting requests and drain the server, then stop `sign_ins`, `pool`,
+// `imports`, `pending_replies` and `watch`, then the log and the store.
 
 // Users' messages, injects, notifies, and the outputs of a session.
 struct MessageServices {
@@ -92,10 +91,10 @@ struct MessageServices {
   BlockingPool& pool;
 };
 
-// Operators look after conversations: sessions, schedules, timers, dead letters, a user's data.
+// Operators' work on conversations: sessions, schedules, timers, dead letters, a user's data.
 struct SessionServices {
   const model::Clock& clock;
-  const model::Clock& schedule_clock;  // that schedules and timers are planned by
+  const model::Clock& schedule_clock;  // the clock of schedules and timers
   store::Store& store;
   queue::Log& log;
   Events& events;
@@ -103,17 +102,17 @@ struct SessionServices {
   BusySessions& busy;
   PendingReplies& pending_replies;
 
-  // Runs the session's lane once more (queue::Lanes::touch) if the session is this daemon's: a
-  // reset may have freed its inbox. Other daemons hear of it
+  // Runs the session's lane once more (queue::Lanes::touch) if this daemon owns the session,
+  // because a reset may have freed its inbox. Other daemons receive a notification
   // (store/cluster/notifications.h).
   std::function<void(const model::SessionKey&)> touch = {};
   // Delivers outputs that have become pending in the store (Deliverer::offer_earlier). Called on
   // the Committer's thread.
   std::function<void(const model::SessionKey&)> deliver = {};
-  // Tells the scheduler of a schedule whose next time has just been stored.
+  // Passes a schedule to the scheduler when its next time is stored.
   std::function<void(const model::Schedule&)> schedule = {};
-  // Tells the scheduler that a timer falls due then, by the clock of timers
-  // (store::Timers::Place): an operator has moved it.
+  // Tells the scheduler the new due time of a timer that an operator has moved, by the clock of
+  // timers (store::Timers::Place).
   std::function<void(model::Timestamp due)> timer = {};
 };
 
@@ -124,12 +123,12 @@ struct ProjectServices {
   store::Store& store;
   AssetsCache& assets;
   KeyWatch& watch;
-  // Reads and imports bundles. The memory of one import is bounded, and one thread bounds the
-  // memory of all.
+  // Reads and imports bundles. The memory of one import is bounded, and one thread runs all
+  // imports, so their memory is bounded, too.
   BlockingPool& imports;
 };
 
-// Organisations, users and what they sign in with, and the audit trail.
+// Organisations, users, their credentials, and the audit trail.
 struct AccountServices {
   const ApiOptions& options;
   const model::Clock& clock;
@@ -140,7 +139,7 @@ struct AccountServices {
   BlockingPool& sign_ins;
 };
 
-// The daemon itself: its state, its backups and key, and what describes it.
+// The daemon itself: its state, its backups, its key, and the documents about it.
 struct DaemonServices {
   const ApiOptions& options;
   const model::Clock& clock;
@@ -149,14 +148,14 @@ struct DaemonServices {
   Events& events;
   PendingReplies& pending_replies;
   KeyWatch& watch;
-  // Makes a backup of log and store under the name. An empty name stands for the time. Takes as
-  // long as the disk does. Empty if there is nothing to back up (daemon/data/backup.h).
+  // Makes a backup of log and store under the name, or under the time if the name is empty. Takes
+  // as long as the disk needs. Empty if there is nothing to back up (daemon/data/backup.h).
   std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};
-  // The daemons that share the store, this one included. Empty: this one is alone.
+  // The daemons that share the store, this one included. Empty: this daemon runs alone.
   std::function<std::vector<MemberView>()> members = {};
 };
 
-// From a request to its operation: credentials, rates, the audit trail, the pools.
+// The way of a request to its operation: credentials, rates, the audit trail, the pools.
 struct EntryServices {
   const ApiOptions& options;
   const model::Clock& clock;
@@ -165,11 +164,11 @@ struct EntryServices {
   AuditTrail& audit;
   RateLimiter& rate_limiter;    // of keys and users
   RateLimiter& public_limiter;  // of addresses
-  BlockingPool& pool;           // 2 threads and a queue of 64 do
-  // Checks passwords and nothing else, so that it bounds the cost of guesses. One thread does. Its
-  // names are addresses (api/auth/authenticator.h).
+  BlockingPool& pool;           // 2 threads and a queue of 64 are enough
+  // Verifies passwords and nothing else. One thread is enough, and it bounds the cost of guesses.
+  // Its names are addresses (api/auth/authenticator.h).
   BlockingPool& sign_ins;
-  // For metrics: told of the answer of each inject that had a route, refused ones included.
+  // Receives the answer of each inject that had a route, refused ones included. For metrics.
   AnswerObserver on_inject_answered = {};
 };
 

@@ -17,7 +17,7 @@ Authenticator::Verified verified(store::Principal&& principal) {
   return std::make_shared<const Principal>(Principal{std::move(principal)});
 }
 
-// The store's own words are not for strangers: they may name files.
+// The store's error messages may name files. Clients do not see them.
 model::Error refusal(const model::Error& error, const char* when_wrong) {
   switch (error.code) {
     case Errc::unauthenticated:
@@ -51,7 +51,7 @@ Result<Authenticator::Verified> Authenticator::client(const PresentedCredential&
   auto found = look_up(credential, now);
   if (!found) return model::fail(found.error());
   auto until = now + client_lifetime;
-  // Compared before it is made finer: a token may end centuries from now.
+  // Compares durations, because the sum of now and a far expiry would overflow.
   if (found->left && *found->left < client_lifetime) until = now + *found->left;
   remember(clients_, std::move(name), {found->principal, before, until}, now);
   return found->principal;
@@ -129,8 +129,8 @@ Result<Authenticator::SignedIn> Authenticator::password(std::string_view email,
   return SignedIn{verified(std::move(stored->principal)), std::move(stored->sign_in)};
 }
 
-// Roles change with accounts and, by an import, with the assets; tokens end with the grants of
-// OAuth. All only grow, so the sum changes whenever one does.
+// Roles change with accounts and, by an import, with the assets. Tokens end with the grants of
+// OAuth. Each of these generations only grows, so the sum changes whenever one of them does.
 std::uint64_t Authenticator::generation() const {
   return store_.accounts().generation() + store_.assets().generation() +
          store_.oauth().generation();

@@ -27,11 +27,11 @@ namespace conversed::api {
 
 class BlockingPool;
 
-// Who a request comes from. Thread-safe.
+// Finds the user of a request by its credentials. Thread-safe.
 //
-// Verified credentials are remembered for a short time by a keyed digest. A change of keys,
-// passwords or roles by this daemon shows at once; a change by another daemon within the lifetimes
-// below.
+// The Authenticator remembers verified credentials for a short time, by a keyed digest. A change of
+// keys, passwords or roles by this daemon takes effect at once. A change by another daemon takes
+// effect within the lifetimes below.
 class Authenticator {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -41,8 +41,8 @@ class Authenticator {
   static constexpr std::chrono::seconds basic_lifetime{60};
   static constexpr std::size_t max_remembered = 16'384;  // of each kind
 
-  // Told of each lock-out of an account or of an address, with the address of the last wrong
-  // password; on the thread of the sign-in.
+  // Receives each lock-out of an account or an address, with the address of the last wrong
+  // password. Runs on the thread of the sign-in.
   using LockoutObserver = std::function<void(std::string_view what, std::string_view address)>;
 
   // Store and clock must outlive this. The clock tells when tokens expire.
@@ -50,28 +50,28 @@ class Authenticator {
                 JwtVerifier contact_center = {}, LockoutObserver on_lockout = {});
 
   // The user of an API key, an access token or a contact-center token. The token's `sub` is the id
-  // or e-mail address of a user of its organisation. Costs a digest when the credential is
-  // remembered, else point selects and the check of a signature. Errors: `unauthenticated`,
-  // `unavailable`.
+  // or e-mail address of a user of its organisation. Costs a digest for a remembered credential,
+  // otherwise point selects and the check of a signature. Errors: `unauthenticated`, `unavailable`.
   [[nodiscard]] model::Result<Verified> client(const PresentedCredential& credential,
                                                TimePoint now);
 
-  // The user of an `Authorization: Basic` header, if that was verified lately. Never blocks.
+  // The user of an `Authorization: Basic` header that was verified lately. Never blocks.
   [[nodiscard]] Verified remembered_basic(std::string_view authorization, TimePoint now);
 
-  // The same, verified, as by `password`.
+  // Verifies an `Authorization: Basic` header, as `password` does.
   [[nodiscard]] model::Result<Verified> basic(std::string_view authorization,
                                               std::string_view address, TimePoint now);
 
-  // Whether the user with this e-mail address has signed in from there before. A point select.
+  // Whether the user with this e-mail address has signed in from this address before. A point
+  // select.
   [[nodiscard]] bool knows(std::string_view email, std::string_view address) const;
 
   struct SignedIn {
     Verified principal;
     store::SignIn sign_in;
   };
-  // The user with this password, who asks from `peer`. Takes tens of milliseconds and much
-  // memory (Argon2id), whether or not the user exists: for the sign-in pool only. Errors:
+  // Verifies the password of a user who asks from `peer`. Takes tens of milliseconds and much
+  // memory (Argon2id), whether or not the user exists. Call it on the sign-in pool only. Errors:
   // `unauthenticated`, `too_many` while the account or the address is locked out, `unavailable`.
   [[nodiscard]] model::Result<SignedIn> password(std::string_view email, std::string_view password,
                                                  std::string_view peer, TimePoint now);
@@ -79,7 +79,7 @@ class Authenticator {
  private:
   struct Entry {
     Verified principal;
-    std::uint64_t generation = 0;  // of the store, before it was asked
+    std::uint64_t generation = 0;  // the store's, before it was asked
     TimePoint until;
   };
   using Entries = std::unordered_map<std::string, Entry>;
@@ -109,8 +109,8 @@ class Authenticator {
 };
 
 // Queues `work`, which verifies a password, on `pool`. The pool serves the waiting addresses in
-// turn, and each has a few places. An address that has signed in to the account before does not
-// wait behind the others. False if there is no place. Costs a point select.
+// turn. Each address has a few places. An address that has signed in to the account before does not
+// wait behind the others. False if no place is free. Costs a point select.
 [[nodiscard]] bool post_sign_in(const Authenticator& authenticator, BlockingPool& pool,
                                 std::string_view email, std::string_view peer,
                                 std::function<void()> work);

@@ -9,7 +9,7 @@ namespace {
 using model::Errc;
 using model::Result;
 
-// What follows `scheme` and its spaces; nothing when the scheme is another one.
+// The text after `scheme` and its spaces. Nothing for another scheme.
 std::optional<std::string_view> after_scheme(std::string_view authorization,
                                              std::string_view scheme) {
   const auto space = authorization.find(' ');

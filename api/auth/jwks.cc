@@ -50,7 +50,7 @@ Owned<BIGNUM> number_of(std::string_view bytes) {
   return Owned<BIGNUM>(BN_bin2bn(bytes_of(bytes), static_cast<int>(bytes.size()), nullptr));
 }
 
-// A public key of the parameters; checks that they are one, such as that a point is on its curve.
+// Makes a public key of the parameters and checks it, for example that its point is on the curve.
 std::shared_ptr<EVP_PKEY> public_key(const char* type, OSSL_PARAM_BLD* builder) {
   const Owned<OSSL_PARAM> parameters(OSSL_PARAM_BLD_to_param(builder));
   const Owned<EVP_PKEY_CTX> context(EVP_PKEY_CTX_new_from_name(nullptr, type, nullptr));
@@ -65,15 +65,15 @@ std::shared_ptr<EVP_PKEY> public_key(const char* type, OSSL_PARAM_BLD* builder) 
   return key;
 }
 
-// The two numbers of an ES256 signature (RFC 7518 §3.4) in the form that OpenSSL reads; empty when
-// they are none.
+// Converts the two numbers of an ES256 signature (RFC 7518 §3.4) to the form that OpenSSL reads.
+// Empty if the signature is malformed.
 std::string der_of(std::string_view signature) {
   if (signature.size() != 2 * coordinate_bytes) return {};
   const Owned<ECDSA_SIG> numbers(ECDSA_SIG_new());
   auto r = number_of(signature.substr(0, coordinate_bytes));
   auto s = number_of(signature.substr(coordinate_bytes));
   if (!numbers || !r || !s || ECDSA_SIG_set0(numbers.get(), r.get(), s.get()) != 1) return {};
-  (void)r.release();  // the signature's from here on
+  (void)r.release();  // the signature owns it now
   (void)s.release();
   unsigned char* encoded = nullptr;
   const int size = i2d_ECDSA_SIG(numbers.get(), &encoded);
@@ -117,7 +117,7 @@ bool is_for_verifying(const json& key) {
          std::find(operations->begin(), operations->end(), json("verify")) != operations->end();
 }
 
-// RSA of 2048 bits or more, for RS256; the parts are big-endian numbers.
+// An RSA key for RS256, of 2048 bits or more. The arguments are big-endian numbers.
 std::shared_ptr<EVP_PKEY> rsa_key(std::string_view modulus, std::string_view exponent) {
   const Owned<OSSL_PARAM_BLD> builder(OSSL_PARAM_BLD_new());
   const auto n = number_of(modulus);
@@ -130,7 +130,7 @@ std::shared_ptr<EVP_PKEY> rsa_key(std::string_view modulus, std::string_view exp
   return public_key("RSA", builder.get());
 }
 
-// A point of P-256, for ES256; 32 bytes each.
+// A P-256 key for ES256. The coordinates have 32 bytes each.
 std::shared_ptr<EVP_PKEY> p256_key(std::string_view x, std::string_view y) {
   const Owned<OSSL_PARAM_BLD> builder(OSSL_PARAM_BLD_new());
   const std::string point = "\x04" + std::string(x) + std::string(y);  // uncompressed (SEC 1)
@@ -144,7 +144,7 @@ std::shared_ptr<EVP_PKEY> p256_key(std::string_view x, std::string_view y) {
   return public_key("EC", builder.get());
 }
 
-// Nothing for a key that can check none of our algorithms.
+// Nothing for a key that fits none of the supported algorithms.
 std::optional<JwtKey> key_of(const json& key) {
   if (!key.is_object() || !is_for_verifying(key)) return std::nullopt;
   const auto part = [&](const char* name) {
@@ -222,7 +222,8 @@ Result<std::string> read_setting_file(const std::string& path, std::string_view 
 
 Result<std::unique_ptr<JwksFile>> JwksFile::open(std::string path, KeyFileListener listener) {
   std::unique_ptr<JwksFile> file(new JwksFile(std::move(path), std::move(listener)));
-  // Before the read: should the file change in between, the next look finds another version.
+  // The version comes before the read: if the file changes in between, the next look finds another
+  // version.
   auto version = file->version();
   auto keys = file->read();
   if (!keys) return model::fail(keys.error());

@@ -18,11 +18,11 @@ struct evp_pkey_st;
 
 namespace conversed::api {
 
-// The algorithms that tokens may be signed with (RFC 7518 §3.1). Each key has one algorithm. A
-// token that names another one for the key is refused.
+// The supported signature algorithms (RFC 7518 §3.1). Each key has one algorithm. A token that
+// names another algorithm for the key is refused.
 enum class JwtAlgorithm : std::uint8_t { rs256, es256, hs256 };
 
-// A key that signatures are checked with. Immutable, hence thread-safe.
+// A key that verifies signatures. Immutable, hence thread-safe.
 struct JwtKey {
   std::string id;  // "" if it has none
   JwtAlgorithm algorithm = JwtAlgorithm::hs256;
@@ -32,11 +32,11 @@ struct JwtKey {
   [[nodiscard]] bool verifies(std::string_view text, std::string_view signature) const;
 };
 
-// Of 32 bytes or more, for HS256; else `invalid_argument`.
+// A shared secret for HS256. `invalid_argument` if it is shorter than 32 bytes.
 [[nodiscard]] model::Result<JwtKey> shared_key(std::string secret);
 
-// The keys of a JSON Web Key Set (RFC 7517) that can check one of our algorithms; others in it are
-// passed over. `invalid_argument` if the text is no such set, or none of its keys is of use.
+// The keys of a JSON Web Key Set (RFC 7517) that fit a supported algorithm. Skips other keys.
+// `invalid_argument` if the text is not a key set or has no usable key.
 [[nodiscard]] model::Result<std::vector<JwtKey>> parse_jwks(std::string_view text);
 
 // The text of a file of 1 byte to 256 KiB. `setting` names it in errors, which are all
@@ -44,14 +44,15 @@ struct JwtKey {
 [[nodiscard]] model::Result<std::string> read_setting_file(const std::string& path,
                                                            std::string_view setting);
 
-// What happened to a file of keys that was fine when the daemon started.
+// A change of the key file while the daemon runs.
 enum class KeyFileNews : std::uint8_t { reloaded, unusable };
-// `message` says which file and why, and never what is in it.
+// `message` names the file and the reason, and never the content.
 using KeyFileListener = std::function<void(KeyFileNews news, std::string_view message)>;
 
-// The keys of a JWKS file, read again when the file has changed. If a file becomes unusable, the
-// keys that were read last stay in use, and the listener is told once until the file is good again.
-// Thread-safe; the listener is called on the thread that looked, and must not block.
+// The keys of a JWKS file. The file is read again when it has changed. If the file becomes
+// unusable, the keys that were read last stay in use. The listener receives one call for that, and
+// the next call when the file is good again. Thread-safe. The listener runs on the thread that
+// looked at the file, and must not block.
 class JwksFile {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -61,17 +62,18 @@ class JwksFile {
   static constexpr std::chrono::milliseconds usual_interval{1'000};
   static constexpr std::chrono::milliseconds soon_interval{100};
 
-  // `invalid_argument` if the file can't be read or has no key of use.
+  // `invalid_argument` if the file can't be read or has no usable key.
   [[nodiscard]] static model::Result<std::unique_ptr<JwksFile>> open(std::string path,
                                                                      KeyFileListener listener);
 
-  // The keys to check a token with. Costs a stat() once an interval, and a read if the file has
-  // changed; other threads get the known keys meanwhile.
+  // The keys that verify a token. Costs a stat() once an interval, and a read if the file has
+  // changed. Other threads get the previous keys during the read.
   [[nodiscard]] Keys keys(TimePoint now, std::chrono::milliseconds interval);
 
  private:
-  // Tells one version of a file from another: inode, size, and the times at which the content and
-  // the inode changed (the latter also for a copy that keeps times). Nothing if there is no file.
+  // Identifies a version of the file: inode, size, and the times at which the content and the inode
+  // changed. The inode's time also finds a copy that keeps the content's time. Nothing if the file
+  // does not exist.
   using Version = std::array<std::int64_t, 6>;
   struct State {
     Keys keys;

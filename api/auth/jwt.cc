@@ -16,7 +16,7 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 
-// The object that a part of a token holds.
+// Decodes a part of a token, which holds a JSON object.
 std::optional<json> object_of(std::string_view part) {
   const auto text = text::decode_base64(part, text::Base64::url);
   if (!text) return std::nullopt;
@@ -34,7 +34,7 @@ std::optional<JwtAlgorithm> algorithm_of(const json& header) {
   return std::nullopt;
 }
 
-// A time of the claims: seconds since the Unix epoch, with a fraction or not.
+// A time of the claims: seconds since the Unix epoch, maybe with a fraction.
 std::optional<model::Timestamp> time_of(const json& claims, const char* name) {
   constexpr double latest = 1e11;  // some time in the year 5138
   const auto claim = claims.find(name);
@@ -44,7 +44,7 @@ std::optional<model::Timestamp> time_of(const json& claims, const char* name) {
   return model::from_unix_ms(std::llround(seconds * 1000));
 }
 
-// "" if there is no such claim, or it is no text.
+// The text of a claim. Empty if the claim is missing or not a text.
 std::string text_of(const json& claims, const std::string& name) {
   const auto claim = claims.find(name);
   return claim != claims.end() && claim->is_string() ? claim->get<std::string>() : std::string();
@@ -117,7 +117,7 @@ Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp n
   if (verified.subject.empty()) return refuse();
   if (organisation_claim_.empty()) return verified;
   verified.organisation = text_of(*claims, organisation_claim_);
-  // An empty one would stand for the only organisation.
+  // An empty organisation would name the installation's only one.
   if (verified.organisation.empty()) return refuse();
   return verified;
 }
@@ -125,14 +125,14 @@ Result<JwtClaims> JwtVerifier::verify(std::string_view token, model::Timestamp n
 bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,
                             std::string_view signature, TimePoint now) const {
   const auto header = object_of(header_part);
-  // Extensions in `crit` must be understood (RFC 7515 §4.1.11); we understand none.
+  // RFC 7515 §4.1.11 requires that every extension in `crit` is understood. None is supported.
   if (!header || header->contains("crit")) return false;
   const auto algorithm = algorithm_of(*header);
   if (!algorithm) return false;
   const auto key_id = header->find("kid");
   const auto checks = [&](const JwtKey& key) {
     if (key.algorithm != *algorithm) return false;
-    // A key without an id, such as the shared secret, may be named in any way.
+    // A key without an id, such as the shared secret, fits any `kid`.
     if (key_id != header->end() && !key.id.empty() && *key_id != key.id) return false;
     return key.verifies(text, signature);
   };
@@ -140,7 +140,7 @@ bool JwtVerifier::is_signed(std::string_view header_part, std::string_view text,
   if (!file_) return false;
   const auto keys = file_->keys(now, JwksFile::usual_interval);
   if (std::any_of(keys->begin(), keys->end(), checks)) return true;
-  // A key that is not known may have come since.
+  // The unknown key may have been added to the file since the last look.
   const auto is_named = [&](const JwtKey& key) { return *key_id == key.id; };
   if (key_id == header->end() || std::any_of(keys->begin(), keys->end(), is_named)) return false;
   const auto newer = file_->keys(now, JwksFile::soon_interval);

@@ -21,31 +21,31 @@ struct JwtClaims {
   model::Timestamp expires_at{};
 };
 
-// Checks the tokens that a contact-center platform signs: JWTs (RFC 7519) in compact form, signed
+// Verifies the tokens that a contact-center platform signs: JWTs (RFC 7519) in compact form, signed
 // with RS256, ES256 or HS256. Thread-safe.
 //
-// `exp` and `sub` are required, and so is the claim for the organisation if a setting names one.
-// `nbf` is checked, and `iss` and `aud` if settings name them. A key is used with its own algorithm
-// only, and a token's `alg` has to be the same. So a public key is never taken for a shared secret,
-// and `none` fits no key.
+// `exp` and `sub` are required. The organisation's claim is required if a setting names it. `nbf`
+// is checked, and `iss` and `aud` are checked if settings name them. A key is used with its own
+// algorithm only, and the token's `alg` has to be the same. So a public key never serves as a
+// shared secret, and `none` fits no key.
 class JwtVerifier {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
-  // How far the platform's clock may be off ours.
+  // The largest accepted difference between the platform's clock and the daemon's.
   static constexpr std::chrono::seconds leeway{60};
   static constexpr std::size_t max_token_bytes = 8 * 1024;
 
-  // Reads the files that the settings name. `invalid_argument`, naming the setting, if one can't be
-  // read or holds no usable key. Without keys and secret every token is refused. The file of keys
-  // is read again when it changes (JwksFile); the listener is told.
+  // Reads the files that the settings name. `invalid_argument`, with the setting's name, if a file
+  // can't be read or has no usable key. Without keys and secret every token is refused. The key
+  // file is read again when it changes (JwksFile), and the listener is called.
   [[nodiscard]] static model::Result<JwtVerifier> open(
       const config::ContactCenterSettings& settings, KeyFileListener listener = {});
 
-  JwtVerifier() = default;  // refuses all
+  JwtVerifier() = default;  // refuses every token
 
-  // `unauthenticated` without a reason, which would help forgers. Tokens expire by `now`; the file
-  // of keys is looked at again by `steady_now`.
+  // The error is `unauthenticated` without a reason, because a reason would help forgers. `now`
+  // decides whether a token has expired; `steady_now` decides when to look at the key file again.
   [[nodiscard]] model::Result<JwtClaims> verify(std::string_view token, model::Timestamp now,
                                                 TimePoint steady_now) const;
 
@@ -53,7 +53,7 @@ class JwtVerifier {
   [[nodiscard]] bool is_signed(std::string_view header, std::string_view text,
                                std::string_view signature, TimePoint now) const;
 
-  std::vector<JwtKey> secret_;      // the shared one, if there is one
+  std::vector<JwtKey> secret_;      // the shared secret, or empty
   std::unique_ptr<JwksFile> file_;  // null: none
   std::string issuer_;
   std::string audience_;

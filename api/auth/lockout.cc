@@ -6,7 +6,7 @@
 
 namespace conversed::api {
 
-// Digests, so that names of any length take the same room.
+// Counters are named by digests, so each name takes the same memory.
 std::vector<Lockout::Counter> Lockout::counters(std::string_view account, std::string_view address,
                                                 Visitor visitor) const {
   const std::string folded = lower_case(account);

@@ -13,7 +13,7 @@ constexpr std::size_t min_verifier = 43;
 constexpr std::size_t max_verifier = 128;
 constexpr std::size_t challenge_bytes = 32;
 
-// RFC 3986 §2, but for '#': what else comes in a URI is percent-encoded.
+// The characters of RFC 3986 §2 except '#'. All others are percent-encoded in a URI.
 bool is_uri_character(char c) {
   return is_letter(c) || is_digit(c) ||
          std::string_view("-._~:/?[]@!$&'()*+,;=%").find(c) != std::string_view::npos;
@@ -26,7 +26,7 @@ bool is_scheme(std::string_view text) {
          });
 }
 
-// What stands between "//" and the path.
+// The part between "//" and the path.
 std::string_view authority_of(std::string_view uri) {
   const auto begin = uri.find("//") + 2;
   const auto rest = uri.substr(begin);
@@ -63,7 +63,7 @@ bool is_redirect_uri(std::string_view uri) {
   }
   const std::string_view scheme = scheme_of(uri);
   if (!is_scheme(scheme) || scheme.size() == uri.size()) return false;
-  // Elsewhere the code would travel in clear.
+  // A code that is sent to another machine by http could be read on the way.
   if (scheme == "http") return loopback_of(uri).has_value();
   if (scheme == "https") {
     if (!uri.substr(scheme.size()).starts_with("://")) return false;
@@ -71,7 +71,8 @@ bool is_redirect_uri(std::string_view uri) {
     return !authority.empty() && authority.front() != ':' &&
            authority.find('@') == std::string_view::npos;
   }
-  // A dot keeps schemes out that browsers have a meaning for, such as javascript.
+  // A private-use scheme needs a dot. Schemes with a meaning in browsers, such as javascript, have
+  // none.
   return scheme.find('.') != std::string_view::npos && uri.size() > scheme.size() + 1;
 }
 

@@ -61,7 +61,7 @@ bool holds(const std::vector<std::string>& roles, Role role) {
 
 Access Principal::access(std::string_view organisation, std::string_view project, Role role) const {
   if (organisation != organisation_id) return Access::hidden;
-  // A plain member of the project has a row there, if without a role.
+  // A plain member of the project has an entry, maybe without a role.
   const auto here = project_roles.find(project);
   const bool is_member_here = here != project_roles.end();
   if (!is_member_here && !holds_any_of_project(organisation_roles)) return Access::hidden;

@@ -10,10 +10,11 @@
 
 namespace conversed::api {
 
-// What a user may do in a project, or, of the last two, in the organisation and the installation.
+// A user's rights in a project. The last two roles are rights in the organisation and in the
+// installation.
 enum class Role : std::uint8_t {
-  none,    // no role is needed
-  member,  // any role in the project will do
+  none,    // no role is required
+  member,  // any role in the project is enough
   project_admin,
   token_admin,
   member_manager,
@@ -24,32 +25,32 @@ enum class Role : std::uint8_t {
   platform_admin,
 };
 
-// The name that members and users are given the role by: "projectAdmin". Empty for none and member.
+// The role's name in the API, such as "projectAdmin". Empty for `none` and `member`.
 [[nodiscard]] std::string_view to_string(Role role);
-// A role in the organisation or the installation, not in a project.
+// Whether the role belongs to the organisation or the installation, not to a project.
 [[nodiscard]] bool is_of_organisation(Role role);
 [[nodiscard]] std::optional<Role> role_from(std::string_view name);
 [[nodiscard]] std::vector<std::string_view> names_of_roles();
 
 [[nodiscard]] bool holds(const std::vector<std::string>& roles, Role role);
 
-// Whether a role opens an object. Missing and foreign objects are the same: `hidden`.
+// Whether a role opens an object. A missing and a foreign object are both `hidden`.
 enum class Access : std::uint8_t { granted, denied, hidden };
 
-// Who a request acts for. A value; an API key acts as its user.
+// The user of a request, with its roles. A request with an API key acts as the key's user.
 struct Principal : store::Principal {
-  // Whether the role is held in a project. projectAdmin holds every role of its project.
-  // `hidden` when the project is another organisation's, or the user has no role in it at all.
+  // Whether the user holds the role in a project. projectAdmin holds every role of its project.
+  // `hidden` if the project belongs to another organisation, or the user has no role in it.
   [[nodiscard]] Access access(std::string_view organisation, std::string_view project,
                               Role role) const;
 
   // Whether the user is a member of any project.
   [[nodiscard]] bool is_member() const;
 
-  // Whether the role is held in any project, or in the organisation as a whole.
+  // Whether the user holds the role in any project or in the whole organisation.
   [[nodiscard]] bool has_anywhere(Role role) const;
 
-  // Whether the role is held in the organisation as a whole.
+  // Whether the user holds the role in the whole organisation.
   [[nodiscard]] bool has(Role role) const { return holds(organisation_roles, role); }
 };
 

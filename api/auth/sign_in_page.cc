@@ -17,7 +17,7 @@ constexpr std::string_view style =
     "border-radius:.25rem;background:#0b57d0;color:#fff}"
     "p[role=alert]{padding:.5rem;border-left:.25rem solid #b3261e;background:#fceeee}";
 
-// For text and for values in double quotes.
+// Escapes a value for HTML text and for attributes in double quotes.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -36,7 +36,7 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-// Each {name} stands for a value.
+// Each {name} is replaced by a value.
 constexpr std::string_view page_text = R"(<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -72,7 +72,7 @@ constexpr std::string_view alert_text = R"(<p role="alert">{message}</p>
 
 using Values = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
-// The text with the values in their places; what stands in a value stays as it is.
+// Replaces the names by the values. Does not look for names inside a value.
 std::string filled(std::string_view text, Values values) {
   std::string out;
   while (true) {
@@ -101,14 +101,14 @@ std::string body_of(const SignInPage& page) {
                                     {"username", escaped(page.username)}}));
 }
 
-// Browsers hold the redirect after a form to `form-action`, too.
+// Browsers apply `form-action` to the redirect after the form, too.
 HeaderList page_headers(std::string_view form_action) {
   static const std::string allowed_style = csp_source(style);
   return {{"Content-Security-Policy", "default-src 'none'; style-src " + allowed_style +
                                           "; form-action " + std::string(form_action) +
                                           "; frame-ancestors 'none'; base-uri 'none'"},
           {"X-Frame-Options", "DENY"},
-          // Not `no-referrer`: browsers then send no Origin with the form.
+          // With `no-referrer`, browsers would send no Origin with the form.
           {"Referrer-Policy", "same-origin"}};
 }
 

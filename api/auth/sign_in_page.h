@@ -9,22 +9,23 @@ namespace conversed::api {
 
 struct SignInPage {
   std::string_view client_name;
-  std::string_view request;          // hidden; goes with the form
-  std::string_view redirect_scheme;  // of where a browser goes after a sign-in
-  std::string_view username = {};    // what was typed before
-  std::string_view message = {};     // what was wrong with it
+  std::string_view request;  // hidden field; the form sends it
+  std::string_view
+      redirect_scheme;  // scheme of the URI that the browser is sent to after the sign-in
+  std::string_view username = {};  // as typed in the last try
+  std::string_view message = {};   // the error of the last try
 };
 
-// The page on which a user signs in: one form with `username` and `password`, that is posted to
-// `authorize`. It needs no script and allows none, can't be framed, and isn't cached.
+// The page on which a user signs in: one form with `username` and `password`, posted to
+// `authorize`. It has no script, can't be framed, and isn't cached.
 [[nodiscard]] Response sign_in_page(const SignInPage& page);
 
-// The name of an inline style or script in a Content-Security-Policy (CSP 3 §2.3.1, hash-source).
-// The page then needs to allow no other.
+// The hash of an inline style or script for a Content-Security-Policy (CSP 3 §2.3.1, hash-source).
+// With it the page has to allow no other style or script.
 [[nodiscard]] std::string csp_source(std::string_view inline_text);
 
-// The same page without a form: the reason why no sign-in is possible. `error` is the answer that a
-// program would get. Its status and headers stay; the page replaces its body.
+// The page without the form. It shows why no sign-in is possible. `error` is the answer for a
+// program. Its status and headers stay; the page replaces its body.
 [[nodiscard]] Response error_page(Response error, std::string_view message,
                                   std::string_view trace_id);
 

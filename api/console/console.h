@@ -4,9 +4,10 @@
 
 namespace conversed::api {
 
-// The web console: one page, with its style and its script in it.
+// The web console: one page that contains its style and its script.
 extern const std::string_view console_page;
-// The parts of it, byte for byte, that its Content-Security-Policy has to name.
+// The style and the script, byte for byte. The page's Content-Security-Policy contains their
+// hashes.
 extern const std::string_view console_style;
 extern const std::string_view console_script;
 

@@ -22,7 +22,7 @@ bool BodyShare::make_room(std::string& body, std::size_t needed, std::size_t lar
   }
   bytes_ = wanted;
   if (body.capacity() < wanted) {
-    // Into a new string, which reserves what it is asked for: one that grows at least doubles.
+    // A new string reserves exactly the requested size. A string that grows at least doubles.
     std::string larger;
     larger.reserve(wanted);
     larger.append(body);

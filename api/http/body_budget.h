@@ -1,4 +1,4 @@
-// The memory of bodies that are larger than a request's usual one.
+// The memory of bodies that are larger than `max_body`.
 #pragma once
 
 #include <atomic>
@@ -10,18 +10,18 @@
 
 namespace conversed::api {
 
-// Whether the sender of a body is known. A stranger's body has to be read before its sender can be
-// told, because passwords take longer to verify than a reactor thread may wait.
+// Whether the sender of a body is known. The daemon reads a stranger's body before it verifies the
+// password, because a reactor thread may not wait for that.
 enum class Sender : std::uint8_t { stranger, known };
 
 // Bounds the memory of all large bodies of a server together, from their first byte beyond
-// `max_body` until their requests are handled. Strangers get half of it at most, so that they can't
-// keep out known senders. Thread-safe.
+// `max_body` until their requests are handled. Strangers get half of it at most, so they can't keep
+// known senders out. Thread-safe.
 class BodyBudget {
  public:
   explicit BodyBudget(std::size_t bytes) : bytes_(bytes) {}
 
-  // False, and nothing taken, if there is not as much left.
+  // False, and nothing is taken, if fewer bytes are left.
   [[nodiscard]] bool take(std::size_t bytes, Sender sender);
   void give_back(std::size_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
   [[nodiscard]] std::size_t taken() const { return taken_.load(std::memory_order_relaxed); }
@@ -31,7 +31,7 @@ class BodyBudget {
   std::atomic<std::size_t> taken_{0};
 };
 
-// What one body has taken; given back when it is destroyed. One thread at a time.
+// The memory that one body has taken. The destructor gives it back. One thread at a time.
 class BodyShare {
  public:
   BodyShare(std::shared_ptr<BodyBudget> budget, Sender sender)
@@ -40,9 +40,9 @@ class BodyShare {
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
 
-  // Makes room for `needed` bytes in all, and for more, up to `largest`, so that a body which grows
-  // asks and moves seldom. What the body reserves is what is taken. False if the budget has no
-  // room.
+  // Makes room for `needed` bytes in all. Reserves more, up to `largest`, so that a growing body
+  // asks and moves seldom. The budget pays for the reserved bytes. False if the budget has too
+  // little left.
   [[nodiscard]] bool make_room(std::string& body, std::size_t needed, std::size_t largest);
 
  private:

@@ -9,21 +9,20 @@
 
 namespace conversed::api {
 
-// An address as text. An IPv4 address has one text only, in its mapped form, too.
+// An address as text. The text of an IPv4-mapped address is that of the IPv4 address.
 [[nodiscard]] std::string text_of(const config::Address& address);
 
-// Whether these proxies are believed: `peer` is an address as text.
+// Whether `peer`, an address as text, is a trusted proxy.
 [[nodiscard]] bool is_trusted(std::string_view peer, std::span<const config::AddressRange> trusted);
 
-// Whose a request is that came from the trusted proxy `peer`: the last address of its
-// X-Forwarded-For, all such headers taken together, that is no trusted proxy itself. What stands
-// before it may be anybody's invention. Where the header has none, or holds something that is no
-// address before one is found, it is the last hop that can be believed.
+// The client of a request from the trusted proxy `peer`: the last address in its X-Forwarded-For
+// headers that is not a trusted proxy. Addresses before it may be forged. If there is no such
+// address, or an earlier hop is not an address, it is the last trusted hop.
 [[nodiscard]] std::string forwarded_client(const std::string& peer, const HeaderList& headers,
                                            std::span<const config::AddressRange> trusted);
 
-// What limits count this client under: an IPv4 address, or the /64 of an IPv6 address, since
-// whoever has one address of that has all.
+// The name that limits count a client under: an IPv4 address, or the /64 of an IPv6 address,
+// because one client usually has the whole /64.
 [[nodiscard]] std::string counted_address(std::string_view peer);
 
 }  // namespace conversed::api

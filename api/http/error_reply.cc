@@ -19,7 +19,7 @@ struct StatusRow {
   int code;  // in error bodies
 };
 
-// Section 7 of the API, then 408 to 505 as decided for what it does not name, then the successes.
+// Section 7 of the API, then statuses from 408 to 505 that it does not name, then successes.
 constexpr std::array status_rows{
     StatusRow{400, "Bad Request", 1000},
     StatusRow{401, "Unauthorized", 401},
@@ -92,7 +92,7 @@ nlohmann::ordered_json reduced_body(int status, std::string_view detail) {
           {"detail", detail}};
 }
 
-// What RFC 6749 (§4.1.2.1, §5.2) calls an error that is known by its status alone.
+// The OAuth error code (RFC 6749 §4.1.2.1, §5.2) of a status.
 std::string_view oauth_code(int status) {
   switch (status) {
     case 401:
@@ -107,7 +107,7 @@ std::string_view oauth_code(int status) {
   }
 }
 
-// `challenge` is for 401.
+// `challenge` is the header of a 401.
 Response response_of(int status, const nlohmann::ordered_json& body, model::Timestamp now,
                      const char* challenge) {
   Response response{.status = status, .body = model::json_text(body)};
@@ -166,7 +166,7 @@ Response oauth_error_response(int status, std::string_view error, std::string_vi
   auto body = problem_body(status, description, context);
   body["error"] = error;
   body["error_description"] = description;
-  // Here it is clients that authenticate themselves, not users.
+  // The clients of these routes authenticate themselves, not users.
   Response response = response_of(status, body, now, R"(Basic realm="conversed")");
   response.content_type = "application/json; charset=utf-8";
   response.reason = error;

@@ -19,9 +19,8 @@
 namespace conversed::api {
 namespace {
 
-// Bytes that a client may go on sending, unread, after its last answer. Some clients read the
-// answer only after they have sent everything, and closing with unread bytes would reset the
-// connection.
+// Bytes that a client may still send after its last answer. Some clients read the answer only after
+// they have sent everything. Closing with unread bytes would reset the connection.
 constexpr std::size_t max_lingered = 16 * 1024 * 1024;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view continue_line = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -58,7 +57,7 @@ void Gate::received(std::string_view bytes) {
     if (lingered_ > max_lingered) close_now();
     return;
   }
-  // What is held comes first, also between an answer and the resume() that it asked for.
+  // Held bytes come first, also between an answer and its resume().
   const bool first = unread_.empty() && !overrun_;
   if (pumping_ || in_flight_ || !unsent_.empty() || !first) return hold(bytes);
   pump(lock, bytes);
@@ -69,18 +68,18 @@ void Gate::resume() {
   if (!pumping_) pump(lock, {});
 }
 
-// Keeps bytes for later; their sum is bounded, since the reactor reads whatever comes.
+// Keeps bytes for later. Their sum is bounded, because the reactor reads all that arrives.
 void Gate::hold(std::string_view bytes) {
   if (overrun_) return;
   if (unread_.view().size() + bytes.size() > keeper_->settings().max_pipelined) {
-    overrun_ = true;  // what came before is served, then the connection ends
+    overrun_ = true;  // held requests are served, then the connection ends
     return;
   }
   unread_.append(bytes);
 }
 
-// Reads as many requests as can be answered now. `bytes` may be given only while nothing is held:
-// they are then read where they are, and copied only if they have to wait.
+// Reads as many requests as can be answered now. `bytes` may be given only while no bytes are held.
+// They are read in place and copied only if they have to wait.
 void Gate::pump(Lock& lock, std::string_view bytes) {
   pumping_ = true;
   while (phase_ == Phase::serving && !in_flight_ && unsent_.empty()) {
@@ -111,7 +110,8 @@ void Gate::pump(Lock& lock, std::string_view bytes) {
   settle();
 }
 
-// Hands the complete request on. The lock is free meanwhile, so the answer may come from inside.
+// Hands the complete request to the handler. The lock is free meanwhile, so the handler may answer
+// at once.
 void Gate::dispatch(Lock& lock) {
   error_shape_ = reader_.error_shape();
   http_1_0_ = reader_.http_1_0();
@@ -128,7 +128,8 @@ void Gate::dispatch(Lock& lock) {
   try {
     keeper_->handler()(std::move(request), std::move(reply));
   } catch (...) {
-    // If the Reply was not handed on, unwinding dropped it, and that has answered 500.
+    // If the handler did not keep the Reply, unwinding destroyed it, and its destructor has
+    // answered 500.
     keeper_->defect("A request handler threw an exception", context_.trace_id);
   }
   lock.lock();
@@ -146,7 +147,7 @@ void Gate::begin_exchange(const Request& request, bool keep_alive) {
   traceparent_ = model::make_traceparent(context_.trace_id, trace && trace->sampled);
 }
 
-// Answers what never became a request, and ends the connection.
+// Answers a request that is not well-formed, and ends the connection.
 void Gate::refuse(int status, std::string_view detail) {
   begin_exchange(reader_.partial(), false);
   keeper_->count_answer(status);
@@ -180,7 +181,7 @@ void Gate::turn_away(int status, std::string_view detail) {
 // ---- Answers out
 
 void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
-  // One buffer a thread: most answers are written at once and need no memory of their own.
+  // Most answers are written at once from this buffer and allocate nothing.
   thread_local std::string message;
   message.clear();
   const bool keep_alive = keep_alive_ && !keeper_->draining();
@@ -199,7 +200,7 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
   }
   settle();
 } catch (...) {
-  abort();  // out of memory: a connection that ends is better than one that hangs
+  abort();  // out of memory: ending the connection is better than letting it hang
 }
 
 void Gate::compose(std::string& message, const Response& response, bool keep_alive) const {
@@ -230,7 +231,7 @@ void Gate::write(std::string_view bytes) {
   wait_for(Wait::write);
 }
 
-// As much as the socket takes without waiting. Ends the connection if it is broken.
+// Writes as much as the socket takes without blocking. Ends the connection if it is broken.
 std::size_t Gate::write_some(std::string_view bytes) {
   std::size_t sent = 0;
   while (sent < bytes.size() && phase_ != Phase::ended && descriptor_ >= 0) {
@@ -264,7 +265,7 @@ void Gate::writable() {
 
 // ---- The connection's end
 
-// Decides what the connection waits for once nobody works on it.
+// Chooses the next wait of a connection that no thread works on.
 void Gate::settle() {
   if (phase_ == Phase::ended || phase_ == Phase::lingering || !unsent_.empty()) return;
   if (in_flight_ || (phase_ == Phase::serving && !unread_.empty())) return wait_for(Wait::nothing);
@@ -276,8 +277,8 @@ void Gate::settle() {
   if (wait != wait_) wait_for(wait);
 }
 
-// Our side ends; the client's is read on for a while, because closing with bytes unread would reset
-// the connection, and the answer with it.
+// Closes the daemon's side. Reads the client's bytes for a while, because closing with unread bytes
+// would reset the connection before the client has the answer.
 void Gate::finish() {
   if (half_closed_) return close_now();
   ::shutdown(descriptor_, SHUT_WR);
@@ -343,7 +344,7 @@ void Gate::tick(Time now) {
   const bool due = deadline_.load(std::memory_order_relaxed) <= to_ns(now);
   if (!due && !keeper_->draining()) return;
   const Lock lock(mutex_);
-  // While draining nobody need wait for a request that has not begun.
+  // A drain closes connections on which no request has begun.
   if (keeper_->draining() && wait_ == Wait::idle) return close_now();
   if (deadline_.load(std::memory_order_relaxed) > to_ns(now)) return;
   switch (wait_) {

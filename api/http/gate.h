@@ -1,4 +1,4 @@
-// One connection, between its socket and the handler. It deals with wrong requests, slow clients
+// One connection, between its socket and the handler. It handles malformed requests, slow clients
 // and late answers.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace conversed::api {
 
 class Keeper;
 
-// Bytes that wait; they leave from the front.
+// Bytes that wait. They are removed from the front.
 class WaitingBytes {
  public:
   [[nodiscard]] std::string_view view() const { return std::string_view(bytes_).substr(from_); }
@@ -32,7 +32,7 @@ class WaitingBytes {
     from_ += count;
     if (from_ == bytes_.size()) clear();
   }
-  // Gives their memory back, which an assignment would keep.
+  // Releases the memory, which an assignment would keep.
   void clear() {
     std::string().swap(bytes_);
     from_ = 0;
@@ -43,11 +43,11 @@ class WaitingBytes {
   std::size_t from_ = 0;
 };
 
-// Reads requests from the bytes that the reactor brings, hands them on one at a time, and writes
-// each answer from the thread that sends it.
+// Reads requests from the bytes that the reactor brings, hands them to the handler one at a time,
+// and writes each answer from the thread that sends it.
 //
-// Thread-safe: the reactor brings bytes, the Keeper calls when time is up, any thread answers. One
-// lock guards all of it.
+// Thread-safe: the reactor brings bytes, the Keeper reports time-outs, any thread answers. One lock
+// guards all state.
 //
 // Invariants:
 // - Only the reactor closes the descriptor, right after `disconnected()`. The Gate uses it under
@@ -66,26 +66,26 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `descriptor` is a connected non-blocking socket. `address`: what the connection is counted
-  // under, "" if it is not.
+  // `descriptor` is a connected non-blocking socket. `address` is the name that the connection is
+  // counted under, "" if it is not counted.
   Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer,
        std::string address);
 
   [[nodiscard]] const std::string& address() const { return address_; }
 
-  // From the reactor.
+  // Called by the reactor.
   void received(std::string_view bytes);
-  // The client has closed its sending side at least. The caller closes the descriptor next. The
-  // remaining answers are sent over a duplicate: a client may half-close after its request.
+  // The client has closed at least its sending side. The caller closes the descriptor next. The
+  // remaining answers are sent over a duplicate, because a client may half-close after its request.
   void disconnected();
-  // Instead of serving it: answers with an error at once and closes.
+  // Answers a new connection with an error at once and closes it.
   void turn_away(int status, std::string_view detail);
 
-  // From the Keeper.
-  void resume();    // reads the requests that waited behind an answer
-  void writable();  // goes on with an answer that the socket had no room for
+  // Called by the Keeper.
+  void resume();    // reads the requests that waited for an answer
+  void writable();  // continues an answer that the socket had no room for
   void tick(Time now);
-  void abort();  // ends the connection, with requests in flight or not
+  void abort();  // ends the connection, also with requests in flight
 
   // ReplySink
   void answer(std::uint64_t sequence, Response response) noexcept override;
@@ -98,8 +98,8 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
 
   enum class Phase : std::uint8_t {
     serving,
-    finishing,  // no more requests; closes when the answer is written
-    lingering,  // our side is closed; waits for the client's
+    finishing,  // reads no more requests; closes when the answer is written
+    lingering,  // this side is closed; waits for the client to close
     ended,      // shut down; waits for the reactor to notice, or gone
   };
   enum class Wait : std::uint8_t { nothing, idle, head, body, write, linger };
@@ -122,30 +122,30 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   const std::uint64_t id_;
   const std::string peer_;
   const std::string address_;
-  const bool from_proxy_;  // that is trusted to say whose its requests are
-  // Steady nanoseconds; read without the lock, so that the Keeper's round costs next to nothing.
+  const bool from_proxy_;  // whether a trusted proxy names the clients
+  // Steady nanoseconds. Read without the lock, so the Keeper's round costs next to nothing.
   std::atomic<std::int64_t> deadline_;
 
-  std::mutex mutex_;  // guards what follows, but for the exchange
+  std::mutex mutex_;  // guards the members below, except the exchange
   int descriptor_;    // -1: closed
   bool owned_ = false;
-  bool watched_ = false;  // for room to write, by the Keeper
+  bool watched_ = false;  // whether the Keeper watches for room to write
   bool half_closed_ = false;
   Phase phase_ = Phase::serving;
   Wait wait_ = Wait::nothing;
-  bool pumping_ = false;    // a thread is in pump() and will see what changes
+  bool pumping_ = false;    // a thread is in pump() and will see the change
   bool in_flight_ = false;  // a request is with the handler
-  bool overrun_ = false;    // more was pipelined than may wait
+  bool overrun_ = false;    // more was pipelined than `max_pipelined`
   RequestReader reader_;
   WaitingBytes unread_;
   WaitingBytes unsent_;
   std::size_t lingered_ = 0;
 
-  // The exchange: written under the lock before its request is handed on, then only read, by the
-  // holder of its Reply, until the answer.
+  // The exchange. It is written under the lock before its request is handed over. Then the holder
+  // of the Reply reads it, and nothing writes it, until the answer.
   std::uint64_t sequence_ = 0;
   ExchangeContext context_;
-  ErrorShape error_shape_ = ErrorShape::problem;  // should its Reply be dropped
+  ErrorShape error_shape_ = ErrorShape::problem;  // for a Reply that is dropped
   std::string traceparent_;
   Method method_ = Method::get;
   bool http_1_0_ = false;

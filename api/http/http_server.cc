@@ -28,14 +28,14 @@ namespace conversed::api {
 namespace {
 
 constexpr int backlog = 1024;
-// How long stop() waits for the reactor to close what was shut down; a handler that blocks delays
-// it.
+// How long stop() waits for the reactor to close the connections. A handler that blocks delays the
+// reactor.
 constexpr std::chrono::seconds stop_grace{2};
 
 // Brings the bytes of one reactor thread's connections to their Gates. Pistache clones it for each
-// of its threads and calls it on that thread only.
+// of its threads and calls each clone on its own thread only.
 //
-// Nothing may be thrown out of here: it would end the process.
+// No exception may leave this class: it would end the process.
 class InputHandler final : public Pistache::Tcp::Handler {
  public:
   explicit InputHandler(std::shared_ptr<Keeper> keeper) : keeper_(std::move(keeper)) {}
@@ -51,7 +51,7 @@ class InputHandler final : public Pistache::Tcp::Handler {
     if (gates_.size() <= index) gates_.resize(index + 1);
     gates_[index] = keeper_->admit(peer->fd(), peer->address().host());
   } catch (...) {
-    // Out of memory: without a Gate nothing would watch its time, so it ends here.
+    // Out of memory: without a Gate the connection would have no time-outs, so it ends here.
     ::shutdown(peer->fd(), SHUT_RDWR);
     keeper_->defect("A connection could not be taken in", "none");
   }
@@ -84,9 +84,9 @@ class InputHandler final : public Pistache::Tcp::Handler {
   std::vector<std::shared_ptr<Gate>> gates_;  // by descriptor
 };
 
-// One reactor thread's own: Pistache clones it for each, and `onReady` is where the thread comes by
-// with whatever has happened. A timer brings it there when nothing else does, so that a thread that
-// is idle can be told from one that hangs.
+// The transport of one reactor thread. Pistache clones it for each thread and calls `onReady` there
+// for every event. A timer causes an event when no other does, so that an idle thread differs from
+// a hanging one.
 class BeatingTransport final : public Pistache::Tcp::Transport {
  public:
   BeatingTransport(std::shared_ptr<Pistache::Tcp::Handler> handler, std::shared_ptr<Keeper> keeper)
@@ -101,7 +101,7 @@ class BeatingTransport final : public Pistache::Tcp::Transport {
     return std::make_shared<BeatingTransport>(handler_->clone(), keeper_);
   }
 
-  // For clones alone: each is registered with the poller of the thread that it will run on.
+  // Called on clones only. Each clone registers with the poller of its own thread.
   void registerPoller(Pistache::Polling::Epoll& poller) override {
     Transport::registerPoller(poller);
     timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -120,7 +120,7 @@ class BeatingTransport final : public Pistache::Tcp::Transport {
   void onReady(const Pistache::Aio::FdSet& ready) override {
     model::fault_point("api.loop");
     heartbeat_.beat();
-    // The base takes no tag that it has not made itself, so the timer's is taken out.
+    // The base class refuses the timer's tag, so the timer's events are taken out first.
     std::vector<Pistache::Polling::Event> others;
     bool ticked = false;
     for (const auto& entry : ready) ticked = ticked || entry.getTag() == tag();
@@ -225,7 +225,7 @@ void HttpServer::stop() {
   if (started_) {
     keeper_->begin_drain();
     keeper_->abort_all();
-    // Only the reactor closes descriptors, so it has to run until it has seen the ends of all.
+    // Only the reactor closes descriptors, so it has to run until it has closed all of them.
     (void)keeper_->wait_until_empty(std::chrono::steady_clock::now() + stop_grace);
   }
   listener_.reset();  // joins the accepting thread and the reactor's

@@ -1,4 +1,4 @@
-// The HTTP front end: a listener and its reactor threads, strict about what is HTTP.
+// The HTTP front end: a listener and its reactor threads. It accepts only well-formed HTTP.
 #pragma once
 
 #include <chrono>
@@ -17,14 +17,14 @@ namespace conversed::api {
 
 class Keeper;
 
-// Serves HTTP/1.1 and HTTP/1.0 in clear (TLS belongs to a proxy in front). Every request gets
-// exactly one answer, in order; malformed ones, time-outs and limits are answered here and never
-// reach the handler. See HttpSettings for the limits.
+// Serves HTTP/1.1 and HTTP/1.0 without TLS (a proxy in front speaks TLS). Every request gets
+// exactly one answer, in order. The server itself answers malformed requests, time-outs and
+// exceeded limits; they do not reach the handler. HttpSettings has the limits.
 //
-// Thread-safe, but for start() and stop(), which belong to the owner.
+// Thread-safe, except start() and stop(), which only the owner calls.
 class HttpServer {
  public:
-  // Binds the address; connections wait until start(). Fails with invalid_argument (settings) or
+  // Binds the address. Connections wait until start(). Fails with invalid_argument (settings) or
   // unavailable (the address can't be bound).
   [[nodiscard]] static model::Result<std::unique_ptr<HttpServer>> open(HttpSettings settings,
                                                                        Handler handler);
@@ -33,20 +33,21 @@ class HttpServer {
   HttpServer& operator=(const HttpServer&) = delete;
 
   [[nodiscard]] std::uint16_t port() const { return port_; }
-  // Connections that are open, those included that are about to close.
+  // Open connections, including connections that are about to close.
   [[nodiscard]] std::size_t connections() const;
-  // Of all requests since the start, refused ones included; for metrics.
+  // The answers to all requests since the start, refused requests included. For metrics.
   [[nodiscard]] AnswerCounts answer_counts() const;
 
-  // Starts the threads. Fails with internal if they can't be had.
+  // Starts the threads. Fails with internal if the system refuses them.
   [[nodiscard]] model::Result<void> start();
 
-  // From now on every answer ends its connection, idle connections close, new ones get 503. Waits
-  // until no connection is left or the time is up; true if none is left. May be called again.
+  // Starts the drain: every answer ends its connection, idle connections close, new connections get
+  // 503. Waits until no connection is left or the time is up. True if none is left. May be called
+  // again.
   [[nodiscard]] bool drain(std::chrono::milliseconds limit);
 
-  // Ends all connections, whatever they wait for, and the threads; a Reply that is sent later goes
-  // nowhere. Blocks until no handler runs. Tolerates double stop and stop without start.
+  // Ends all connections and the threads. An answer that is sent later is dropped. Blocks until no
+  // handler runs. Tolerates double stop and stop without start.
   void stop();
 
  private:

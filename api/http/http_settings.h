@@ -1,4 +1,4 @@
-// What the HTTP layer can be told.
+// The settings of the HTTP layer.
 #pragma once
 
 #include <chrono>
@@ -18,24 +18,23 @@
 
 namespace conversed::api {
 
-// Takes a request and its Reply. Called on one of the server's threads, for different connections
-// at the same time: it must not block. What it throws ends in a 500 for that request and in
-// `on_defect`.
+// Takes a request and its Reply. Runs on the server's threads, for different connections at the
+// same time, so it must not block. If it throws, the request gets 500 and `on_defect` is called.
 using Handler = std::function<void(Request&&, Reply)>;
 
-// How many answers had each status, for those that had one; in order.
+// The number of answers for each status that occurred, ordered by status.
 using AnswerCounts = std::vector<std::pair<int, std::uint64_t>>;
 
-// What becomes of a request's body, decided once its head is whole.
+// How to read a request's body. Decided when its head is complete.
 struct BodyRule {
-  std::size_t max_body = 0;          // bytes: else 413
-  Sender sender = Sender::stranger;  // `known`: its credentials are known to be right
-  bool wanted = true;  // false: the request is handed on without a body, its connection then ends
-  ErrorShape error_shape = ErrorShape::problem;  // of errors that the server itself answers
+  std::size_t max_body = 0;          // bytes; a larger body gets 413
+  Sender sender = Sender::stranger;  // `known`: its credentials were verified
+  bool wanted = true;  // false: the body is not read, and the connection ends after the answer
+  ErrorShape error_shape = ErrorShape::problem;  // for errors that the server itself answers
 };
-// `head` is the request without its body, `peer` and `trace_id`; of one that is refused, as far as
-// it was read. Called on the server's threads,
-// under the lock of a connection: it may look into memory, no further.
+// `head` is the request without its body, `peer` and `trace_id`. For a refused request it is the
+// part that was read. Runs on the server's threads under a connection's lock, so it may read memory
+// only.
 using BodyRuleFor = std::function<BodyRule(const Request& head)>;
 
 // An answer with a status from 400 on, for the log.
@@ -51,44 +50,43 @@ struct HttpSettings {
   std::string address = "127.0.0.1";  // an IPv4 or IPv6 address
   std::uint16_t port = 0;             // 0 picks one
   std::size_t threads = 2;            // reactor threads, at least 1
-  // Whose X-Forwarded-For is believed (client_address.h).
+  // Proxies whose X-Forwarded-For is trusted (client_address.h).
   std::vector<config::AddressRange> trusted_proxies = {};
 
-  std::size_t max_header = 16 * 1024;  // bytes of the header section: else 414 or 431
-  std::size_t max_body = 64 * 1024;    // bytes: else 413
-  BodyRuleFor body_rule = {};          // empty: `max_body` for all
-  // Bytes of all bodies above `max_body` together, until they are handled: else 503. Strangers'
-  // may take half.
+  std::size_t max_header = 16 * 1024;  // bytes of the header section; a larger one gets 414 or 431
+  std::size_t max_body = 64 * 1024;    // bytes; a larger body gets 413
+  BodyRuleFor body_rule = {};          // empty: `max_body` applies to all requests
+  // Bytes of all bodies above `max_body` together, until they are handled. A body beyond that gets
+  // 503. Strangers may take half.
   std::size_t max_large_bodies = std::size_t{128} << 20;
   std::size_t max_pipelined =
-      256 * 1024;  // bytes that wait behind the request in flight: else closed
-  std::size_t max_connections = 10'000;  // open at a time: the next ones get 503
-  // The same of one address, IPv6 by /64; the trusted proxies' are not counted.
+      256 * 1024;  // bytes that wait behind the request in flight; more ends the connection
+  std::size_t max_connections = 10'000;  // open at a time; the next ones get 503
+  // Open connections of one address (IPv6: of one /64). Trusted proxies are not counted.
   std::size_t max_connections_per_address = 1000;
 
   std::chrono::milliseconds header_timeout{
       10'000};                                      // from a request's first byte to its empty line
   std::chrono::milliseconds body_timeout{10'000};   // from there to its last byte
   std::chrono::milliseconds idle_timeout{75'000};   // between requests, and before the first
-  std::chrono::milliseconds write_timeout{10'000};  // without the client taking a byte of an answer
+  std::chrono::milliseconds write_timeout{10'000};  // while the client takes no byte of an answer
   std::chrono::milliseconds linger_timeout{2'000};  // for the client to close after the last answer
 
   bool cors = true;  // whether pages of other sites may read the answers
 
-  // The source of Date and Retry-After; nullptr is the system's clock. Must outlive the server and
-  // every Reply. Time-outs are steady and do not use it.
+  // The clock of Date and Retry-After. nullptr: the system's clock. It must outlive the server and
+  // every Reply. Time-outs use a steady clock instead.
   const model::Clock* clock = nullptr;
-  // Told about defects (a handler that threw, a Reply that was dropped), with the trace id, from
-  // any thread; must be thread-safe. Nothing secret, and nothing of the exception, is in the
-  // message.
+  // Receives defects (a handler that threw, a Reply that was dropped) with the trace id, from any
+  // thread. It must be thread-safe. The message contains no secret and no text of the exception.
   std::function<void(std::string_view message)> on_defect = nullptr;
 
-  // Told of each error answer before it is sent, from any thread; must be thread-safe and quick.
-  // May be empty.
+  // Receives each error answer before it is sent, from any thread. It must be thread-safe and
+  // quick. May be empty.
   std::function<void(const ErrorAnswer& answer)> on_error = nullptr;
 
-  // Where each of the server's threads, but for the one that accepts, has a heartbeat under `name`;
-  // must outlive the server. Null: nobody watches.
+  // Each of the server's threads, except the accepting one, has a heartbeat here under `name`. It
+  // must outlive the server. Null: no heartbeats.
   model::Heartbeats* heartbeats = nullptr;
   std::string name = "http";
 };

@@ -34,7 +34,7 @@ void for_each_element(std::string_view list, F&& visit) {
   }
 }
 
-// host [":" port], or empty (RFC 9110 §7.2); user information has no place in it.
+// host [":" port], or empty (RFC 9110 §7.2). User information is not allowed.
 inline bool is_host(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
     return c > ' ' && c < 0x7F &&

@@ -15,11 +15,11 @@ namespace conversed::api {
 namespace {
 
 constexpr std::uint64_t wake_tag = 0;  // ids of Gates begin at 1
-// Connections beyond the limit that are told so; the ones beyond these are closed without a word.
+// Connections beyond the limit that get 503. Connections beyond these are closed without an answer.
 constexpr std::size_t max_turned_away = 256;
 constexpr std::size_t max_turned_away_of_one = 16;
 
-// A quarter of the shortest time-out, within reason: how late one may be noticed.
+// A quarter of the shortest time-out, within bounds. A time-out is noticed at most that late.
 std::chrono::milliseconds round_for(const HttpSettings& settings) {
   const auto shortest =
       std::min({settings.header_timeout, settings.body_timeout, settings.idle_timeout,
@@ -175,7 +175,7 @@ void Keeper::watch(int descriptor, std::uint64_t id, bool again) {
   epoll_event event{};
   event.events = EPOLLOUT | EPOLLONESHOT;
   event.data.u64 = id;
-  // If the kernel has no memory for it, the write time-out ends the connection.
+  // If the kernel has no memory for this, the write time-out ends the connection.
   ::epoll_ctl(epoll_, again ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, descriptor, &event);
 }
 
@@ -188,12 +188,12 @@ void Keeper::defect(std::string_view message, std::string_view trace_id) const n
   if (!settings_.on_defect) return;
   settings_.on_defect(std::string(message) + " (trace " + std::string(trace_id) + ")");
 } catch (...) {
-  // A log that throws must not take a connection down with it.
+  // A log that throws must not end a connection.
 }
 
 void Keeper::wake_up() const {
   const std::uint64_t one = 1;
-  // It can only fail when the counter is full, and then the thread is being woken already.
+  // The write fails only when the counter is full. The thread is being woken then anyway.
   [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
 }
 

@@ -23,9 +23,9 @@
 
 namespace conversed::api {
 
-// One thread with an epoll set of its own. It goes on with answers that a socket had no room for,
-// reads the requests that were pipelined behind an answer from another thread, and ends connections
-// whose time is up. Other requests do not wake it.
+// One thread with its own epoll set. It continues answers that a socket had no room for, reads the
+// requests that were pipelined behind an answer from another thread, and ends connections whose
+// time is up. Other requests do not wake it.
 //
 // Thread-safe. Its lock is taken after a Gate's, never before one.
 class Keeper : public std::enable_shared_from_this<Keeper> {
@@ -39,24 +39,24 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   Keeper& operator=(const Keeper&) = delete;
 
   void start();
-  // Every answer from now on is its connection's last one; idle connections close, new ones get
-  // 503.
+  // From now on every answer is the last one of its connection, idle connections close, and new
+  // connections get 503.
   void begin_drain();
   // Waits until no connection is left; false at the deadline.
   [[nodiscard]] bool wait_until_empty(Time deadline);
   void abort_all();
-  // Ends the thread and lets go of all connections; the reactor must have stopped before. Tolerates
+  // Ends the thread and releases all connections. The reactor must have stopped before. Tolerates
   // double stop and stop without start.
   void stop();
 
-  // A Gate for a new connection, which it may have turned away at once.
+  // Makes a Gate for a new connection. The Gate may have been turned away already.
   [[nodiscard]] std::shared_ptr<Gate> admit(int descriptor, std::string peer);
   [[nodiscard]] std::size_t connections() const;
 
-  // For Gates.
+  // Called by Gates.
   void gone(std::uint64_t id);
   void resume_later(std::shared_ptr<Gate> gate);
-  // Calls the Gate's writable() once when there is room; `again` if it was watched before.
+  // Calls the Gate's writable() once when the socket has room. `again` if it was watched before.
   void watch(int descriptor, std::uint64_t id, bool again);
   void unwatch(int descriptor);
   void defect(std::string_view message, std::string_view trace_id) const noexcept;
@@ -67,7 +67,7 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
   [[nodiscard]] const model::Clock& clock() const { return *settings_.clock; }
   [[nodiscard]] const std::shared_ptr<BodyBudget>& large_bodies() const { return large_bodies_; }
 
-  // An answer of that status is about to be written; any that is none counts as 500.
+  // Counts an answer that is about to be written. An invalid status counts as 500.
   void count_answer(int status);
   [[nodiscard]] AnswerCounts answer_counts() const;
 
@@ -83,12 +83,12 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
 
   const HttpSettings settings_;
   const Handler handler_;
-  const std::chrono::milliseconds round_;  // how often time-outs are looked for
+  const std::chrono::milliseconds round_;  // the time between two looks for time-outs
   const int epoll_;
   const int wake_;
   const std::shared_ptr<BodyBudget> large_bodies_;
   std::atomic<bool> draining_{false};
-  std::atomic<std::size_t> reactors_{0};                   // that have a heartbeat
+  std::atomic<std::size_t> reactors_{0};                   // with a heartbeat
   std::array<std::atomic<std::uint64_t>, 500> answers_{};  // by status, from 100 on
 
   mutable std::mutex mutex_;  // guards the next four
@@ -99,7 +99,7 @@ class Keeper : public std::enable_shared_from_this<Keeper> {
 
   struct Resumable {
     std::vector<std::shared_ptr<Gate>> gates;
-    bool closed = false;  // after stop(): nothing may be kept, Gates own their Keeper
+    bool closed = false;  // after stop(): no Gate may be kept, because Gates own their Keeper
   };
   model::Guarded<Resumable> resumable_;
   std::jthread thread_;

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view encoded_slash = "%2F";
 constexpr std::string_view encoded_percent = "%25";
 
-// The byte that the "%XX" at the front of the text stands for; none if it is broken, or NUL.
+// The byte of the "%XX" at the front of the text. Nothing if the escape is broken or means NUL.
 std::optional<char> escaped_byte(std::string_view text) {
   if (text.size() < 3) return std::nullopt;
   const int high = model::hex_value(text[1]);

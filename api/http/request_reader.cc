@@ -13,13 +13,14 @@
 namespace conversed::api {
 namespace {
 
-// Header lines of one request; a browser sends some 20, other programs fewer than `usual_fields`.
+// Header lines of one request. A browser sends about 20, other programs fewer than `usual_fields`.
 constexpr std::size_t max_fields = 100;
 constexpr std::size_t usual_fields = 16;
-// RFC 9112 §2.2 wants at least one empty line before a request line to be ignored.
+// RFC 9112 §2.2 asks servers to ignore at least one empty line before a request line.
 constexpr std::size_t max_empty_lines = 4;
-// What chunk sizes and extensions may cost for each byte of the body, beyond max_header: enough for
-// chunks of one byte with a short extension, too little to keep a connection busy with nothing.
+// Bytes of chunk sizes and extensions allowed for each byte of the body, beyond max_header. This is
+// enough for chunks of one byte with a short extension. A connection can't stay busy without
+// sending data.
 constexpr std::size_t framing_per_byte = 16;
 
 std::optional<Method> find_method(std::string_view name) {
@@ -34,7 +35,7 @@ std::optional<Method> find_method(std::string_view name) {
 
 RequestReader::Progress RequestReader::feed(std::string_view& bytes) {
   if (stage_ == Stage::head) read_head(bytes);
-  // A client that has begun to send the body does not wait (RFC 9110 §10.1.1).
+  // A client that has begun to send the body does not wait for 100 (RFC 9110 §10.1.1).
   if (std::exchange(continue_due_, false) && in_body() && bytes.empty()) {
     return Progress::expects_continue;
   }
@@ -68,7 +69,7 @@ void RequestReader::reset() {
 
 bool RequestReader::refuse(int status, std::string_view detail) {
   stage_ = Stage::refused;
-  std::string().swap(request_.body);  // its share is given back, and the connection may linger
+  std::string().swap(request_.body);  // gives its share back; the connection may linger
   share_.reset();
   refusal_ = {status, detail};
   return false;
@@ -102,8 +103,8 @@ void RequestReader::read_head(std::string_view& bytes) {
   }
 }
 
-// Looks for the empty line that ends the section; `end` stays 0 while there is none. A bare LF is
-// refused as soon as it is there: waiting for a CRLF that never comes would be a time-out instead.
+// Looks for the empty line that ends the section. `end` stays 0 until it is found. A bare LF is
+// refused at once, because waiting for a CRLF would end in a time-out.
 bool RequestReader::scan_lines(std::string_view head, std::size_t& end) {
   for (;;) {
     const auto lf = head.find('\n', scanned_);
@@ -164,8 +165,8 @@ bool RequestReader::parse_target(std::string_view target) {
   for (const char c : target) {
     if (c <= ' ' || c >= 0x7F || c == '#') return refuse(400, "The request target is malformed.");
   }
-  // The absolute form, which clients send to proxies, must be understood (RFC 9112 §3.2.2); its
-  // authority is of no interest here, since all hosts are served alike.
+  // The absolute form, which clients send to proxies, must be accepted (RFC 9112 §3.2.2). Its
+  // authority is ignored, because all hosts are served alike.
   if (equals_ignoring_case(target.substr(0, 7), "http://") ||
       equals_ignoring_case(target.substr(0, 8), "https://")) {
     const auto authority = target.find("//") + 2;
@@ -275,7 +276,7 @@ bool RequestReader::decide_framing() {
   if (!unwanted && fields_.length > rule_.max_body) {
     return refuse(413, "The body is larger than this server accepts.");
   }
-  // Behind a body that is not read there is no next request.
+  // After an unread body the next request can't be found.
   request_.keep_alive = !unwanted && !fields_.close && (!http_1_0_ || fields_.keep_alive);
   if (unwanted || (!fields_.chunked && fields_.length == 0)) {
     stage_ = Stage::complete;
@@ -284,7 +285,7 @@ bool RequestReader::decide_framing() {
   } else {
     left_ = fields_.length;
     request_.body.reserve(
-        std::min<std::size_t>(left_, limits_.max_body));  // the rest is paid for first
+        std::min<std::size_t>(left_, limits_.max_body));  // larger bodies are paid for first
     stage_ = Stage::length;
   }
   continue_due_ = fields_.continue_expected;
@@ -332,8 +333,8 @@ void RequestReader::read_chunks(std::string_view& bytes) {
   }
 }
 
-// A part of a line, its LF included. A line that cannot become right is refused before its LF
-// comes: it may never come.
+// Takes a part of a line, its LF included. A malformed line is refused before its LF, which may
+// never come.
 bool RequestReader::take_line(std::string_view part) {
   if (chunk_ == Chunk::trailer) {
     trailer_bytes_ += part.size();
@@ -345,7 +346,7 @@ bool RequestReader::take_line(std::string_view part) {
       return refuse(400, "The chunks cost more than they carry.");
     }
   }
-  const std::size_t unchecked = line_.empty() ? 0 : line_.size() - 1;  // it may be a CR
+  const std::size_t unchecked = line_.empty() ? 0 : line_.size() - 1;  // the last byte may be a CR
   line_.append(part);
   if (chunk_ == Chunk::size && model::hex_value(line_.front()) < 0) {
     return refuse(400, "A chunk size is malformed.");
@@ -367,7 +368,7 @@ bool RequestReader::take_line(std::string_view part) {
   return true;
 }
 
-// chunk-size [ BWS ";" chunk-ext ]; what an extension says is not interpreted.
+// chunk-size [ BWS ";" chunk-ext ]. Extensions are ignored.
 bool RequestReader::chunk_size(std::string_view line) {
   left_ = 0;
   const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), left_, 16);
@@ -382,8 +383,8 @@ bool RequestReader::chunk_size(std::string_view line) {
   return true;
 }
 
-// Trailers are checked like header fields, so that nothing odd hides in them, and then dropped: no
-// operation asks for one, and merging them would let a body change how its request is understood.
+// Checks trailers like header fields and drops them. No operation needs one, and merging them would
+// let a body change the meaning of its request.
 bool RequestReader::trailer(std::string_view line) {
   if (line.empty()) {
     stage_ = Stage::complete;

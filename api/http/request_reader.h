@@ -14,55 +14,55 @@
 
 namespace conversed::api {
 
-// A request that is answered with an error and ends its connection: where the next request would
-// begin can't be trusted.
+// The error of a request that ends its connection, because the beginning of the next request is
+// unknown.
 struct Refusal {
   int status = 0;  // 400, 413, 414, 417, 431, 501, 503 or 505
   std::string_view detail;
 };
 
-// Reads one request after the other from bytes that may come split anywhere.
+// Reads one request after the other from bytes that may be split anywhere.
 //
-// Bytes are copied as they are taken in; memory is at most max_header + max_body and a constant,
-// and what the budget of large bodies has granted. A request whose body is not wanted is complete
-// without it. One thread at a time.
+// The reader copies bytes as it takes them. Its memory is at most max_header + max_body, a
+// constant, and the bytes granted by the budget of large bodies. A request whose body is not wanted
+// is complete without it. One thread at a time.
 class RequestReader {
  public:
   enum class Progress : std::uint8_t {
-    need_more,         // all bytes are taken in, the request is not whole
+    need_more,         // all bytes are taken, the request is incomplete
     expects_continue,  // the client waits for 100 (Continue) before it sends the body; feed again
                        // after
     complete,          // take() it
     refused,           // see refusal(); the reader stays refused
   };
 
-  // `limits` must outlive the reader. Bodies beyond `max_body` are paid for from `large_bodies`;
-  // null: they are free.
+  // `limits` must outlive the reader. `large_bodies` pays for bodies beyond `max_body`. Null: they
+  // are not counted.
   explicit RequestReader(const HttpSettings& limits, std::shared_ptr<BodyBudget> large_bodies = {})
       : limits_(limits), large_bodies_(std::move(large_bodies)) {}
 
-  // Takes in the bytes of the current request and removes them from the front of `bytes`.
+  // Takes the bytes of the current request and removes them from the front of `bytes`.
   Progress feed(std::string_view& bytes);
 
   // The complete request, without `peer` and `trace_id`; the reader is then ready for the next one.
   [[nodiscard]] Request take();
 
-  // True while no byte of a request has come in.
+  // True before the first byte of a request.
   [[nodiscard]] bool idle() const { return stage_ == Stage::head && head_.empty(); }
-  // True once the header section was whole and the body is not.
+  // True between the end of the header section and the end of the body.
   [[nodiscard]] bool in_body() const { return stage_ == Stage::length || stage_ == Stage::chunks; }
   [[nodiscard]] const Refusal& refusal() const { return refusal_; }
-  // The current request as far as it is known: for the answer to one that is refused.
+  // The current request as far as it was read, for the answer that refuses it.
   [[nodiscard]] const Request& partial() const { return request_; }
   [[nodiscard]] bool http_1_0() const { return http_1_0_; }
-  // What its rule says of errors, once the header section was whole.
+  // The shape of errors by the body's rule, after the header section.
   [[nodiscard]] ErrorShape error_shape() const { return rule_.error_shape; }
 
  private:
   enum class Stage : std::uint8_t { head, length, chunks, complete, refused };
-  // Within a chunked body: what comes next. All but data comes by lines.
+  // The next part of a chunked body. All parts except data are lines.
   enum class Chunk : std::uint8_t { size, data, data_end, trailer };
-  // What the header fields said that decides about the framing.
+  // The header fields that decide the framing.
   struct Fields {
     std::size_t hosts = 0;
     std::size_t lengths = 0;
@@ -80,7 +80,7 @@ class RequestReader {
   void take_data(std::string_view& bytes);
   bool scan_lines(std::string_view head, std::size_t& end);
 
-  // Each returns false after refusing.
+  // Each returns false after it has refused the request.
   bool parse_head(std::string_view head);
   bool parse_request_line(std::string_view line);
   bool parse_target(std::string_view target);
@@ -105,19 +105,19 @@ class RequestReader {
   bool http_1_0_ = false;
   Fields fields_;
 
-  std::string head_;            // the header section, as far as it has come
-  std::size_t scanned_ = 0;     // bytes of the head that are known to hold no end
-  std::size_t line_start_ = 0;  // where the line that is being scanned begins
+  std::string head_;            // the header section so far
+  std::size_t scanned_ = 0;     // bytes of the head without an end of the section
+  std::size_t line_start_ = 0;  // where the current line begins
   std::size_t empty_lines_ = 0;
 
   Chunk chunk_ = Chunk::size;
   bool continue_due_ = false;
-  std::uint64_t left_ = 0;  // bytes of the body, or of the chunk, that are to come
-  BodyRule rule_;           // of this request
+  std::uint64_t left_ = 0;  // bytes of the body or of the chunk that are missing
+  BodyRule rule_;           // the current request's
   std::shared_ptr<BodyShare> share_;
   std::size_t framing_bytes_ = 0;  // bytes of a chunked body that are not data
   std::size_t trailer_bytes_ = 0;
-  std::string line_;  // of a chunked body, as far as it has come
+  std::string line_;  // the current line of a chunked body
 };
 
 }  // namespace conversed::api

@@ -8,18 +8,18 @@
 namespace conversed::api {
 namespace {
 
-// Any page may call the API, and may read what the API says in headers.
+// Pages of any site may call the API and read these headers.
 constexpr std::string_view cors_headers =
     "Access-Control-Allow-Origin: *\r\n"
     "Access-Control-Expose-Headers: traceparent, X-Trace-Id, X-Inject-Id, X-Next-Cursor, "
     "X-Previous-Cursor, X-Total-Count, Link, Location, Allow, Preference-Applied, Retry-After, "
     "WWW-Authenticate\r\n";
 
-// What is answered is somebody's, and of now. The few answers that may be kept say so themselves.
+// Most answers are private and current. An answer that may be cached sets its own header.
 constexpr std::string_view no_store = "Cache-Control: no-store\r\n";
 constexpr std::string_view no_sniff = "X-Content-Type-Options: nosniff\r\n";
 
-// A line break in a value would let it write headers, or whole answers, of its own.
+// A line break in a value could add headers or whole answers, so it becomes a space.
 void append_field_text(std::string& out, std::string_view text) {
   const auto start = static_cast<std::ptrdiff_t>(out.size());
   out.append(text);

@@ -1,4 +1,4 @@
-// Answers as bytes.
+// Writes answers as bytes.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace conversed::api {
 
-// What an answer owes to the request that it belongs to.
+// The properties of an answer that its request decides.
 struct AnswerFraming {
-  bool head = false;        // answer to HEAD: no body, but its length
-  bool http_1_0 = false;    // keep-alive must then be said
+  bool head = false;        // an answer to HEAD: the body's length without the body
+  bool http_1_0 = false;    // keep-alive needs a header
   bool keep_alive = false;  // false: `Connection: close`
   bool cors = true;         // pages of other sites may read it
   std::string_view trace_id;
   std::string_view traceparent;
 };
 
-// Appends the whole message to `out`: status line, the response's headers, those that every answer
-// carries, and the body. The Date header is made once a second and thread. Thread-safe.
+// Appends the whole message to `out`: status line, the response's headers, the common headers, and
+// the body. Each thread makes the Date header once a second. Thread-safe.
 void write_response(std::string& out, const Response& response, const AnswerFraming& framing,
                     model::Timestamp now);
 

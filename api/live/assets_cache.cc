@@ -18,7 +18,7 @@ constexpr std::size_t max_flows = 4'096;
 constexpr std::size_t max_projects = 4'096;
 constexpr std::size_t max_lexicons = 1'024;
 
-// A missing row is an error here: nobody has use for a null Endpoint.
+// Makes a missing row an error, so that callers never get null.
 template <typename T>
 Result<T> required(Result<std::optional<T>>&& read, const char* what) {
   if (!read) return model::fail(read.error());
@@ -89,7 +89,7 @@ Shared<CompiledFlow> AssetsCache::newest_flow(std::string_view flow_id) {
   return newest_.get(flow_id, store_.generation(), [&]() -> Shared<CompiledFlow> {
     const auto stored = required(store_.flow(std::string(flow_id), 0), "there is no such Flow");
     if (!stored) return model::fail(stored.error());
-    // The version may be compiled already: most imports change few Flows.
+    // The cache may have the compiled version already: most imports change few Flows.
     return flow(flow_id, stored->version);
   });
 }

@@ -27,7 +27,7 @@ class Assets;
 
 namespace conversed::api {
 
-// What is cached is shared with its users.
+// A cached value, shared with its users.
 template <typename T>
 using Shared = model::Result<std::shared_ptr<const T>>;
 
@@ -37,8 +37,8 @@ struct CompiledFlow {
   std::shared_ptr<const flows::Flow> flow;
 };
 
-// What was read from the store under one generation of it. Thread-safe, a lock a shard. Bounded:
-// what is stale goes first, then everything of the shard.
+// Values read from the store under one generation. Thread-safe, one lock for each shard. Bounded: a
+// full shard drops its stale values, and if none is stale, all.
 template <typename Value>
 class GenerationCache {
  public:
@@ -47,8 +47,8 @@ class GenerationCache {
   explicit GenerationCache(std::size_t max_entries)
       : max_in_shard_(std::max<std::size_t>(1, max_entries / shard_count)) {}
 
-  // The cached outcome, or what `read` comes to. Reading happens outside the lock, so two threads
-  // may read the same at once. A failure of the store is not kept; that there is nothing is.
+  // The cached outcome, or the outcome of `read`. `read` runs outside the lock, so two threads may
+  // read the same value at once. A missing value is cached. A failure of the store is not.
   template <typename Read>
   Outcome get(std::string_view key, std::uint64_t generation, const Read& read) {
     auto& shard = shard_of(key);
@@ -67,7 +67,7 @@ class GenerationCache {
     return *outcome;
   }
 
-  // What was read under any generation; null if nothing was, or it was not there.
+  // The value read under any generation. Null if none was read, or it was missing.
   std::shared_ptr<const Value> known(std::string_view key) const {
     return shard_of(key).with([&](const Map& entries) -> std::shared_ptr<const Value> {
       const auto place = entries.find(key);
@@ -103,13 +103,14 @@ class GenerationCache {
   std::array<Shard, shard_count> shards_;
 };
 
-// The assets that every request and every Turn needs, read from the store once for each of its
-// generations: a write of assets (an import, a deleted Connection) shows at the next look. What is
-// cached serves on while the store is down. Thread-safe; a miss costs a point select on the calling
-// thread.
+// The assets that every request and every Turn needs, read from the store once for each generation
+// of the assets. A write of assets (an import, a deleted Connection) takes effect at the next
+// look-up. Cached assets stay available while the store fails. Thread-safe. A miss costs a point
+// select on the calling thread.
 //
-// Errors: `not_found`; `internal` for stored data that can't be used, such as a Flow that does not
-// compile, naming it (kept until the next generation); `unavailable` from the store (not kept).
+// Errors: `not_found`; `internal`, with the asset's name, for stored data that can't be used, such
+// as a Flow that does not compile (cached until the next generation); `unavailable` from the store
+// (not cached).
 class AssetsCache {
  public:
   explicit AssetsCache(store::Assets& store);  // must outlive this
@@ -117,21 +118,22 @@ class AssetsCache {
   [[nodiscard]] Shared<model::Endpoint> endpoint_by_token(std::string_view url_token);
   [[nodiscard]] Shared<model::Endpoint> endpoint(std::string_view endpoint_id);
 
-  // The Endpoint if it has been looked up before, maybe as it was then; its organisation and
-  // project never change. Reads nothing from the store.
+  // The Endpoint if it was looked up before. It may be stale, but its organisation and project
+  // never change. Does not read the store.
   [[nodiscard]] std::shared_ptr<const model::Endpoint> known_endpoint(
       std::string_view endpoint_id) const {
     return by_id_.known(endpoint_id);
   }
 
-  // What an input that begins an execution runs.
+  // The version that a new execution runs.
   [[nodiscard]] Shared<CompiledFlow> newest_flow(std::string_view flow_id);
-  // What a pinned execution goes on with. A version never changes, so it is kept for good.
+  // The version that a pinned execution continues with. A version never changes, so it stays cached
+  // for good.
   [[nodiscard]] Shared<CompiledFlow> flow(std::string_view flow_id, std::int64_t version);
 
   [[nodiscard]] Shared<model::ProjectAssets> project(std::string_view project_id);
-  // A lexicon of the project, ready to be searched; a large one takes some tenths of a second to
-  // make, once for each import.
+  // A lexicon of the project, ready for searches. Making a large one takes some tenths of a second,
+  // once for each import.
   [[nodiscard]] Shared<flows::lexicon::Lexicon> lexicon(const std::string& project_id,
                                                         const std::string& name);
 

@@ -17,11 +17,11 @@
 namespace conversed::api {
 
 // Threads for work that takes too long for a thread of the HTTP server: password hashes and the
-// management operations. Thread-safe. The queue is bounded: its memory is requests with their
+// management operations. Thread-safe. The queue is bounded, because it holds requests with their
 // bodies.
 //
-// Work is posted under a name. The names take turns in the order in which they came, and one name
-// holds a few places only.
+// Work is posted under a name. The names take turns in the order in which they came. Each name has
+// a limited number of places.
 // Kept by: BlockingPool.TurnsGoRoundTheNames, BlockingPool.NoNameOvertakesOneThatWaits,
 // BlockingPool.OneNameHoldsAFewPlacesOnly.
 class BlockingPool {
@@ -42,14 +42,14 @@ class BlockingPool {
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // False, and the work is dropped, when there is no place for it or the pool stopped. Work must
-  // not throw.
+  // False, and the work is dropped, if no place is free or the pool has stopped. Work must not
+  // throw.
   [[nodiscard]] bool post(std::function<void()> work) {
     return post({}, Line::others, std::move(work));
   }
   [[nodiscard]] bool post(std::string_view name, Line line, std::function<void()> work);
 
-  // Runs what waits, then joins; refuses new work at once. Tolerates being called twice.
+  // Refuses new work at once, runs the queued work, then joins. Tolerates being called twice.
   void stop();
 
  private:

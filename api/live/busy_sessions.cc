@@ -9,8 +9,8 @@
 namespace conversed::api {
 namespace {
 
-// Short, and the same in each daemon; 64 bits, since a session that is taken for another one is
-// told to try again later.
+// A short name, the same in each daemon. It has 64 bits: if two sessions share a name, a client of
+// the wrong one is told to try again later.
 std::string mark_of(std::string_view encoded_key) {
   const Digest all = digest({"full inbox", encoded_key});
   return model::hex(std::span(all).first(8));

@@ -20,15 +20,15 @@
 
 namespace conversed::api {
 
-// How many events wait in the inboxes of busy sessions. An accept refuses a full inbox by it,
-// without a read from the store. The turn worker calls `set` after each commit that changed an
-// inbox, and for every non-empty inbox at start-up. Events that are in the log and have not run are
-// not counted, so they may exceed the bound.
+// How many events wait in the inboxes of busy sessions. An accept refuses a message for a full
+// inbox without reading the store. The turn worker calls `set` after each commit that changed an
+// inbox, and at start-up for every non-empty inbox. Events in the log that have not run are not
+// counted, so an inbox may exceed the bound.
 //
-// Of several daemons on one log, each knows the inboxes of the sessions that it runs, and tells the
-// others again and again which of these are full.
+// Of several daemons on one log, each knows the inboxes of the sessions that it runs. It repeatedly
+// sends the others the names of its full inboxes.
 // Kept by: BusySessions.WhatAnotherDaemonSaidHoldsForAWhile.
-// Thread-safe; sessions are spread over shards, each with its own lock.
+// Thread-safe. Sessions are spread over shards, each with its own lock.
 class BusySessions {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -45,7 +45,8 @@ class BusySessions {
     });
   }
 
-  // Forgets the sessions whose encoded key this names; called under a lock, it must not block.
+  // Forgets the sessions for which `is_meant` returns true. It runs under a lock and must not
+  // block.
   void forget(const std::function<bool(const std::string& encoded_key)>& is_meant) {
     for (auto& each : shards_) {
       each.with([&](Shard& sizes) {
@@ -61,14 +62,16 @@ class BusySessions {
     });
   }
 
-  // Whether `bound` events wait for the session, here or as another daemon has told.
+  // Whether `bound` events wait for the session, by this daemon's count or by another daemon's
+  // message.
   [[nodiscard]] bool is_full(const std::string& encoded_key, std::int64_t bound,
                              TimePoint now) const;
 
-  // For other daemons: marks of up to `at_most` sessions in whose inboxes `bound` events wait.
+  // Up to `at_most` names of sessions in whose inboxes `bound` events wait. The other daemons get
+  // them.
   [[nodiscard]] std::vector<std::string> full(std::int64_t bound, std::size_t at_most) const;
-  // From another daemon: these of its sessions are full, and no others. Holds for `believed_for`,
-  // in case the daemon dies.
+  // Another daemon's complete list of its full sessions. It is valid for `believed_for`, in case
+  // that daemon dies.
   void full_elsewhere(const std::string& daemon, std::vector<std::string> marks, TimePoint now);
   static constexpr std::chrono::seconds believed_for{5};
 

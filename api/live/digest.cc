@@ -11,7 +11,7 @@ namespace conversed::api {
 namespace {
 
 Digest hash(std::span<const std::uint8_t> key, std::initializer_list<std::string_view> parts) {
-  // Only fails where the library can't be initialised at all, which is no state to run in.
+  // This fails only if the library can't be initialized. The daemon can't run without it.
   if (sodium_init() < 0) std::abort();
   crypto_generichash_state state;
   crypto_generichash_init(&state, key.data(), key.size(), Digest{}.size());

@@ -13,8 +13,8 @@ using Digest = std::array<std::uint8_t, 32>;
 // BLAKE2b of the parts, each preceded by its length, so that ("ab","c") differs from ("a","bc").
 [[nodiscard]] Digest digest(std::initializer_list<std::string_view> parts);
 
-// Digests under a random key of this process: what caches know secrets by, so that neither memory
-// dumps nor timing give them away. Immutable, hence thread-safe.
+// Digests under a random key of this process. Caches name secrets by them, so that neither memory
+// dumps nor timing reveal the secrets. Immutable, hence thread-safe.
 class KeyedDigest {
  public:
   KeyedDigest();

@@ -11,9 +11,9 @@
 
 namespace conversed::api {
 
-// Appends Events to the log, as records under their session's key. Thread-safe. Callbacks are
-// called exactly once, on a thread of the log, when the event is durable or has failed. queue::Log
-// says what each error promises.
+// Appends Events to the log, as records under their session's key. Thread-safe. Each callback runs
+// exactly once, on a thread of the log, when the event is durable or has failed. queue::Log defines
+// the promise of each error.
 class Events {
  public:
   using Appended = std::function<void(model::Result<queue::Appended>)>;
@@ -25,20 +25,20 @@ class Events {
 
   void append(model::Event event, Appended done);
 
-  // Appends once per key: a repeated one comes back with the first one's id and is not appended.
-  // The event has to carry the claim {keyed_event, its id}, so that a second record of it, which a
-  // log may hold after a broken append, has no effects.
+  // Appends once for each key. A repeat returns the first event's id and appends nothing. The event
+  // has to carry the claim {keyed_event, its id}: after a broken append the log may hold a second
+  // record, and the claim makes it have no effects.
   void append_keyed(model::Event event, const queue::AppendKey& key, KeyedAppended done);
 
-  // The event that a key stands for, without an append. `done` may be called inside this call.
+  // Finds the event that a key stands for, without an append. May call `done` before it returns.
   void look_up(const queue::AppendKey& key, LookedUp done);
 
-  // Until `release`, every append and look-up is refused (`unavailable`): it is not known yet
-  // whether the log is the one that the store has seen.
+  // Refuses every append and look-up (`unavailable`) until `release`. Used while it is unknown
+  // whether this log is the one that belongs to the store.
   void hold() { held_.store(true); }
   void release() { held_.store(false); }
 
-  // Events that became durable since the start.
+  // The number of events that became durable since the start.
   [[nodiscard]] std::uint64_t appended() const { return appended_.load(std::memory_order_relaxed); }
 
  private:

@@ -20,7 +20,7 @@ InjectQuota::InjectQuota(const QuotaLimits& limits, store::Usage& usage, const m
 
 void InjectQuota::set_limits(const QuotaLimits& limits) {
   if (injects_per_month_.exchange(limits.injects_per_month) == limits.injects_per_month) return;
-  // While there was no quota nothing was counted.
+  // Without a quota nothing was counted, so the counts start anew.
   counts_.with([](auto& counts) { counts.clear(); });
 }
 
@@ -28,7 +28,8 @@ Result<void> InjectQuota::take(const std::string& organisation_id, TimePoint now
   const auto limit = static_cast<std::int64_t>(injects_per_month_.load());
   if (limit == 0) return {};
   const std::string month = store::month_of(clock_.now());
-  // Twice: what is known may be too old, or says that nothing is left, which has to be true now.
+  // Two rounds: a cached reading may be too old. If it says that no inject is left, it is read
+  // again.
   for (const bool last_try : {false, true}) {
     enum class Answer : std::uint8_t { taken, ask_store, none_left };
     const Answer answer = counts_.with([&](auto& counts) {
@@ -54,7 +55,7 @@ void InjectQuota::give_back(const std::string& organisation_id) {
   if (injects_per_month_.load() == 0) return;
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
-    // What was told already is taken back by the next word.
+    // If the counts were shared already, the next report subtracts this inject.
     count.in_flight = std::max<std::int64_t>(shared_ ? count.in_flight : 1, count.in_flight) - 1;
   });
 }
@@ -75,7 +76,8 @@ void InjectQuota::committed(const std::string& organisation_id, std::int64_t inj
   if (injects_per_month_.load() == 0 || shared_) return;
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
-    // Below zero it would be: these were accepted before a restart.
+    // Injects that were accepted before a restart are not in `in_flight`. They must not make it
+    // negative.
     count.in_flight = std::max<std::int64_t>(0, count.in_flight - injects);
     count.committed += injects;
   });
@@ -83,13 +85,12 @@ void InjectQuota::committed(const std::string& organisation_id, std::int64_t inj
 
 Result<void> InjectQuota::refresh(const std::string& organisation_id, const std::string& month,
                                   TimePoint now) {
-  // What is committed while the store is asked is counted twice at worst, for as long as this
-  // reading holds.
+  // Commits during the read may be counted twice, until the next reading.
   const std::int64_t committed_before =
       counts_.with([&](auto& counts) { return counts[organisation_id].committed; });
   auto used = usage_.used(organisation_id, store::injects_counter, month);
   if (used && shared_) {
-    // What other programs write to the log is committed, and was accepted by nobody.
+    // Commits also count injects that other programs wrote to the log. No daemon accepted those.
     const auto accepted = usage_.used(organisation_id, store::accepted_injects_counter, month);
     used = accepted ? std::max(*used, *accepted) : accepted;
   }

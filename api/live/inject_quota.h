@@ -19,14 +19,14 @@ namespace conversed::api {
 
 struct QuotaLimits {
   std::uint64_t injects_per_month = 0;  // of an organisation, by UTC months; 0: no quota
-  // Whether other daemons accept injects of the same organisations, and may commit this one's.
+  // Whether other daemons accept injects of the same organisations and commit injects of this one.
   bool shared = false;
 };
 
-// The quota of injects: those that commits have counted in the store, and those that were accepted
-// here and are not committed yet. Exact in one daemon. Several daemons on one store tell it once a
-// second what they have accepted, so together they may exceed a quota by the injects of a second or
-// two. Thread-safe.
+// The quota of injects. It counts the committed injects in the store, and the injects that this
+// daemon accepted and that are not committed yet. It is exact in one daemon. Several daemons on one
+// store report their accepted injects once a second, so together they may exceed a quota by the
+// injects of a second or two. Thread-safe.
 //
 // Invariant: an inject that was taken is given back if its append fails or repeats another one.
 // Kept by: IdempotencyKey.RepeatsDoNotCostQuota,
@@ -38,23 +38,23 @@ class InjectQuota {
   // Both must outlive this.
   InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock);
 
-  // From now on this quota holds; `shared` stays. What is in flight at this moment is counted once
-  // it is committed.
+  // Changes the quota; `shared` stays. Injects in flight at this moment are counted when they are
+  // committed.
   void set_limits(const QuotaLimits& limits);
 
-  // Takes one inject, which is in flight from now on. `quota_exhausted` when there is none left.
-  // Reads the store when what it knows is older than a second, or says that nothing is left.
+  // Takes one inject, which is in flight from now on. `quota_exhausted` if none is left. Reads the
+  // store if the last reading is older than a second, or says that no inject is left.
   [[nodiscard]] model::Result<void> take(const std::string& organisation_id, TimePoint now);
 
-  // The inject was not accepted after all: its append failed with nothing done.
+  // The inject was not accepted: its append failed without an effect.
   void give_back(const std::string& organisation_id);
 
-  // For the turn worker, after each commit: so many injects of the organisation were counted in the
-  // store by it (model::EventType::inject, one each, dead letters included).
+  // The turn worker calls this after each commit: the commit counted this many injects of the
+  // organisation in the store (model::EventType::inject, one each, dead letters included).
   void committed(const std::string& organisation_id, std::int64_t injects);
 
-  // Where it is shared: what was accepted here since the last call, given back taken off, to be
-  // counted in the store as store::accepted_injects_counter.
+  // If `shared`: the accepted injects since the last call, minus those given back. The caller adds
+  // them to store::accepted_injects_counter in the store.
   struct Accepted {
     std::string organisation_id;
     std::int64_t injects = 0;
@@ -64,10 +64,10 @@ class InjectQuota {
  private:
   struct Count {
     std::string month;
-    std::int64_t stored = 0;            // when it was read
-    std::int64_t committed = 0;         // here, in all
-    std::int64_t committed_before = 0;  // of these, when it was read: they are in `stored`
-    std::int64_t in_flight = 0;         // accepted here, not committed yet; if shared, not told yet
+    std::int64_t stored = 0;            // at the last reading
+    std::int64_t committed = 0;         // by this daemon, in all
+    std::int64_t committed_before = 0;  // `committed` at the last reading; `stored` includes these
+    std::int64_t in_flight = 0;  // accepted here and not committed yet; if shared, not reported yet
     TimePoint read_at{};
     bool known = false;
   };

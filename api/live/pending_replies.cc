@@ -32,13 +32,13 @@ Deadlines::Token Deadlines::add(TimePoint when, std::function<void()> function) 
     const auto [place, inserted] = pending_.emplace(token, std::move(function));
     first = place == pending_.begin();
   }
-  // Only a new earliest time changes how long the thread may sleep.
+  // The thread has to wake only if this is the new earliest time.
   if (first) changed_.notify_one();
   return token;
 }
 
 void Deadlines::cancel(const Token& token) {
-  std::function<void()> dropped;  // destroyed outside the lock: it may own anything
+  std::function<void()> dropped;  // destroyed outside the lock: its captures may call back in here
   const std::lock_guard lock(mutex_);
   if (const auto place = pending_.find(token); place != pending_.end()) {
     dropped = std::move(place->second);
@@ -64,7 +64,7 @@ void Deadlines::run(const std::stop_token& stop) {
     }
     const auto first = pending_.begin()->first;
     if (first.first > std::chrono::steady_clock::now()) {
-      // Wakes early when something earlier arrives or the first one is cancelled.
+      // Wakes early when an earlier time is added or the first one is cancelled.
       changed_.wait_until(lock, stop, first.first, [this, &first] {
         return pending_.empty() || pending_.begin()->first < first;
       });
@@ -109,7 +109,7 @@ Ticket PendingReplies::wait(std::string input_id, TimePoint deadline, ReplyWait 
     const Ticket next = ++state.last;
     refused = state.stopped;
     if (refused) return next;
-    // The deadline may fire at once, on its thread: there it waits for this lock.
+    // The deadline may fire at once on its own thread, which then waits for this lock.
     const auto token = deadlines_.add(deadline, [this, next] { expire(next, Overdue::deadline); });
     state.names.emplace(input_id, next);
     state.waits.emplace(next, Wait{std::move(input_id), callbacks, deadline, token});
@@ -192,7 +192,7 @@ void PendingReplies::look(Ticket ticket) {
   state_.with([&](State& state) { queue_look(state, ticket); });
 }
 
-// One that is queued sees all that was committed before it begins.
+// A queued look sees every commit before it begins, so one is enough.
 void PendingReplies::queue_look(State& state, Ticket ticket) {
   Wait* wait = state.find(ticket);
   if (wait == nullptr || std::exchange(wait->looking, true)) return;

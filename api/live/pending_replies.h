@@ -22,8 +22,8 @@
 
 namespace conversed::api {
 
-// Calls functions when they are due, from a thread of its own and outside the lock. A function may
-// call back in here. Thread-safe.
+// Calls functions when they are due, on its own thread and outside the lock. A function may call
+// back in here. Thread-safe.
 class Deadlines {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -34,11 +34,12 @@ class Deadlines {
   Deadlines(const Deadlines&) = delete;
   Deadlines& operator=(const Deadlines&) = delete;
 
-  // Calls the function once, at or soon after `when`, unless it is cancelled or stopped before.
+  // Calls the function once, at or soon after `when`, unless it is cancelled or Deadlines stops
+  // before.
   Token add(TimePoint when, std::function<void()> function);
-  // Does nothing once the call has begun.
+  // Does nothing if the call has begun.
   void cancel(const Token& token);
-  // Drops all functions that have not begun and joins the thread. Tolerates being called twice.
+  // Drops the functions that have not begun and joins the thread. Tolerates being called twice.
   void stop();
 
  private:
@@ -52,7 +53,7 @@ class Deadlines {
 };
 
 // The answer of `POST /{URLToken}`: finished JSON text (see compose_answer in api/live/answer.h).
-// Empty: the user was erased, and the outputs with the user.
+// Empty: the user was erased, with the outputs.
 struct Answer {
   int status = 200;
   std::string body;
@@ -60,10 +61,10 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
-// The number of a wait. None is used twice.
+// The number of a wait. Never used twice.
 using Ticket = std::uint64_t;
 
-// Why a client does not get all of its answer.
+// Why a client does not get the whole answer.
 enum class Overdue : std::uint8_t { deadline, stop };
 
 // The callbacks of a wait. None may block, except `heard`, which may read the store.
@@ -73,9 +74,9 @@ struct ReplyWait {
   std::function<void(Ticket)> heard;                    // the store may have the answer
 };
 
-// Clients that wait for the answer to an input, by its id. The turn worker ends their waits by
-// `finish` once its commit is durable. They hear of another daemon's commit and read the answer
-// from the store.
+// Clients that wait for the answer to an input, by the input's id. The turn worker calls `finish`
+// when its commit is durable, which ends the waits. A wait that hears of another daemon's commit
+// reads the answer from the store.
 //
 // Thread-safe. Callbacks run outside the lock: `answered` on the thread that ends the wait, `heard`
 // on a thread for looks, and, at the deadline, `overdue` on a thread for deadlines.
@@ -99,20 +100,20 @@ class PendingReplies {
   PendingReplies& operator=(const PendingReplies&) = delete;
 
   // Waits for the answer to an input. Call it before the input's append, so that no answer comes
-  // before the wait. Several waits for one id all get the answer. After `cut_off` it is answered
-  // `unavailable` at once.
+  // before the wait. Each of several waits for one id gets the answer. After `cut_off` it is
+  // answered `unavailable` at once.
   Ticket wait(std::string input_id, TimePoint deadline, ReplyWait wait);
 
-  // The wait is for another input from now on, which its Idempotency-Key names. False when the wait
-  // has ended.
+  // Makes the wait one for another input, the input of its Idempotency-Key. False if the wait has
+  // ended.
   bool move(Ticket ticket, std::string input_id);
 
-  // From now on the wait is overdue at `deadline`, if that is earlier.
+  // Moves the wait's deadline to `deadline` if that is earlier.
   void hasten(Ticket ticket, TimePoint deadline);
 
-  // Ends one wait with an error or an answer of its own. False when it had ended before.
+  // Ends one wait with the given error or answer. False if it had ended before.
   bool end(Ticket ticket, model::Result<Answer> outcome);
-  // The same without a call of `answered`.
+  // Ends one wait without calling `answered`.
   bool drop(Ticket ticket) { return take(ticket).has_value(); }
 
   // Whether a client waits for this input now.
@@ -120,14 +121,14 @@ class PendingReplies {
 
   void finish(const std::string& input_id, const model::Result<Answer>& outcome);
 
-  // The store may have answers to these inputs, separated by spaces: their waits look there. Empty:
-  // all waits look.
+  // The store may have answers to these inputs, separated by spaces. Their waits read the store.
+  // Empty: all waits do.
   void hear(std::string_view input_ids);
   void look(Ticket ticket);
 
-  // Takes no further wait. All others are overdue: the daemon stops.
+  // The daemon stops: takes no further wait, and makes every wait overdue.
   void cut_off();
-  // Ends every wait with `unavailable`, and all later ones. Tolerates being called twice.
+  // Ends every wait and every later one with `unavailable`. Tolerates being called twice.
   void stop();
 
   [[nodiscard]] std::size_t size() const;
@@ -138,7 +139,7 @@ class PendingReplies {
     std::shared_ptr<const ReplyWait> callbacks;
     TimePoint deadline;
     Deadlines::Token token;  // of the deadline
-    bool overdue = false;    // it has been told so
+    bool overdue = false;    // `overdue` was called
     bool looking = false;    // a look is queued
   };
   struct State {
@@ -160,8 +161,8 @@ class PendingReplies {
   void tell(Ticket ticket);
 
   model::Guarded<State> state_;
-  // The last members: their threads use the others. Looks read the store, which may take long, and
-  // must not delay a deadline.
+  // The last members, because their threads use the others. Looks have their own thread: reading
+  // the store may take long and must not delay a deadline.
   Deadlines looks_;
   Deadlines deadlines_;
 };
@@ -169,28 +170,30 @@ class PendingReplies {
 enum class WatchEnd : std::uint8_t { notified, deadline, stopped };
 
 // The name of a session's outputs in the notifications between daemons. If two sessions share a
-// name, a poll looks once more than needed.
+// name, a poll reads the store once more than needed.
 [[nodiscard]] std::string outputs_name(const model::SessionKey& key);
 
-// Clients that long-poll a thing by its name: a job's id, or `outputs_name`. Each watch ends once:
-// by `notify`, or at its deadline.
+// Clients that long-poll an object by its name: a job's id, or `outputs_name`. Each watch ends
+// once: by `notify`, or at its deadline.
 //
 // Thread-safe. Each callback runs exactly once, outside the lock, on a thread of the watch, so that
-// `notify` costs a worker next to nothing. `stop` calls back itself. Callbacks may do a point
-// select, except when they are told `stopped`: the stop has a time to keep.
+// `notify` costs a worker next to nothing. `stop` runs the callbacks itself. Callbacks may do a
+// point select, except with the reason `stopped`, because stopping has a time limit.
 class KeyWatch {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   using Callback = std::function<void(WatchEnd)>;
 
-  // Call it before you read the thing, so that you miss no change. After `stop` the callback is
-  // called at once.
+  // Watches the object. Call it before you read the object, so that you miss no change. After
+  // `stop` the callback runs at once.
   Ticket watch(std::string name, TimePoint deadline, Callback callback);
 
-  // Ends a watch without calling back, since the change was there already. False when it has ended.
+  // Ends a watch without its callback, because the caller saw the change already. False if it has
+  // ended.
   bool cancel(Ticket ticket) { return waits_.drop(ticket); }
 
-  // After the commit of changes to these, separated by spaces. Empty: maybe to any.
+  // Call this after the commit of changes to these objects, separated by spaces. Empty: any object
+  // may have changed.
   // Kept by: KeyWatch.HearsOfCommitsByShortNames.
   void notify(std::string_view names) { waits_.hear(names); }
 

@@ -17,14 +17,14 @@ std::optional<std::chrono::milliseconds> RateLimiter::take(std::string_view name
       if (shares_.load(std::memory_order_relaxed)) note_spent(shard, name, tokens);
       return std::nullopt;
     }
-    // It may have become unlimited meanwhile.
+    // Another thread may have removed the limit meanwhile.
     const double rate = std::max<std::uint32_t>(1, requests_per_second_.load());
     const double seconds = (1 - bucket.tokens) / rate;
     return std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(seconds * 1000)));
   });
 }
 
-// Told soon, so that it does not grow; a full one leaves names out.
+// The list is reported soon, so it stays short. If it is full, further names are left out.
 void RateLimiter::note_spent(Shard& shard, std::string_view name, std::uint32_t tokens) const {
   if (const auto known = shard.spent.find(name); known != shard.spent.end()) {
     known->second += tokens;
@@ -36,7 +36,7 @@ void RateLimiter::note_spent(Shard& shard, std::string_view name, std::uint32_t 
 std::vector<RateLimiter::Spent> RateLimiter::take_spent(std::size_t at_most) {
   shares_ = true;
   std::vector<Spent> all;
-  // Each time from another one on, so that none has to wait for ever.
+  // Starts at another shard each time, so that every shard is reported.
   const std::size_t first = next_told_.fetch_add(1);
   for (std::size_t i = 0; i < shard_count; ++i) {
     shards_[(first + i) % shard_count].with([&](Shard& shard) {
@@ -87,8 +87,8 @@ double RateLimiter::tokens_at(const Bucket& bucket, TimePoint now) const {
 }
 
 void RateLimiter::sweep(Shard& shard, TimePoint now) const {
-  // At most once a second: walking a shard full of busy names for each request would be the very
-  // load that the limit is there to keep off.
+  // At most once a second. Walking a shard full of busy names for each request would cause the load
+  // that the limit prevents.
   if (now - shard.swept_at < std::chrono::seconds(1)) return;
   shard.swept_at = now;
   std::erase_if(shard.buckets,

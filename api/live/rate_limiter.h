@@ -16,19 +16,19 @@
 
 namespace conversed::api {
 
-// What names of addresses begin with.
+// The prefix of names that are addresses.
 inline constexpr std::string_view address_prefix = "address ";
 
 struct RateLimits {
   std::uint32_t requests_per_second = 0;  // of one name; 0: no limit at all
-  std::uint32_t burst = 100;              // at once, after a pause; at least 1 is granted
+  std::uint32_t burst = 100;              // requests at once after a pause; at least 1
   std::size_t max_names = 65'536;         // remembered; see below
 };
 
-// A token bucket for each API key or client address. Thread-safe; names are spread over shards,
-// each with its own lock. A bucket that is full again says no more than none at all, so those are
-// dropped when a shard is full; if none is, a new name shares one bucket with all other newcomers,
-// which bounds the memory and still limits the rate.
+// A token bucket for each API key or client address. Thread-safe. Names are spread over shards,
+// each with its own lock. A full bucket equals no bucket, so a full shard drops its full buckets.
+// If no bucket is full, a new name shares one bucket with all other new names. This bounds the
+// memory and still limits the rate.
 class RateLimiter {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
@@ -38,29 +38,29 @@ class RateLimiter {
         requests_per_second_(limits.requests_per_second),
         burst_(limits.burst) {}
 
-  // From now on these hold, for the names that are remembered, too; `max_names` stays.
+  // Changes the limits, also for remembered names. `max_names` stays.
   void set_limits(const RateLimits& limits);
 
-  // Takes tokens if there is one: those that are short are owed, and no further ones are given
-  // before. Without one: how long it takes until there is one, above zero.
+  // Takes tokens if the bucket has at least one. Missing tokens become a debt, and no request
+  // passes before it is paid. Otherwise returns the time until the next token, above zero.
   [[nodiscard]] std::optional<std::chrono::milliseconds> take(std::string_view name, TimePoint now,
                                                               std::uint32_t tokens = 1);
-  // Takes tokens whether the bucket has them or not: for a cost that is known after the request was
-  // let in. A bucket does not fall further below zero than it is deep.
+  // Takes tokens even if the bucket has none, for a cost that is known after the request was let
+  // in. A bucket does not fall further below zero than its depth.
   void charge(std::string_view name, TimePoint now, std::uint32_t tokens);
 
-  // What was taken here by name since the last call, at most `at_most` names at a time; the others
-  // come next. For other daemons, which count it as if it had been taken there. The first call
-  // begins it. Names beyond `max_names` are not told.
+  // The tokens taken here since the last call, by name. Returns at most `at_most` names; the next
+  // calls return the others. Other daemons count them as if they were taken there. The first call
+  // starts the recording. Names beyond `max_names` are not reported.
   struct Spent {
     std::string name;
     std::uint32_t tokens = 0;
   };
   [[nodiscard]] std::vector<Spent> take_spent(std::size_t at_most);
-  // What was taken at another daemon, as by `charge`.
+  // Counts tokens that were taken at another daemon, as `charge` does.
   void spent_elsewhere(const Spent& spent, TimePoint now);
 
-  // Whether there is any limit; callers need not make a name up otherwise.
+  // Whether there is a limit. Without one, callers need no name.
   [[nodiscard]] bool active() const { return requests_per_second_.load() > 0; }
 
  private:

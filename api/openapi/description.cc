@@ -21,7 +21,7 @@ std::vector<Content> json_content(Schema schema) {
 }
 
 std::vector<Content> form_content(Schema schema) {
-  // Unknown parameters are ignored, but none may be there twice (RFC 6749, section 3.2).
+  // Unknown parameters are ignored, but no parameter may be repeated (RFC 6749, section 3.2).
   schema["patternProperties"] = {{"", form_text()}};
   schema["propertyNames"] = form_text();
   return {{"application/x-www-form-urlencoded", std::move(schema)}};
@@ -52,7 +52,7 @@ Schema hal_links() {
       object({{"self", link}, {"next", link, Need::optional}, {"prev", link, Need::optional}}));
 }
 
-// The schema with what XML calls it.
+// The schema with its name in XML.
 Schema element(std::string_view name, Schema schema) {
   schema["xml"] = {{"name", name}};
   return schema;
@@ -75,7 +75,7 @@ std::vector<Content> contents(Schema json, Schema hal, const Schema& xml,
 
 Schema page(Property items) {
   return object({std::move(items),
-                 {"total", described("Of the items of all pages.", integer(0))},
+                 {"total", described("The number of items on all pages.", integer(0))},
                  {"nextCursor", nullable(id())},
                  {"previousCursor", nullable(id())}});
 }
@@ -86,7 +86,7 @@ Schema hal_page(const Schema& item) {
 }
 
 std::vector<Header> list_headers() {
-  return {{"X-Total-Count", "How many items all pages have.", integer(0)},
+  return {{"X-Total-Count", "The number of items on all pages.", integer(0)},
           {"X-Next-Cursor", "For `next`.", id(), Need::optional},
           {"X-Previous-Cursor", "For `previous`.", id(), Need::optional},
           {"Link", "The next and the previous page (RFC 8288).", text(1), Need::optional}};
@@ -106,7 +106,7 @@ std::vector<Parameter> page_parameters(std::span<const std::string_view> fields)
   Schema sort = text_like("^" + key + "(," + key + ")*$");
   sort["minLength"] = 1;
   return {page_limit(),
-          query_parameter("skip", "How many items to pass over.", with_default(0, integer(0))),
+          query_parameter("skip", "How many items to skip.", with_default(0, integer(0))),
           query_parameter("sort",
                           "`field:direction`, several joined by commas. A cursor includes its "
                           "sort; if you give it again, it has to be the same.",
@@ -143,8 +143,9 @@ Parameter page_limit() {
 }
 
 Schema row_page(Schema item) {
-  return object({{"items", list_of(std::move(item))},
-                 {"next", described("For `after`; null on the last page.", nullable(integer(0)))}});
+  return object(
+      {{"items", list_of(std::move(item))},
+       {"next", described("Give it as `after`; null on the last page.", nullable(integer(0)))}});
 }
 
 Schema items_of(Schema item) {
@@ -154,11 +155,11 @@ Schema items_of(Schema item) {
 // ---- Conversations
 
 Schema message_schema(UrlTokenIn place) {
-  Schema schema =
-      object({{"userId", conversation_name()},
-              {"sessionId", conversation_name()},
-              {"text", described("The text of the message.", nullable(text())), Need::optional},
-              {"data", described("Sent along with it.", nullable(free_object())), Need::optional}});
+  Schema schema = object(
+      {{"userId", conversation_name()},
+       {"sessionId", conversation_name()},
+       {"text", described("The text of the message.", nullable(text())), Need::optional},
+       {"data", described("Data of the message.", nullable(free_object())), Need::optional}});
   if (place == UrlTokenIn::body)
     schema = with_members(std::move(schema), {{"URLToken", url_token()}});
   schema = with_condition(std::move(schema), has_text("text"), anything(),
@@ -188,17 +189,16 @@ Schema accepted_schema() {
 }
 
 Parameter idempotency_parameter() {
-  // Spaces around a header's value are none of it.
+  // Spaces around a header's value do not belong to the value.
   Schema schema = text_like("^[!-~]([ -~]{0,253}[!-~])?$");
   return header_parameter("Idempotency-Key",
-                          "Makes a repetition safe: under the same key the same body has its "
+                          "Makes a repeat safe: under the same key the same body has its "
                           "effects once, and another body is a 409.",
                           std::move(schema));
 }
 
 Parameter project_parameter() {
-  return query_parameter("projectId", "The project; required unless there is just one to see.",
-                         id());
+  return query_parameter("projectId", "The project; required unless you see exactly one.", id());
 }
 
 Parameter wait_until(std::string_view what) {

@@ -1,5 +1,5 @@
-// What the OpenAPI document says of an operation: its row in the table points to a function that
-// makes it, which stands beside what it describes.
+// Descriptions of operations for the OpenAPI document. An operation's row points to a function that
+// makes its description and stands beside the handler.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace conversed::api::openapi {
 
-// A parameter of the query or a header. Those of the path follow from it (document.cc).
+// A parameter of the query or a header. Path parameters follow from the path (document.cc).
 struct Parameter {
   enum class In : std::uint8_t { path, query, header };
   In in = In::query;
@@ -43,7 +43,7 @@ struct Header {
   Need need = Need::required;
 };
 
-// Where a value of an answer leads: it is the parameter `parameter` of `operation`.
+// A link from a value of an answer to the parameter `parameter` of `operation`.
 struct Link {
   std::string_view name;
   std::string_view operation;
@@ -51,7 +51,7 @@ struct Link {
   std::string_view value;  // a runtime expression: "$response.body#/_id"
 };
 
-// An answer that is no error.
+// An answer without an error.
 struct Success {
   int status = 200;
   std::string description;
@@ -64,34 +64,36 @@ struct Description {
   std::string summary;
   std::string details = {};
   std::vector<Parameter> parameters = {};
-  std::vector<Content> body = {};  // empty: none is read
+  std::vector<Content> body = {};  // empty: no body is read
   std::vector<Success> answers;
-  // Statuses of 400 and above that this operation answers with, beside those that follow from its
-  // credential and its path, and those that every request may be refused with (document.cc).
+  // Error statuses of this operation, in addition to the statuses that follow from its credential
+  // and its path, and to the common ones (document.cc).
   std::vector<int> errors = {};
   bool has_error_page = false;  // for a browser, which asks for HTML
 };
 
-// The thirteen that the API's specification has for most of its operations.
+// The thirteen errors that the API's specification lists for most of its operations.
 [[nodiscard]] std::vector<int> specified_errors();
 
 // ---- Answers and lists
 
-// An answer in JSON, and one without a body (204).
+// An answer in JSON, and an answer without a body (204).
 [[nodiscard]] Success json_answer(std::string description, Schema schema, int status = 200);
 [[nodiscard]] Success empty_answer(std::string description);
 
-// An object as JSON, HAL, XML with this root element, and CSV.
+// An object in its representations: JSON, HAL, XML with this root element, and CSV.
 [[nodiscard]] std::vector<Content> representations(std::string_view root, const Schema& schema);
 
-// `limit`, `skip`, `sort` by these fields, `next` and `previous`.
+// `limit`, `skip`, `sort` by one of these fields, `next` and `previous`.
 [[nodiscard]] std::vector<Parameter> page_parameters(std::span<const std::string_view> fields);
 
-// A page of a list of that form; `operation` is the list's own, for its next page.
+// A page of a list with these parameters. `operation` is the list's own id, for the link to its
+// next page.
 [[nodiscard]] Success list_answer(std::string_view operation, std::string description,
                                   const ListForm& form, const Schema& item);
 
-// The lists below /management: `limit` and `after`, which is the `next` of the page before.
+// The parameters of lists below /management: `limit`, and `after`, which is the `next` of the page
+// before.
 [[nodiscard]] std::vector<Parameter> row_parameters(std::vector<Parameter> more = {});
 [[nodiscard]] Parameter page_limit();
 [[nodiscard]] Schema row_page(Schema item);
@@ -101,15 +103,15 @@ struct Description {
 // ---- Conversations
 
 [[nodiscard]] Schema message_schema(UrlTokenIn place);
-// One thing that a session has said: output_item.
+// One output of a session, as output_item shows it.
 [[nodiscard]] Schema output_schema();
-// {"_id"} of what was accepted.
+// {"_id"} of the accepted message.
 [[nodiscard]] Schema accepted_schema();
 
 [[nodiscard]] Parameter idempotency_parameter();
-// `projectId` of the lists below /management.
+// `projectId` of lists below /management.
 [[nodiscard]] Parameter project_parameter();
-// `wait`, which holds the answer back until there is what is waited for.
+// `wait` delays the answer until `what` happens.
 [[nodiscard]] Parameter wait_until(std::string_view what);
 
 [[nodiscard]] Header inject_id_header();

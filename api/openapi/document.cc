@@ -14,7 +14,7 @@
 namespace conversed::api::openapi {
 namespace {
 
-// The label of the interface, which is not that of the program.
+// The version of the interface, not of the program.
 constexpr std::string_view interface_version = "2026.16.0";
 
 constexpr std::string_view about =
@@ -25,13 +25,13 @@ constexpr std::string_view about =
     "and methods that are not listed below with 405. For 24 hours a repeated `Idempotency-Key` "
     "with the same body gets the answer of its first 2xx.";
 
-// Statuses that any request may be refused with.
+// Statuses that every operation may answer with.
 constexpr int common_errors[] = {400, 405, 408, 413, 414, 429, 431, 500, 503};
-// The object that the path names is missing or foreign.
+// The object in the path is missing or foreign.
 constexpr int missing_object = 404;
 // The store or the queue failed during a change, so its outcome is unknown.
 constexpr int unknown_outcome = 504;
-// Those of operations that ask for credentials.
+// Statuses of operations that require credentials.
 constexpr int credential_errors[] = {401, 403};
 
 [[noreturn]] void defect(std::string_view what, std::string_view where) {
@@ -46,11 +46,11 @@ Value reference(std::string_view kind, std::string_view name) {
   return {{"$ref", "#/components/" + std::string(kind) + "/" + std::string(name)}};
 }
 
-// Schemas that have a name are kept once; where they stood remains a reference.
+// Keeps each named schema once and leaves references in its places.
 class Components {
  public:
   [[nodiscard]] Value place(Value schema) {
-    // Values that are no schemas may hold anything.
+    // The values of these keywords are not schemas.
     static const std::set<std::string, std::less<>> plain{"default", "const", "enum", "examples"};
     if (schema.is_array()) {
       for (auto& each : schema) each = place(std::move(each));
@@ -85,7 +85,7 @@ Value header_object(std::string_view description, Value schema, Need need) {
           {"schema", std::move(schema)}};
 }
 
-// The headers that come with answers by their status.
+// The headers of answers with this status.
 Value headers_of(int status) {
   Value headers{{"X-Trace-Id", reference("headers", "TraceId")},
                 {"traceparent", reference("headers", "Traceparent")}};
@@ -96,12 +96,13 @@ Value headers_of(int status) {
 }
 
 Value common_headers() {
-  return {{"TraceId", header_object("The trace of the request; to be quoted in questions about it.",
-                                    trace_id(), Need::required)},
+  return {{"TraceId",
+           header_object("The trace of the request. Quote it in questions about the request.",
+                         trace_id(), Need::required)},
           {"Traceparent",
            header_object("W3C Trace Context.",
                          text_like("^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"), Need::required)},
-          {"WWWAuthenticate", header_object("How to show who you are.", text(1), Need::required)},
+          {"WWWAuthenticate", header_object("The credentials to send.", text(1), Need::required)},
           {"Allow", header_object("The methods of the path.", text(1), Need::required)},
           {"RetryAfter",
            header_object("When to try again, as an HTTP date.", text(1), Need::required)}};
@@ -144,7 +145,7 @@ Value parameter_object(const Parameter& parameter, Components& components) {
           {"schema", components.place(parameter.schema)}};
 }
 
-// The {names} of a path. Each stands for one kind of object, whatever the path.
+// The {names} of a path. A name means the same kind of object in each path.
 std::vector<Parameter> path_parameters(std::string_view path) {
   static const std::map<std::string_view, std::string_view> objects{
       {"URLToken", "The Endpoint."},
@@ -193,11 +194,11 @@ Value answer_object(const Success& answer, Components& components) {
   return object;
 }
 
-// The error's response: the one that operations share, unless this one has a shape of its own.
+// The error's response: the shared one, unless this operation's error has a shape of its own.
 Value error_object(const Operation& operation, const Description& description, int status,
                    Components& components) {
   if (operation.error_shape == ErrorShape::oauth) {
-    // A request that is refused before its path is known gets a problem.
+    // A request that is refused before its path is known gets a problem, not this shape.
     std::vector<Content> content{{"application/json", oauth_error()}, problem_content(status)};
     if (description.has_error_page) content.push_back({"text/html", text(1)});
     return error_response_object(status, content, components);
@@ -230,7 +231,7 @@ Value security_of(Credential credential) {
   return choices;
 }
 
-// The chapter of the document that a path belongs to: the first row that it begins with.
+// The tag of a path: that of the first row whose prefix the path has.
 std::string_view tag_of(std::string_view path) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 11> chapters{{
       {"/management", "Management"},
@@ -259,7 +260,7 @@ Value operation_object(const Operation& operation, const Description& descriptio
   std::string details = description.details;
   if (const auto role = to_string(operation.role); !role.empty()) {
     if (!details.empty()) details += "\n\n";
-    details += "Takes the role `" + std::string(role) + "`.";
+    details += "Requires the role `" + std::string(role) + "`.";
   }
   if (!details.empty()) object["description"] = details;
   auto parameters = path_parameters(operation.path);
@@ -344,7 +345,7 @@ Value document(std::span<const Operation* const> operations, std::string_view ba
       {"servers", Value::array({{{"url", base.empty() ? "/" : base}}})},
       {"tags", std::move(tags)},
       {"paths", std::move(paths)},
-      // By reference: where generators look for it, some make a client of it that does not compile.
+      // A reference: of an inline path item some generators make a client that does not compile.
       {"webhooks", {{"output", reference("pathItems", "Delivery")}}},
       {"components",
        {{"schemas", components.schemas()},

@@ -170,14 +170,15 @@ Property problem_detail() {
 }
 
 Schema problem_members() {
-  return object({{"type", described("The reason phrase of the status.", text(1))},
-                 {"title", text(1)},
-                 {"status", described("The status of the answer.", integer(400, 599))},
-                 problem_detail(),
-                 {"instance", described("The path of the request.", text())},
-                 {"code", described("The service's own code of the error.", integer(0))},
-                 {"traceId", trace_id()},
-                 {"details", described("More, for programs; may be empty.", free_object())}});
+  return object(
+      {{"type", described("The reason phrase of the status.", text(1))},
+       {"title", text(1)},
+       {"status", described("The status of the answer.", integer(400, 599))},
+       problem_detail(),
+       {"instance", described("The path of the request.", text())},
+       {"code", described("The service's own code of the error.", integer(0))},
+       {"traceId", trace_id()},
+       {"details", described("Further values for programs; may be empty.", free_object())}});
 }
 
 }  // namespace
@@ -188,16 +189,16 @@ Schema problem() {
 
 Schema not_found_problem() {
   return named("NotFoundProblem",
-               described("There is no such object, or it is not visible to you.",
+               described("The object does not exist, or you can't see it.",
                          with_members(problem_members(), {{"logLevel", text(1)}})));
 }
 
 Schema reduced_error() {
   return named("ReducedError",
-               described("An error of the reduced shape.", object({{"status", integer(400, 599)},
-                                                                   {"code", integer(0)},
-                                                                   {"type", text(1)},
-                                                                   problem_detail()})));
+               described("An error with fewer members.", object({{"status", integer(400, 599)},
+                                                                 {"code", integer(0)},
+                                                                 {"type", text(1)},
+                                                                 problem_detail()})));
 }
 
 Schema oauth_error() {

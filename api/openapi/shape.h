@@ -1,5 +1,5 @@
-// An object that the API shows, declared once: the document takes its schema from here, and answers
-// take their members from here.
+// The members of an object of the API, declared once. The document takes its schema from here, and
+// answers take their values.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ template <typename T>
   }
 }
 
-// How to get a member that is null in the API and empty in the object.
+// Wraps `get` for a member that is null in the API when the object's value is empty.
 template <typename Get>
 [[nodiscard]] auto null_if_empty(Get get) {
   return [get](const auto& object) {
@@ -63,7 +63,7 @@ class Shape {
     std::function<Value(const T&)> value;
   };
 
-  // A schema with a name is kept once in the document (schemas.h). One without has `name` empty.
+  // The document keeps a schema with a name once (schemas.h). An empty `name` means none.
   Shape(std::string_view name, std::initializer_list<Member> members)
       : name_(name), members_(members) {}
 
@@ -91,7 +91,7 @@ class Shape {
     for (const T& each : objects) list.push_back((*this)(each));
     return list;
   }
-  // The names of the members, in their order: CSV's columns.
+  // The names of the members, in order. They are CSV's columns.
   [[nodiscard]] std::vector<std::string_view> names() const {
     std::vector<std::string_view> names;
     for (const Member& each : members_) names.push_back(each.name);
@@ -103,7 +103,7 @@ class Shape {
   std::vector<Member> members_;
 };
 
-// `projectId`, `endpointId`, `userId` and `sessionId` of the session that `key` is of.
+// `projectId`, `endpointId`, `userId` and `sessionId` of the session `key`.
 template <typename T>
 [[nodiscard]] Shape<T> session_shape(model::SessionKey T::*key) {
   const auto part = [key](std::string model::SessionKey::*member) {

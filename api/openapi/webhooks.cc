@@ -37,8 +37,8 @@ Value headers() {
               text_like("^[A-Za-z0-9-]+$")),
        header("webhook-timestamp", "When this try was signed: Unix time in seconds.",
               Need::required, integer(0)),
-       header("webhook-signature", "With a blank between several.", Need::optional,
-              text_like("^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$")),
+       header("webhook-signature", "One signature, or several with a blank between them.",
+              Need::optional, text_like("^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)*$")),
        header("X-Conversed-Sequence",
               "The output's number in its session, as in `/outputs`. Numbers that the webhook "
               "does not get were the answer to a message.",
@@ -50,7 +50,7 @@ Value headers() {
 Schema body() {
   const Schema output = object(
       {{"text", text()},
-       {"data", described("Data of the Flow or notify; any JSON.", anything())},
+       {"data", described("Data of the Flow or notify: any JSON value.", anything())},
        {"traceId", described("The trace of the input that led to it; may be empty.", text())},
        {"source", described("`bot`.", text(1))}});
   return with_example({{"userId", "bob"},
@@ -66,9 +66,9 @@ Schema body() {
 }  // namespace
 
 Value delivery_item() {
-  const Value responses{{"2XX", {{"description", "It is taken."}}},
-                        {"410", {{"description", "It is given up: a dead letter."}}},
-                        {"default", {{"description", "It is sent again later."}}}};
+  const Value responses{{"2XX", {{"description", "The delivery is accepted."}}},
+                        {"410", {{"description", "The delivery becomes a dead letter."}}},
+                        {"default", {{"description", "The delivery is sent again later."}}}};
   const Value post{
       {"operationId", "deliverOutput"},
       {"tags", Value::array({webhooks_tag})},

@@ -21,7 +21,7 @@ using model::Result;
 
 constexpr std::size_t max_key_bytes = 255;
 
-// One text for a missing and a foreign Endpoint, so that they can't be told apart.
+// A missing and a foreign Endpoint have the same error, so clients can't tell them apart.
 tl::unexpected<model::Error> no_endpoint() {
   return model::fail(Errc::not_found, "there is no Endpoint with this URLToken");
 }

@@ -6,7 +6,7 @@
 
 namespace conversed::api {
 
-// All operations of the API, in the order in which the OpenAPI document has them.
+// All operations of the API, in the order of the OpenAPI document.
 [[nodiscard]] std::span<const Operation* const> all_operations();
 
 }  // namespace conversed::api

@@ -1,5 +1,5 @@
-// /management/apikeys: users make, list and revoke their own keys. The keys of others take the role
-// userAdmin, those of a platformAdmin the role platformAdmin.
+// /management/apikeys: users create, list and revoke their own keys. Keys of other users require
+// the role userAdmin, keys of a platformAdmin the role platformAdmin.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -28,7 +28,7 @@ Result<Response> create_key(const Call& call, AccountServices& services) {
   if (!user) return model::fail(user.error());
   auto made = services.store.accounts().create_api_key(user->organisation_id, user->id, name);
   if (!made) return model::fail(store_error(made.error()));
-  // The one time that the key is shown.
+  // The key is shown only here.
   return json_response(status::created,
                        {{"_id", made->key.id},
                         {"name", made->key.name},
@@ -37,7 +37,7 @@ Result<Response> create_key(const Call& call, AccountServices& services) {
                        {{"Cache-Control", "no-store"}});
 }
 
-// The keys that the principal may see: all of the organisation's, or its own.
+// The keys that the principal may see: all of the organisation's, or only its own.
 Result<std::vector<store::ApiKey>> visible_keys(const Principal& principal,
                                                 AccountServices& services) {
   auto keys = services.store.accounts().api_keys(principal.organisation_id);

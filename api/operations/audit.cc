@@ -1,4 +1,4 @@
-// GET /management/audit: who did what, newest first.
+// GET /management/audit: the entries of the audit trail, newest first.
 #include <nlohmann/json.hpp>
 
 #include "api/openapi/description.h"
@@ -32,7 +32,8 @@ const Shape<AuditEntry>& audit_shape() {
        {"object", described("The names and ids in the request.", nullable(text(1))),
         null_if_empty(&AuditEntry::object)},
        {"userId",
-        described("The user of conversations whose data was asked for.", nullable(text(1))),
+        described("The user of conversations whose data was exported or erased.",
+                  nullable(text(1))),
         null_if_empty(&AuditEntry::subject_user)},
        {"sessionId", nullable(text(1)), null_if_empty(&AuditEntry::subject_session)},
        {"status",
@@ -60,14 +61,14 @@ Description describe_list_audit() {
   return {
       .summary = "List the audit trail",
       .details =
-          "Newest first: sign-ins, changes, exports, erasures, replays and reads of "
+          "Lists, newest first: sign-ins, changes, exports, erasures, replays and reads of "
           "conversations. Takes the role `userAdmin`; with `platformAdmin` besides, the entries "
           "of all organisations are listed.",
       .parameters = row_parameters(
           {query_parameter("actor", "Only entries of this e-mail address.", text()),
            query_parameter("operation", "Only entries of this operation, such as `signIn`.",
                            text())}),
-      .answers = {json_answer("A page of them.", row_page(audit_shape().schema()))}};
+      .answers = {json_answer("A page of entries.", row_page(audit_shape().schema()))}};
 }
 
 }  // namespace

@@ -1,9 +1,8 @@
-// POST /management/import: takes a project bundle whole, or says everything that is wrong with it.
-// `?dryRun=true` only says. Body: {"file": its name, "text": its text, "environment": {NAME:
-// value}}. One runs at a time: it takes memory.
-// GET /management/projects: the projects of the organisation that one is a member of.
-// GET /management/projects/{projectId}/export: a project as the bundle that it could have come
-// from.
+// POST /management/import: imports a whole project bundle, or lists all its problems.
+// `?dryRun=true` only lists them. Body: {"file": its name, "text": its text, "environment": {NAME:
+// value}}. One import runs at a time, because it takes much memory.
+// GET /management/projects: the projects of the organisation that the user is a member of.
+// GET /management/projects/{projectId}/export: a project as a bundle that makes the same project.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -39,7 +38,7 @@ const Shape<flows::Problem>& problem_shape() {
   return shape;
 }
 
-// The loader's own bound is 16 MiB of text; as JSON it may take more bytes.
+// The loader's own limit is 16 MiB of text. As JSON the text may take more bytes.
 constexpr std::size_t max_body = std::size_t{24} << 20;
 
 struct Source {
@@ -64,7 +63,8 @@ Result<Source> read_source(const Request& request) {
   return source;
 }
 
-// The importing user gives the values of the environment: a project must not read the daemon's own.
+// The importing user gives the values of the environment, because a project must not read the
+// daemon's environment.
 flows::Checked<model::Bundle> load(const Source& source) {
   return flows::load_bundle(source.text, source.file,
                             [&](std::string_view name) -> std::optional<std::string> {
@@ -74,7 +74,7 @@ flows::Checked<model::Bundle> load(const Source& source) {
                             });
 }
 
-// An existing project takes the role in the project, a new one the role in the organisation.
+// An existing project requires the role in the project, a new one the role in the organisation.
 Result<void> check_role(ProjectServices& services, const Principal& principal,
                         const std::string& project_name) {
   auto projects = services.store.assets().projects(principal.organisation_id);
@@ -85,21 +85,20 @@ Result<void> check_role(ProjectServices& services, const Principal& principal,
         Access::granted) {
       return {};
     }
-    break;  // refused as a new one would be: its name is not to be found out
+    break;  // same refusal as for a new name, so the name stays hidden
   }
   if (principal.has(Role::project_admin)) return {};
   return model::fail(Errc::permission_denied, "the role projectAdmin is needed");
 }
 
-// Imports the bundle, and its journey if the project is set up already: one transaction. A dry run
-// undoes it and reports nothing. So it waits for the store, and others wait for it, as for an
-// import.
+// Imports the bundle, and its journey if the project is set up already, in one transaction. A dry
+// run rolls the transaction back and reports nothing. It locks the store as an import does.
 Result<json> import_all(ProjectServices& services, const Principal& principal,
                         const model::Bundle& bundle, bool dry_run) {
   bool undone = false;
   auto report =
       services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<json> {
-        undone = false;  // this may run again
+        undone = false;  // the transaction may run again
         auto imported = services.store.assets().import_bundle(
             writer, principal.organisation_id, bundle,
             {.tokens = services.options.quota.get().tokens}, principal.user_id);
@@ -118,8 +117,8 @@ Result<json> import_all(ProjectServices& services, const Principal& principal,
   return report;
 }
 
-// On the pool of imports. Frees the request as soon as it is read: it may take as much memory as
-// all that is made of it.
+// Runs on the pool of imports. Frees the request as soon as it is read, because the request may
+// take as much memory as its import.
 Result<Response> import_bundle(Call& call, ProjectServices& services,
                                const ExchangeContext& exchange) {
   const auto dry_run = read_dry_run(call.request);
@@ -140,7 +139,7 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
 }
 
 void import(Call call, ProjectServices& services, Reply reply) {
-  // Told before anything is read: parsing costs memory.
+  // Checks the role before it reads the body, because parsing takes memory.
   if (!call.principal->has_anywhere(Role::project_admin)) {
     return reply.fail({Errc::permission_denied, "the role projectAdmin is needed"});
   }
@@ -195,12 +194,12 @@ Description describe_import() {
   const auto no_problems = object({{"problems", list_of(anything(), 0)}});
   return {.summary = "Import a project bundle",
           .details =
-              "Taken whole or not at all; a 400 has all problems, with their places, in "
+              "Imports the whole bundle or nothing. A 400 has all problems, with their places, in "
               "`details.problems`.",
-          .parameters = {query_parameter("dryRun", "It is only checked.",
+          .parameters = {query_parameter("dryRun", "Only checks the bundle.",
                                          with_default(false, boolean()))},
           .body = json_content(named("Bundle", with_example(example, body))),
-          .answers = {json_answer("The project's parts as they are now; of a dry run, nothing.",
+          .answers = {json_answer("The project's parts after the import. Empty for a dry run.",
                                   any_of({report_schema(), no_problems}))},
           .errors = {402, 409}};
 }
@@ -217,14 +216,14 @@ Result<Response> list_projects(const Call& call, ProjectServices& services) {
   return items_response(std::move(projects), project_shape());
 }
 
-// The problems that an import of the text would have, such as a Flow that names a deleted
+// The problems that an import of the text would report, such as a Flow that names a deleted
 // Connection.
 json problems_of(const std::string& text, const std::string& file) {
   auto bundle = flows::load_bundle(text, file, {}, {.variables = flows::Variables::may_be_missing});
   return bundle ? json::array() : json(problem_shape()(bundle.error()));
 }
 
-// A name for a file, whatever characters the project's name has.
+// Makes a file name of the project's name, which may have any characters.
 std::string file_name(const std::string& project) {
   std::string name;
   for (const char c : project) {
@@ -260,16 +259,16 @@ Description describe_list_projects() {
 }
 
 Description describe_export() {
-  const auto body =
-      object({{"file", described("A name for it.", text(1))},
-              {"text", described("The bundle, in YAML.", text(1))},
-              {"variables", described("The names of the `${NAME}` in it, which stand for secrets.",
-                                      list_of(text(1)))},
-              {"problems", described("Reasons for which an import would refuse the bundle, such as "
-                                     "a Flow that names a deleted Connection.",
-                                     list_of(problem_shape().schema()))}});
+  const auto body = object(
+      {{"file", described("A file name for the bundle.", text(1))},
+       {"text", described("The bundle, in YAML.", text(1))},
+       {"variables", described("The names in its `${NAME}` references, which stand for secrets.",
+                               list_of(text(1)))},
+       {"problems", described("Reasons for which an import would refuse the bundle, such as "
+                              "a Flow that names a deleted Connection.",
+                              list_of(problem_shape().schema()))}});
   return {.summary = "Export a project as a bundle",
-          .details = "Imported, it makes the same project. No secret is in it.",
+          .details = "An import of the bundle makes the same project. It contains no secrets.",
           .answers = {json_answer("The bundle.", named("ExportedBundle", body))}};
 }
 

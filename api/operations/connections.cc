@@ -1,7 +1,7 @@
-// /management/connections: which there are, and who would miss one: the Nodes that use it, and the
-// sessions that may come to these.
-// DELETE /v2.0/connections/{connectionId}: deletes a Connection, whether or not Flows use it. These
-// fail at the Node that does, at once: they look for it by name among what is there.
+// /management/connections: lists Connections, and shows the Nodes that use a Connection with the
+// sessions that can reach these Nodes.
+// DELETE /v2.0/connections/{connectionId}: deletes a Connection, even if Flows use it. A call of
+// such a Flow then fails at its Node, because calls look the Connection up by name.
 #include <algorithm>
 #include <chrono>
 #include <map>
@@ -32,8 +32,8 @@ using store::ConnectionInfo;
 using FlowPtr = std::shared_ptr<const flows::Flow>;
 using namespace openapi;
 
-// Of sessions that one request looks at, and how long: the threads are few. Beyond either the count
-// is a lower bound, and says so.
+// Limits on the sessions and the time of one request, because the pool has few threads. Beyond
+// either limit the count is a lower bound, and the answer says so.
 constexpr std::size_t max_examined = 200'000;
 constexpr std::chrono::milliseconds max_time{1'000};
 constexpr std::size_t examined_at_once = 500;
@@ -52,14 +52,15 @@ const Shape<store::Sessions::Place>& place_shape() {
 
 const Shape<ConnectionInfo>& connection_shape() {
   static const Shape<ConnectionInfo> shape(
-      "", {{"_id", id(), &ConnectionInfo::id},
-           {"name", text(1), &ConnectionInfo::name},
-           {"type", text(1), &ConnectionInfo::type},
-           {"hosts",
-            described("The hosts that its credentials may go to, as `host` or `host:port`; none: "
-                      "to any.",
-                      list_of(text(1))),
-            &ConnectionInfo::hosts}});
+      "",
+      {{"_id", id(), &ConnectionInfo::id},
+       {"name", text(1), &ConnectionInfo::name},
+       {"type", text(1), &ConnectionInfo::type},
+       {"hosts",
+        described("The hosts that its credentials may be sent to, as `host` or `host:port`; none: "
+                  "to any.",
+                  list_of(text(1))),
+        &ConnectionInfo::hosts}});
   return shape;
 }
 
@@ -75,14 +76,14 @@ Result<Response> list(const Call& call, ProjectServices& services) {
   return ok({{"items", std::move(items)}});
 }
 
-// When a session may come to a Node that uses the Connection.
+// When a session can reach a Node that uses the Connection.
 enum class Meets : std::uint8_t {
   never,
-  ahead,  // from where it stands now
-  later,  // when its Flow has started again
+  ahead,  // from its current Node
+  later,  // after its Flow has started again
 };
 
-// Looks for them in one project.
+// Finds Nodes and sessions that use a Connection in one project.
 class Search {
  public:
   Search(ProjectServices& services, const store::ProjectInfo& project, ConnectionInfo connection)
@@ -103,8 +104,7 @@ class Search {
     return {};
   }
 
-  // The Nodes of the newest versions, and of the older ones in which a session was found that will
-  // meet them.
+  // The Nodes of the newest versions, and of older versions whose sessions can reach such a Node.
   [[nodiscard]] json using_flows() const {
     json list = json::array();
     for (const auto& [name, known] : known_) {
@@ -113,7 +113,7 @@ class Search {
     return list;
   }
 
-  // A page of them; the first one says how many there are in all.
+  // A page of sessions. The first page has the total count.
   Result<json> sessions(const PageQuery& page) {
     const auto until = std::chrono::steady_clock::now() + max_time;
     const bool counts = page.after == 0;
@@ -138,13 +138,13 @@ class Search {
           if (items.size() < page.limit) {
             items.push_back(item(place, *meets));
           } else if (next.is_null()) {
-            next = row;  // of the last one that was in this page, or that meets it never
+            next = row;  // the last row that is done: in this page, or no match
           }
         }
         row = place.row;
       }
     }
-    // Where the time was up before the page was full, the next one goes on.
+    // The time was up before the page was full. The next page continues there.
     if (has_more && next.is_null()) next = row;
     return json{{"count", counts ? json(count) : json()},
                 {"isComplete", !has_more},
@@ -155,7 +155,7 @@ class Search {
  private:
   struct Known {
     store::FlowInfo info;
-    // The newest, and older ones whose Nodes sessions will meet.
+    // The newest version, and older ones whose sessions can reach such a Node.
     std::map<std::int64_t, FlowPtr, std::greater<>> versions;
   };
 
@@ -170,7 +170,7 @@ class Search {
         {{"_id", info.id}, {"name", info.name}, {"version", version}, {"nodes", std::move(nodes)}});
   }
 
-  // Null: there is no such version, or it can't be run.
+  // Null: the version is missing or can't be run.
   Result<FlowPtr> compiled(const std::string& id, std::int64_t version) {
     auto found =
         version == 0 ? services_.assets.newest_flow(id) : services_.assets.flow(id, version);
@@ -238,7 +238,7 @@ class Search {
   std::unique_ptr<flows::tools::WaysToConnection> ways_;
 };
 
-// The project of the path's Connection, for a principal with the role in it.
+// The project of the path's Connection, for a principal with the role in the project.
 Result<store::ProjectInfo> owner_of(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "connectionId");
   if (!id) return model::fail(id.error());
@@ -264,7 +264,7 @@ Result<Response> usages(const Call& call, ProjectServices& services) {
   if (auto ready = search.prepare(); !ready) return model::fail(ready.error());
   auto sessions = search.sessions(*page);
   if (!sessions) return model::fail(sessions.error());
-  // Who talks with whom is for those who look after conversations.
+  // Session keys name users. Only a principal with conversationAdmin may see them.
   const bool may_see = call.principal->access(project->organisation_id, project->id,
                                               Role::conversation_admin) == Access::granted;
   if (!may_see) (*sessions)["items"] = (*sessions)["next"] = nullptr;
@@ -283,22 +283,23 @@ Description describe_list() {
 }
 
 Description describe_usages() {
-  const auto node =
-      object({{"node", described("Its id, or where it stands.", text(1))}, {"type", text(1)}});
+  const auto node = object(
+      {{"node", described("Its id, or its place in the Flow.", text(1))}, {"type", text(1)}});
   const auto flow =
       object({{"_id", id()}, {"name", text(1)}, {"version", integer(1)}, {"nodes", list_of(node)}});
   const auto session = with_members(
       place_shape().schema(),
-      {{"meets", described("`ahead`: from where it stands now. `later`: when its Flow has started "
+      {{"meets", described("`ahead`: from its current Node. `later`: after its Flow has started "
                            "again.",
                            one_of({"ahead", "later"}))}});
   const auto sessions = object(
       {{"count", described("In all; null on further pages.", nullable(integer(0)))},
        {"isComplete",
-        described("False: there may be more, only the newest sessions were looked at.", boolean())},
-       {"items", described("A page of them; null without the role `conversationAdmin`.",
+        described("False: only the newest sessions were examined, so there may be more.",
+                  boolean())},
+       {"items", described("A page of sessions; null without the role `conversationAdmin`.",
                            nullable(list_of(named("SessionThatMeets", session))))},
-       {"next", described("For `after`; null on the last page.", nullable(integer(0)))}});
+       {"next", described("Give it as `after`; null on the last page.", nullable(integer(0)))}});
   const auto body =
       with_members(connection_shape().schema(), {{"flows", list_of(flow)}, {"sessions", sessions}});
   return {.summary = "Show the Nodes and sessions that use a Connection",
@@ -320,8 +321,8 @@ Result<Response> delete_connection(const Call& call, ProjectServices& services) 
 
 Description describe_delete_connection() {
   return {.summary = "Delete a Connection",
-          .details = "Flows that use it are not changed: they fail at the Node that does.",
-          .answers = {empty_answer("It is deleted.")},
+          .details = "Flows that use it stay as they are. They fail at the Nodes that use it.",
+          .answers = {empty_answer("The Connection is deleted.")},
           .errors = specified_errors()};
 }
 

@@ -1,5 +1,6 @@
-// GET /management/console, where /management leads: the web console. The page has nothing of its
-// own: it asks the other management routes, so that its user sees and does what his roles let him.
+// GET /management/console, to which /management redirects: the web console. The page contains no
+// data. It requests the other management routes with its user's credentials, so the user's roles
+// apply.
 #include <string>
 
 #include "api/auth/sign_in_page.h"
@@ -27,7 +28,7 @@ Result<Response> show_console(const Call& /*call*/, DaemonServices& /*services*/
                   .body = std::string(console_page)};
 }
 
-// Relative, so that it keeps the base path and whatever a proxy puts before it.
+// A relative address keeps the base path and any path that a proxy adds.
 Result<Response> lead_there(const Call& call, DaemonServices& /*services*/) {
   const bool within = call.request.path.ends_with('/');
   return Response{.status = status::found,
@@ -36,15 +37,15 @@ Result<Response> lead_there(const Call& call, DaemonServices& /*services*/) {
 
 Description describe_way() {
   return {.summary = "Find the web console",
-          .details = "Leads to `/management/console`.",
+          .details = "Redirects to `/management/console`.",
           .answers = {{.status = status::found,
-                       .description = "The way there.",
+                       .description = "A redirect to the console.",
                        .headers = {{"Location", "The console.", text(1)}}}}};
 }
 
 Description describe() {
   return {.summary = "Get the web console",
-          .details = "A page for browsers, which ask their user for the credentials.",
+          .details = "A page for browsers. The browser asks its user for the credentials.",
           .answers = {{.description = "The page.", .content = {{"text/html", text(1)}}}}};
 }
 

@@ -1,9 +1,9 @@
-// GET /management/status: how the daemon is. Its figures are of all organisations, so it takes the
-// role platformAdmin.
+// GET /management/status: the state of the daemon. Its figures cover all organisations, so it
+// requires the role platformAdmin.
 // POST /management/backups: copies of store and log that belong together, made while the daemon
-// works, into the folder of the setting `backup.dir`. Takes the role platformAdmin.
-// POST /management/key/rotate: a new master key, and every sealed value sealed anew by it. Answers
-// when the old key is gone from the key file. Takes the role platformAdmin.
+// runs, in the folder of the setting `backup.dir`. Requires the role platformAdmin.
+// POST /management/key/rotate: makes a new master key and seals every sealed value by it. Answers
+// after the old key is removed from the key file. Requires the role platformAdmin.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -27,7 +27,7 @@ using model::Result;
 using nlohmann::json;
 using namespace openapi;
 
-// The daemon that runs what the partition holds; null while none has it.
+// The daemon that owns the partition. Null while no daemon owns it.
 json owner_of(std::int32_t partition, const std::vector<MemberView>& members) {
   const auto owner = std::ranges::find_if(members, [&](const MemberView& member) {
     return std::ranges::find(member.partitions, partition) != member.partitions.end();
@@ -46,8 +46,8 @@ const Shape<MemberView>& member_view_shape() {
   return shape;
 }
 
-// A part that fails is told as not healthy, with null figures: a status has to answer then above
-// all.
+// A failed part is shown as not healthy, with null figures: the status has to answer especially
+// during failures.
 json queue_status(queue::Log& log, const std::vector<MemberView>& members) {
   const auto ranges = log.ranges();
   json partitions = json::array();
@@ -103,7 +103,7 @@ Description describe_status() {
               {"end", count},
               {"committed", count},
               {"lag", count},
-              {"owner", described("The member that runs its events; null while no member does.",
+              {"owner", described("The member that runs its events; null while no member owns it.",
                                   nullable(text(1)))}});
   const auto queue =
       object({{"healthy", boolean()}, {"lag", unknown}, {"partitions", list_of(partition)}});
@@ -125,9 +125,9 @@ Description describe_status() {
               {"queue", queue},
               {"store", object({{"healthy", boolean()}})},
               {"counts", counts}});
-  return {.summary = "Get how the daemon is",
-          .details = "A figure that can't be had is null.",
-          .answers = {json_answer("Its figures, of all organisations.", named("Status", body))}};
+  return {.summary = "Get the daemon's state",
+          .details = "A figure that can't be read is null.",
+          .answers = {json_answer("The figures of all organisations.", named("Status", body))}};
 }
 
 Result<Response> back_up(const Call& call, DaemonServices& services) {
@@ -155,13 +155,15 @@ Description describe_back_up() {
                               {"createdAt", unix_time()}});
   return {.summary = "Make a backup",
           .details =
-              "Of store and log, as `conversectl restore` takes it. The master key is not in it.",
+              "Copies store and log for `conversectl restore`. The backup does not contain the "
+              "master key.",
           .body = json_content(named("NewBackup", body)),
-          .answers = {json_answer("It is on the disk.", named("Backup", backup), status::created)},
+          .answers = {json_answer("The backup is on the disk.", named("Backup", backup),
+                                  status::created)},
           .errors = {409, 501}};
 }
 
-// For people; empty if this daemon is the only one.
+// For error messages. Empty if this daemon is the only one.
 std::string other_members(DaemonServices& services) {
   const auto members = services.members ? services.members() : std::vector<MemberView>();
   if (members.size() < 2) return {};
@@ -174,7 +176,7 @@ std::string other_members(DaemonServices& services) {
 }
 
 Result<Response> rotate(const Call& /*call*/, DaemonServices& services) {
-  // They read the key file at their start alone, and each has a file of its own.
+  // The other daemons read their own key files, and only at their start.
   if (const auto others = other_members(services); !others.empty()) {
     return model::fail(Errc::conflict,
                        "the master key is in a file of each daemon, so that one daemon alone can "

@@ -1,5 +1,5 @@
-// /management/deadletters: operators list events that could not be processed and outputs that could
-// not be delivered, and replay or discard them.
+// /management/deadletters: operators list events that failed and outputs that were not delivered,
+// and replay or discard them.
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -90,7 +90,8 @@ Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
   auto letter = find_dead_letter(call, services);
   if (!letter) return model::fail(letter.error());
   json body = letter_shape()(*letter);
-  // An event that can't be decoded is shown without its content: that may be why it is here.
+  // An event that can't be decoded is shown without its content. That may be the reason for the
+  // dead letter.
   if (auto event = decode(*letter); event && !letter->output_seq) {
     body["text"] = event->text ? json(*event->text) : json(nullptr);
     body["data"] = event->data;
@@ -99,8 +100,8 @@ Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
   return ok(body);
 }
 
-// The event as it is appended again: at the tail, under a new id. Its claim is the dead letter, so
-// that two replays have one effect.
+// The event for the replay. It is appended at the tail of the log under a new id. Its claim is the
+// dead letter, so two replays have one effect.
 Result<model::Event> replayed(const DeadLetter& letter, SessionServices& services) {
   if (letter.state != store::DeadLetterState::fresh) {
     return model::fail(Errc::conflict, "the dead letter was replayed or discarded before");
@@ -115,7 +116,7 @@ Result<model::Event> replayed(const DeadLetter& letter, SessionServices& service
                        "nothing waits for this event any more; it can only be discarded");
   }
   event->id = model::new_id();
-  event->answer_until.reset();  // no client waits: its outputs go to the webhook
+  event->answer_until.reset();  // no client waits, so its outputs go to the webhook
   event->accepted_at = services.clock.now();
   event->claim = model::Claim{model::Claim::Kind::dead_letter, letter.id};
   return event;
@@ -158,7 +159,7 @@ Description describe_list_dead_letters() {
           .parameters = row_parameters(
               {project_parameter(),
                query_parameter("state", "Only dead letters in this state.", state_schema())}),
-          .answers = {{.description = "A page of them, the oldest first.",
+          .answers = {{.description = "A page of dead letters, the oldest first.",
                        .content = json_content(row_page(letter_shape().schema())),
                        .links = {link("show", "showDeadLetter"), link("replay", "replayDeadLetter"),
                                  link("discard", "discardDeadLetter")}}},
@@ -171,19 +172,19 @@ Description describe_show_dead_letter() {
                                              {"data", anything(), Need::optional},
                                              {"acceptedAt", unix_time(), Need::optional}});
   return {.summary = "Show a dead letter",
-          .answers = {json_answer("The dead letter, with its event if that can be read.",
+          .answers = {json_answer("The dead letter, with its event if the event can be read.",
                                   named("DeadLetterWithEvent", letter))}};
 }
 
 Description describe_replay() {
   return {.summary = "Replay a dead letter",
-          .answers = {json_answer("It runs again, under this id.", accepted_schema(), 202)},
+          .answers = {json_answer("The event runs again, under this id.", accepted_schema(), 202)},
           .errors = {409, 502}};
 }
 
 Description describe_discard() {
   return {.summary = "Discard a dead letter",
-          .answers = {empty_answer("It is discarded.")},
+          .answers = {empty_answer("The dead letter is discarded.")},
           .errors = {409}};
 }
 

@@ -15,7 +15,7 @@ using model::Result;
 
 namespace {
 
-// The request's address, without its credentials; with a cursor, that of another page.
+// The request's address without its credentials. With a cursor, the address of the other page.
 std::string address(const Request& request, std::string_view instance,
                     std::string_view parameter = {}, const std::string& cursor = {}) {
   HeaderList query = request.query;
@@ -35,7 +35,7 @@ std::string address(const Request& request, std::string_view instance,
   return target;
 }
 
-// Adds the links to the other pages and the headers that say where the list goes on.
+// Adds the links to the other pages and the paging headers.
 void add_pages(const Request& request, std::string_view instance, Document& document,
                HeaderList& headers) {
   const ListPage& page = *document.list;

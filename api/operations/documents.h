@@ -9,21 +9,21 @@
 #include "store/model/result.h"
 #include "store/paging/page.h"
 
-// Shared by the operations that answer with documents: representations, and pages of lists.
+// Helpers of operations that answer with documents: representations, and pages of lists.
 namespace conversed::api {
 
-// The document in the representation that the request asks for. A list also says where it goes on,
-// in the headers `Link`, `X-Next-Cursor`, `X-Previous-Cursor` and `X-Total-Count`. A document
-// without links gets those of the request, whose path was `instance`.
+// The document in the representation that the request asks for. A list also gets the headers
+// `Link`, `X-Next-Cursor`, `X-Previous-Cursor` and `X-Total-Count`. A document without links gets
+// the request's own, with the path `instance`.
 [[nodiscard]] Response document_response(const Request& request, const std::string& instance,
                                          int status, Document document);
 
-// `limit`, `skip`, `sort`, `next` and `previous` of a list, but for names of fields, which its
-// store knows. Errors: `invalid_argument`.
+// `limit`, `skip`, `sort`, `next` and `previous` of a list. The list's store checks the names of
+// fields. Errors: `invalid_argument`.
 [[nodiscard]] model::Result<store::PageRequest> read_page_request(const Request& request,
                                                                   model::Timestamp now);
 
-// A page of a list, whose items the shape makes of the rows.
+// A page of a list. The shape makes its items of the rows.
 template <typename Row>
 [[nodiscard]] Response page_response(const Call& call, const ListForm& form, store::Page<Row> page,
                                      const openapi::Shape<Row>& shape) {

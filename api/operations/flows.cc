@@ -1,4 +1,4 @@
-// /management/flows: the versions of a project's Flows are listed, compared, and gone back to.
+// /management/flows: lists and compares the versions of a project's Flows, and goes back to one.
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ using store::FlowVersionInfo;
 using namespace openapi;
 
 constexpr std::string_view missing_flow = "there is no such Flow";
-// The largest whole number that a JSON number holds exactly wherever it is read.
+// The largest whole number that every JSON reader holds exactly.
 constexpr std::int64_t max_version = 9'007'199'254'740'991;
 
 Result<Response> list_flows(const Call& call, ProjectServices& services) {
@@ -42,7 +42,7 @@ Result<Response> list_flows(const Call& call, ProjectServices& services) {
   return ok({{"items", std::move(items)}});
 }
 
-// The id of the path's Flow, for a principal with the role in its project.
+// The id of the path's Flow, for a principal with the role in the Flow's project.
 Result<std::string> flow_of(const Call& call, ProjectServices& services) {
   auto id = id_of(call, "flowId");
   if (!id) return model::fail(id.error());
@@ -85,10 +85,10 @@ const Shape<FlowVersionInfo>& version_shape() {
       "FlowVersion",
       {{"version", version_number(), &FlowVersionInfo::version},
        {"createdAt", unix_time(), &FlowVersionInfo::created_at},
-       {"createdBy", described("Whose import or rollback it is.", nullable(text(1))),
+       {"createdBy", described("The user who imported or rolled back.", nullable(text(1))),
         null_if_empty(&FlowVersionInfo::created_by)},
        {"restoredFrom",
-        described("The version that a rollback made it equal to.", nullable(version_number())),
+        described("The older version that a rollback restored.", nullable(version_number())),
         null_if_absent(&FlowVersionInfo::restored_from)}});
   return shape;
 }
@@ -127,10 +127,11 @@ const Shape<FlowChange>& change_shape() {
       {{"change", one_of({"added", "removed", "changed", "moved"}),
         [](const FlowChange& change) { return flows::tools::to_string(change.kind); }},
        {"path",
-        described("Where the Node is now, or was before it was removed. Null: the Flow itself.",
-                  nullable(text(1))),
+        described(
+            "The place of the Node, before its removal if it was removed. Null: the Flow itself.",
+            nullable(text(1))),
         null_if_empty(&FlowChange::path)},
-       {"oldPath", described("Where it was, if that is another place.", nullable(text(1))),
+       {"oldPath", described("Its former place, if it moved.", nullable(text(1))),
         null_if_empty(&FlowChange::old_path)},
        {"type", nullable(text(1)), null_if_empty(&FlowChange::type)},
        {"id", described("The Node's own.", nullable(text(1))), null_if_empty(&FlowChange::id)},
@@ -139,7 +140,7 @@ const Shape<FlowChange>& change_shape() {
   return shape;
 }
 
-// Without `to` the newest, without `from` the one that was kept before `to`.
+// Default of `to`: the newest version. Default of `from`: the version before `to`.
 Result<std::pair<std::int64_t, std::int64_t>> compared_versions(const std::string& flow,
                                                                 const Call& call,
                                                                 ProjectServices& services) {
@@ -180,14 +181,14 @@ Result<std::int64_t> read_version(const Request& request) {
   if (!body) return model::fail(body.error());
   const auto version = body->find("version");
   if (version != body->end() && version->is_number()) {
-    const auto number = version->get<double>();  // 1.0 is a whole number, too (JSON Schema)
+    const auto number = version->get<double>();  // JSON Schema takes 1.0 for a whole number, too
     const bool in_range = number >= 1 && number <= static_cast<double>(max_version);
     if (in_range && std::floor(number) == number) return static_cast<std::int64_t>(number);
   }
   return model::fail(Errc::invalid_argument, "version must be a whole number, 1 or more");
 }
 
-// A version that this program can't run any more would stop every conversation of its Endpoints.
+// A version that this program can't run would stop every conversation of its Endpoints.
 Result<void> check_runnable(const model::FlowVersion& version) {
   auto compiled = flows::Flow::compile_text(version.definition);
   if (compiled) return {};
@@ -227,7 +228,7 @@ Description describe_versions() {
   return {
       .summary = "List the versions of a Flow",
       .details = "The last " + std::to_string(store::kept_flow_versions) +
-                 " are kept, and those that executions still run.",
+                 " versions are kept, and versions that executions still run.",
       .answers = {json_answer("The versions, newest first.", items_of(version_shape().schema()))}};
 }
 
@@ -237,8 +238,7 @@ Description describe_definition() {
                             {"version", version_number()},
                             {"definition", described("As bundles have it.", free_object())}});
   return {.summary = "Show a version of a Flow",
-          .parameters = {query_parameter("version", "Which one; the newest without it.",
-                                         version_number())},
+          .parameters = {query_parameter("version", "Default: the newest.", version_number())},
           .answers = {json_answer("The version.", named("FlowDefinition", body))}};
 }
 
@@ -252,7 +252,7 @@ Description describe_diff() {
       .summary = "Compare two versions of a Flow",
       .parameters = {query_parameter("from", "The older version; default: the version before `to`.",
                                      version_number()),
-                     query_parameter("to", "The newer one; without it the newest.",
+                     query_parameter("to", "The newer version; default: the newest.",
                                      version_number())},
       .answers = {
           json_answer("The changes from one version to the other.", named("FlowDiff", body))}};
@@ -260,14 +260,15 @@ Description describe_diff() {
 
 Description describe_rollback() {
   const auto wanted = object({{"version", version_number()}});
-  const auto body = object({{"_id", id()},
-                            {"name", text(1)},
-                            {"version", described("The newest now.", version_number())},
-                            {"restoredFrom", version_number()}});
+  const auto body =
+      object({{"_id", id()},
+              {"name", text(1)},
+              {"version", described("The newest version after the rollback.", version_number())},
+              {"restoredFrom", version_number()}});
   return {.summary = "Go back to an older version of a Flow",
           .details =
-              "Makes a new version that is equal to the older one; none, if the newest is equal "
-              "already. Executions go on with the version that they began with.",
+              "Makes a new version that is equal to the older one, unless the newest is equal "
+              "already. Executions continue with the version that they began with.",
           .body = json_content(named("Rollback", with_example({{"version", 1}}, wanted))),
           .answers = {json_answer("The Flow's newest version.", named("RolledBack", body))},
           .errors = {409}};

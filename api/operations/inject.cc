@@ -1,7 +1,8 @@
 // POST /v2.0/endpoint/inject and POST /inject/{URLToken}: take a message into a conversation.
-// POST /v2.0/endpoint/notify and POST /notify/{URLToken}: say a message to the user, past the Flow.
-// POST /management/inject: the operators' inject, with a password in place of a key.
-// Each answers once the log holds the message durably.
+// POST /v2.0/endpoint/notify and POST /notify/{URLToken}: send a message to the user without the
+// Flow.
+// POST /management/inject: the operators' inject, with a password instead of a key.
+// Each answers when the log holds the message durably.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,7 +24,7 @@ using model::EventType;
 using model::Result;
 using namespace openapi;
 
-// What would be appended, if nothing speaks against it.
+// A checked message, ready for the append.
 struct Prepared {
   std::shared_ptr<const model::Endpoint> endpoint;
   model::Event event;
@@ -36,7 +37,7 @@ Result<MessageBody> read_body(const Call& call) {
   auto body = parse_message(call.request.body, place);
   if (!body || place == UrlTokenIn::body) return body;
   auto token = normal_url_token(in_path);
-  // In a path a wrong token is just one that no Endpoint has.
+  // A malformed token in a path belongs to no Endpoint.
   if (!token) return model::fail(Errc::not_found, "there is no Endpoint with this URLToken");
   body->url_token = std::move(*token);
   return body;
@@ -50,8 +51,8 @@ std::string key_scope(const Call& call) {
   return scope;
 }
 
-// Reads the body, finds the Endpoint and reads the key. Each of them may refuse the request. The
-// event takes the request's trace id.
+// Reads the body, finds the Endpoint and reads the key. Each step may refuse the request. The event
+// gets the request's trace id.
 Result<Prepared> prepare(EventType type, Call& call, MessageServices& services) {
   auto body = read_body(call);
   if (!body) return model::fail(body.error());
@@ -64,18 +65,18 @@ Result<Prepared> prepare(EventType type, Call& call, MessageServices& services) 
   return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
 
-// Refuses a message if its session or the quota is full. On success takes one inject of the quota.
-// A notify counts in no quota.
+// Refuses a message if its session's inbox is full or the quota is used up. On success takes one
+// inject of the quota. A notify takes none.
 Result<void> admit(const Prepared& message, MessageServices& services) {
   if (message.event.type == EventType::notify) return {};
   if (auto open = check_session(services, *message.endpoint, message.event); !open) return open;
   return services.quota.take(message.endpoint->organisation_id, services.options.steady_now());
 }
 
-// Makes the answer to a message that the log holds under the id.
+// Makes the answer to a message with this id in the log.
 using Accepted = Response (*)(std::string id);
 
-// A message between its append, or the look-up of its key, and the log's answer.
+// A message between its append, or the look-up of its key, and the log's callback.
 struct Waiting {
   MessageServices& services;
   std::shared_ptr<const model::Endpoint> endpoint;
@@ -93,8 +94,8 @@ struct Waiting {
   }
 };
 
-// A message that was accepted under the key before gets the same answer again, even if the inbox,
-// the conversation or the quota refuses it now.
+// A repeat of an accepted message gets the same answer again, even if the inbox, the conversation
+// or the quota refuses it now.
 void refuse_unless_repeated(const std::shared_ptr<Waiting>& waiting, const queue::AppendKey& key,
                             const Error& refusal) {
   waiting->services.events.look_up(key, [waiting, refusal](auto found) {
@@ -115,8 +116,8 @@ void accept(Call call, MessageServices& services, Reply reply) {
     return refuse_unless_repeated(waiting, *prepared->key, admitted.error());
   }
 
-  // Nothing is promised before the log calls back: a crash above this line owes the client nothing,
-  // a crash after it loses nothing.
+  // The client gets no promise before the log calls back. A crash before the callback owes the
+  // client nothing; a crash after it loses nothing.
   if (!prepared->key) {
     services.events.append(std::move(prepared->event), [waiting](auto appended) {
       if (!appended) return waiting->append_failed(appended.error());
@@ -124,7 +125,8 @@ void accept(Call call, MessageServices& services, Reply reply) {
     });
     return;
   }
-  // If a broken append is repeated, there may be two records: the claim lets one have effects.
+  // The log may repeat a broken append and hold two records. The claim lets one of them have
+  // effects.
   prepared->event.claim = model::Claim{model::Claim::Kind::keyed_event, prepared->event.id};
   services.events.append_keyed(std::move(prepared->event), *prepared->key,
                                [waiting](auto appended) {
@@ -163,20 +165,20 @@ template <UrlTokenIn place>
 Description describe_inject() {
   return describe_text<place>(
       "Send a message as a user input",
-      "Passes the message to the Flow of an active conversation. Once it is answered, the message "
+      "Passes the message to the Flow of an active conversation. After the answer the message "
       "is durable and has its effects exactly once.",
       inject_text);
 }
 
 template <UrlTokenIn place>
 Description describe_notify() {
-  return describe_text<place>("Send a message as an AI Agent output",
-                              "Delivers the message to the user of a conversation, past the Flow.",
-                              notify_text);
+  return describe_text<place>(
+      "Send a message as an AI Agent output",
+      "Delivers the message to the user of a conversation without running the Flow.", notify_text);
 }
 
 Description describe_management_inject() {
-  return {.summary = "Inject a message with a password in place of a key",
+  return {.summary = "Inject a message with a password instead of a key",
           .parameters = {idempotency_parameter()},
           .body = json_content(message_schema(UrlTokenIn::body)),
           .answers = {{.status = status::accepted,
@@ -186,7 +188,7 @@ Description describe_management_inject() {
           .errors = {402, 404, 409, 502, 504}};
 }
 
-// The rows of events: never audited, and with the reduced errors that the API documents for them.
+// Rows of events: without an audit entry, and with the API's reduced errors.
 constexpr Operation event_row(std::string_view id, std::string_view path, AnyHandler run,
                               Describe describe) {
   Operation row = for_clients(id, Method::post, path, Role::conversation_admin, run, describe);

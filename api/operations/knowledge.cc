@@ -26,7 +26,8 @@ using namespace openapi;
 
 Value data_of(const KnowledgeChunk& chunk) {
   Value data = Value::parse(chunk.data, nullptr, false);
-  return data.is_discarded() ? Value() : data;  // damaged in the store; the rest is of use
+  return data.is_discarded() ? Value()
+                             : data;  // damaged in the store; the other members are usable
 }
 
 const Shape<KnowledgeChunk>& chunk_shape() {
@@ -65,17 +66,16 @@ Result<Response> knowledge_chunks(const Call& call, ProjectServices& services) {
 Description describe_knowledge_chunks() {
   auto parameters = page_parameters(store::Assets::chunk_sort_fields());
   parameters.push_back(query_parameter(
-      "filter", "A part of the text, without regard to case. A cursor includes its filter.",
-      form_text()));
+      "filter", "A part of the text; ignores case. A cursor includes its filter.", form_text()));
   return {.summary = "Get Knowledge Chunks",
           .parameters = std::move(parameters),
-          .answers = {list_answer("getKnowledgeChunks_2_0", "A page of them.", chunk_list,
+          .answers = {list_answer("getKnowledgeChunks_2_0", "A page of chunks.", chunk_list,
                                   chunk_shape().schema())}};
 }
 
 constexpr std::string_view missing_lexicon = "there is no such Lexicon";
 
-// A keyphrase has no row of its own: its id follows from its entry and its text, so it stays.
+// A keyphrase has no row. Its id is derived from its entry and its text, so it is stable.
 std::string keyphrase_id(const std::string& entry_id, const std::string& keyphrase) {
   constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz0123456789";
   constexpr std::size_t length = 24;
@@ -135,10 +135,10 @@ Result<Response> lexicon_entries(const Call& call, ProjectServices& services) {
 
 Description describe_lexicon_entries() {
   auto parameters = page_parameters(store::Assets::entry_sort_fields());
-  parameters.push_back(query_parameter("projectId", "The project that it has to be in.", id()));
+  parameters.push_back(query_parameter("projectId", "The Lexicon's project.", id()));
   return {.summary = "Get Lexicon entries",
           .parameters = std::move(parameters),
-          .answers = {list_answer("getLexiconEntries_2_0", "A page of them.", entry_list,
+          .answers = {list_answer("getLexiconEntries_2_0", "A page of entries.", entry_list,
                                   entry_shape().schema())}};
 }
 
@@ -156,7 +156,7 @@ model::Result<Response> chunk_count(const Call& call, ProjectServices& services)
 Description describe_chunk_count() {
   const auto count = object({{"chunkCount", integer(0)}});
   return {.summary = "Get the number of Knowledge Chunks",
-          .details = "Of all projects of the organisation.",
+          .details = "Counts the chunks of all projects of the organisation.",
           .answers = {json_answer("The number.", named("ChunkCount", count))},
           .errors = specified_errors()};
 }

@@ -83,7 +83,7 @@ Result<store::User> user_to_manage(store::Store& store, const Principal& princip
 openapi::Schema new_password_schema() {
   using namespace openapi;
   return described("At most " + std::to_string(store::max_password_bytes) +
-                       " bytes in UTF-8, and none of the most common ones.",
+                       " bytes in UTF-8; not one of the most common passwords.",
                    text(store::min_password_characters, store::max_password_bytes));
 }
 
@@ -103,8 +103,9 @@ Result<store::ProjectInfo> project_of(store::Store& store, const Call& call, Rol
     auto projects = projects_with(store, *call.principal, role);
     if (!projects) return model::fail(projects.error());
     if (projects->size() == 1) return std::move(projects->front());
-    return model::fail(Errc::invalid_argument,
-                       "the query parameter projectId is required unless you have one project");
+    return model::fail(
+        Errc::invalid_argument,
+        "the query parameter projectId is required unless you have exactly one project");
   }
   return open_project(store, *call.principal, std::string(*id), role);
 }

@@ -17,34 +17,34 @@
 #include "store/assets/assets.h"
 #include "store/model/result.h"
 
-// What operations have in common: from the ids in a path to objects that the principal may use, and
-// from rows of the store to answers. All of this may block.
+// Shared by the operations: finds the objects that a principal may use by ids in a path, and makes
+// answers of the store's rows. All functions here may block.
 namespace conversed::api {
 
 // ---- Objects
 //
-// A foreign object is the very error of a missing one; on an own one without the role it is
-// `permission_denied`.
+// A foreign object has the same error as a missing one. An object of the principal's own
+// organisation without the role is `permission_denied`.
 
-// A path's or query's id. `invalid_argument` unless it has 24 characters of a-z and 0-9.
+// An id in the path or query. `invalid_argument` unless it has 24 characters of a-z and 0-9.
 [[nodiscard]] model::Result<std::string> id_of(const Call& call, std::string_view parameter);
 [[nodiscard]] model::Result<std::string> checked_id(std::string_view parameter,
                                                     std::string_view value);
 
-// The project, for a principal with the role in it. `missing` is what its absence is called.
+// The project, for a principal with the role in it. `missing` is the error message for its absence.
 [[nodiscard]] model::Result<store::ProjectInfo> open_project(
     store::Store& store, const Principal& principal, const std::string& project_id, Role role,
     std::string_view missing = "there is no such project");
 
-// The project that the path names, for a principal with the operation's role in it.
+// The project in the path, for a principal with the operation's role in it.
 [[nodiscard]] model::Result<store::ProjectInfo> path_project(store::Store& store, const Call& call);
 
-// The role, for an object that the principal can see: `permission_denied` without it.
+// Checks the role for an object that the principal can see: `permission_denied` without it.
 [[nodiscard]] model::Result<void> require_role(const Principal& principal,
                                                const store::ProjectInfo& project, Role role);
 
-// The project of an object, as `found` in the store, for a principal with the role in it. `missing`
-// is what the object's absence is called.
+// The project of an object that was `found` in the store, for a principal with the role in it.
+// `missing` is the error message for the object's absence.
 [[nodiscard]] model::Result<store::ProjectInfo> open_owner(store::Store& store,
                                                            const Principal& principal,
                                                            const model::Result<std::string>& found,
@@ -54,22 +54,21 @@ namespace conversed::api {
 [[nodiscard]] model::Result<std::vector<store::ProjectInfo>> projects_with(
     store::Store& store, const Principal& principal, Role role);
 
-// The project of the query parameter `projectId`; without one, the only project in which the
-// principal holds the role. Errors: `not_found` (also foreign), `permission_denied`,
-// `invalid_argument` when there are several to choose from.
+// The project of the query parameter `projectId`. Without the parameter, the only project in which
+// the principal holds the role. Errors: `not_found` (also for a foreign project),
+// `permission_denied`, `invalid_argument` if there are several projects.
 [[nodiscard]] model::Result<store::ProjectInfo> project_of(store::Store& store, const Call& call,
                                                            Role role);
 
-// Whether the principal, who may manage users, may manage this one: make a credential for the user,
-// take one away, change the roles, or remove the user. A userAdmin gives every role of the
-// organisation, so only platformAdmins have more rights than that. A credential of a platformAdmin
-// makes its holder one, and an installation without any can get none. `permission_denied`
-// otherwise.
+// Whether the principal, who may manage users, may manage this user: make or remove a credential,
+// change the roles, or remove the user. A userAdmin gives every role of the organisation, so only
+// platformAdmins have more rights. A credential of a platformAdmin makes its holder one, and an
+// installation without a platformAdmin can never get one again. Otherwise `permission_denied`.
 [[nodiscard]] model::Result<void> may_manage(const Principal& principal, const store::User& user);
 
-// The user whose password or key is to be made: of the e-mail address, or of an empty one the
-// principal. `permission_denied` unless the principal is that user, or manages users and
-// may_manage this one; only then `not_found`.
+// The user for whom a password or key is made: the user of the e-mail address, or the principal if
+// it is empty. `permission_denied` unless the principal is that user, or manages users and
+// may_manage this one. `not_found` only after that check.
 [[nodiscard]] model::Result<store::User> user_to_manage(store::Store& store,
                                                         const Principal& principal,
                                                         const std::string& email);
@@ -77,7 +76,7 @@ namespace conversed::api {
 [[nodiscard]] openapi::Schema new_password_schema();
 
 // The session that `URLToken`, `userId` and `sessionId` name, for a principal with
-// conversationAdmin in its project. Whether it exists is not checked.
+// conversationAdmin in its project. Does not check that the session exists.
 [[nodiscard]] model::Result<model::SessionKey> session_of(AssetsCache& assets,
                                                           const Principal& principal,
                                                           std::string_view url_token,
@@ -85,7 +84,7 @@ namespace conversed::api {
                                                           std::string_view session_id);
 
 // The object of the path that is `found` in one of the principal's projects, for a principal with
-// conversationAdmin there. `missing` is what its absence is called.
+// conversationAdmin there. `missing` is the error message for its absence.
 template <typename Found>
 [[nodiscard]] auto find_in_projects(store::Store& store, const Principal& principal, Found found,
                                     std::string_view missing) -> decltype(found(std::string())) {
@@ -103,16 +102,15 @@ template <typename Found>
   return model::fail(model::Errc::not_found, std::string(missing));
 }
 
-// The name of a user, a key or an organisation: 1 to 200 bytes. `invalid_argument` for anything
-// else.
+// The name of a user, a key or an organisation: 1 to 200 bytes. `invalid_argument` otherwise.
 inline constexpr std::size_t max_display_name_bytes = 200;
 [[nodiscard]] model::Result<void> check_display_name(std::string_view name);
 
 // ---- Answers
 //
-// They take what the store answered. A failure of the store is told without its words.
+// These take results of the store. A store failure is answered without the store's message.
 
-// All of a list: {"items"}.
+// A whole list: {"items"}.
 template <typename Row>
 [[nodiscard]] model::Result<Response> items_response(model::Result<std::vector<Row>> rows,
                                                      const openapi::Shape<Row>& shape) {
@@ -128,8 +126,8 @@ struct PageQuery {
 };
 [[nodiscard]] model::Result<PageQuery> page_query(const Request& request);
 
-// A page of rows: {"items","next"}. `item` makes JSON of a row; `place` is the member of the last
-// row that `after` takes.
+// A page of rows: {"items","next"}. `item` makes JSON of a row. `place` is the member of the last
+// row that becomes `next`.
 template <typename Row, typename Place, typename Item>
 [[nodiscard]] model::Result<Response> rows_response(const model::Result<std::vector<Row>>& found,
                                                     const PageQuery& page, Place Row::*place,

@@ -1,5 +1,5 @@
-// POST /{URLToken}: a user's own message. Answers with the outputs of the execution that it begins
-// once the execution waits or ends, or at its deadline.
+// POST /{URLToken}: a user's own message. Answers with the outputs of its execution when the
+// execution waits or ends, or at the deadline.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -36,14 +36,14 @@ Error too_many_wait() {
   return {Errc::unavailable, "too many requests wait; try again later"};
 }
 
-// An answer's text. The kept answer of a user who was erased is empty: the message had its effects,
-// and its outputs are gone.
+// An answer's text. The stored answer of an erased user is empty: the message had its effects, and
+// its outputs are erased.
 std::string body_of(std::string stored, const model::SessionKey& session) {
   return stored.empty() ? compose_answer({}, session.user_id, session.session_id)
                         : std::move(stored);
 }
 
-// `Prefer: respond-async` (RFC 7240), among others.
+// Whether the request has `Prefer: respond-async` (RFC 7240), maybe among other preferences.
 bool prefers_async(const Request& request) {
   bool prefers = false;
   for (const auto& [name, value] : request.headers) {
@@ -60,7 +60,7 @@ std::string said_by(const store::InputState& state, const model::SessionKey& ses
   return compose_answer(state.said, session.user_id, session.session_id);
 }
 
-// The answer to the client of a message in this state. None: the client waits on.
+// The answer to the client of a message in this state. None: the client keeps waiting.
 std::optional<Result<Answer>> answer_to_first(store::InputState state,
                                               const model::SessionKey& session) {
   using Stage = store::InputState::Stage;
@@ -73,8 +73,8 @@ std::optional<Result<Answer>> answer_to_first(store::InputState state,
   return std::nullopt;
 }
 
-// The answer to a repeat under the same key: all outputs. None if the first message failed: the key
-// is free.
+// The answer to a repeat under the same key: all outputs. None if the first message failed, which
+// frees the key.
 std::optional<Result<Answer>> answer_to_repeat(const store::InputState& state,
                                                const model::SessionKey& session) {
   if (state.kept) return Answer{status::ok, *state.kept};
@@ -86,7 +86,7 @@ std::optional<Result<Answer>> answer_to_repeat(const store::InputState& state,
 }
 
 // A message until its answer. A message with an Idempotency-Key waits for the input of its key. Its
-// functions are called one after the other, but for `look` and `cut`.
+// functions run one after the other, except `look` and `cut`.
 class PendingReply : public std::enable_shared_from_this<PendingReply> {
  public:
   enum class Wanted : std::uint8_t { answer, acceptance };
@@ -102,14 +102,14 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   }
 
   void begin() {
-    // With respond-async, a keyed record carries the deadline, too: the append may give it the id
-    // of a message whose client waits at another daemon. Under its own id it is cut, so its outputs
-    // go to the webhook.
+    // With respond-async a keyed record carries the deadline, too: the append may give it the id of
+    // a message whose client waits at another daemon. Under its own id it is cut, so its outputs go
+    // to the webhook.
     if (wanted_ == Wanted::answer || key_) {
       event_.answer_until = services_.store.timer_now() + services_.options.api.turn_timeout;
     }
     if (wanted_ == Wanted::answer) {
-      // The waiter is there before the record is: no answer can come too early.
+      // The wait begins before the append, so no answer comes before the wait.
       ticket_ = wait_for(event_.id);
     }
     if (wanted_ == Wanted::acceptance && key_) return accept_keyed();
@@ -117,16 +117,17 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   }
 
  private:
-  using Wait = std::pair<store::AwaitedInput, bool>;  // for what, and whether it repeats that
+  using Wait = std::pair<store::AwaitedInput,
+                         bool>;  // the awaited input, and whether this request repeats it
 
-  // Superseding a failed message is a race with other repeats. Losing it more often than this means
-  // that the key's messages keep failing.
+  // A repeat that supersedes a failed message races with other repeats. If it loses this many
+  // times, the key's messages keep failing.
   static constexpr int max_rounds = 4;
 
   struct State {
     store::AwaitedInput input;
     bool repeats = false;
-    bool heard_early = false;  // before the position was known
+    bool heard_early = false;  // heard before the position was known
   };
 
   void set_input(const std::string& id) {
@@ -152,7 +153,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     wanted_ == Wanted::answer ? append_keyed() : cut_and_append_keyed();
   }
 
-  // A repeat stores no cut: its key stands for an input already.
+  // A repeat stores no cut, because its key belongs to an input already.
   void accept_keyed() {
     services_.events.look_up(*key_, [self = shared_from_this()](auto found) {
       if (!found) return self->end(append_error(found.error()));
@@ -161,8 +162,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   }
 
   // A request at another daemon may append this input, too, and wait for its answer. The cut is
-  // stored first, so whichever record runs, its outputs go to the webhook, as the 202 says. It is
-  // stored by `pool`: this may be a thread of HTTP or of the log, and a write may block.
+  // stored first, so the outputs of either record go to the webhook, as the 202 promises. `pool`
+  // stores it: this thread may be one of HTTP or of the log, and a write may block.
   void cut_and_append_keyed() {
     const bool posted = services_.pool.post(
         event_.session.project_id, BlockingPool::Line::others, [self = shared_from_this()] {
@@ -178,7 +179,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     event_.claim = model::Claim{model::Claim::Kind::keyed_event, event_.id};
     services_.events.append_keyed(event_, *key_, [self = shared_from_this()](auto appended) {
       if (!appended) return self->end(append_error(appended.error()));
-      // An append whose outcome was not known may have given the key another id.
+      // An append with an unknown outcome may have given the key another id.
       const bool own = !appended->repeated && appended->id == self->event_.id;
       own ? self->accepted(appended->position) : self->follow(*appended);
     });
@@ -189,7 +190,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
       return end(Answer{status::accepted,
                         compose_answer({}, event_.session.user_id, event_.session.session_id)});
     }
-    // The message is in the log. Its data may be large, and the wait may be long.
+    // The log has the message. Frees it, because its data may be large and the wait long.
     event_.text.reset();
     event_.data = nullptr;
     const bool heard = state_.with([&](State& state) {
@@ -215,14 +216,14 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
                                    std::move(headers)));
   }
 
-  // On a thread of the log, which must not block: the look is made by `pending_replies`.
+  // Runs on a thread of the log, which must not block, so `pending_replies` reads the store.
   void follow(const queue::KeyedAppended& first) {
-    // The append that gave the key another id has just put this message into the log.
+    // The append that gave the key another id has put this message into the log.
     appended_again_ = !first.repeated;
     state_.with([&](State& state) {
       state = {{event_.session, first.id, first.position}, true, false};
     });
-    // Waiting before looking: an answer that comes in between finds the waiter.
+    // Waits before it looks, so an answer in between ends the wait.
     if (!ticket_) {
       ticket_ = wait_for(first.id);
     } else if (!services_.pending_replies.move(*ticket_, first.id)) {
@@ -257,20 +258,20 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     }
   }
 
-  // Of a repeat whose input is not answered yet.
+  // Continues a repeat whose input has no answer yet.
   void go_on(Ticket ticket, const store::AwaitedInput& input, store::InputState::Stage stage,
              std::optional<model::Timestamp> until) {
     using Stage = store::InputState::Stage;
     if (stage == Stage::failed) return supersede(ticket, input.id);
     if (stage == Stage::unseen) return append_again(ticket, input.id);
-    if (until) {  // the first message's deadline holds
+    if (until) {  // the first message's deadline applies
       services_.pending_replies.hasten(
           ticket, services_.options.steady_now() + (*until - services_.store.timer_now()));
     }
   }
 
-  // No Turn has run the input: its record waits in the log, or is lost. Another record under its id
-  // settles that, since only one of the two gets the claim.
+  // No Turn has run the input: its record waits in the log, or is lost. Appends another record
+  // under its id. Only one of the two gets the claim.
   void append_again(Ticket ticket, const std::string& first_id) {
     if (std::exchange(appended_again_, true)) return;
     event_.id = first_id;
@@ -281,7 +282,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     });
   }
 
-  // The first message failed, and failures are not kept: this one takes its place under a new id.
+  // The first message failed, and its failure is not stored. This message takes its place under a
+  // new id.
   void supersede(Ticket ticket, const std::string& failed_id) {
     if (++rounds_ > max_rounds) {
       services_.pending_replies.end(
@@ -294,8 +296,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     if (services_.pending_replies.move(ticket, event_.id)) append();
   }
 
-  // A repeat that this daemon gives up does not end the wait of the first client, which may be at
-  // another daemon.
+  // When this daemon gives up a repeat, the wait of the first client, maybe at another daemon, goes
+  // on.
   void cut(Ticket ticket, Overdue why) {
     const auto [input, repeats] = waits_for();
     if (repeats && why == Overdue::stop) {
@@ -332,8 +334,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   model::Guarded<State> state_;
 };
 
-// Refuses a message, unless its key stands for one that was answered: then that answer is given
-// again. An unanswered one is not appended once more, since its session can take no more events.
+// Refuses a message, unless its key belongs to an answered one: then it gets that answer. An
+// unanswered message is not appended again, because its session takes no more events.
 void refuse_unless_answered(MessageServices& services, const queue::AppendKey& key,
                             const Error& refusal, const model::SessionKey& session, Reply reply) {
   const auto kept = std::make_shared<Reply>(std::move(reply));
@@ -348,7 +350,7 @@ void refuse_unless_answered(MessageServices& services, const queue::AppendKey& k
   services.events.look_up(key, [&services, refusal, session, kept, replay](auto found) {
     if (!found) return kept->fail(append_error(found.error()));
     if (!*found) return kept->fail(refusal);
-    // This may be a thread of the log, which must not block on the store.
+    // This thread may be one of the log, which must not block on the store.
     const bool posted = services.pool.post(session.project_id, BlockingPool::Line::others,
                                            [replay, first = **found] { replay(first); });
     if (!posted) kept->fail(too_many_wait());
@@ -401,7 +403,7 @@ openapi::Description describe_message() {
                       {.status = status::accepted,
                        .description = "The Flow's outputs so far.",
                        .content = json_content(named("Answer", answer)),
-                       .headers = {{"Preference-Applied", "`respond-async`, if it was asked for.",
+                       .headers = {{"Preference-Applied", "`respond-async`, if the request had it.",
                                     text(), Need::optional}}}},
           .errors = {404, 409, 502, 504}};
 }

@@ -32,10 +32,10 @@ bool is_form(const Request& request) {
                               "application/x-www-form-urlencoded");
 }
 
-// The text that stands form-encoded in Basic credentials (RFC 6749 §2.3.1).
+// Decodes the form-encoded text in Basic credentials (RFC 6749 §2.3.1).
 std::optional<std::string> form_decoded(const std::string& text) {
   auto decoded = parse_query("=" + text);
-  // Nothing else than one nameless value: a bare '&' would begin another one.
+  // Only one value without a name: a bare '&' would begin another one.
   if (!decoded || decoded->size() != 1 || !decoded->front().first.empty()) return std::nullopt;
   return std::move(decoded->front().second);
 }
@@ -50,7 +50,9 @@ OauthResult<ClientCredentials> client_credentials(const Request& request, const 
   auto id = form.find("client_id");
   auto secret = form.find("client_secret");
   if (!header) {
-    if (!id) return tl::unexpected(invalid_client("the client has to say who it is"));
+    if (!id)
+      return tl::unexpected(
+          invalid_client("the client is not named; send client_id or HTTP Basic"));
     return ClientCredentials{std::move(*id), std::move(secret)};
   }
   const auto basic = parse_basic(*header);
@@ -71,7 +73,7 @@ Response response_to(const Reply& reply, const AccountServices& services, const 
                               services.clock.now());
 }
 
-// On the sign-in pool.
+// Runs on the sign-in pool.
 void check_password(const PasswordSignIn& attempt,
                     const std::function<void(const model::Result<store::SignIn>&)>& then) {
   AccountServices& services = attempt.services;
@@ -100,7 +102,7 @@ void show_oauth_error(Reply& reply, const AccountServices& services, const Reque
   if (prefers_html(request)) {
     response = error_page(std::move(response), error.description, reply.context().trace_id);
   }
-  // Two answers to one address: a cache would have to tell them apart.
+  // One address has two answers, and caches tell them apart by Accept.
   response.headers.emplace_back("Vary", "Accept");
   reply.send(std::move(response));
 }

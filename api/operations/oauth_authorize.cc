@@ -1,6 +1,6 @@
 // GET and POST /auth/oauth2/authorize: the sign-in page of the authorization code grant. The form
-// carries its request, sealed: a sign-in is good for the request of its page only, and every daemon
-// of the installation can take the form.
+// contains its request, sealed, so a sign-in is valid only for the request of its page, and every
+// daemon of the installation can take the form.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -23,16 +23,16 @@ using namespace openapi;
 
 constexpr milliseconds code_lifetime = std::chrono::seconds(60);
 constexpr milliseconds page_lifetime = std::chrono::minutes(10);
-constexpr int see_other = 303;  // the browser must not post the password on
+constexpr int see_other = 303;  // the browser must not send the password again
 
-// What a client asks for, checked.
+// The checked request of a client.
 struct AuthorizeRequest {
   std::string client_id;
   std::string redirect_uri;
   bool redirect_uri_sent = false;
   std::string state;
   std::string challenge;       // "" if none
-  model::Timestamp made_at{};  // of the page with the form
+  model::Timestamp made_at{};  // when the page with the form was made
 };
 
 void redirect(Reply& reply, std::string location) {
@@ -79,8 +79,8 @@ OauthResult<AuthorizeRequest> open_sealed(const std::string& text,
                           .made_at = model::from_unix_ms(fields.value("madeAt", std::int64_t{0}))};
 }
 
-// The address that gets the answer. An error here is shown, not sent: a redirect to an unregistered
-// address would serve the maker of a forged link.
+// The address that gets the answer. An error here is shown on a page. A redirect to an unregistered
+// address would help the maker of a forged link.
 OauthResult<std::string> redirect_uri_of(const Form& form, const store::OauthClient& client) {
   const auto given = form.find("redirect_uri");
   if (!given) {
@@ -93,7 +93,7 @@ OauthResult<std::string> redirect_uri_of(const Form& form, const store::OauthCli
   return oauth_fail("invalid_request", "redirect_uri is not registered for this client");
 }
 
-// The rest of a request whose client and redirect URI are good.
+// Checks the rest of a request whose client and redirect URI are valid.
 OauthResult<void> check_request(const Form& form, const store::OauthClient& client) {
   const auto type = form.require("response_type");
   if (!type) return tl::unexpected(type.error());
@@ -154,7 +154,7 @@ void authorize(Call call, AccountServices& services, Reply reply) {
   show_page(reply, services, request, *client);
 }
 
-// A form that was sent, until its sign-in ends.
+// A submitted form, until its sign-in ends.
 struct SentForm {
   AccountServices& services;
   AuthorizeRequest request;
@@ -187,7 +187,7 @@ void answer_sign_in(SentForm& form, const model::Result<store::SignIn>& signed_i
                    {{"code", *code}, {"state", form.request.state}, {"iss", form.issuer}}));
   }
   switch (code.error().code) {
-    case Errc::unauthenticated:  // or the password changed after it was verified
+    case Errc::unauthenticated:  // also if the password changed after it was verified
       return form.ask_again("The e-mail address or the password is wrong.");
     case Errc::too_many:
       return form.ask_again("Too many wrong passwords. Try again later.");
@@ -242,35 +242,37 @@ Description describe_authorize() {
   const auto parameter = [](const char* name, const char* description, Need need) {
     return query_parameter(name, description, form_text(), need);
   };
-  return {.summary = "Show the sign-in page",
-          .details =
-              "The authorization code grant, with PKCE (S256) for public clients. Empty "
-              "and unknown parameters are ignored.",
-          .parameters = {parameter("response_type", "`code`.", Need::optional),
-                         query_parameter("client_id", "The client.", form_text(1), Need::required),
-                         parameter("redirect_uri", "As registered; required if there are several.",
-                                   Need::optional),
-                         parameter("state", "Returned unchanged.", Need::optional),
-                         parameter("scope", "Ignored: there are none.", Need::optional),
-                         parameter("code_challenge", "43 characters of base64url.", Need::optional),
-                         parameter("code_challenge_method", "`S256`.", Need::optional)},
-          .answers = {{.description = "The page.", .content = {{"text/html", page_schema()}}},
-                      redirect_answer("Back to the client with an error, `state` and `iss`.")},
-          .has_error_page = true};
+  return {
+      .summary = "Show the sign-in page",
+      .details =
+          "The authorization code grant, with PKCE (S256) for public clients. Empty "
+          "and unknown parameters are ignored.",
+      .parameters = {parameter("response_type", "`code`.", Need::optional),
+                     query_parameter("client_id", "The client.", form_text(1), Need::required),
+                     parameter("redirect_uri", "A registered one; required if there are several.",
+                               Need::optional),
+                     parameter("state", "Returned unchanged.", Need::optional),
+                     parameter("scope", "Ignored: there are none.", Need::optional),
+                     parameter("code_challenge", "43 characters of base64url.", Need::optional),
+                     parameter("code_challenge_method", "`S256`.", Need::optional)},
+      .answers = {{.description = "The page.", .content = {{"text/html", page_schema()}}},
+                  redirect_answer("A redirect to the client with an error, `state` and `iss`.")},
+      .has_error_page = true};
 }
 
 Description describe_sign_in() {
-  const auto form = object({{"request", described("Of the page.", form_text(1))},
+  const auto form = object({{"request", described("From the page.", form_text(1))},
                             {"username", form_text(), Need::optional},
                             {"password", form_text(), Need::optional}});
-  return {.summary = "Sign in",
-          .details = "Sent by the page's form; for browsers.",
-          .body = form_content(form),
-          .answers = {{.description = "The page again, with the error.",
-                       .content = {{"text/html", page_schema()}}},
-                      redirect_answer("Back to the client with a `code`, `state` and `iss`.")},
-          .errors = {403},
-          .has_error_page = true};
+  return {
+      .summary = "Sign in",
+      .details = "The page's form sends it. For browsers.",
+      .body = form_content(form),
+      .answers = {{.description = "The page again, with the error.",
+                   .content = {{"text/html", page_schema()}}},
+                  redirect_answer("A redirect to the client with a `code`, `state` and `iss`.")},
+      .errors = {403},
+      .has_error_page = true};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// /management/oauth/clients: adds, lists and removes the organisation's OAuth clients. Takes the
-// role userAdmin: a client decides how users sign in.
+// /management/oauth/clients: adds, lists and removes the organisation's OAuth clients. Requires the
+// role userAdmin, because a client decides how users sign in.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -42,7 +42,7 @@ Result<OauthClient> read_client(const Call& call) {
   if (client.redirect_uris.empty() && !client.password_grant) {
     return model::fail(
         Errc::invalid_argument,
-        "a client without redirectUris and passwordGrant is of no use; give one of them");
+        "redirectUris or passwordGrant is required; without them no user can sign in");
   }
   return client;
 }
@@ -52,7 +52,7 @@ Result<Response> create_client(const Call& call, AccountServices& services) {
   if (!wanted) return model::fail(wanted.error());
   const auto made = services.store.oauth().create_client(*std::move(wanted));
   return from_store(made).map([](const store::NewOauthClient& client) {
-    // The one time that the secret is shown.
+    // The secret is shown only here.
     return json_response(status::created,
                          {{"clientId", client.client.id}, {"clientSecret", or_null(client.secret)}},
                          {{"Cache-Control", "no-store"}});
@@ -90,7 +90,8 @@ Description describe_create_client() {
   const auto uris = list_of(uri, max_redirect_uris);
   Schema body =
       object({{"name", bounded_bytes(max_display_name_bytes)},
-              {"public", described("It can keep no secret.", nullable(boolean())), Need::optional},
+              {"public", described("Whether the client can't keep a secret.", nullable(boolean())),
+               Need::optional},
               {"redirectUris", nullable(uris), Need::optional},
               {"passwordGrant", nullable(boolean()), Need::optional}});
   Schema some_uris = uris;
@@ -102,7 +103,7 @@ Description describe_create_client() {
               {"clientSecret", described("Shown once; null if public.", nullable(text(1)))}});
   Value example{{"name", "Shop"}, {"redirectUris", {"https://shop.example/callback"}}};
   return {.summary = "Add an OAuth client",
-          .details = "It needs redirectUris or passwordGrant.",
+          .details = "Requires redirectUris or passwordGrant.",
           .body = json_content(named("NewOAuthClient", with_example(std::move(example), body))),
           .answers = {{.status = status::created,
                        .description = "The client.",
@@ -119,7 +120,7 @@ Description describe_list_clients() {
 Description describe_remove_client() {
   return {.summary = "Remove an OAuth client",
           .details = "The client's codes and tokens end.",
-          .answers = {empty_answer("It is gone.")}};
+          .answers = {empty_answer("The client is removed.")}};
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // POST /auth/oauth2/token: issues tokens for a password, an authorization code or a refresh token.
-// POST /auth/oauth2/revoke: ends a token (RFC 7009); a refresh token together with its whole grant.
-// A token that the client does not have gets the same answer.
+// POST /auth/oauth2/revoke: ends a token (RFC 7009). A refresh token ends with its whole grant. A
+// token that does not belong to the client gets the same answer.
 //
 // GET /.well-known/oauth-authorization-server: the metadata for clients of OAuth 2.0 (RFC 8414).
-// Below the base path, and with the base path behind it, the issuer is the one of that path.
+// With the base path before or after it, the issuer is the one of that path.
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -25,7 +25,7 @@ namespace {
 using model::Result;
 using namespace openapi;
 
-// A request whose client is known, on its way through the pools.
+// A request of a known client on its way through the pools.
 struct Exchange {
   AccountServices& services;
   Form form;
@@ -40,7 +40,7 @@ struct Exchange {
     const auto& settings = services.options.oauth;
     return {settings.access_token_lifetime, settings.refresh_token_lifetime};
   }
-  // `wrong` says to the client that its grant is not good.
+  // `wrong` is the client's error message for a refused grant.
   void answer(const Result<store::IssuedTokens>& tokens, const char* wrong);
 };
 using ExchangePtr = std::shared_ptr<Exchange>;
@@ -83,7 +83,7 @@ void by_code(const ExchangePtr& exchange) {
                              .code = std::move(*code),
                              .redirect_uri = exchange->form.get("redirect_uri")};
   if (const auto verifier = exchange->form.find("code_verifier")) {
-    // No code has the challenge of a malformed verifier.
+    // No stored code has the empty challenge of a malformed verifier.
     wanted.challenge = pkce_challenge(*verifier).value_or("");
   }
   post_write(exchange->services, exchange->reply, [exchange, wanted = std::move(wanted)] {
@@ -130,8 +130,8 @@ Description describe_oauth_token() {
   const auto optional = [](std::string_view words) { return described(words, form_text()); };
   Schema form = object(
       {{"grant_type", one_of({"password", "authorization_code", "refresh_token"})},
-       {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
-       {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional},
+       {"client_id", optional("Required without HTTP Basic."), Need::optional},
+       {"client_secret", optional("For a confidential client without HTTP Basic."), Need::optional},
        {"username", optional("The user's e-mail address, for `password`."), Need::optional},
        {"password", optional("The user's, for `password`."), Need::optional},
        {"code", optional("For `authorization_code`."), Need::optional},
@@ -179,20 +179,21 @@ void revoke_token(Call call, AccountServices& services, Reply reply) {
 
 Description describe_oauth_revoke() {
   const auto optional = [](std::string_view words) { return described(words, form_text()); };
-  const auto form = object(
-      {{"token", described("An access or a refresh token.", form_text(1))},
-       {"token_type_hint", optional("Ignored: the service recognizes the kind of a token."),
-        Need::optional},
-       {"client_id", optional("Unless HTTP Basic says it."), Need::optional},
-       {"client_secret", optional("Of a confidential client; or in HTTP Basic."), Need::optional}});
+  const auto form =
+      object({{"token", described("An access or a refresh token.", form_text(1))},
+              {"token_type_hint", optional("Ignored: the service recognizes the kind of a token."),
+               Need::optional},
+              {"client_id", optional("Required without HTTP Basic."), Need::optional},
+              {"client_secret", optional("For a confidential client without HTTP Basic."),
+               Need::optional}});
   return {.summary = "Revoke a token",
-          .details = "A refresh token with all that came of its sign-in (RFC 7009).",
+          .details = "A refresh token ends with all tokens of its sign-in (RFC 7009).",
           .body = form_content(form),
-          .answers = {{.description = "It has ended, or was none of the client's."}},
+          .answers = {{.description = "The token has ended, or did not belong to the client."}},
           .errors = {401}};
 }
 
-// What clients read about the issuer at this address (RFC 8414).
+// The issuer's metadata at this address (RFC 8414).
 const Shape<std::string>& metadata_shape() {
   using Metadata = Shape<std::string>;
   const auto url = [](std::string_view name, const char* route) {
@@ -225,7 +226,7 @@ const Shape<std::string>& metadata_shape() {
 Result<Response> show(const Call& call, DaemonServices& services) {
   const auto& options = services.options;
   const auto issuer = issuer_of(call.request, options.oauth.issuer, options.api.base_path);
-  // It names the address that the client has used: not for a cache that others share.
+  // The answer contains the address that the client has used, so shared caches must not keep it.
   return json_response(status::ok, metadata_shape()(issuer), {{"Cache-Control", "no-store"}});
 }
 

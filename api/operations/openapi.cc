@@ -20,8 +20,8 @@ using Text = std::shared_ptr<const std::string>;
 using Write = std::string (*)(const Value& document);
 using namespace openapi;
 
-// Made at the first request for it and kept: it follows from the table, and its size is a burden
-// that strangers could make us carry again and again. There are as many as base paths.
+// Made at the first request and kept, one for each base path: it is constant and large, and
+// strangers may request it again and again.
 Text text_for(const std::string& base, std::string_view path, Write write) {
   using Key = std::pair<std::string, std::string_view>;
   static model::Guarded<std::map<Key, Text>> kept;
@@ -35,7 +35,7 @@ Text text_for(const std::string& base, std::string_view path, Write write) {
 
 Response document_as(const Call& call, const DaemonServices& services, const char* type,
                      Write write) {
-  // "/new" if the client came by it: its generated client shall, too.
+  // "/new" if the request had that base path, so that a generated client uses it, too.
   const auto base = base_of(call.request.path, services.options.api.base_path);
   return {.status = status::ok,
           .content_type = type,
@@ -53,7 +53,7 @@ model::Result<Response> document_as_yaml(const Call& call, DaemonServices& servi
 
 Description describe_openapi(std::string_view type) {
   return {.summary = "Get the OpenAPI document",
-          .details = "Below the base path it names the routes there.",
+          .details = "A request below the base path gets the paths below the base path.",
           .answers = {{.description = "This document.", .content = {{type, free_object()}}}}};
 }
 

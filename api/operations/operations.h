@@ -5,7 +5,7 @@
 #include "api/operation.h"
 
 // The rows of each file of operations/. Declare a new file here and name it in operations.cc. Users
-// of the whole list include all.h instead: a new file recompiles none of them.
+// of the whole list include all.h, so that a new file does not recompile them.
 namespace conversed::api {
 
 using Operations = std::span<const Operation>;

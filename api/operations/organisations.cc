@@ -1,9 +1,9 @@
 // POST and GET /management/organisations: adds an organisation with its first administrator, and
 // lists the organisations.
 //
-// PUT /management/organisations/{organisationId}/domains: sets its own e-mail domains.
+// PUT /management/organisations/{organisationId}/domains: sets the organisation's e-mail domains.
 //
-// Takes the role platformAdmin, which the new administrators do not get.
+// Requires the role platformAdmin, which the new administrators do not get.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -27,7 +27,7 @@ constexpr std::size_t max_domains = 100;
 
 Result<Response> create_organisation(const Call& call, AccountServices& services) {
   std::string name;
-  // An absent password is refused as an empty one is.
+  // An absent password is refused like an empty one.
   store::Accounts::NewUser admin{
       .email = "", .roles = {"projectAdmin", "userAdmin"}, .password = ""};
   auto body = read_object(
@@ -67,12 +67,12 @@ Result<Response> set_domains(const Call& call, AccountServices& services) {
   std::vector<std::string> domains;
   auto body = read_object(call.request, {{"domains", &domains}});
   if (!body) return model::fail(body.error());
-  // Without the member every domain would be lost by mistake.
+  // A missing member would remove every domain by mistake.
   if (!body->contains("domains")) return model::fail(Errc::invalid_argument, "domains is required");
   if (domains.size() > max_domains) {
     return model::fail(Errc::invalid_argument, "domains has 100 items at most");
   }
-  // A write that finds nothing would be committed, too.
+  // Checked before the write, because a write without a matching row would be committed, too.
   const auto all = services.store.accounts().organisations();
   if (!all) return model::fail(store_error(all.error()));
   if (std::ranges::none_of(*all, [&](const auto& each) { return each.id == *id; })) {
@@ -100,10 +100,9 @@ Description describe_create() {
 
 Description describe_set_domains() {
   Schema domain = text_like("^[^@,;<>\\u0000-\\u0020\\u007f]+$");
-  domain["maxLength"] = text::max_email_bytes - 2;  // with a name and the @
+  domain["maxLength"] = text::max_email_bytes - 2;  // without a name and the @
   const auto domains = list_of(domain, max_domains);
-  const auto body =
-      object({{"domains", described("All that it is to have; none: `[]`.", domains)}});
+  const auto body = object({{"domains", described("The complete new list; none: `[]`.", domains)}});
   const auto answer =
       object({{"_id", id()},
               {"name", text(1)},
@@ -114,7 +113,7 @@ Description describe_set_domains() {
   return {.summary = "Set the e-mail domains of an organisation",
           .details =
               "Other organisations can't add users with addresses there. Subdomains are domains of "
-              "their own. A 409 if another organisation has one.",
+              "their own. 409 if another organisation has one of them.",
           .body = json_content(named("OrganisationDomains", body)),
           .answers = {json_answer("The organisation.", named("OrganisationWithDomains", answer))},
           .errors = {404, 409}};
@@ -122,13 +121,13 @@ Description describe_set_domains() {
 
 Description describe_list_organisations() {
   const auto used =
-      object({{"month", described("Of the calendar, in UTC: `2026-07`.", text(1))},
+      object({{"month", described("Calendar month in UTC: `2026-07`.", text(1))},
               {"injects", integer(0)},
-              {"modelTokens", described("As language models count them.", integer(0))}});
+              {"modelTokens", described("As the language models count them.", integer(0))}});
   const auto item = named(
       "OrganisationInUse",
       object({{"_id", id()}, {"name", text(1)}, {"domains", list_of(text(1))}, {"used", used}}));
-  return {.summary = "List the organisations, and their use of the plan in this month",
+  return {.summary = "List the organisations with their usage in this month",
           .answers = {json_answer("The organisations.", items_of(item))}};
 }
 

@@ -1,5 +1,5 @@
-// GET /{URLToken}/outputs: a session's outputs past a sequence number, for clients without a
-// webhook. A long poll: with `wait` it holds the answer until there is an output, at most 30 s.
+// GET /{URLToken}/outputs: a session's outputs after a sequence number, for clients without a
+// webhook. With `wait` it is a long poll: it answers when there is an output, after 30 s at most.
 #include <algorithm>
 #include <limits>
 #include <memory>
@@ -23,7 +23,7 @@ using nlohmann::json;
 using namespace openapi;
 
 constexpr std::int64_t max_after = std::numeric_limits<std::int64_t>::max() - 1;
-constexpr std::size_t max_items = 100;  // further ones are in the next answer
+constexpr std::size_t max_items = 100;  // the next answer has further ones
 
 struct Query {
   model::SessionKey key;
@@ -58,8 +58,8 @@ Result<Query> read_query(const Call& call, MessageServices& services) {
 struct Page {
   std::vector<model::Output> outputs;
   std::int64_t last = 0;
-  // The client has higher numbers than the session: the session began again, after an erasure or
-  // its expiry.
+  // The client has higher numbers than the session, because the session began again after an
+  // erasure or its expiry.
   bool restarted = false;
 };
 
@@ -86,8 +86,8 @@ void send_page(Reply& reply, const Result<Page>& page) {
   reply.send(ok(body));
 }
 
-// A poll that waits. The watch's callback answers, or, when the outputs are there already, the
-// caller that cancels the watch.
+// A waiting poll. The watch's callback answers, or, if the outputs exist already, the caller that
+// cancels the watch.
 struct Poll {
   Query query;
   std::chrono::steady_clock::time_point deadline;
@@ -96,18 +96,18 @@ struct Poll {
 
 void wait_for_outputs(const std::shared_ptr<Poll>& poll, MessageServices& services) {
   const Query& query = poll->query;
-  // Watching before looking: an output in between is noticed.
+  // Watches before it looks, so an output in between is noticed.
   const auto ticket = services.watch.watch(
       outputs_name(query.key), poll->deadline, [poll, &services](WatchEnd why) {
         switch (why) {
           case WatchEnd::notified:
-            // Maybe of an output that this client has: a notification comes a moment after its
+            // The client may have this output already: a notification comes a moment after its
             // output can be read.
             return wait_for_outputs(poll, services);
           case WatchEnd::deadline:
             return send_page(poll->reply, look(services, poll->query));
           case WatchEnd::stopped:
-            // There was nothing when the wait began. The client asks the next daemon.
+            // The wait began without outputs. The client asks the next daemon.
             return send_page(poll->reply, Page{{}, poll->query.after, false});
         }
       });
@@ -127,23 +127,23 @@ void outputs(Call call, MessageServices& services, Reply reply) {
 }
 
 Description describe_outputs() {
-  const auto page = object({{"items", list_of(output_schema())},
-                            {"last", integer(0)},
-                            {"restarted", described("Only if so.", boolean()), Need::optional}});
-  return {
-      .summary = "Get a session's outputs",
-      .details = "For clients without a webhook. At most " + std::to_string(max_items) +
-                 " items an answer; `last` is for the next `after`. An `after` "
-                 "beyond the session's last number is answered at once without items and with "
-                 "`restarted: true`: the session has begun again, ask without `after`.",
-      .parameters = {query_parameter("userId", "The user of the conversation.", conversation_name(),
-                                     Need::required),
-                     query_parameter("sessionId", "The session of the conversation.",
-                                     conversation_name(), Need::required),
-                     query_parameter("after", "The sequence number that outputs have to be past.",
-                                     with_default(0, integer(0, max_after))),
-                     wait_until("outputs")},
-      .answers = {json_answer("The outputs, maybe none.", named("Outputs", page))}};
+  const auto page =
+      object({{"items", list_of(output_schema())},
+              {"last", integer(0)},
+              {"restarted", described("Present only if true.", boolean()), Need::optional}});
+  return {.summary = "Get a session's outputs",
+          .details = "For clients without a webhook. At most " + std::to_string(max_items) +
+                     " items in an answer. Give `last` as the next `after`. An `after` "
+                     "beyond the session's last number is answered at once without items and with "
+                     "`restarted: true`: the session has begun again. Ask without `after`.",
+          .parameters = {query_parameter("userId", "The user of the conversation.",
+                                         conversation_name(), Need::required),
+                         query_parameter("sessionId", "The session of the conversation.",
+                                         conversation_name(), Need::required),
+                         query_parameter("after", "Only outputs after this sequence number.",
+                                         with_default(0, integer(0, max_after))),
+                         wait_until("outputs")},
+          .answers = {json_answer("The outputs, maybe none.", named("Outputs", page))}};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // /management/projects/{projectId}/proactive: shows and switches the follow-up of silent users of a
-// project that is set up. What the set-up has made stays; cancelling its job undoes it.
+// project that is set up. The objects of the set-up stay. Cancelling the set-up's job removes them.
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -36,7 +36,7 @@ Result<Response> show_proactive(const Call& call, ProjectServices& services) {
   return state_of(services, project->id).map(ok);
 }
 
-// Returns the number of follow-ups that it withdrew.
+// Returns the number of withdrawn follow-ups.
 Result<std::int64_t> turn(ProjectServices& services, const std::string& project_id, bool on) {
   using store::Proactive;
   return from_store(services.store.committer().write_and_wait([&](store::Writer& writer) {
@@ -71,16 +71,16 @@ Schema proactive_state_schema() {
 }
 
 Description describe_show_proactive() {
-  return {.summary = "Say whether silent users are followed up",
+  return {.summary = "Show whether silent users are followed up",
           .answers = {json_answer("`notSetUp` until a set-up is done.",
                                   named("ProactiveState", proactive_state_schema()))}};
 }
 
 Description describe_switch() {
   const auto body = with_example({{"on", false}}, object({{"on", boolean()}}));
-  const auto answer = with_members(
-      proactive_state_schema(),
-      {{"withdrawn", described("Follow-ups that waited and were taken back.", integer(0))}});
+  const auto answer =
+      with_members(proactive_state_schema(),
+                   {{"withdrawn", described("The number of withdrawn follow-ups.", integer(0))}});
   return {.summary = "Switch the follow-up of silent users off, or on again",
           .details =
               "Switching on requires a project that is set up; otherwise the answer is 409. "
@@ -89,7 +89,7 @@ Description describe_switch() {
               "Nodes still come. Tenant, journey and Flow stay, so the project still counts as set "
               "up. While a set-up runs, the answer is 409.",
           .body = json_content(named("ProactiveSwitch", body)),
-          .answers = {json_answer("How it is now.", named("ProactiveSwitched", answer))},
+          .answers = {json_answer("The new state.", named("ProactiveSwitched", answer))},
           .errors = {404, 409, 501}};
 }
 

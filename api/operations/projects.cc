@@ -1,5 +1,5 @@
 // POST /v2.0/projects/{projectId}/snippets: creates a Token in a project.
-// PATCH /v2.0/projects/{projectId}/members/{userId}: which locales a member may work in.
+// PATCH /v2.0/projects/{projectId}/members/{userId}: sets the locales that a member may work in.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
@@ -139,7 +139,7 @@ Result<Response> update_member(const Call& call, ProjectServices& services) {
   auto project =
       open_project(services.store, *call.principal, *project_id, Role::member, missing_member);
   if (!project) return model::fail(project.error());
-  // A missing member is 404, whatever the role and the body.
+  // A missing member is 404 for any role and body.
   auto known = services.store.accounts().member(project->id, *user_id);
   if (!known) return model::fail(store_error(known.error()));
   if (auto held = require_role(*call.principal, *project, Role::member_manager); !held) {

@@ -67,7 +67,7 @@ const Shape<Timers::Row>& timer_shape() {
   static const auto shape =
       session_shape<Row>(&Row::session)
           .with("Timer",
-                {{"_id", described("Of a schedule, the schedule's.", text(1)), &Row::id},
+                {{"_id", described("For a schedule, the schedule's id.", text(1)), &Row::id},
                  {"kind",
                   described(
                       "`journey`: a follow-up of the project's journey. `followUp`: a follow-up "
@@ -79,7 +79,7 @@ const Shape<Timers::Row>& timer_shape() {
   return shape;
 }
 
-// `at`, `in`, `cron` and `timezone` of the body.
+// Reads `at`, `in`, `cron` and `timezone` of the body.
 Result<flows::ScheduleWish> read_times(const Request& request) {
   flows::ScheduleWish wish;
   auto body = read_object(
@@ -92,7 +92,7 @@ Result<flows::ScheduleWish> read_times(const Request& request) {
 
 enum class DryRun : bool { no, yes };
 
-// Moves the schedule as the wish says. Stores it and tells the scheduler, unless it is a dry run.
+// Moves the schedule to the wished time. Stores it and tells the scheduler, unless it is a dry run.
 Result<Schedule> move_schedule(SessionServices& services, Schedule schedule,
                                const flows::ScheduleWish& wish, DryRun dry_run) {
   auto timed = flows::set_times(schedule, wish, services.schedule_clock.now());
@@ -216,7 +216,7 @@ Result<Timers::Place> place_of_timer(const Request& request) {
   return Timers::Place{model::from_unix_ms(due), std::string(rest.substr(1))};
 }
 
-// A session is named by all three parameters, or by none.
+// All three parameters name a session, or none is given.
 Result<std::optional<model::SessionKey>> session_filter(const Call& call, SessionServices& services,
                                                         const std::string& project_id) {
   const auto token = call.request.parameter("URLToken");
@@ -257,7 +257,7 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
   });
 }
 
-// The timer of the path, in any project of the principal.
+// The timer of the path, in any of the principal's projects.
 Result<Timers::Row> find_timer(const Call& call, SessionServices& services) {
   auto row = services.store.timers().get(std::string(call.parameters["timerId"]));
   if (!row) return model::fail(store_error(row.error()));
@@ -299,7 +299,7 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   return ok(timer_shape()(*moved));
 }
 
-// A time as `at` takes it. The next two: a duration and a time table.
+// The syntax of `at`. The next two: a duration and a time table.
 constexpr std::string_view at_expression =
     "^([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|"
     "02-(0[1-9]|[12][0-9]))[Tt ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?"
@@ -316,7 +316,7 @@ Schema with_times(Schema schema) {
   return with_members(
       std::move(schema),
       {{"at",
-        described("2027-03-28T14:30, maybe with seconds, and Z or an offset behind it; not more "
+        described("2027-03-28T14:30, optionally with seconds, and Z or an offset; not more "
                   "than a day ago, and within ten years.",
                   nullable(text_like(at_expression))),
         Need::optional},
@@ -325,17 +325,17 @@ Schema with_times(Schema schema) {
                   nullable(text_like(in_expression))),
         Need::optional},
        {"cron",
-        described("Again and again: minute, hour, day of the month, month, day of the week, as "
+        described("Repeats: minute, hour, day of the month, month, day of the week, as "
                   "crontab(5) has them.",
                   nullable(std::move(cron))),
         Need::optional},
        {"timezone",
-        described("The name of a time zone, such as Europe/Berlin, that `at` and `cron` go by.",
+        described("The name of a time zone, such as Europe/Berlin, for `at` and `cron`.",
                   with_default("UTC", nullable(text_like(timezone_expression)))),
         Need::optional}});
 }
 
-// Exactly one of `at`, `in` and `cron` is given; an empty text is none.
+// Requires exactly one of `at`, `in` and `cron`. An empty text counts as absent.
 Schema with_one_time(Schema schema) {
   const Schema none = nullable(text(0, 0));
   const Schema no_cron = object({{"cron", none, Need::optional}});
@@ -355,7 +355,8 @@ Schema creation_schema() {
   Value example = schema["examples"][0];
   example["cron"] = "0 9 * * mon-fri";
   example["timezone"] = "Europe/Berlin";
-  // An object has one condition. That of times goes into both branches of a message's.
+  // An object has only one condition, so the times' condition goes into both branches of the
+  // message's.
   for (const char* branch : {"then", "else"}) {
     schema[branch] = with_one_time(schema.contains(branch) ? schema[branch] : anything());
   }
@@ -376,12 +377,12 @@ Description describe_create_schedule() {
   return {.summary = "Schedule an inject, once or by a cron rule",
           .details =
               "Quotas and `activeOnly` of the Endpoint apply when it fires. Missed times fire "
-              "once, late. Times go by the time zone's clock: a time in the hour that is skipped "
+              "once, late. Times follow the time zone's clock: a time in the hour that is skipped "
               "in spring fires an hour later, and a time in the hour that is repeated in autumn "
-              "fires once. With `*` for the hour, it fires by elapsed time.",
+              "fires once. With `*` as the hour, it fires by elapsed time.",
           .parameters = {dry_run_parameter(), idempotency_parameter()},
           .body = json_content(creation_schema()),
-          .answers = {json_answer("The next times; answer of a dry run.", preview_shape().schema()),
+          .answers = {json_answer("The next times, for a dry run.", preview_shape().schema()),
                       {.status = status::created,
                        .description = "The schedule, with its next times.",
                        .content = json_content(preview_shape().schema()),
@@ -422,9 +423,9 @@ Description describe_move_schedule() {
 
 Description describe_list_timers() {
   const auto kinds = store::timer_kinds();
-  const auto page =
-      object({{"items", list_of(timer_shape().schema())},
-              {"next", described("For `after`; null on the last page.", nullable(text(1)))}});
+  const auto page = object(
+      {{"items", list_of(timer_shape().schema())},
+       {"next", described("Give it as `after`; null on the last page.", nullable(text(1)))}});
   return {
       .summary = "List timers, earliest first",
       .details =
@@ -434,9 +435,9 @@ Description describe_list_timers() {
                      query_parameter("after", "The `next` of the page before.",
                                      text_like("^-?[0-9]{1,15}\\.[a-z0-9-]{0,200}$")),
                      project_parameter(),
-                     query_parameter("kind", "Of this kind only.", one_of(std::span(kinds))),
+                     query_parameter("kind", "Only this kind.", one_of(std::span(kinds))),
                      query_parameter("URLToken",
-                                     "With `userId` and `sessionId`: of this session only.",
+                                     "With `userId` and `sessionId`: only this session.",
                                      url_token()),
                      query_parameter("userId", "The session's user.", conversation_name()),
                      query_parameter("sessionId", "The session.", conversation_name())},
@@ -461,7 +462,7 @@ Description describe_reschedule_timer() {
               "`cron` is for schedules only. A follow-up can't be put off past its expiry. A timer "
               "that has just fallen due fires in any case.",
           .body = json_content(schedule_times_schema()),
-          .answers = {json_answer("The timer, as it waits now.", timer_shape().schema())},
+          .answers = {json_answer("The timer with its new time.", timer_shape().schema())},
           .errors = {404, 409}};
 }
 

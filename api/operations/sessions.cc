@@ -1,4 +1,4 @@
-// /management/sessions: operators list sessions, look into one, and end one's conversation.
+// /management/sessions: operators list sessions, show one, and end a conversation.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -22,7 +22,7 @@ using namespace openapi;
 
 constexpr std::int64_t shown_outputs = 20;  // the last ones
 
-// The members that a list of sessions and one session have in common.
+// The common members of a session in a list and of a single session.
 template <typename T>
 Shape<T> shape_of_sessions() {
   const auto state = [](const T& session) {
@@ -117,7 +117,7 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
   };
   auto done = services.store.sessions().reset(*key, tell);
   if (!done) return model::fail(store_error(done.error()));
-  // What waited for the execution that is gone runs now.
+  // The inbox of the ended execution runs now.
   if (services.touch) services.touch(*key);
   return no_content();
 }
@@ -126,10 +126,11 @@ Description describe_list_sessions() {
   const auto session =
       with_members(summary_shape().schema(),
                    {{"endpoint", nullable(text(1))}, {"URLToken", nullable(url_token())}});
-  return {.summary = "List sessions",
-          .parameters = row_parameters({project_parameter()}),
-          .answers = {json_answer("A page of them.", row_page(named("SessionSummary", session)))},
-          .errors = {404}};
+  return {
+      .summary = "List sessions",
+      .parameters = row_parameters({project_parameter()}),
+      .answers = {json_answer("A page of sessions.", row_page(named("SessionSummary", session)))},
+      .errors = {404}};
 }
 
 Description describe_show_session() {
@@ -139,7 +140,7 @@ Description describe_show_session() {
     return query_parameter(parameter, what, conversation_name(), Need::required);
   };
   return {.summary = "Show a session",
-          .details = "With its last " + std::to_string(shown_outputs) + " outputs.",
+          .details = "Includes its last " + std::to_string(shown_outputs) + " outputs.",
           .parameters = {query_parameter("URLToken", "The Endpoint.", url_token(), Need::required),
                          name("userId", "The user."), name("sessionId", "The session.")},
           .answers = {json_answer("The session.", named("Session", session))},
@@ -151,9 +152,9 @@ Description describe_reset_session() {
                             {"userId", conversation_name()},
                             {"sessionId", conversation_name()}});
   return {.summary = "End a conversation",
-          .details = "The session's next message begins anew.",
+          .details = "The session's next message begins a new conversation.",
           .body = json_content(named("SessionName", body)),
-          .answers = {empty_answer("It is over.")},
+          .answers = {empty_answer("The conversation has ended.")},
           .errors = {404}};
 }
 

@@ -1,6 +1,6 @@
-// POST /v2.0/projects/{projectId}/settings/proactive/setup: asks for the follow-up of silent users
-// to be set up. Answers with the job. Its row starts it: the job worker reads waiting jobs from the
-// store (store::Jobs::waiting), so a crash loses no job that was promised.
+// POST /v2.0/projects/{projectId}/settings/proactive/setup: creates the job that sets up the
+// follow-up of silent users, and answers with it. The job worker reads waiting jobs from the store
+// (store::Jobs::waiting), so a crash loses no job.
 // /v2.0/tasks: lists, watches and cancels jobs.
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -57,7 +57,7 @@ const Shape<Job>& task_shape() {
   return shape;
 }
 
-// The job's path, below the base path if the request was.
+// The job's path, below the base path if the request used it.
 std::string task_path(const Job& job, const Request& request, const ProjectServices& services) {
   const auto base = base_of(request.path, services.options.api.base_path);
   return std::string(base) + "/v2.0/tasks/" + job.id;
@@ -73,7 +73,7 @@ Result<Job> find_job(ProjectServices& services, const std::string& id) {
   });
 }
 
-// The job that the path names, for a principal with the role in its project.
+// The job in the path, for a principal with the role in its project.
 Result<Job> open_job(const Call& call, ProjectServices& services, Role role) {
   auto id = id_of(call, "taskId");
   if (!id) return model::fail(id.error());
@@ -96,7 +96,7 @@ bool has_news(const Job& seen, const Job& now) {
   return seen.state != now.state || seen.progress != now.progress;
 }
 
-// A client that waits for news of a job.
+// A client that waits for a change of a job.
 struct TaskPoll {
   ProjectServices& services;
   Request request;
@@ -113,9 +113,9 @@ struct TaskPoll {
 void wait_for_news(const std::shared_ptr<TaskPoll>& poll) {
   ProjectServices& services = poll->services;
   const std::string& id = poll->seen.id;
-  // Watching before looking: a change in between is noticed.
+  // Watches before it looks, so a change in between is noticed.
   const auto ticket = services.watch.watch(id, poll->deadline, [poll](WatchEnd why) {
-    // The change may be of something else than status and progress.
+    // The change may affect neither status nor progress.
     if (why == WatchEnd::notified) return wait_for_news(poll);
     const bool stopped = why == WatchEnd::stopped;
     poll->answer(stopped ? poll->seen : find_job(poll->services, poll->seen.id));
@@ -137,7 +137,7 @@ void show_task(Call call, ProjectServices& services, Reply reply) {
   wait_for_news(poll);
 }
 
-// The projects whose jobs are listed: that of the query, or all that the principal is a member of.
+// The projects whose jobs are listed: the query's project, or all projects of the principal.
 Result<std::vector<std::string>> read_projects(const Call& call, ProjectServices& services) {
   std::vector<std::string> ids;
   if (const auto wanted = call.request.parameter("projectId")) {
@@ -195,7 +195,7 @@ Description describe_list_of(std::string_view operation) {
   parameters.push_back(query_parameter("projectId", "Only tasks of this project.", id()));
   return {.summary = "List tasks",
           .parameters = std::move(parameters),
-          .answers = {list_answer(operation, "A page of them, the newest first.", task_list,
+          .answers = {list_answer(operation, "A page of tasks, the newest first.", task_list,
                                   task_shape().schema())},
           .errors = {404}};
 }
@@ -250,7 +250,7 @@ Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {
   auto earlier = services.store.jobs().create(job, creation);
   if (!earlier) {
     const model::Error& error = earlier.error();
-    // The store names the other job by its id alone.
+    // The store's error message is the other job's id.
     if (error.code != Errc::conflict || !model::is_id(error.message)) {
       return model::fail(store_error(error));
     }
@@ -270,7 +270,7 @@ Description describe_set_up_proactive() {
   return {.summary = "Set up proactive follow-up",
           .details =
               "Provisions a tenant, creates a journey and generates a follow-up Flow, as a "
-              "job. While one runs, and once the project is set up: 409, with the job's id "
+              "job. 409 while a set-up runs or after the project is set up, with the job's id "
               "in `details.taskId`.",
           .parameters = {idempotency_parameter()},
           .answers = {{.status = status::created,
@@ -296,7 +296,7 @@ Operations tasks_operations() {
                   describe_show_task),
       for_clients("cancelTask_2_0", Method::post, "/v2.0/tasks/{taskId}/cancel",
                   Role::proactive_admin, cancel_task, describe_cancel_task),
-      // The same for operators, with a password in place of a key.
+      // The operators' routes take a password instead of a key.
       for_operators("manageTasks", Method::get, "/management/tasks", Role::member, list_tasks,
                     [] { return describe_list_of("manageTasks"); }),
       for_operators("manageTask", Method::get, "/management/tasks/{taskId}", Role::member,

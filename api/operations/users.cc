@@ -1,9 +1,9 @@
-// /management/users: adds, lists and removes users, and sets their passwords and roles. Takes the
-// role userAdmin; a user's own password takes none.
+// /management/users: adds, lists and removes users, and sets their passwords and roles. Requires
+// the role userAdmin. A user's own password requires no role.
 //
-// POST /v2.0/users/deprecatepassword: ends a user's password and the OAuth tokens that it has led
-// to. 400 is the one error that the API documents here: for an unknown, foreign or malformed id,
-// and for the password of the only platformAdmin.
+// POST /v2.0/users/deprecatepassword: ends a user's password and the OAuth tokens of its sign-ins.
+// The API documents only the error 400 here: for an unknown, foreign or malformed id, and for the
+// password of the only platformAdmin.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -29,7 +29,7 @@ Result<void> check_roles(const std::vector<std::string>& names, bool in_project,
       return model::fail(Errc::invalid_argument,
                          "roles: there is no role " + name + (in_project ? " in a project" : ""));
     }
-    // Its rights reach beyond the organisation.
+    // This role's rights reach beyond the organisation.
     if (role == Role::platform_admin && !principal.has(Role::platform_admin)) {
       return model::fail(Errc::permission_denied, "the role platformAdmin is needed to give it");
     }
@@ -37,7 +37,7 @@ Result<void> check_roles(const std::vector<std::string>& names, bool in_project,
   return {};
 }
 
-// The project by its id or its name.
+// Finds a project by its id or its name.
 Result<std::string> find_project(const std::string& wanted, const Principal& principal,
                                  AccountServices& services) {
   auto projects = services.store.assets().projects(principal.organisation_id);
@@ -122,7 +122,7 @@ Schema new_user_schema() {
               {"password", nullable(new_password_schema()), Need::optional},
               {"project", described("Its id or name.", nullable(text())), Need::optional},
               {"roles",
-               described("Of the project, if one is given, else of the organisation.",
+               described("Roles in the project if one is given, otherwise in the organisation.",
                          nullable(list_of(one_of(names_of_roles())))),
                Need::optional}});
   auto names = names_of_roles();
@@ -153,16 +153,18 @@ Description describe_list_users() {
 Description describe_set_password() {
   const auto body =
       object({{"password", new_password_schema()},
-              {"user", described("An e-mail address; oneself without it.", nullable(text())),
+              {"user", described("An e-mail address; default: your own.", nullable(text())),
                Need::optional}});
   return {.summary = "Set a password",
-          .details = "Others' take the role `userAdmin`. The tokens that the old one led to end.",
+          .details =
+              "Other users' passwords require the role `userAdmin`. Tokens of sign-ins with the "
+              "old password end.",
           .body = json_content(named("NewPassword", body)),
-          .answers = {empty_answer("It is set.")},
+          .answers = {empty_answer("The password is set.")},
           .errors = {404}};
 }
 
-// The user of the path, if the principal may manage it.
+// The user in the path, if the principal may manage the user.
 Result<store::User> managed_user(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
   auto id = id_of(call, "userId");
@@ -179,7 +181,7 @@ Result<Response> set_roles(const Call& call, AccountServices& services) {
   std::vector<std::string> roles;
   auto body = read_object(call.request, {{"roles", &roles}});
   if (!body) return model::fail(body.error());
-  // Without the member every role would be lost by mistake.
+  // A missing member would remove every role by mistake.
   if (!body->contains("roles")) return model::fail(Errc::invalid_argument, "roles is required");
   if (auto may = check_roles(roles, false, *call.principal); !may) return model::fail(may.error());
   auto& accounts = services.store.accounts();
@@ -197,7 +199,7 @@ Result<Response> remove_user(const Call& call, AccountServices& services) {
 
 Description describe_set_roles() {
   const auto roles = list_of(one_of(names_of_roles()));
-  const auto body = object({{"roles", described("All that the user is to have.", roles)}});
+  const auto body = object({{"roles", described("The complete new list of roles.", roles)}});
   const auto user = object({{"_id", id()}, {"email", text(1)}, {"roles", roles}});
   return {.summary = "Set the roles of a user in the organisation",
           .details =
@@ -217,7 +219,7 @@ Description describe_remove_user() {
           .errors = {404, 409}};
 }
 
-// The one error that the API documents here is 400.
+// The API documents only the error 400 for this operation.
 model::Error bad_request(const model::Error& error) {
   const bool is_of_user = error.code == Errc::not_found || error.code == Errc::conflict;
   return is_of_user ? model::Error{Errc::invalid_argument, error.message} : store_error(error);
@@ -252,7 +254,7 @@ Description describe_deprecate_password() {
               "The password no longer signs the user in, and the tokens of its sign-ins end. 400 "
               "for an unknown user, and for the only user who can administer the platform.",
           .body = json_content(named("PasswordOwner", object({{"userId", id()}}))),
-          .answers = {{.description = "It is deprecated.",
+          .answers = {{.description = "The password is deprecated.",
                        .content = representations("confirmation", named("Confirmation", done))}}};
 }
 

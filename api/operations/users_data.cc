@@ -1,4 +1,4 @@
-// /management/usersdata: exports or erases the stored data about one user of a project's
+// /management/usersdata: exports or erases the stored data of one user of a project's
 // conversations.
 #include <initializer_list>
 #include <nlohmann/json.hpp>
@@ -50,7 +50,7 @@ Result<Response> export_data(const Call& call, SessionServices& services) {
   });
 }
 
-// An accepted event without its effects yet would store new data after the erasure.
+// An accepted event that has not run yet would store new data after the erasure.
 Result<void> check_nothing_waits(SessionServices& services, const store::UserOfProject& user) {
   auto ranges = services.store.user_data().key_ranges(user);
   if (!ranges) return model::fail(store_error(ranges.error()));
@@ -74,7 +74,7 @@ Result<store::UserData::Erased> erase_from_store(SessionServices& services,
       services.pending_replies.finish(
           input, model::fail(Errc::internal, "The conversation was erased before it answered."));
     }
-    // The store has nothing of it left to deliver.
+    // The store has no outputs of the session left to deliver.
     if (services.deliver) services.deliver(key);
   };
   const auto forget_keys = [&](const std::vector<model::KeyRange>& sessions) {
@@ -118,7 +118,7 @@ Result<Response> erase_data(const Call& call, SessionServices& services) {
              {"queue", purged ? "cleared" : "kept"}});
 }
 
-// What UserData::read_page gives, kind by kind.
+// An item of UserData::read_page, for each kind of data.
 Schema item_schema() {
   const auto kind = [](const char* name, std::initializer_list<Property> members) {
     return with_members(object({{"kind", constant(name)}}), members);

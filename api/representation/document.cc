@@ -29,7 +29,7 @@ Value json_value(const Document& document) {
   return object;
 }
 
-// JSON Hypertext Application Language: the object with `_links`; the items of a list embedded.
+// JSON Hypertext Application Language: the object with `_links`. A list's items are embedded.
 Value hal_value(const Document& document) {
   Value links;
   links["self"] = {{"href", document.links.self}};
@@ -79,7 +79,7 @@ void append_row(std::string& out, const Cells& cells) {
     first = false;
     append_cell(out, std::string(cell));
   }
-  // An empty line is no row to most readers.
+  // Most readers skip an empty line, so it becomes a quoted empty cell.
   if (out.size() == begin) out += "\"\"";
   out += "\r\n";
 }
@@ -118,8 +118,8 @@ bool is_allowed(char32_t c) {
          (c >= 0x20 && c != 0xFFFE && c != 0xFFFF && (c < 0xD800 || c > 0xDFFF));
 }
 
-// Of the characters of names those that all parsers take: widespread ones go by XML 1.0's fourth
-// edition, which knows far fewer letters than the fifth. The colon belongs to namespaces.
+// The characters of names that all parsers accept. Widespread parsers follow XML 1.0's fourth
+// edition, which knows far fewer letters than the fifth. The colon is reserved for namespaces.
 bool may_begin_name(char32_t c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
@@ -171,7 +171,7 @@ void append_text(std::string& out, std::string_view text) {
 
 void append_members(std::string& out, const Value& object);
 
-// Elements nest as deep as the value does, which is bounded where JSON comes in.
+// Recurses as deep as the value nests. The JSON parser bounds that depth.
 void append_element(std::string& out, const std::string& name, const Value& value) {
   if (value.is_null()) {
     out.append("<").append(name).append(" xsi:nil=\"true\"/>");

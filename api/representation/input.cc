@@ -20,12 +20,12 @@ tl::unexpected<model::Error> wrong(std::string_view name, std::string_view probl
   return model::fail(Errc::invalid_argument, std::string(name).append(problem));
 }
 
-// Of the alternatives of a Member's place, in their order.
+// One text for each alternative of Member's `place`, in order.
 constexpr std::array types{" must be a string", " must be a string", " must be true or false",
                            " must be a list of strings", " must be an object"};
 static_assert(types.size() == std::variant_size_v<decltype(Member::place)>);
 
-// The functions that move a member into its place say whether it has the type of the place.
+// Each of these moves a member into its place. False if the member has another type.
 
 bool take(json& member, std::string& place) {
   if (!member.is_string()) return false;

@@ -1,5 +1,5 @@
-// Values from a request: parameters of its query and members of its body. Each function answers
-// `invalid_argument`, naming the parameter or member, for a value that it does not take.
+// Reads values from a request: parameters of its query and members of its body. Each function
+// returns `invalid_argument`, with the parameter or member, for a value that it refuses.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,21 @@ namespace conversed::api {
 
 // ---- The query
 
-// A whole number; `absent` without the parameter.
+// A whole number. `absent` if the parameter is missing.
 [[nodiscard]] model::Result<std::int64_t> number_parameter(const Request& request,
                                                            std::string_view name, std::int64_t min,
                                                            std::int64_t max, std::int64_t absent);
 
-// Items of a page of a list: `limit` is 1 to this, or the default.
+// The largest `limit` of a list's page.
 inline constexpr std::int64_t max_page_limit = 100;
 inline constexpr std::int64_t default_page_limit = 25;
 [[nodiscard]] model::Result<std::int64_t> limit_parameter(const Request& request);
 
-// `wait`: how long the answer may be held back, in seconds.
+// `wait`: the longest delay of an answer in seconds.
 inline constexpr std::int64_t max_wait_seconds = 30;
 [[nodiscard]] model::Result<std::int64_t> wait_parameter(const Request& request);
 
-// A parameter that has to be there and not empty.
+// A parameter that must be present and not empty.
 [[nodiscard]] model::Result<std::string> required_parameter(const Request& request,
                                                             std::string_view name);
 
@@ -42,8 +42,8 @@ inline constexpr std::int64_t max_wait_seconds = 30;
 
 // ---- JSON objects
 
-// A member and the place that its value is moved to. An absent or null member leaves its place as
-// it is. The place says which type the member must have; json* takes an object.
+// A member and the place that its value is moved to. An absent or null member leaves its place
+// unchanged. The place's type decides the member's type; json* takes an object.
 struct Member {
   const char* name;
   std::variant<std::string*, std::optional<std::string>*, bool*, std::vector<std::string>*,
@@ -53,8 +53,8 @@ struct Member {
 [[nodiscard]] model::Result<void> read_members(nlohmann::json& object,
                                                std::initializer_list<Member> members);
 
-// The body as a JSON object, without the values that were moved to the members' places. Unknown
-// members are ignored.
+// The body as a JSON object, without the values that were moved to the members' places. Ignores
+// unknown members.
 [[nodiscard]] model::Result<nlohmann::json> read_object(const Request& request,
                                                         std::initializer_list<Member> members = {});
 
@@ -62,26 +62,26 @@ struct Member {
 
 inline constexpr std::size_t max_name_bytes = 512;  // of `userId` and `sessionId`
 
-// The body of inject and of a user's message, checked.
+// The checked body of an inject, a notify or a user's message.
 struct MessageBody {
   std::string url_token;  // 64 lower-case hex digits
   std::string user_id;    // 1 to 512 bytes without control characters
   std::string session_id;
   std::optional<std::string> text;
-  nlohmann::json data;  // an object, or null for none; one of `text` and `data` is there
+  nlohmann::json data;  // an object or null; `text` or `data` is present
 };
 
 // Whether the body names the Endpoint, or the path did.
 enum class UrlTokenIn : std::uint8_t { body, path };
 
-// Ignores a URLToken in the body when the path has one: the caller sets it. A null is as good as
-// absent, and so is an empty text.
+// Ignores a URLToken in the body if the path has one, which the caller sets. A null or empty text
+// counts as absent.
 [[nodiscard]] model::Result<MessageBody> parse_message(std::string_view body, UrlTokenIn place);
 
-// The check of `userId` and `sessionId`, wherever they come from.
+// Checks a `userId` or `sessionId` from any part of a request.
 [[nodiscard]] model::Result<void> check_name(std::string_view name, std::string_view value);
 
-// Lower-cases; 64 hex digits are required.
+// Converts to lower case. `invalid_argument` unless it has 64 hex digits.
 [[nodiscard]] model::Result<std::string> normal_url_token(std::string_view text);
 
 }  // namespace conversed::api

@@ -33,7 +33,7 @@ struct Range {
   std::string sub;
   double quality = 1;
 
-  // 0: does not match; else the higher, the more exact.
+  // 0: no match. A higher number is a more exact match.
   [[nodiscard]] int exactness(std::string_view offered_main, std::string_view offered_sub) const {
     if (main == "*") return sub == "*" ? 1 : 0;
     if (main != offered_main) return 0;
@@ -61,7 +61,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   return parts;
 }
 
-// "0.85". Nothing for a text that is no weight.
+// A weight such as "0.85". Nothing for any other text.
 std::optional<double> parse_quality(std::string_view text) {
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;
   if (text.size() > 1 && text[1] != '.') return std::nullopt;
@@ -78,7 +78,7 @@ std::optional<Range> parse_range(std::string_view text) {
   if (slash == std::string_view::npos) return std::nullopt;
   Range range{lower_case(trim(parts.front().substr(0, slash))),
               lower_case(trim(parts.front().substr(slash + 1)))};
-  // Parameters before the weight would narrow the range; we offer each type in one form only.
+  // Parameters before the weight would narrow the range, but each type has one form only.
   for (std::size_t i = 1; i < parts.size(); ++i) {
     const auto equals = parts[i].find('=');
     if (lower_case(trim(parts[i].substr(0, equals))) != "q") continue;
@@ -92,15 +92,15 @@ std::optional<Range> parse_range(std::string_view text) {
   return range;
 }
 
-// Quality, exactness and, negated, the place of the range that decides about a type; all 0: no
-// range matches it.
+// Quality, exactness and, negated, the place of the range that decides about a type. All are 0 if
+// no range matches.
 using Rank = std::tuple<double, int, int>;
 
 Rank rank_of(const std::vector<Range>& ranges, std::string_view main, std::string_view sub) {
   Rank rank{0, 0, 0};
   int exactness = 0;
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    // The most exact range decides, whatever its weight.
+    // The most exact range decides, even if its weight is lower.
     const int matched = ranges[i].exactness(main, sub);
     if (matched <= exactness) continue;
     exactness = matched;

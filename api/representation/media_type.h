@@ -1,4 +1,4 @@
-// Which of our representations a client gets: `Accept` (RFC 9110 §12.5.1) against what we can make.
+// Chooses the representation of an answer by `Accept` (RFC 9110 §12.5.1).
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace conversed::api {
 
-// In the order of our own preference, where a client has none.
+// Ordered by our preference, which decides if the client has none.
 enum class MediaType : std::uint8_t { json, hal, xml, text_xml, csv };
 
-// What the Content-Type header says: "application/json; charset=utf-8".
+// The value of the Content-Type header: "application/json; charset=utf-8".
 [[nodiscard]] std::string_view content_type(MediaType type);
 
-// The representation to which the Accept headers give the highest q-value. Of equal ones the most
-// exactly named, then the first. JSON without the header, and where we can make none of them.
+// The representation with the highest q-value in the Accept headers. Among equal ones the most
+// exactly named wins, then the first. JSON if there is no header, or none of them can be made.
 [[nodiscard]] MediaType negotiate(const Request& request);
 
-// Whether the client prefers HTML to JSON, as a browser does for a page that it shows.
+// Whether the client prefers HTML to JSON. A browser does for a page that it shows.
 [[nodiscard]] bool prefers_html(const Request& request);
 
 }  // namespace conversed::api
