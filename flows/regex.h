@@ -21,7 +21,7 @@ namespace conversed::flows {
 // which a match may begin. The Turn's budget pays for the worst case of both. Once it is spent, the
 // search is `too_large`. Null: nothing is paid. Kept by:
 // RegexSlotFillerNode.PatternThatWouldTakeForEverFailsTheTurn,
-// RegexSlotFillerNode.BoundsPatternsThatRememberNothing. Immutable; threads share it.
+// RegexSlotFillerNode.BoundsPatternsWithoutBacktracking. Immutable; threads share it.
 class Regex {
  public:
   enum class Case : std::uint8_t { kept, ignored };

@@ -110,7 +110,7 @@ struct LanesSettings {
 //   consumer before the records of others. Kept by:
 //   ParkedRecords.LetAnotherShareRunBehindABacklog.
 // - Records that can't be read stay unfinished, in front of their lane. Kept by:
-//   ParkedRecords.ThatCanNotBeReadAreReadLaterAndStayInFrontOfWhatComesMeanwhile.
+//   ParkedRecords.ThatCanNotBeReadAreReadLaterAndStayInFrontOfNewRecords.
 // - Parked records come into memory no faster than runs are finished, so a store that stands still
 //   does not bring the backlog into memory. Kept by:
 //   ParkedRecords.ComeIntoMemoryNoFasterThanRunsAreFinished.

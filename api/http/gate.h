@@ -57,7 +57,7 @@ class WaitingBytes {
 //   before the Keeper's, never after it.
 // - The next request is read after the last answer was written. This bounds a connection's memory
 //   to `max_header` + `max_body` + `max_pipelined` + one answer.
-//   Kept by: HttpLimits.PipelinesThatOutgrowTheirLimitAreServedAsFarAsHeld.
+//   Kept by: HttpLimits.PipelinesOverTheLimitAreAnsweredUntilA413.
 // - After the last answer the Gate closes its side and reads the client's bytes for a while,
 //   bounded by time and bytes. Closing with unread bytes would reset the connection before the
 //   client has seen the answer. Kept by: HttpLimits.AClientThatSendsItsWholeBodyFirstSeesThe413,

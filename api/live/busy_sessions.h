@@ -27,7 +27,7 @@ namespace conversed::api {
 //
 // Of several daemons on one log, each knows the inboxes of the sessions that it runs. It repeatedly
 // sends the others the names of its full inboxes.
-// Kept by: BusySessions.WhatAnotherDaemonSaidHoldsForAWhile.
+// Kept by: BusySessions.ReportsOfAnotherDaemonExpire.
 // Thread-safe. Sessions are spread over shards, each with its own lock.
 class BusySessions {
  public:

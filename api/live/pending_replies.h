@@ -85,11 +85,12 @@ struct ReplyWait {
 // - A wait goes on past its deadline until the cut is stored or refused. The answer or the cut ends
 //   it, whichever comes first.
 //   Kept by: PendingReplies.AtItsDeadlineAWaitIsOverdueAndGoesOnUntilItIsEnded,
-//   PendingReplies.EveryWaitEndsOnceWhoeverRacesToEndIt.
+//   PendingReplies.EveryWaitEndsOnceWhenEndsRace.
 // - A look that takes long delays no deadline, and a wait has one look in the queue at most.
-//   Kept by: PendingReplies.ALookThatTakesLongDelaysNoDeadline, PendingReplies.LooksThatWaitAreOne.
+//   Kept by: PendingReplies.ALookThatTakesLongDelaysNoDeadline,
+//   PendingReplies.WaitingLooksAreMerged.
 // - Where a notification of another daemon may have been missed, all waits look again.
-//   Kept by: PendingReplies.ThoseThatWaitForAnInputHearOfIt.
+//   Kept by: PendingReplies.WaitsHearNotificationsOfTheirInput.
 class PendingReplies {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;

@@ -69,7 +69,7 @@ struct CallerSettings {
 // - The secret fields of a Connection are in memory during a request only, and are wiped with it.
 //   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 // - A result whose session is gone leaves no row, so that an erased user stays erased.
-//   Kept by: CallerTest.ResultThatNobodyWaitsForIsNotAppended.
+//   Kept by: CallerTest.ResultOfAnErasedSessionIsNotAppended.
 //
 // `offer`, `ownership_changed`, `wake` and `idle` are thread-safe and never block; they do nothing
 // once stopped. One thread does all the work except searches, which have a thread and a time limit

@@ -44,7 +44,7 @@ struct PeersSettings {
 // refused if the name is seen again, and takes it after 5 s. After a crash `run/member` proves that
 // the last run has ended and spares this wait. A daemon whose name was taken while it stood still
 // ends. Kept by: PeersTest.ANameThatALiveDaemonHasIsRefused,
-// PeersTest.TheNameOfARunThatHasEndedIsTakenAtOnceAndItsEndIsSure, test_members.py
+// PeersTest.TheNameOfAnEndedRunIsTakenAtOnceAndTheOldRunIsReplaced, test_members.py
 // Members.test_a_name_is_one_daemons.
 //
 // `mine`, `members` and `retire` are thread-safe. One thread of its own does the work.

@@ -31,7 +31,7 @@ struct SharedLimitsSettings {
 // clients have spent and of the inboxes that are full, and counts its accepted injects in the
 // store. The notifications are bounded: with too many spenders or full inboxes, some are sent later
 // or never. While the store fails nothing is sent, and each daemon goes by its own counts. Kept by:
-// PeersTest.WhatIsSpentAndWhatIsFullIsKnownToTheOthers.
+// PeersTest.SpentTokensAndFullInboxesAreKnownToOtherDaemons.
 //
 // Notifications arrive on the watch's thread; `tell` is for one thread at a time.
 class SharedLimits {

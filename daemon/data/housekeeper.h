@@ -47,8 +47,8 @@ struct TidyReport {
 // transaction, so that commits of conversations come in between. Ends when nothing is left to
 // remove, or when `stopped` returns true. Undelivered outputs stay, and so do sessions in which
 // something waits or runs. Blocks on the disk. Errors: the store's; removed rows stay removed.
-// Kept by: HousekeeperTest.WhatIsStillToBeDeliveredStays,
-// HousekeeperTest.SessionInWhichSomethingWaitsStays.
+// Kept by: HousekeeperTest.PendingDeliveriesStay,
+// HousekeeperTest.SessionWithAPendingTimerStays.
 [[nodiscard]] model::Result<TidyReport> tidy(store::Store& store,
                                              const HousekeeperSettings& settings,
                                              model::Timestamp now,

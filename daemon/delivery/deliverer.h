@@ -59,12 +59,12 @@ struct DelivererSettings {
 // - A session's outputs stay in hand together until the commits of all their marks are known, so
 //   that none is sent twice or overtakes an earlier one.
 //   Kept by: DeliveryQueueTest.SessionIsInHandUntilItsMarksAreStored,
-//   DelivererTest.OneIsInFlightASession.
+//   DelivererTest.EachSessionHasOneInFlight.
 // - The Deliverer begins with the session's oldest row, also with one that another daemon left.
-//   Kept by: DelivererOfSome.WhatAnotherLeftIsFoundAndGoesFirst.
+//   Kept by: DelivererOfSome.OutputsThatAnotherDaemonLeftGoFirst.
 // - The delivery of a follow-up begins with a committed write (`Outbox::begin_delivery`), so
 //   that either the delivery or the answer that withdraws it comes first.
-//   Kept by: FollowUps.AnswerTakesBackWhatHasNotBegunToBeDelivered.
+//   Kept by: FollowUps.AnswerWithdrawsAFollowUpWhoseDeliveryHasNotBegun.
 // - Retries and ages go by the clock of timers, also across restarts. A wait that is longer than
 //   any retry's ends at the start: the clock was set back while no daemon ran.
 //   Kept by: DelivererTest.ClockThatIsSetBackHoldsNothingUp,

@@ -22,7 +22,7 @@ namespace conversed::daemon {
 // certainly failed frees its key. A client waits for the row and for the record only, each within
 // its own time limit. Thread-safe. Uses of one key by this process run one after the other.
 // Kept by: KeyedAppendTest.AfterAnUnknownOutcomeTheNextUseRunsUnderTheFirstId,
-// KeyedAppendTest.WhatCertainlyWasNotDoneFreesItsKey.
+// KeyedAppendTest.ACertainRefusalFreesItsKey.
 class StoredKeyedAppend final : public queue::KeyedAppend {
  public:
   // Gives the record's event the id `id`, in every place of the record that names it.

@@ -70,15 +70,15 @@ struct SchedulerSettings {
 //   that mark because the log was lost.
 //   Kept by: SchedulerTest.OneWhoseEventIsInTheLogComesAgainOnlyWithAnotherLog.
 // - A row that can't be read delays no other; it is logged and marked as `appended`.
-//   Kept by: SchedulerTest.OneThatCantBeReadHoldsNoOtherUp.
+//   Kept by: SchedulerTest.UnreadableTimerDelaysNoOther.
 // - A recurring schedule is checked against the wall clock at the start, each hour, and when the
 //   clock was set. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays.
 // - In a cluster a timer belongs to the live scheduler that rendezvous hashing picks for its claim.
 //   Each looks every 500 ms, so a shorter timer may be that much late. When members change, each
-//   reads all due timers again. Kept by: SharedTimersTest.EachTakesItsOwnWhereverTheyAreMade,
+//   reads all due timers again. Kept by: SharedTimersTest.EachFiresItsOwnTimersWhereverTheyAreMade,
 //   SharedTimersTest.WhenMembersChangeTimersChangeHands.
 // - While many records wait for their Turns, only a few late timers fire at a time.
-//   Kept by: SchedulerTest.LateOnesGiveWayToWhatWaitsForItsTurn.
+//   Kept by: SchedulerTest.LateTimersGiveWayToABacklog.
 // - A timer of an erased session leaves no row.
 //   Kept by: SchedulerTest.TimerOfAnErasedSessionAppendsNothing.
 //

@@ -16,14 +16,14 @@ namespace conversed::daemon {
 //   neither ends nor prolongs it, also across a restart.
 //   Kept by: ClockJumps.SleepQuestionAndFollowUpComeWhenTheirTimeIsOver.
 // - A duration that ends with the process (rate limits, lock-outs, time-outs of connections) goes
-//   by std::chrono::steady_clock. Kept by: ClockJumps.LockOutAndRateLimitHearOfNoClock.
+//   by std::chrono::steady_clock. Kept by: ClockJumps.LockOutAndRateLimitIgnoreTheWallClock.
 // - A date (a schedule, `at`, a quota's month, all that is shown) goes by the wall clock, in a
 //   cluster by the server's clock (`schedule_now`). A schedule waits for no longer than its rule
 //   says. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays,
 //   SchedulerTest.ScheduleOfAClusterGoesByTheServersClock.
 // - Retention (transcripts, dead letters, ended jobs) goes by `retention_now`, so that a clock that
 //   is wrong for less than a day removes nothing.
-//   Kept by: ClockJumps.NothingYoungIsRemovedForItsAgeOnTheDayThatTheClockIsWrong.
+//   Kept by: ClockJumps.NothingYoungIsRemovedOnADayWithAWrongClock.
 //
 // The Scheduler keeps the offset to the wall clock in the store. Daemons that share a store follow
 // the clock of its server and keep no offset. A wall clock that was set while the daemon was down

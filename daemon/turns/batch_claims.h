@@ -11,10 +11,10 @@
 // - Each time of a schedule has its own claim. The transaction that consumes it also moves the
 //   schedule to its next time, so that a restart or a second append neither doubles nor loses one.
 //   Missed times come once. Kept by: Schedules.TwiceInOneBatchItHasAnEffectOnce,
-//   Schedules.TimesThatWereMissedComeOnce.
+//   Schedules.MissedTimesComeOnce.
 // - A follow-up's claim is consumed when it runs, not when it enters the inbox. Until then a user's
 //   message withdraws it, even if that message waits in the inbox or is a dead letter.
-//   Kept by: FollowUps.OneThatWaitsInTheInboxIsTakenBackByAMessage.
+//   Kept by: FollowUps.OneThatWaitsInTheInboxIsWithdrawnByAMessage.
 namespace conversed::daemon {
 
 // Whether the session still waits for the call or timer that the event is of.

@@ -12,7 +12,7 @@
 namespace conversed::daemon {
 
 // A record that is no event of a conversation. Bytes that the store could not keep, or find again,
-// are replaced. Kept by: TurnBatchTest.WhatNoStoreCouldKeepIsADeadLetterOfText.
+// are replaced. Kept by: TurnBatchTest.ARecordThatNoStoreCanHoldIsADeadLetterOfText.
 void bury_unreadable(BatchDraft& draft, const store::InboxEvent& parts, const std::string& reason);
 
 [[nodiscard]] model::Result<void> bury(BatchDraft& draft, const model::Event& event,

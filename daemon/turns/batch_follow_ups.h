@@ -10,7 +10,7 @@ struct CompiledFlow;
 }
 
 // Follow-ups of a batch: each waits in the store until it runs or a user's message withdraws it.
-// Kept by: FollowUpHistories.EveryFollowUpThatHasToComeComesOnceAndNoOther.
+// Kept by: FollowUpHistories.EveryExpectedFollowUpComesOnceAndNoOther.
 namespace conversed::daemon {
 
 // All that waited before are withdrawn, with outputs of theirs whose delivery has not begun.

@@ -14,7 +14,7 @@ namespace conversed::daemon {
 // order of its records, and not on how many records come at a time, unless they are too many
 // (`max_drained`).
 // Kept by:
-// TurnBatchTest.WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAreTakenAtOnce.
+// TurnBatchTest.EventsKeepTheirOrderAroundAResultInBatchesOfAnySize.
 class BatchInbox {
  public:
   explicit BatchInbox(BatchDraft& draft) : draft_(draft) {}  // must outlive it

@@ -7,8 +7,8 @@
 
 // Sends each output of a batch one way. Outputs of a user's message are its client's answer until
 // the message is cut, and go to the webhook from then on. All other outputs go to the webhook.
-// Kept by: TurnBatchAnswersTest.WhatAMessageSaysIsItsAnswerWhetherOrNotItsClientIsThere,
-// TurnBatchAnswersTest.WhatIsSaidBehindACutIsTheWebhooks.
+// Kept by: TurnBatchAnswersTest.OutputsOfAMessageAreItsAnswerEvenWithoutItsClient,
+// TurnBatchAnswersTest.OutputsAfterACutGoToTheWebhook.
 //
 // The daemon whose client waits cuts the message at its deadline. A Turn past the deadline cuts it,
 // too, since that daemon may be gone.

@@ -33,18 +33,18 @@ namespace conversed::daemon {
 //
 // Invariants:
 // - An event that brings the daemon down three times is a dead letter, however the process ends.
-//   Kept by: RecoveryTest.TheGuiltyOneAmongManyIsGivenUpAfterThreeCrashesAndItsNeighborsRunOnce.
+//   Kept by: RecoveryTest.AnEventIsGivenUpAfterThreeCrashesAndItsNeighborsRunOnce.
 // - Each run of the recorder is counted once: the counts and the run's number are one transaction.
 //   Kept by: RecoveryTest.AStartThatEndsBeforeItsRecorderBeginsIsNotCountedTwice.
 // - An innocent event loses its count in the transaction of its effects.
-//   Kept by: RecoveryTest.AnInnocentOneIsForgottenWithItsCommit.
+//   Kept by: RecoveryTest.ACountIsForgottenWithItsEventsCommit.
 // - The next start forgets the count of an event that was committed just before the crash.
-//   Kept by: RecoveryTest.WhatWasCommittedIsForgottenAlthoughItWasStillNoted.
+//   Kept by: RecoveryTest.ACommittedEventIsForgottenAlthoughItIsStillNoted.
 // - Of all partitions that a crash left together, at most `in_flight` events run alone: unfinished
 //   records from the committed position on, and older events in inboxes.
-//   Kept by: RecoveryTest.OfAllLeftPartitionsTogetherNoMoreRunAloneThanWereInFlight.
+//   Kept by: RecoveryTest.NoMoreEventsRunAloneThanWereInFlightInAllLeftPartitions.
 // - What an owner has not reached when it gives its partition up runs alone at the next owner.
-//   Kept by: RecoveryTest.WhatARunGivesUpBeforeItHasComeToItRunsAloneWithTheNext.
+//   Kept by: RecoveryTest.EventsThatARunGivesUpUnreachedRunAloneInTheNext.
 class Recovery {
  public:
   // The store must outlive it.

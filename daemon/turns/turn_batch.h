@@ -117,7 +117,7 @@ struct TurnBatch {
 // - The first dead letter of a damaged session withdraws what the session waited for. Nothing else
 //   overwrites data that can't be read.
 //   Kept by: TurnBatchTest.AnExecutionThatCannotBeReadLeavesNothingBehind,
-//   TurnBatchTest.WhatHasNoEffectsOverwritesNothingThatCannotBeRead.
+//   TurnBatchTest.ARecordWithoutEffectsOverwritesNoUnreadableData.
 // - A claim is consumed in the transaction of the event's effects, or of its move to the inbox.
 //   Kept by: TurnBatchTest.AKeyedEventInTheInboxHasConsumedItsClaim.
 // - A conflict (version, profile, claim, cut) discards the whole batch.
@@ -126,10 +126,10 @@ struct TurnBatch {
 //   Kept by: TurnBatchTest.BehindSlowTurnsTheRestWaitsForTheNextBatchInOrder.
 // - An event that this daemon accepted by a clock that was ahead runs as of now. Such a record of
 //   another program is a dead letter.
-//   Kept by: TurnBatchTest.WhatWasAcceptedByAClockThatWasAheadRunsAsOfNow,
+//   Kept by: TurnBatchTest.AnEventAcceptedByAClockAheadRunsAsOfNow,
 //   TurnBatchTest.AForeignRecordFromTheFutureIsADeadLetterAndReadable.
 // - The tokens that a model reports are counted with the event that brings them, even if its Turn
-//   fails. Kept by: TurnBatchTest.WhatModelsTookIsCountedWhateverBecomesOfTheTurn.
+//   fails. Kept by: TurnBatchTest.ModelTokensAreCountedEvenIfTheTurnFails.
 [[nodiscard]] model::Result<TurnBatch> build_turn_batch(const TurnBatchContext& context,
                                                         const TurnBatchInput& input);
 

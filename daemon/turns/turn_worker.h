@@ -50,7 +50,7 @@ struct TurnPorts {
 //   Committer's callback. Kept by: tests/fault/kill_campaign.py.
 // - Each Task finishes or abandons its lane's run. A destroyed Task abandons it: the records stay
 //   unfinished in the log and are read again after the next start.
-//   Kept by: LanesDeathTest.AFinishThatIsLostAborts, PumpTest.WhatWasNotFinishedComesAgain.
+//   Kept by: LanesDeathTest.AFinishThatIsLostAborts, PumpTest.UnfinishedRecordsComeAgain.
 // - A store failure never counts as an attempt. Consumption pauses and resumes when the store works
 //   again. Kept by: test_failures.py FailingStore.
 // - A stop does not wait for a store that fails. Once the batches in hand had their time, the

@@ -131,7 +131,7 @@ class Accounts : Rows {
                                                  const std::optional<std::string>& password);
   // Sets the roles of the organisation. The API keys and OAuth grants of a user who becomes a
   // platformAdmin end: a userAdmin may have made them.
-  // Kept by: AccountsTest.KeysFromBeforeDoNotBecomeThoseOfAPlatformAdmin.
+  // Kept by: AccountsTest.EarlierKeysDoNotBecomeThoseOfAPlatformAdmin.
   [[nodiscard]] model::Result<void> set_roles(const std::string& organisation_id,
                                               const std::string& user_id,
                                               const std::vector<std::string>& roles);

@@ -41,8 +41,8 @@ struct AuditFilter {
 //
 // An entry is durable before its request begins, and gets the answer's status afterwards. Entries
 // are removed only by age. The erasure of a user of conversations empties the subject; triggers of
-// the database refuse every other change. Kept by: AuditTrailOfRequests.EntryIsEditedByNobody,
-// AuditTrailOfRequests.ErasureTakesTheUserOutAndStaysItself.
+// the database refuse every other change. Kept by: AuditTrailOfRequests.EntriesCannotBeEdited,
+// AuditTrailOfRequests.ErasureRemovesTheUserFromEarlierEntries.
 class Audit : Rows {
  public:
   using Rows::Rows;

@@ -28,7 +28,7 @@ inline constexpr std::chrono::milliseconds member_lifetime{5'000};
 // Thread-safe; blocks on the disk. Errors beside those named: `unavailable`, `timed_out`,
 // `internal`.
 //
-// One run at a time has a name. Kept by: MembersTest.ANameIsOneRunsAtATime.
+// One run at a time has a name. Kept by: MembersTest.ANameBelongsToOneRunAtATime.
 class Members : Rows {
  public:
   using Rows::Rows;

@@ -66,7 +66,7 @@ struct AccessToken {
 // tokens or codes remove expired ones.
 // Kept by: OauthTest.SecondUseIsNoticedLongAfterTheCodeHasExpired,
 // OauthTest.ReusedRefreshTokenEndsItsFamilyAndNoOther,
-// OauthTest.WhatExpiredIsRemovedByLaterSignIns.
+// OauthTest.ExpiredRowsAreRemovedByLaterSignIns.
 //
 // Thread-safe; blocks on the disk. Errors beside those named: `unavailable`, `internal`.
 // `invalid_argument`: the code or token is unknown, expired, used or another client's. The message

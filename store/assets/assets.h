@@ -150,7 +150,7 @@ class Assets {
   // knowledge source, missing entries and chunks are removed; entries with the same main keyphrase
   // and chunks with the same text keep their ids. A Flow with the same definition keeps its
   // version. A replaced webhook secret becomes the previous one. `by`: the user who imports. Kept
-  // by: AssetsTest.SecondImportKeepsEveryIdAndVersion, AssetsTest.WhatABundleDoesNotNameStays,
+  // by: AssetsTest.SecondImportKeepsEveryIdAndVersion, AssetsTest.PartsThatABundleDoesNotNameStay,
   // AssetsTest.ImportThatFailsLeavesNothingBehind.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token

@@ -25,7 +25,7 @@ struct WantedVersion {
 // Removes versions beyond the kept ones from the Flows of a project, except versions that an
 // execution is pinned to. Reads the project's busy sessions only if there is a version to remove.
 // Throws SqlError.
-// Kept by: FlowVersions.WhatASessionIsPinnedToIsKeptBeyondTheLastTwenty.
+// Kept by: FlowVersions.AVersionThatASessionIsPinnedToIsKeptBeyondTheLastTwenty.
 void prune_flow_versions(Connection& connection, const std::string& project_id);
 
 }  // namespace conversed::store

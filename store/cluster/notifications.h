@@ -38,7 +38,7 @@ void announce(Connection& connection, std::string_view topic, std::string_view s
 // "TOPIC PAYLOAD". They arrive in the order of the commits, at every daemon, the sender included.
 // While the connection is down, notifications may be lost: afterwards each listener is called with
 // an empty payload and has to read the store. Thread-safe.
-// Kept by: Notifications.WhatMayHaveBeenMissedIsToldToAll.
+// Kept by: Notifications.AllSubscribersHearOfAPossibleLoss.
 class Notifications {
  public:
   // Called on the watch's thread, one call at a time. It must not block or end a subscription.

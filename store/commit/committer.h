@@ -198,7 +198,7 @@ struct CommitterSettings {
 // - A value that the database refuses is found by bisection; only its SessionCommit is `poison`. In
 //   the same way a write that exceeds the server's time limit gets `timed_out`.
 //   Kept by: FailureTest.PoisonAmongAHundredIsFoundAndAllOthersCommit,
-//   PostgresTest.WhatTakesTooLongHoldsUpNobodyElse.
+//   PostgresTest.ASlowWriteTimesOutAndDelaysNoOthers.
 // - A COMMIT that reported an error may have worked. Each transaction writes its number into
 //   `writers`. Before a batch is tried again, a transaction that writes reads that number: it waits
 //   until the server has finished the lost connection's COMMIT.

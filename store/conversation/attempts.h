@@ -30,7 +30,7 @@ struct InHand {
 // Kept by: AttemptsTest.TheCommitOfAnEventForgetsItsCount.
 // The run of a partition is read and changed in one transaction. A run whose partition another run
 // has taken up can't give it up.
-// Kept by: AttemptsTest.WhatAnotherRunHasNotGivenUpIsLeftBehind.
+// Kept by: AttemptsTest.APartitionThatAnotherRunHasNotGivenUpHasAWindow.
 class Attempts : Rows {
  public:
   using Rows::Rows;

@@ -54,7 +54,7 @@ class Outbox : Rows {
   // The number of the session's last output, 0 if it has none. A higher number belongs to an
   // earlier session that erasure or retention has removed: numbers begin again at 1, so marks of
   // deliveries compare the output's id, too.
-  // Kept by: OutboxTest.TheLastNumberTellsWhatIsOfAnEarlierSession.
+  // Kept by: OutboxTest.TheLastNumberShowsThatTheSessionBeganAnew.
   [[nodiscard]] model::Result<std::int64_t> last_seq(const model::SessionKey& key) const;
 
   [[nodiscard]] model::Result<std::vector<model::Output>> outputs_of_input(

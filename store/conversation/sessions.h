@@ -84,7 +84,7 @@ class Sessions : Rows {
   // Outputs, their numbers and the inbox stay. `committed` is called as by Writer::on_commit, with
   // the input of the ended execution; empty: there was none, or it can't be read. `not_found` if
   // there is no such session. Kept by: SessionsTest.ResetTakesTheClaimsAwayAndKeepsTheNumbers,
-  // SessionsTest.ResetSettlesWhatTheExecutionOwes.
+  // SessionsTest.ResetEndsTheExecutionsInputAsFailed.
   using ResetDone = std::function<void(const std::string& ended_input)>;
   [[nodiscard]] model::Result<void> reset(const model::SessionKey& key,
                                           const ResetDone& committed = {});

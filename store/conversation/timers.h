@@ -21,7 +21,7 @@ namespace conversed::store {
 // that takes the event deletes the row, or moves a schedule to its next time. So a cancelled timer
 // has no effect even if its event is in the log already. Thread-safe; blocks on the disk. Errors
 // beside those named: `unavailable`, `internal`.
-// Kept by: PendingTimersTest.AreTakenBackWithTheirClaims.
+// Kept by: PendingTimersTest.AreCancelledWithTheirClaims.
 class Timers : Rows {
  public:
   using Rows::Rows;

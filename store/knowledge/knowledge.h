@@ -49,7 +49,7 @@ class KnowledgeSearch {
 
 // Adds the words of new and changed chunks to the index, in the open transaction. Triggers note
 // each such chunk in `knowledge_unindexed`, so no writer can forget it. Throws SqlError.
-// Kept by: KnowledgeTest.TheIndexFollowsWhatIsDeletedChangedOrSwitchedOff.
+// Kept by: KnowledgeTest.TheIndexFollowsDeletedChangedAndDisabledChunks.
 void index_knowledge(Connection& connection);
 
 }  // namespace conversed::store

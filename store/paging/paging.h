@@ -13,7 +13,7 @@
 // Reads lists by key. Each page begins at a cursor: a random id for the sort keys of the last item
 // of the page before. Items that are added or removed shift no page. Where an index has the sort's
 // order, a page costs the same at any depth. For the .cc files of this folder and their tests.
-// Kept by: PagingTest.WhatIsAddedOrRemovedMeanwhileShiftsNothing,
+// Kept by: PagingTest.ItemsAddedOrRemovedMeanwhileShiftNothing,
 // PagingCostTest.ByIdAndOrderAnyPageByCursorCostsTheSameAtAnyDepth.
 namespace conversed::store {
 

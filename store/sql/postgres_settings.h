@@ -25,7 +25,7 @@ struct PostgresSettings {
 // Whether a PostgreSQL server answers, shared by all its connections. While the server is silent,
 // reads fail at once. Otherwise each would block a thread of the API for the whole time-out.
 // PostgresWatch keeps asking the server and finds it again. Thread-safe.
-// Kept by: PostgresTest.OfASilentServerNothingIsRead.
+// Kept by: PostgresTest.ReadsFailFastWhileTheServerIsSilent.
 class PostgresPulse {
  public:
   [[nodiscard]] bool answers() const { return answers_.load(std::memory_order_relaxed); }

@@ -1,4 +1,4 @@
-// Who may make, change and remove accounts.
+// Rights to create, change and remove accounts.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ json body_of(const Response& response) {
   return json::parse(response.body);
 }
 
-// A userAdmin who is no platformAdmin, in an organisation that has one.
+// A userAdmin without the role platformAdmin, in an organisation that has a platformAdmin.
 class UserAdminTest : public testing::Test {
  protected:
   static constexpr const char* uma = "uma@acme.example";
@@ -109,8 +109,8 @@ TEST_F(UserAdminTest, RemovesUsersWithTheirKeysAndRememberedSignIns) {
   EXPECT_EQ(list(), 200);
   const auto ann = world_.id_of("ann@acme.example");
   EXPECT_EQ(as_uma(Method::delete_, "/management/users/" + ann), 204);
-  EXPECT_EQ(inject(), 401) << "although it was remembered";
-  EXPECT_EQ(list(), 401) << "although it was remembered";
+  EXPECT_EQ(inject(), 401) << "the key was in the cache";
+  EXPECT_EQ(list(), 401) << "the sign-in was in the cache";
 }
 
 TEST_F(UserAdminTest, ChangedRolesHoldForRememberedSignIns) {
@@ -125,7 +125,7 @@ TEST_F(UserAdminTest, ChangedRolesHoldForRememberedSignIns) {
 }
 
 TEST_F(UserAdminTest, InstallationKeepsItsLastPlatformAdmin) {
-  // Of the two in the world, out@other.example has no password yet.
+  // The world's other platformAdmin, out@other.example, has no password yet.
   EXPECT_EQ(world_.manage(Method::delete_, "/management/users/" + admin_id_).status, 409);
   EXPECT_EQ(world_
                 .manage(Method::put, "/management/users/" + admin_id_ + "/roles",
@@ -141,7 +141,7 @@ TEST_F(UserAdminTest, InstallationKeepsItsLastPlatformAdmin) {
                {}})
         .status;
   };
-  EXPECT_EQ(deprecate(), 400) << "the one error that the API documents there";
+  EXPECT_EQ(deprecate(), 400) << "the API documents only this error here";
   (void)world_.sign_in("out@other.example");
   EXPECT_EQ(deprecate(), 200);
 }

@@ -14,7 +14,7 @@
 namespace conversed::api::test {
 namespace {
 
-// A test can't go on without its world.
+// Ends the test process on an error: no test can run without its world.
 template <typename T>
 T must(model::Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
@@ -224,7 +224,7 @@ std::vector<queue::LogRecord> World::read_records(std::size_t count) {
   std::vector<queue::LogRecord> read;
   while (read.size() < count) {
     auto records = must(consumer_->poll(count - read.size(), std::chrono::seconds(10)));
-    if (records.empty()) break;  // the test's expectation of `count` fails
+    if (records.empty()) break;  // the expectation of `count` in the test fails
     std::ranges::move(records, std::back_inserter(read));
   }
   return read;

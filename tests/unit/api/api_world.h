@@ -1,5 +1,5 @@
-// A whole api over a real store and a real log in a folder of its own: what the tests of operations
-// call into. No HTTP server: requests go to the Router, answers come from a collecting sink.
+// A whole api over a real store and a real log in its own folder, for tests of operations. There is
+// no HTTP server: requests go to the Router, and a collecting sink takes the answers.
 #pragma once
 
 #include <atomic>
@@ -36,20 +36,20 @@ struct WorldSettings {
   config::QuotaSettings quota;
   std::chrono::milliseconds turn_timeout{30'000};
   config::ContactCenterSettings contact_center{};
-  // The audit trail in a store of its own, so that only what operations do changes the world's.
+  // Puts the audit trail into its own store. Then only operations change the store of the world.
   bool audit_apart = false;
-  // Most tests of wrong passwords are about something else.
+  // High limits, because most tests that send wrong passwords do not test the lock-out.
   LockoutLimits lockout{.account_failures = 1'000'000, .address_failures = 0};
 };
 
-// Of everybody who has signed in.
+// The password of every user who has signed in.
 inline constexpr std::string_view password = "secret secret";
 
-// What one message of an Endpoint with the token `token('a')` looks like.
+// The URLToken of the Endpoint that the digit names.
 [[nodiscard]] std::string token(char digit);
 [[nodiscard]] nlohmann::json message(char endpoint = 'a');
 
-// Header and query as a client sends them, in one request.
+// One request. It carries its headers and its query as a client sends them.
 struct Sent {
   Method method = Method::post;
   std::string path;
@@ -72,32 +72,32 @@ class World {
   explicit World(const WorldSettings& settings = {});
   ~World();
 
-  // Sends and returns where the answer will be.
+  // Sends the request and returns the future answer.
   std::future<Response> send(Sent sent);
   Response call(Sent sent) { return send(std::move(sent)).get(); }
 
-  // With the key of ann, and with Basic of the user.
+  // An inject with the API key of ann, and a management request with the user's Basic credentials.
   Response inject(const nlohmann::json& body, HeaderList headers = {});
   Response manage(Method method, std::string path, const nlohmann::json& body = nullptr,
                   HeaderList query = {}, std::string_view email = "admin@acme.example");
 
-  // The Basic header of the user, who has the password from the first call on: a hash takes time,
-  // and few tests need one.
+  // The Basic header of the user. The first call sets the user's password: hashing takes time, and
+  // few tests need a password.
   std::string sign_in(std::string_view email);
   void set_password(std::string_view email, const std::string& password);
-  // A new API key of the user.
+  // Creates an API key of the user.
   std::string key_of(std::string_view email);
   std::string id_of(std::string_view email);
 
-  // The next records of the log; waits for `count` of them.
+  // Waits for the next `count` records of the log.
   std::vector<queue::LogRecord> read_records(std::size_t count);
-  // The same, decoded.
+  // The same records, decoded as events.
   std::vector<model::Event> read_events(std::size_t count);
-  // Whether the log holds no further record.
+  // True if the log holds no further record.
   bool log_is_empty();
 
   model::SessionKey session_key(char endpoint = 'a') const;
-  // Makes the session exist, as of now.
+  // Creates the session at the present time.
   model::Session put_session(char endpoint = 'a');
   void commit_now(store::SessionCommit commit);
 
@@ -123,7 +123,7 @@ class World {
   BlockingPool imports{1, 16};
   std::vector<model::SessionKey> touched;
   std::vector<model::SessionKey> delivered;
-  std::vector<std::string> backups;  // names that were asked for
+  std::vector<std::string> backups;  // the names that requests asked for
   std::unique_ptr<Services> services;
   std::unique_ptr<Router> router;
 
@@ -140,7 +140,7 @@ class World {
   std::string other_;
 };
 
-// The value of the answer's header, or "".
+// The value of the answer's header, or "" if the header is missing.
 [[nodiscard]] std::string header(const Response& response, std::string_view name);
 [[nodiscard]] std::string basic(std::string_view email, std::string_view secret);
 

@@ -1,4 +1,5 @@
-// Assets as requests and Turns see them: read once for each generation of the store.
+// Assets as requests and Turns see them. The cache reads them once for each generation of the
+// store.
 #include "api/live/assets_cache.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +37,7 @@ TEST(AssetsCache, HandsOutOneObjectUntilTheAssetsChange) {
   EXPECT_EQ(world.assets->endpoint(first->id).value()->url_token, token('a'));
 }
 
-TEST(AssetsCache, WhatIsMissingIsFoundOnceItIsThere) {
+TEST(AssetsCache, FindsAnEndpointThatIsCreatedAfterAMiss) {
   World world;
   EXPECT_EQ(world.assets->endpoint_by_token(token('7')).error().code, Errc::not_found);
   auto bundle = one_flow();

@@ -1,4 +1,4 @@
-// The audit trail: which requests have an entry, what it says, and who may read it.
+// The audit trail: which requests have an entry, what the entry says, and who may read it.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -14,8 +14,8 @@ using nlohmann::json;
 
 class AuditTrailOfRequests : public testing::Test {
  protected:
-  // Newest first. Statuses and sign-ins are stored behind their answers: a write of ours that has
-  // ended shows that those before it have, too.
+  // The entries, newest first. Statuses and sign-ins are stored after their answers, so this waits
+  // for a write of its own: it ends after all earlier writes.
   json entries(const HeaderList& query = {}, std::string_view email = "admin@acme.example") {
     const auto nothing = [](store::Writer&) -> model::Result<void> { return {}; };
     EXPECT_TRUE(world.store->committer().write_and_wait(nothing));
@@ -72,7 +72,7 @@ TEST_F(AuditTrailOfRequests, InjectHasNone) {
   EXPECT_TRUE(newest("inject").is_null());
 }
 
-TEST_F(AuditTrailOfRequests, ErasureTakesTheUserOutAndStaysItself) {
+TEST_F(AuditTrailOfRequests, ErasureRemovesTheUserFromEarlierEntries) {
   world.put_session();
   const HeaderList names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
   (void)world.manage(Method::get, "/management/sessions/show", nullptr, names, "ann@acme.example");
@@ -94,7 +94,7 @@ TEST_F(AuditTrailOfRequests, SignInHasOneEntryForEachVerification) {
   EXPECT_EQ(items[0].at("status"), 200);
 }
 
-TEST_F(AuditTrailOfRequests, WrongPasswordHasAnEntryWithoutWhatWasTypedForAnUnknownUser) {
+TEST_F(AuditTrailOfRequests, WrongPasswordHasAnEntryThatNamesKnownUsersOnly) {
   const auto wrong = [&](const std::string& credentials) {
     return world.call(
         {Method::get,
@@ -103,7 +103,8 @@ TEST_F(AuditTrailOfRequests, WrongPasswordHasAnEntryWithoutWhatWasTypedForAnUnkn
          "",
          {}});
   };
-  (void)world.manage(Method::get, "/management/projects");  // who asks below is signed in by then
+  // Signs the user in for the requests below.
+  (void)world.manage(Method::get, "/management/projects");
   EXPECT_EQ(wrong("ann@acme.example:not this one").status, 401);
   EXPECT_EQ(wrong("my secret password:").status, 401);
   const auto items = entries({{"operation", "signIn"}});
@@ -119,7 +120,7 @@ TEST_F(AuditTrailOfRequests, OthersMayNotReadIt) {
             403);
 }
 
-TEST_F(AuditTrailOfRequests, EntryIsEditedByNobody) {
+TEST_F(AuditTrailOfRequests, EntriesCannotBeEdited) {
   (void)world.manage(Method::post, "/management/apikeys", {{"name", "orders"}});
   for (const char* sql :
        {"UPDATE audit SET actor = 'x'", "UPDATE audit SET status = 500 WHERE status IS NOT NULL",

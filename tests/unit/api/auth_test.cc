@@ -1,4 +1,4 @@
-// The small parts of authentication: credentials of requests, lock-out, PKCE, redirect URIs.
+// The small parts of authentication: credentials of requests, lock-out, PKCE and redirect URIs.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -32,7 +32,7 @@ TEST(Credentials, EachOfTheFourIsFound) {
   EXPECT_EQ(*credential_of(request), (PresentedCredential{CredentialKind::api_key, "q"}));
 }
 
-TEST(Credentials, WithoutAValueThereIsNone) {
+TEST(Credentials, EmptyOnesCountAsMissing) {
   Request request;
   EXPECT_EQ(*credential_of(request), std::nullopt);
   request.headers = {
@@ -41,7 +41,7 @@ TEST(Credentials, WithoutAValueThereIsNone) {
   EXPECT_EQ(*credential_of(request), std::nullopt);
 }
 
-TEST(Credentials, SeveralThatDifferAreRefusedAndRepeatsAreOne) {
+TEST(Credentials, DifferentOnesAreRefusedAndRepeatsCountOnce) {
   Request request;
   request.headers = {{"x-api-key", "k"}, {"x-api-key", "k"}, {"authorization", "Basic YTpi"}};
   request.query = {{"api_key", "k"}};
@@ -63,8 +63,8 @@ TEST(Base64, RoundTripsEveryLength) {
       bytes += static_cast<char>(i * 37);
     }
   }
-  EXPECT_FALSE(text::decode_base64("YQ==", text::Base64::url)) << "never padded";
-  EXPECT_FALSE(text::decode_base64("YR", text::Base64::url)) << "bits that belong to no byte";
+  EXPECT_FALSE(text::decode_base64("YQ==", text::Base64::url)) << "base64url has no padding";
+  EXPECT_FALSE(text::decode_base64("YR", text::Base64::url)) << "surplus bits";
   EXPECT_FALSE(text::decode_base64("-_-_", text::Base64::standard));
 }
 
@@ -79,10 +79,11 @@ TEST(Lockout, CountsTheGuessesOfAllStrangersAtAnAccountWithinAnHour) {
   EXPECT_TRUE(lockout.locked("ann@a.example", "9", Visitor::stranger, now));
   EXPECT_FALSE(lockout.locked("tom@a.example", "1", Visitor::stranger, now));
   now = Lockout::TimePoint(seconds(60));
-  EXPECT_FALSE(lockout.locked("ann@a.example", "9", Visitor::stranger, now)) << "since the first";
+  EXPECT_FALSE(lockout.locked("ann@a.example", "9", Visitor::stranger, now))
+      << "the window began at the first failure";
   lockout.failed("ann@a.example", "9", Visitor::stranger, now);
   EXPECT_FALSE(lockout.locked("ann@a.example", "9", Visitor::stranger, now))
-      << "older ones are gone";
+      << "older failures are forgotten";
 }
 
 TEST(Lockout, CountsAnAddressThatHasSignedInByItself) {
@@ -98,7 +99,7 @@ TEST(Lockout, CountsAnAddressThatHasSignedInByItself) {
   EXPECT_FALSE(lockout.locked("tom", "here", Visitor::known, now));
 }
 
-TEST(Lockout, ForgetsWhatFailedLongestAgoWhenItIsFull) {
+TEST(Lockout, ForgetsTheOldestFailuresWhenFull) {
   Lockout lockout({.account_failures = 1, .address_failures = 0, .max_names = 2});
   const Lockout::TimePoint now{};
   for (const char* name : {"a", "b", "a", "c"}) lockout.failed(name, "", Visitor::stranger, now);
@@ -128,7 +129,7 @@ TEST(Pkce, MakesTheChallengeOfTheStandardsExample) {
   EXPECT_FALSE(is_pkce_challenge("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-c"));
 }
 
-TEST(RedirectUri, RegistersWhatBrowsersMayBeSentTo) {
+TEST(RedirectUri, AllowsHttpsLoopbackAndPrivateSchemesOnly) {
   const std::regex documented{std::string(redirect_uri_expression)};
   for (const char* uri :
        {"https://client.example/cb", "https://client.example", "https://client.example/cb?a=b",
@@ -142,7 +143,7 @@ TEST(RedirectUri, RegistersWhatBrowsersMayBeSentTo) {
         "https://client.example/cb#x", "https://u:p@client.example/cb", "javascript:alert(1)",
         "data:text/html,x", "https://client.example/ cb", "https://client.example/\"cb",
         "https://client.example/cb\n", "https://:80/cb", "com.example.app:",
-        // In clear beyond the user's machine.
+        // Plain HTTP to another machine than the user's.
         "http://client.example/cb", "http://127.0.0.1.client.example/cb", "http://127.0.0.2/cb",
         "http://localhost.client.example/cb", "http://localhost@client.example/cb",
         "http://127.0.0.1:80@client.example/", "http://[::1].client.example/cb", "http://"}) {
@@ -200,7 +201,7 @@ TEST(SignInPage, FormsOfOtherSitesAreNotOwn) {
   EXPECT_FALSE(is_own({{"host", "a.example"}, {"origin", "https://b.example"}}));
   EXPECT_FALSE(is_own({{"host", "a.example"}, {"origin", "null"}}));
   EXPECT_FALSE(is_own({{"host", "a.example:8080"}, {"origin", "https://a.example"}}));
-  // Behind a proxy the host may be another one, but the browser knows.
+  // Behind a proxy the host may differ, but the browser sends Sec-Fetch-Site.
   EXPECT_TRUE(is_own(
       {{"host", "inner"}, {"origin", "https://a.example"}, {"sec-fetch-site", "same-origin"}}));
   for (const char* site : {"cross-site", "same-site", "none"}) {

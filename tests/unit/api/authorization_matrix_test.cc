@@ -1,7 +1,8 @@
-// Who may do what, for every row of the operation table: each means to say who one is, in each
-// state; each role; objects of one's own project, of another one, of another organisation, and
-// those that do not exist. What is expected follows from the row's role and the rules of the API; a
-// new row is covered by itself, or the test asks for its sample request.
+// Tests the authorization of every row of the operation table. It asks with each kind of credential
+// in each state and with each role, about objects of the user's project, of another project, of
+// another organisation, and about missing objects. The row's role and the rules of the API give the
+// expected answer. A new row is tested without further code, or the test asks for its sample
+// request.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -69,7 +70,8 @@ Verdict expected(const Operation& operation, const SampleRequest& sample, const 
     case Scope::project:
       return in_project(operation, actor, objects);
     case Scope::named:
-      // A new one takes the role in the organisation, and so does a name that says nothing to one.
+      // A new project needs the role in the organisation. A name without a visible project does,
+      // too.
       return has_in_project(actor, visible ? objects.project : "", operation.role)
                  ? Verdict::granted
                  : Verdict::denied;
@@ -91,7 +93,7 @@ Verdict expected(const Operation& operation, const SampleRequest& sample, const 
   return Verdict::hidden;
 }
 
-// --- Asking -------------------------------------------------------------------------------------
+// --- Requests -----------------------------------------------------------------------------------
 
 Sent with(Sent sent, const Shown& shown) {
   sent.headers.insert(sent.headers.end(), shown.headers.begin(), shown.headers.end());
@@ -99,7 +101,7 @@ Sent with(Sent sent, const Shown& shown) {
   return sent;
 }
 
-// All of an answer but for the ids of the objects that it was asked about.
+// The whole answer without the ids of the objects in the request.
 std::string masked(const Response& response, const Objects& objects) {
   std::string text = std::to_string(response.status) + "\n" + response.content_type + "\n";
   for (const auto& [name, value] : response.headers) text.append(name + ": " + value + "\n");
@@ -114,7 +116,7 @@ std::string masked(const Response& response, const Objects& objects) {
 
 class AuthorizationMatrix : public testing::Test {
  protected:
-  // Fails the test when a row of the table has no sample.
+  // Fails the test if a row of the table has no sample.
   static SampleRequest sample(const Operation& operation, const Objects& objects) {
     auto sample = test::sample_request(operation, objects);
     EXPECT_TRUE(sample) << operation.id
@@ -123,7 +125,7 @@ class AuthorizationMatrix : public testing::Test {
     return sample ? *std::move(sample) : SampleRequest{};
   }
 
-  // Whether the operation is about an object at all.
+  // True if the request names an object.
   bool is_about_objects(const Operation& operation) {
     const auto differs = [](const Sent& a, const Sent& b) {
       return a.path != b.path || a.query != b.query;
@@ -131,7 +133,7 @@ class AuthorizationMatrix : public testing::Test {
     const auto of_own = sample(operation, objects_.front());
     const auto of_missing = sample(operation, objects_.back());
     if (differs(of_own.sent, of_missing.sent)) return true;
-    // Bodies of things that are made are unique each time; those that name objects are not.
+    // Bodies that create objects are unique each time. Bodies that name objects are not.
     return of_own.sent.body == sample(operation, objects_.front()).sent.body &&
            of_own.sent.body != of_missing.sent.body;
   }
@@ -147,7 +149,7 @@ class AuthorizationMatrix : public testing::Test {
     return {own, objects_[1], objects_[2], objects_[3]};
   }
 
-  // One row of the table, one user, one means: all objects.
+  // Asks about all objects by one row of the table, as one user, with one kind of credential.
   void ask_about_all_objects(const Operation& operation, const Actor& actor, Means means) {
     std::map<Verdict, std::string> refusals;
     for (Objects objects : objects_for(operation, actor)) {
@@ -167,7 +169,7 @@ class AuthorizationMatrix : public testing::Test {
       const int status = verdict == Verdict::denied ? 403 : request.hidden_status;
       EXPECT_EQ(answer.status, status) << what << ": " << answer.body;
       EXPECT_EQ(matrix_.fingerprint(), before) << what << " changed something";
-      // Of what may not be seen, the answer is the same whether it is there.
+      // The answer about a hidden object is the same as about a missing object.
       const bool unseen = verdict == Verdict::hidden || request.refused_unseen;
       if (!unseen) continue;
       const auto [first, is_first] = refusals.try_emplace(verdict, masked(answer, objects));
@@ -212,8 +214,8 @@ enum class Outcome { good, refused, ambiguous };
 struct Presented {
   std::string name;
   Shown shown;
-  Outcome to_api = Outcome::refused;         // to operations for clients
-  Outcome to_management = Outcome::refused;  // to those for operators
+  Outcome to_api = Outcome::refused;         // of operations for clients
+  Outcome to_management = Outcome::refused;  // of operations for operators
 };
 
 class CredentialStates : public AuthorizationMatrix {
@@ -221,7 +223,7 @@ class CredentialStates : public AuthorizationMatrix {
   CredentialStates() {
     auto& accounts = matrix_.world.store->accounts();
     const auto& user = matrix_.everything();
-    // Each state that a credential can have come to, of users who may do everything.
+    // Credentials in each state, of users who hold all roles.
     const auto revoked = accounts.create_api_key(matrix_.acme, user.id, "to be revoked");
     revoked_key_ = revoked->secret;
     EXPECT_TRUE(accounts.revoke_api_key(matrix_.acme, revoked->key.id));
@@ -246,7 +248,7 @@ class CredentialStates : public AuthorizationMatrix {
     a.query.insert(a.query.end(), b.query.begin(), b.query.end());
     return a;
   }
-  // The same length and alphabet, and nobody's.
+  // Another secret of the same length and alphabet, which belongs to no user.
   static std::string altered(std::string secret) {
     secret.back() = secret.back() == '0' ? '1' : '0';
     return secret;
@@ -389,7 +391,7 @@ class CredentialStates : public AuthorizationMatrix {
     for (const auto& [place, list] : {std::pair{"header", presented.shown.headers},
                                       std::pair{"query", presented.shown.query}}) {
       for (const auto& [name, value] : list) {
-        if (value.size() < 9) continue;  // "Bearer" and the like are words of ours, too
+        if (value.size() < 9) continue;  // skips words of the protocol, such as "Bearer"
         EXPECT_EQ(answer.body.find(value), std::string::npos) << what << ": the " << place;
       }
     }
@@ -412,12 +414,12 @@ class CredentialStates : public AuthorizationMatrix {
       }
       expect_refused(operation, presented, outcome, answer);
       EXPECT_EQ(matrix_.fingerprint(), before) << what;
-      // Who is nobody does not learn what is there.
+      // The answer to an unknown user does not tell which objects exist.
       const auto of_missing =
           matrix_.world.call(with(sample(operation, objects_.back()).sent, presented.shown));
       EXPECT_EQ(masked(answer, own), masked(of_missing, objects_.back())) << what;
     }
-    // Past the lock-out that the wrong passwords would end in.
+    // Moves past the lock-out that the wrong passwords cause.
     matrix_.world.steady += std::chrono::hours(1);
   }
 
@@ -440,7 +442,7 @@ TEST_F(CredentialStates, OfEveryOperationForOperators) {
   }
 }
 
-TEST_F(CredentialStates, MeanNothingToOpenOperations) {
+TEST_F(CredentialStates, DoNotMatterToOpenOperations) {
   for (const Operation* operation : all_operations()) {
     if (operation->credential != Credential::open) continue;
     auto request = sample(*operation, objects_.front()).sent;
@@ -454,7 +456,7 @@ TEST_F(CredentialStates, MeanNothingToOpenOperations) {
       const bool has_authorization =
           std::any_of(presented.shown.headers.begin(), presented.shown.headers.end(),
                       [](const auto& each) { return each.first == "authorization"; });
-      // There it is the client's own (RFC 6749 section 2.3.1).
+      // There the header authenticates the OAuth client (RFC 6749 section 2.3.1).
       if (of_clients && has_authorization) continue;
       const auto with_it = matrix_.world.call(with(request, presented.shown));
       EXPECT_EQ(with_it.status, without.status) << operation->id << " with " << presented.name;

@@ -108,7 +108,7 @@ const std::array extras{
           [](const Objects& objects) {
             return json{{"name", "k"}, {"user", objects.email}}.dump();
           }},
-    // The same password again: whoever signs in by it goes on doing so.
+    // Sets the same password again, so that the user's Basic credentials stay valid.
     Extra{"setPassword",
           [](const Objects& objects) {
             return json{{"user", objects.email}, {"password", "secret secret"}}.dump();
@@ -158,7 +158,8 @@ const std::array extras{
           project_query},
     Extra{"replayDeadLetter"},
     Extra{"discardDeadLetter"},
-    // Open ones, asked for what they refuse without credentials, too: nobody is in the way of it.
+    // Open operations. Without credentials they refuse these requests for another reason than a
+    // role.
     Extra{"message", [](const Objects&) { return std::string("{}"); }},
     Extra{"outputs", no_body, session_query},
     Extra{"oauthSignIn", [](const Objects&) { return std::string("request=none"); }},
@@ -189,7 +190,7 @@ Scope scope_of(const Operation& operation) {
   return Scope::project;
 }
 
-// Nothing if the path names what no Objects have.
+// Nothing if the path names a parameter that no Objects have.
 std::optional<std::string> fill_in(std::string_view path, const Objects& objects) {
   std::string filled;
   while (true) {
@@ -221,9 +222,10 @@ std::optional<SampleRequest> sample_request(const Operation& operation, const Ob
     sample.scope = extra->scope.value_or(sample.scope);
   }
   const bool is_management = operation.credential == Credential::basic;
-  // The one operation whose every refusal of its object is documented as 400.
+  // The API documents 400 for every refusal of this operation.
   if (operation.id == "deprecatePassword_2_0") sample.hidden_status = 400;
-  // By a name, which can be guessed, or by what only its administrators are to see.
+  // True if the path names the object by its id. A name can be guessed, and a list belongs to its
+  // administrators.
   const bool by_id = operation.path.find('{') != std::string_view::npos;
   sample.refused_unseen = sample.scope == Scope::named ||
                           (is_management && (sample.scope == Scope::organisation ||

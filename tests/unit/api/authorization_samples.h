@@ -9,27 +9,28 @@
 
 namespace conversed::api::test {
 
-// Whose the thing is that an operation works on, which decides what its role means.
+// The owner of the object that an operation works on. It decides where the role must be held.
 enum class Scope {
-  open,          // nobody is asked
-  project,       // an object of a project: the role there, or in the whole organisation
-  named,         // a project by its name, which need not be there yet: never told apart
-  membership,    // any project will do
-  account,       // one's own account; those of others take userAdmin
-  organisation,  // what the organisation has beside its projects
-  installation,  // what there is beside the organisations
+  open,          // no role
+  project,       // an object of a project: the role in the project or in the whole organisation
+  named,         // a project by its name, which may be missing: both give the same answer
+  membership,    // the role in any project
+  account,       // the user's own account; accounts of others need userAdmin
+  organisation,  // an object of the organisation outside its projects
+  installation,  // an object outside the organisations
 };
 
 struct SampleRequest {
   Sent sent;
   Scope scope = Scope::project;
-  int hidden_status = 404;  // of what is foreign or missing
-  // Without the role, what others have is refused before it is looked for.
+  int hidden_status = 404;  // the status for a foreign or missing object
+  // Without the role the request is refused before the object is looked up.
   bool refused_unseen = false;
 };
 
-// What the operation's row in the table and the rules of the API say; a few operations need a body
-// or a query beside it, which authorization_samples.cc has. Nothing when it has not.
+// The request follows from the operation's row in the table and the rules of the API. Some
+// operations also need a body or a query from authorization_samples.cc. Nothing if that entry is
+// missing.
 [[nodiscard]] std::optional<SampleRequest> sample_request(const Operation& operation,
                                                           const Objects& objects);
 

@@ -100,8 +100,8 @@ AuthorizationWorld::AuthorizationWorld() : world(settings()), reader_(nullptr, s
   note_sign_ins();
 }
 
-// The first sign-in from an address is remembered by a write of its own: not in the middle of a
-// test.
+// The first sign-in from an address is stored by a separate write. This makes it happen before the
+// test begins.
 void AuthorizationWorld::note_sign_ins() {
   for (const auto& organisation : {acme, other}) {
     for (const auto& user : must(world.store->accounts().users(organisation))) {
@@ -305,7 +305,7 @@ void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
                                                  .password_grant = true}))
             .client.id;
   }
-  if (names("projectId")) {  // one job of a type a project
+  if (names("projectId")) {  // a project has one job of a type
     store::PageRequest all{.now = world.clock.now()};
     all.limit = 100;
     const auto jobs = must(world.store->jobs().list({.project_ids = {objects.project}}, all));
@@ -360,13 +360,13 @@ const std::string& AuthorizationWorld::client_of(const std::string& organisation
 }
 
 std::string AuthorizationWorld::settled_fingerprint() {
-  // Runs behind the writes that answers did not wait for, such as the note of a sign-in.
+  // This write ends after the writes that answers did not wait for, such as the note of a sign-in.
   must(world.store->dead_letters().prune(model::Timestamp{}, 1));
   return fingerprint();
 }
 
 std::string AuthorizationWorld::fingerprint() {
-  // SQLite counts what other connections have committed; the log only grows.
+  // SQLite counts the commits of other connections. The log only grows.
   std::string text = std::to_string(number(reader_.get(), "PRAGMA data_version"));
   for (const auto& range : must(world.log->ranges())) text += ' ' + std::to_string(range.end);
   return text;

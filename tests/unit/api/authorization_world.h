@@ -14,10 +14,10 @@ struct sqlite3;
 
 namespace conversed::api::test {
 
-// One of each kind of object that a path or a body can name. `ids` are by path parameter.
+// One object of each kind that a path or a body can name. `ids` are by path parameter.
 struct Objects {
   std::string label;         // "own", "sibling", "foreign", "missing"
-  std::string organisation;  // empty: nobody has such objects
+  std::string organisation;  // empty: these objects are missing
   std::string project;
   std::string project_name;
   std::string email;  // of a user of the organisation
@@ -26,7 +26,7 @@ struct Objects {
   [[nodiscard]] bool exist() const { return !organisation.empty(); }
 };
 
-// A user, with what roles they were given.
+// A user and the user's roles.
 struct Actor {
   std::string email;
   std::string id{};
@@ -37,7 +37,7 @@ struct Actor {
   std::string access_token{};
 };
 
-// The ways to say who one is.
+// The kinds of credentials.
 enum class Means { key_header, key_query, contact_center, access_token, basic };
 inline constexpr Means api_means[] = {Means::key_header, Means::key_query, Means::contact_center,
                                       Means::access_token};
@@ -47,9 +47,9 @@ struct Shown {
   HeaderList query;
 };
 
-// Acme's projects Shop ("own") and Side ("sibling") and Other's Abroad ("foreign") have all kinds
-// of objects; what is "missing" has no owner. Every role is held by a user in Shop and, by another
-// one, in the organisation.
+// Acme's projects Shop ("own") and Side ("sibling") and Other's project Abroad ("foreign") have
+// objects of all kinds. "missing" objects have no owner. For each role, one user holds it in Shop
+// and another user holds it in the organisation.
 class AuthorizationWorld {
  public:
   AuthorizationWorld();
@@ -62,23 +62,23 @@ class AuthorizationWorld {
   [[nodiscard]] std::vector<Objects> objects() const {
     return {own_, sibling_, foreign_, missing_};
   }
-  // The same with what belongs to the actor in the place of what is in a project.
+  // The objects of `own` with the actor's own account.
   [[nodiscard]] Objects account_of(const Actor& actor) const;
-  // Makes anew what the operation, granted, would use up.
+  // Creates the object again that a granted request would remove.
   void renew(const Operation& operation, Objects& objects);
 
   [[nodiscard]] Shown show(Means means, const Actor& actor);
   [[nodiscard]] std::string contact_center_token(const nlohmann::json& claims,
                                                  const std::string& secret = {}) const;
   [[nodiscard]] nlohmann::json claims_of(std::string_view subject) const;
-  // Makes an access token; one that ends after `lifetime`.
+  // Issues an access token. `lifetime` limits it.
   [[nodiscard]] store::IssuedTokens sign_in(
       const Actor& actor, std::chrono::milliseconds lifetime = std::chrono::hours(1000));
   [[nodiscard]] const std::string& client_of(const std::string& organisation) const;
 
-  // Differs after any change of store or log.
+  // A text that differs after any change of the store or the log.
   [[nodiscard]] std::string fingerprint();
-  // The same, once the writes of the requests so far are done.
+  // The fingerprint after all writes of earlier requests.
   [[nodiscard]] std::string settled_fingerprint();
 
   World world;
@@ -94,7 +94,7 @@ class AuthorizationWorld {
   void put_session(const Objects& objects);
   std::string put_dead_letter(const Objects& objects);
   std::string put_schedule(const Objects& objects);
-  // With roles in the organisation, or in the project of `in`.
+  // Adds a user with roles in the organisation, or in the project of `in`.
   void add_actor(const std::string& organisation, const std::string& email,
                  const std::set<Role>& roles, const Objects* in = nullptr);
   void add_actors();
@@ -111,9 +111,9 @@ class AuthorizationWorld {
   int made_ = 0;
 };
 
-// Every role that a user can be given.
+// Every role that can be given to a user.
 [[nodiscard]] std::vector<Role> all_roles();
-// Roles of the organisation or the installation can't be given in a project.
+// False for roles of the organisation or the installation, which no project can give.
 [[nodiscard]] bool is_project_role(Role role);
 
 }  // namespace conversed::api::test

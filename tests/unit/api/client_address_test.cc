@@ -28,7 +28,7 @@ TEST(ClientAddress, TheLastAddressThatIsNoProxyCounts) {
   EXPECT_EQ(client({{"x-forwarded-for", "192.0.2.7"}}), "192.0.2.7");
   EXPECT_EQ(client({{"x-forwarded-for", "203.0.113.9, 192.0.2.7, 10.3.3.3"}}), "192.0.2.7");
   EXPECT_EQ(client({{"x-forwarded-for", "10.9.9.9 ,\t10.3.3.3"}}), "10.9.9.9")
-      << "a client of the inner network";
+      << "the client is in the inner network";
   EXPECT_EQ(client({}), "10.1.1.1");
 }
 
@@ -49,7 +49,7 @@ TEST(ClientAddress, OneAddressHasOneText) {
   EXPECT_EQ(client({{"x-forwarded-for", "[2001:db8::7]"}}), "2001:db8::7");
 }
 
-TEST(ClientAddress, WhatIsNoAddressEndsTheSearch) {
+TEST(ClientAddress, AnInvalidAddressEndsTheSearch) {
   for (const char* hop :
        {"unknown", "", " ", "_hidden", "1.2.3", "1.2.3.4.5", "[::1", "192.0.2.7,"}) {
     EXPECT_EQ(client({{"x-forwarded-for", hop}}), "10.1.1.1") << hop;

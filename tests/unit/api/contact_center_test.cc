@@ -29,11 +29,12 @@ TEST(ContactCenter, TokenActsAsTheUserOfItsSubject) {
         .status;
   };
   EXPECT_EQ(ask("Bearer " + token), 200);
-  EXPECT_EQ(ask(token), 401) << "the word Bearer belongs to it";
+  EXPECT_EQ(ask(token), 401) << "the scheme Bearer is required";
   EXPECT_EQ(ask("Bearer " + token + "A"), 401);
 }
 
-// A secret that two share must not let one act on the other.
+// A token is bound to an organisation: systems that share a secret can't act for each other's
+// users.
 class BoundTokens : public testing::Test {
  protected:
   static constexpr const char* secret = "01234567890123456789012345678901";
@@ -58,7 +59,7 @@ TEST_F(BoundTokens, ActOnUsersOfTheirOrganisationAlone) {
   auto world = world_with("Other", "");
   EXPECT_EQ(ask(world, {{"sub", "ann@acme.example"}}), 401);
   EXPECT_EQ(ask(world, {{"sub", "ann@acme.example"}, {"organisation", "Acme"}}), 401);
-  // Who takes an address first is not who the token names.
+  // A user's address does not make the user a member of the token's organisation.
   const auto acme = world.store->assets().endpoint_by_token(test::token('a')).value();
   ASSERT_TRUE(
       world.store->accounts().create_user(acme->organisation_id, {.email = "new@other.example"}));

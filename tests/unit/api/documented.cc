@@ -12,7 +12,7 @@
 namespace conversed::api::test {
 namespace {
 
-// Patterns speak of characters, and some of those above ASCII.
+// Patterns count characters, and some characters are above ASCII.
 std::wstring wide(std::string_view text) {
   std::wstring characters;
   for (std::size_t at = 0; at < text.size();) {
@@ -55,7 +55,8 @@ bool is_of_some_type(const json& value, const json& types) {
                      [&](const json& type) { return is_of_type(value, type); });
 }
 
-// Whether members that the schema does not name are wrong, or named by another part of an allOf.
+// Whether an object may have members that its schema does not name. Another part of an allOf may
+// name them.
 enum class Others : std::uint8_t { wrong, allowed };
 
 class Checker {
@@ -160,11 +161,11 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// Null if there is none. Literal paths go before those with names.
+// Null if the document has none. Literal paths go before paths with parameters.
 const json* find_operation(Method method, std::string_view path) {
   constexpr std::string_view base = "/new";
   if (path.starts_with(std::string(base) + "/")) path.remove_prefix(base.size());
-  // RFC 8414 §3.1: the issuer's path comes behind the well-known one.
+  // RFC 8414 §3.1: the path of the issuer follows the well-known path.
   if (path == "/.well-known/oauth-authorization-server/new") path.remove_suffix(base.size());
   const auto name = lower(method_name(method == Method::head ? Method::get : method));
   const json* found = nullptr;
@@ -183,7 +184,7 @@ Problems check_body(const json& content, const Response& response) {
   const json body =
       type.ends_with("json") ? json::parse(response.body, nullptr, false) : json(response.body);
   if (body.is_discarded()) return {"the body is no JSON"};
-  // XML and CSV are held against their data by the tests of representations.
+  // The tests of representations compare XML and CSV with their data.
   if (!type.ends_with("json") && !type.starts_with("text/plain")) return {};
   Checker checker;
   checker.check(body, (*schema)["schema"], "", Others::wrong);
@@ -199,7 +200,7 @@ Problems undocumented(Method method, std::string_view path, const Response& resp
     if (response.status == 404 || response.status == 405) return {};
     return {"there is no such operation"};
   }
-  // To what a path of names fits that the router does not take for them.
+  // The path may match a path with parameters, although the router knows no such path.
   const auto& responses = (*operation)["responses"];
   const auto documented = responses.find(std::to_string(response.status));
   if (documented == responses.end()) {

@@ -1,5 +1,5 @@
-// Holds answers against the OpenAPI document: what every test of operations gets is checked, so
-// that none can be answered in a way that the document does not tell.
+// Compares answers with the OpenAPI document. Every answer in the tests of operations is checked,
+// so that no operation gives an undocumented answer.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace conversed::api::test {
 
-// What the document does not allow of this answer: a status, a media type or a body that it does
-// not have for the operation, or any answer but a refusal where it has no operation. Members that
-// no schema names count, too. Thread-safe.
+// The contradictions between the answer and the document: an undocumented status, media type or
+// body, a member that no schema names, or any answer but a refusal for an undocumented operation.
+// Thread-safe.
 [[nodiscard]] std::vector<std::string> undocumented(Method method, std::string_view path,
                                                     const Response& response);
 

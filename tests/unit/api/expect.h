@@ -1,4 +1,4 @@
-// What the tests of operations expect of answers.
+// Expectations of answers that tests of operations share.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Contact-center tokens that a shared secret signs, as a contact center would make them.
+// Contact-center tokens signed with a shared secret, as a contact center makes them.
 #pragma once
 
 #include <openssl/evp.h>

@@ -1,4 +1,4 @@
-// What all answers have in common, and what the log is told of them.
+// The common parts of all answers, and the reports of error answers to the log.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -19,7 +19,7 @@ TEST(HttpServer, AnswersAreNeitherStoredNorSniffedUnlessTheySayHow) {
   RawClient client(server.port());
   const HeaderList cases{{"GET / HTTP/1.1", "no-store"},
                          {"GET /kept HTTP/1.1", "max-age=60"},
-                         {"GET / HTTP/3.0", "no-store"}};  // the server itself refuses this one
+                         {"GET / HTTP/3.0", "no-store"}};  // the server itself refuses this request
   for (const auto& [line, caching] : cases) {
     client.send(line + "\r\nHost: x\r\n\r\n");
     const auto answer = client.read_answer();

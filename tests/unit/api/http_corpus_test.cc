@@ -1,5 +1,5 @@
-// Replays the corpus of messages, whole and split, and mutations of it. Whatever a client sends,
-// the server answers only what it has to, ends what it refuses, and goes on serving others.
+// Replays the corpus of messages, whole, split and mutated. The server answers only complete
+// requests, closes refused connections and keeps serving other clients.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::vector<std::pair<std::string, std::string>> corpus() {
   return files;
 }
 
-// What the reader makes of the bytes, as text: the requests and how it ended.
+// The requests that the reader finds in the bytes, and the reader's last state, as text.
 std::string reading(std::string_view bytes, const std::vector<std::size_t>& steps) {
   const HttpSettings limits{.max_header = 4096, .max_body = 4096};
   RequestReader reader(limits);
@@ -121,7 +121,7 @@ TEST(HttpCorpus, ReadingDoesNotDependOnHowBytesAreSplit) {
   }
 }
 
-// The names say what becomes of a file: "ok-2-..." is two answers of 200, "400-..." is refused.
+// The name of a file tells its result: "ok-2-..." is two answers of 200, "400-..." is a refusal.
 TEST(HttpCorpus, EachFileGetsTheAnswersThatItsNameSays) {
   TestServer server;
   for (const auto& [name, bytes] : corpus()) {

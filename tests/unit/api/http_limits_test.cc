@@ -1,4 +1,4 @@
-// Limits and time-outs of the HTTP server, each seen from a client's side.
+// Limits and time-outs of the HTTP server, seen by a client.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -42,7 +42,8 @@ TEST(HttpLimits, ABodyAtTheLimitIsAccepted) {
   EXPECT_EQ(client.read_answer()->status, 200);
 }
 
-// "/large" takes more than other paths, "/secret" no body at all; "known" is a header of who is.
+// "/large" takes larger bodies than other paths, "/secret" takes no body. The header "known" marks
+// a known sender.
 BodyRule rule_of_tests(const Request& head) {
   if (head.path == "/secret") return {.max_body = 1'000'000, .wanted = false};
   return {.max_body = head.path == "/large" ? std::size_t{60'000} : std::size_t{1'000},
@@ -59,7 +60,7 @@ TEST(HttpLimits, ABodyThatIsNotWantedIsNotReadAndEndsItsConnection) {
                               "Content-Length: 900000\r\nExpect: 100-continue\r\n"}) {
     TestServer server({.max_body = 1'000, .body_rule = rule_of_tests});
     RawClient client(server.port());
-    // Answered although no byte of the body has come.
+    // The server answers before any byte of the body.
     client.send("POST /secret HTTP/1.1\r\nHost: x\r\n" + std::string(framing) + "\r\n");
     const auto answer = client.read_answer();
     ASSERT_TRUE(answer) << framing;
@@ -70,7 +71,7 @@ TEST(HttpLimits, ABodyThatIsNotWantedIsNotReadAndEndsItsConnection) {
   }
 }
 
-TEST(HttpLimits, WhoSendsAnUnwantedBodyFirstStillSeesTheAnswer) {
+TEST(HttpLimits, AClientThatSendsAnUnwantedBodyFirstStillSeesTheAnswer) {
   TestServer server({.max_body = 1'000, .body_rule = rule_of_tests});
   RawClient client(server.port());
   client.send("POST /secret HTTP/1.1\r\nHost: x\r\nContent-Length: 900000\r\n\r\n");
@@ -79,7 +80,7 @@ TEST(HttpLimits, WhoSendsAnUnwantedBodyFirstStillSeesTheAnswer) {
   EXPECT_TRUE(client.read_end());
 }
 
-TEST(HttpLimits, WithoutABodyAnUnwantedOneEndsNothing) {
+TEST(HttpLimits, WhereBodiesAreUnwantedARequestWithoutOneKeepsItsConnection) {
   TestServer server({.max_body = 1'000, .body_rule = rule_of_tests});
   RawClient client(server.port());
   client.send("GET /secret HTTP/1.1\r\nHost: x\r\n\r\n" + simple);
@@ -93,7 +94,7 @@ TEST(HttpLimits, LargeBodiesOfStrangersShareHalfOfTheirMemory) {
                     parked.handler());
   RawClient first(server.port());
   first.send(large_request(40'000));
-  auto held = std::make_optional(parked.next());  // read, and not handled yet
+  auto held = std::make_optional(parked.next());  // read, but not handled yet
   EXPECT_EQ(held->first.body.size(), 40'000U);
 
   RawClient second(server.port());
@@ -108,7 +109,7 @@ TEST(HttpLimits, LargeBodiesOfStrangersShareHalfOfTheirMemory) {
                std::string(0x9000, 'x'));
   EXPECT_EQ(chunked.read_answer()->status, 503);
 
-  // Small bodies need none of it, and the other half is for those who are known.
+  // Small bodies use none of this memory. The other half is for known senders.
   RawClient small(server.port());
   small.send(large_request(1'000));
   auto small_request = parked.next();
@@ -121,7 +122,7 @@ TEST(HttpLimits, LargeBodiesOfStrangersShareHalfOfTheirMemory) {
   EXPECT_EQ(known.read_answer()->body, "known");
   known_request.reset();
 
-  // With its request a body's memory is given back, whether or not the connection goes on.
+  // The request gives the memory of its body back at its end, even if the connection continues.
   held->second.text(status::ok, "first");
   EXPECT_EQ(first.read_answer()->body, "first");
   held.reset();
@@ -132,20 +133,21 @@ TEST(HttpLimits, LargeBodiesOfStrangersShareHalfOfTheirMemory) {
   EXPECT_EQ(third.read_answer()->body, "third");
 }
 
-TEST(BodyBudget, RefusesWhatItHasNotAndTakesBackWhatItGave) {
+TEST(BodyBudget, RefusesBeyondItsLimitAndReusesReleasedMemory) {
   const auto budget = std::make_shared<BodyBudget>(100'000);
   {
     BodyShare stranger(budget, Sender::stranger);
     std::string body;
     EXPECT_TRUE(stranger.make_room(body, 20'000, 45'000));
-    EXPECT_EQ(budget->taken(), 40'000U) << "twice what is needed, for what may follow";
-    EXPECT_TRUE(stranger.make_room(body, 40'000, 45'000)) << "has that already";
+    EXPECT_EQ(budget->taken(), 40'000U) << "twice the need, so that the body can grow";
+    EXPECT_TRUE(stranger.make_room(body, 40'000, 45'000)) << "the share has this room already";
     EXPECT_TRUE(stranger.make_room(body, 41'000, 45'000));
-    EXPECT_EQ(budget->taken(), 45'000U) << "no more than the body may have";
+    EXPECT_EQ(budget->taken(), 45'000U) << "at most the limit of the body";
     BodyShare other(budget, Sender::stranger);
     std::string others;
     EXPECT_FALSE(other.make_room(others, 6'000, 6'000));
-    EXPECT_TRUE(other.make_room(others, 4'000, 10'000)) << "what is needed is there, if not more";
+    EXPECT_TRUE(other.make_room(others, 4'000, 10'000))
+        << "the need fits, although its double does not";
     BodyShare known(budget, Sender::known);
     std::string third;
     EXPECT_TRUE(known.make_room(third, 51'000, 51'000));
@@ -155,7 +157,7 @@ TEST(BodyBudget, RefusesWhatItHasNotAndTakesBackWhatItGave) {
   EXPECT_EQ(budget->taken(), 0U);
 }
 
-TEST(BodyBudget, TakesWhatTheBodyReserves) {
+TEST(BodyBudget, CountsTheReservedBytesOfABody) {
   const auto budget = std::make_shared<BodyBudget>(100'000);
   BodyShare share(budget, Sender::known);
   std::string body(30'000, 'x');
@@ -218,7 +220,7 @@ TEST(HttpLimits, ASlowHandlerIsNoTimeOut) {
   RawClient waiting(server.port());
   waiting.send(simple);
   auto [request, reply] = parked.next();
-  RawClient clock(server.port());  // its idle time-out is the passing of time
+  RawClient clock(server.port());  // this connection's idle time-out measures the time
   EXPECT_TRUE(clock.read_end());
   EXPECT_FALSE(waiting.readable());
   reply.text(200, "late");
@@ -272,12 +274,12 @@ TEST(HttpLimits, OneAddressCanNotTakeAllConnections) {
   EXPECT_EQ(third.read_answer()->status, 429);
   EXPECT_TRUE(third.read_end());
   first.reset();
-  // The server sees the ends a moment later.
+  // The server learns a moment later that the clients have closed.
   for (int status = 429; status == 429;) {
     RawClient next(server.port());
     next.send(simple);
-    // A refusal can be lost: the server does not read what was sent, so that TCP may reset the
-    // connection behind the answer.
+    // The refusal can be lost: the server does not read the request, so TCP may reset the
+    // connection after the answer.
     const auto answer = next.read_answer();
     status = answer ? answer->status : 429;
     EXPECT_TRUE(status == 429 || status == 200) << status;
@@ -325,12 +327,12 @@ TEST(HttpLimits, AClientThatDoesNotReadItsAnswerIsDropped) {
   client.send(simple);
   RawClient other(server.port(), 4096);
   other.send(simple);
-  // drain() waits for the connections to end, and only the write time-out ends these.
+  // drain() waits for the connections to end. Only the write time-out ends these.
   EXPECT_TRUE(server->drain(std::chrono::seconds(20)));
   EXPECT_LT(client.read_all().size(), large.size());
 }
 
-TEST(HttpLimits, PipelinesThatOutgrowTheirLimitAreServedAsFarAsHeld) {
+TEST(HttpLimits, PipelinesOverTheLimitAreAnsweredUntilA413) {
   Parked parked;
   std::atomic<bool> first{true};
   const auto park = parked.handler();
@@ -363,7 +365,7 @@ TEST(HttpLimits, LingeringEndsWhenItsTimeIsUp) {
   client.send("GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
   EXPECT_EQ(client.read_answer()->status, 200);
   EXPECT_TRUE(client.read_end());
-  // This side stays open: the server does not wait for it for ever.
+  // The client keeps its side open. The server stops waiting for it.
   EXPECT_TRUE(server->drain(std::chrono::seconds(10)));
 }
 

@@ -1,5 +1,5 @@
-// RFC 9112 as a table: raw requests, and what a client sees of each. Every row goes over a socket
-// as it stands; those that are valid go once more split in two at every byte.
+// RFC 9112 as a table of raw requests and their answers. Every row goes over a socket as it stands.
+// Valid rows also go split in two at every byte.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -17,8 +17,8 @@ struct Row {
   std::string name;
   std::string bytes;
   std::vector<std::string> bodies;  // of the answers with 200, in order
-  int refused = 0;                  // the status of a last answer that ends the connection, if any
-  bool ends = false;                // the connection ends although nothing was refused
+  int refused = 0;    // the status of a last answer that closes the connection; 0 if none
+  bool ends = false;  // the connection closes without a refusal
 };
 
 const std::string host = "Host: x\r\n";
@@ -304,7 +304,7 @@ std::vector<Row> refused_rows() {
   return joined({refused_lines(), refused_fields(), refused_bodies()});
 }
 
-// What a client gets to see of a row, as one text that differs wherever the answers do.
+// The answers to a row, as one text for comparison.
 std::string seen(RawClient& client, const Row& row) {
   std::string text;
   for (std::size_t i = 0; i < row.bodies.size(); ++i) {

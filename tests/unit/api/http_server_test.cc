@@ -85,7 +85,7 @@ TEST(HttpServer, AnswersFromOtherThreadsKeepTheOrderOfPipelinedRequests) {
   std::jthread answering([&] {
     for (int i = 0; i < 50; ++i) {
       auto [request, reply] = parked.next();
-      EXPECT_EQ(parked.size(), 0U) << "one request in flight a connection";
+      EXPECT_EQ(parked.size(), 0U) << "a connection has one request in flight";
       reply.text(200, describe(request));
     }
   });
@@ -96,7 +96,7 @@ TEST(HttpServer, AnswersFromOtherThreadsKeepTheOrderOfPipelinedRequests) {
   }
 }
 
-TEST(HttpServer, BytesThatComeBesideAnAnswerStayBehindWhatIsHeld) {
+TEST(HttpServer, RequestsThatArriveDuringAnAnswerKeepTheirOrder) {
   Parked parked;
   TestServer server({}, parked.handler());
   RawClient client(server.port());
@@ -212,7 +212,7 @@ TEST(HttpServer, RequestsBeforeAMalformedOneAreAnswered) {
   EXPECT_TRUE(client.read_end());
 }
 
-TEST(HttpServer, WhatAHandlerThrowsIsA500) {
+TEST(HttpServer, AnExceptionOfAHandlerIsA500) {
   TestServer server({}, [](Request&& request, Reply) {
     if (request.path == "/int") throw 42;
     throw std::runtime_error("secret text");
@@ -246,11 +246,11 @@ TEST(HttpServer, ItsOwnErrorsHaveTheShapeOfTheirRoute) {
     return std::pair(answer ? answer->status : 0, body.value("error", "none"));
   };
   const std::pair<std::string, std::pair<int, std::string>> rows[] = {
-      {"\r\n", {500, "server_error"}},  // the Reply is dropped
+      {"\r\n", {500, "server_error"}},  // the handler drops the Reply
       {"Content-Length: 11\r\n\r\n", {413, "invalid_request"}},
       {"Transfer-Encoding: chunked\r\n\r\nb\r\n", {413, "invalid_request"}},
       {"Transfer-Encoding: chunked\r\n\r\nx", {400, "invalid_request"}},
-      {"A name: x\r\n\r\n", {400, "invalid_request"}},  // before the head was whole
+      {"A name: x\r\n\r\n", {400, "invalid_request"}},  // the head is incomplete
   };
   for (const auto& [rest, expected] : rows) {
     EXPECT_EQ(ask("/token", rest), expected) << rest;
@@ -314,7 +314,7 @@ TEST(HttpServer, AClientThatHalfClosesStillGetsItsLateAnswers) {
   EXPECT_TRUE(client.read_end());
 }
 
-TEST(HttpServer, ClientsThatAbortHarmNobody) {
+TEST(HttpServer, ClientsThatAbortDoNotDisturbOthers) {
   Parked parked;
   TestServer server({}, parked.handler());
   std::jthread answering([&] {
@@ -374,7 +374,7 @@ TEST(HttpServer, DrainFinishesWhatIsInFlightAndClosesTheRest) {
   Parked parked;
   TestServer server({}, parked.handler());
   RawClient idle(server.port());
-  idle.send(simple);  // once answered, the server knows of the connection
+  idle.send(simple);  // the answer shows that the server knows the connection
   parked.next().second.text(200, "first");
   ASSERT_TRUE(idle.read_answer());
   RawClient busy(server.port());
@@ -426,7 +426,7 @@ TEST(HttpServer, CountsItsAnswersByStatus) {
   EXPECT_EQ(server->answer_counts(), (AnswerCounts{{200, 2}, {400, 1}, {404, 1}, {500, 1}}));
 }
 
-TEST(HttpServer, OpenReportsWhatItCannotHave) {
+TEST(HttpServer, OpenRefusesATakenPortABadAddressAndNoThreads) {
   auto never_started = HttpServer::open({}, echo);
   ASSERT_TRUE(never_started);
   const auto taken = HttpServer::open({.port = (*never_started)->port()}, echo);

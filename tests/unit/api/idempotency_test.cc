@@ -1,4 +1,5 @@
-// Injects under an `Idempotency-Key`: one event, one answer, whatever has changed in between.
+// Injects under an `Idempotency-Key`: one event and one answer, whatever changes between the
+// requests.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -67,7 +68,7 @@ TEST(IdempotencyKey, RepeatsDoNotCostQuota) {
   expect_problem(world.inject(message()), 402);
 }
 
-// --- A key whose session, inbox or quota has changed since
+// --- Keys whose session, inbox or quota has changed since
 
 void expect_repeat_of(const Response& first, const Response& again) {
   EXPECT_EQ(again.status, 200) << again.body;
@@ -106,7 +107,7 @@ TEST(IdempotencyKey, IsAnsweredAgainThoughTheConversationIsOver) {
   expect_repeat_of(first, world.inject(message('b'), key));
   expect_problem(world.inject(message('b'), {{"idempotency-key", "k2"}}), 409);
   world.clock.advance(std::chrono::hours(23));
-  expect_problem(world.inject(message('b'), key), 409);  // a day is over
+  expect_problem(world.inject(message('b'), key), 409);  // the key has expired after a day
   EXPECT_EQ(world.read_events(1).size(), 1U);
   EXPECT_TRUE(world.log_is_empty());
 }
@@ -123,7 +124,7 @@ TEST(IdempotencyKey, IsAnsweredAgainThoughTheQuotaIsUsedUp) {
   expect_problem(world.inject(message()), 402);
 }
 
-TEST(IdempotencyKey, WhileTheLogCantTellOfItNothingIsSaidAboutTheInbox) {
+TEST(IdempotencyKey, AStoppedLogIsReportedBeforeAFullInbox) {
   test::WorldSettings settings;
   settings.limits.inbox = 2;
   World world(settings);

@@ -1,4 +1,4 @@
-// Contact-center tokens: keys made by OpenSSL, tokens signed here.
+// Contact-center tokens: OpenSSL makes the keys, this file signs the tokens.
 #include "api/auth/jwt.h"
 
 #include <gtest/gtest.h>
@@ -79,7 +79,7 @@ std::string sign_der(const Key& key, const std::string& text) {
   return signature;
 }
 
-// The two numbers side by side, as JWTs have them.
+// The two numbers of the signature side by side, as JWTs have them.
 std::string sign_ec(const Key& key, const std::string& text) {
   const std::string der = sign_der(key, text);
   const auto* at = reinterpret_cast<const unsigned char*>(der.data());
@@ -136,7 +136,7 @@ TEST_F(JwtTest, EachAlgorithmIsTakenWithItsKey) {
   EXPECT_TRUE(accepts(both_, rs256(claims())));
   EXPECT_TRUE(accepts(both_, es256(claims())));
   EXPECT_TRUE(accepts(both_, hs256(claims())));
-  EXPECT_TRUE(accepts(both_, rs256(claims(), {{"alg", "RS256"}}))) << "without an id of its key";
+  EXPECT_TRUE(accepts(both_, rs256(claims(), {{"alg", "RS256"}}))) << "the token names no key id";
   const auto verified = JwtVerifier::open(both_)->verify(es256(claims()), now, steady);
   ASSERT_TRUE(verified);
   EXPECT_EQ(verified->subject, "ann@example.com");
@@ -148,7 +148,7 @@ TEST_F(JwtTest, WithoutKeysAllAreRefused) {
   EXPECT_FALSE(accepts(keys_, hs256(claims())));
 }
 
-TEST_F(JwtTest, NoneIsNobodys) {
+TEST_F(JwtTest, AlgorithmNoneIsRefused) {
   for (const char* name : {"none", "None", "NONE", "nOnE", ""}) {
     const auto text = unsigned_part({{"alg", name}}, claims());
     EXPECT_FALSE(accepts(both_, text + ".")) << name;
@@ -209,7 +209,7 @@ TEST_F(JwtTest, TimesAreCheckedWithALittleLeeway) {
   EXPECT_FALSE(accepts(both_, hs256(body))) << "a token that never expires";
 }
 
-TEST_F(JwtTest, IssuerAudienceAndSubjectAreAsTheyHaveToBe) {
+TEST_F(JwtTest, IssuerAudienceAndSubjectAreChecked) {
   auto settings = both_;
   settings.issuer = "https://center.example";
   settings.audience = "conversed";
@@ -252,7 +252,7 @@ TEST_F(JwtTest, JunkIsRefused) {
   }
 }
 
-TEST_F(JwtTest, KeysThatAreTooShortOrForSomethingElseAreNoKeys) {
+TEST_F(JwtTest, KeysThatAreTooShortOrForAnotherUseAreNotTaken) {
   const auto weak = make_rsa(1024);
   auto off_curve = ec_jwk(ec());
   off_curve["y"] = off_curve["x"];
@@ -281,7 +281,7 @@ class KeyFileTest : public JwtTest {
     EXPECT_TRUE(opened);
     if (opened) verifier_ = *std::move(opened);
   }
-  // As deployments do it: never half a file.
+  // Replaces the file atomically, as deployments do.
   void replace(const std::string& text) {
     std::filesystem::rename(write("next", text), keys_.jwks_file);
   }
@@ -298,22 +298,22 @@ class KeyFileTest : public JwtTest {
 TEST_F(KeyFileTest, ChangedKeysAreTaken) {
   ASSERT_TRUE(accepts(es256(claims())));
   replace(json::array({rsa_jwk(rsa())}));
-  EXPECT_TRUE(accepts(es256(claims()))) << "the file was looked at a moment ago";
+  EXPECT_TRUE(accepts(es256(claims()))) << "the file is not read again so soon";
   pass(JwksFile::usual_interval);
   EXPECT_FALSE(accepts(es256(claims()))) << "the key was taken away";
   EXPECT_TRUE(accepts(rs256(claims())));
   EXPECT_EQ(news_, std::vector{KeyFileNews::reloaded});
   pass(JwksFile::usual_interval);
   EXPECT_TRUE(accepts(rs256(claims())));
-  EXPECT_EQ(news_.size(), 1U) << "a file that is the same is not read again";
+  EXPECT_EQ(news_.size(), 1U) << "an unchanged file is not read again";
 }
 
-TEST_F(KeyFileTest, AnUnknownKeyIsLookedForSoon) {
+TEST_F(KeyFileTest, AnUnknownKeyReloadsTheFileSoon) {
   replace(json::array({rsa_jwk(rsa())}));
   ASSERT_TRUE(accepts(rs256(claims())));
   replace(json::array({rsa_jwk(rsa()), ec_jwk(ec(), "newer")}));
   const auto token = es256(claims(), {{"alg", "ES256"}, {"kid", "newer"}});
-  EXPECT_FALSE(accepts(token)) << "not at every token: strangers name what they like";
+  EXPECT_FALSE(accepts(token)) << "strangers can't force a read with each token";
   pass(JwksFile::soon_interval);
   auto forged = token;
   forged[forged.size() - 10] = forged[forged.size() - 10] == 'A' ? 'B' : 'A';
@@ -321,7 +321,7 @@ TEST_F(KeyFileTest, AnUnknownKeyIsLookedForSoon) {
   EXPECT_TRUE(accepts(token));
 }
 
-TEST_F(KeyFileTest, AFileThatIsNoLongerOfUseChangesNothingAndIsToldOnce) {
+TEST_F(KeyFileTest, AnUnusableFileKeepsTheKeysAndIsReportedOnce) {
   const std::string unusable[] = {"nonsense", R"({"keys":[]})", R"({"keys":[{"kty":"oct"}]})"};
   for (const auto& text : unusable) {
     replace(text);

@@ -32,7 +32,7 @@ TEST(RateLimiter, GrantsTheBurstAndThenTheRate) {
   EXPECT_TRUE(limiter.take("a", start + milliseconds(500)));
 }
 
-TEST(RateLimiter, NamesHaveBucketsOfTheirOwn) {
+TEST(RateLimiter, EachNameHasItsOwnBucket) {
   RateLimiter limiter({.requests_per_second = 1, .burst = 1});
   EXPECT_FALSE(limiter.take("a", start));
   EXPECT_FALSE(limiter.take("b", start));
@@ -56,7 +56,7 @@ TEST(RateLimiter, TimeThatStandsStillOrGoesBackGivesNothing) {
 }
 
 TEST(RateLimiter, ManyNamesAreLimitedEvenWhenNoneCanBeForgotten) {
-  // One name a shard: whoever finds it taken by a busy one shares a bucket with other newcomers.
+  // Each shard has room for one name. While that name is busy, new names share a bucket.
   RateLimiter limiter({.requests_per_second = 1, .burst = 1, .max_names = 16});
   int granted = 0;
   for (int i = 0; i < 1000; ++i) {
@@ -64,11 +64,11 @@ TEST(RateLimiter, ManyNamesAreLimitedEvenWhenNoneCanBeForgotten) {
   }
   EXPECT_LE(granted, 32);
   EXPECT_GE(granted, 16);
-  // An hour later those buckets are full, and new names take their places.
+  // An hour later those buckets are full, and new names replace them.
   EXPECT_FALSE(limiter.take("fresh", start + seconds(3600)));
 }
 
-TEST(BlockingPool, RefusesWhatItsQueueDoesNotHold) {
+TEST(BlockingPool, RefusesTasksBeyondItsQueue) {
   BlockingPool pool(1, 1);
   std::promise<void> begun;
   std::promise<void> go;
@@ -84,7 +84,7 @@ TEST(BlockingPool, RefusesWhatItsQueueDoesNotHold) {
   second.get_future().wait();
 }
 
-TEST(BlockingPool, StopRunsWhatWaitsAndRefusesTheRest) {
+TEST(BlockingPool, StopRunsWaitingTasksAndRefusesLaterOnes) {
   BlockingPool pool(2, 100);
   std::atomic<int> runs{0};
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(pool.post([&] { ++runs; }));
@@ -94,7 +94,7 @@ TEST(BlockingPool, StopRunsWhatWaitsAndRefusesTheRest) {
   EXPECT_FALSE(pool.post([] {}));
 }
 
-// A pool whose only thread waits until `run`, and what it then ran, in order.
+// A pool whose only thread waits until `run`, and the tasks that then ran, in order.
 class HeldPool {
  public:
   explicit HeldPool(const BlockingPool::Limits& limits) : pool_(limits) {
@@ -132,7 +132,7 @@ TEST(BlockingPool, NoNameOvertakesOneThatWaits) {
   std::promise<void> go;
   std::promise<void> last;
   std::string ran;
-  // Each one posts the next before its thread is free, as a client with many addresses can.
+  // Each task posts the next before its thread is free, as a client with many addresses can.
   std::function<void(char)> run_and_post_next = [&](char number) {
     ran += number;
     if (number == '5') return last.set_value();
@@ -171,16 +171,17 @@ TEST(BlockingPool, TheKnownDoNotWaitBehindAllOthers) {
   EXPECT_LE(pool.run().find('K'), 1U);
 }
 
-TEST(RateLimiter, WhatCostsMoreThanThereIsIsOwed) {
+TEST(RateLimiter, ACostAboveTheBalanceIsADebt) {
   RateLimiter limiter({.requests_per_second = 10, .burst = 2});
   EXPECT_FALSE(limiter.take("a", start, 12));
   EXPECT_EQ(limiter.take("a", start), milliseconds(1100));
   limiter.spent_elsewhere({"a", 1}, start);
-  EXPECT_EQ(limiter.take("a", start), milliseconds(1100)) << "it pays no debt either";
+  EXPECT_EQ(limiter.take("a", start), milliseconds(1100))
+      << "a token spent elsewhere does not change the debt";
   EXPECT_FALSE(limiter.take("a", start + milliseconds(1100)));
 }
 
-TEST(RateLimiter, WhatWasSpentElsewhereIsSpentHere) {
+TEST(RateLimiter, TokensSpentElsewhereAreSpentHere) {
   RateLimiter here({.requests_per_second = 1, .burst = 2});
   RateLimiter there({.requests_per_second = 1, .burst = 2});
   EXPECT_TRUE(there.take_spent(10).empty());
@@ -192,12 +193,12 @@ TEST(RateLimiter, WhatWasSpentElsewhereIsSpentHere) {
   EXPECT_TRUE(there.take_spent(10).empty());
   here.spent_elsewhere(spent[0], start);
   EXPECT_EQ(here.take("a", start), milliseconds(1000));
-  // However much that was, it is over soon.
+  // A large report from elsewhere blocks for a bounded time.
   here.spent_elsewhere({"a", 1'000'000}, start);
   EXPECT_EQ(here.take("a", start), milliseconds(3000));
 }
 
-TEST(RateLimiter, OfManySpendersAFewAreToldAtATime) {
+TEST(RateLimiter, SpendersAreReportedAFewAtATime) {
   RateLimiter limiter({.requests_per_second = 1, .burst = 2});
   EXPECT_TRUE(limiter.take_spent(2).empty());
   for (const auto* name : {"a", "b", "c"}) EXPECT_FALSE(limiter.take(name, start));
@@ -205,7 +206,7 @@ TEST(RateLimiter, OfManySpendersAFewAreToldAtATime) {
   EXPECT_EQ(limiter.take_spent(2).size(), 1U);
 }
 
-TEST(BusySessions, WhatAnotherDaemonSaidHoldsForAWhile) {
+TEST(BusySessions, ReportsOfAnotherDaemonExpire) {
   BusySessions here;
   BusySessions there;
   const model::SessionKey key{"project", "endpoint", "user", "s"};

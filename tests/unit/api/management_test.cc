@@ -131,7 +131,7 @@ TEST(Import, ADryRunThatIsNeitherTrueNorFalseChangesNothing) {
   EXPECT_EQ(world.store->assets().projects(acme).value().size(), 2U);
 }
 
-TEST(Import, SaysEverythingThatIsWrong) {
+TEST(Import, ReportsEveryProblem) {
   World world;
   const auto response =
       world.manage(Method::post, "/management/import",
@@ -145,7 +145,7 @@ TEST(Import, SaysEverythingThatIsWrong) {
               problems[0].contains("message"));
 }
 
-TEST(Import, BeyondTheQuotaOfTokensNothingIsTaken) {
+TEST(Import, BeyondTheQuotaOfTokensNothingIsImported) {
   test::WorldSettings settings;
   settings.quota.tokens = 1;
   World world(settings);
@@ -158,7 +158,8 @@ TEST(Import, BeyondTheQuotaOfTokensNothingIsTaken) {
   const auto one = bundle("One", "{label: a, script: x}");
   const auto two = bundle("Two", "{label: b, script: x}");
   EXPECT_EQ(world.manage(Method::post, "/management/import", one).status, 200);
-  EXPECT_EQ(world.manage(Method::post, "/management/import", one).status, 200) << "adds none";
+  EXPECT_EQ(world.manage(Method::post, "/management/import", one).status, 200)
+      << "a repeated import adds no token";
   for (const HeaderList& query : {HeaderList{}, HeaderList{{"dryRun", "true"}}}) {
     const auto refused = world.manage(Method::post, "/management/import", two, query);
     EXPECT_EQ(refused.status, 402) << refused.body;
@@ -169,7 +170,7 @@ TEST(Import, BeyondTheQuotaOfTokensNothingIsTaken) {
   ASSERT_EQ(projects.size(), 3U) << "Shop, Side and One";
   EXPECT_EQ(world.store->assets().create_token(projects[0].id, {}, 1).error().code,
             model::Errc::quota_exhausted);
-  EXPECT_TRUE(world.store->assets().create_token(projects[0].id, {}, 2)) << "there was one";
+  EXPECT_TRUE(world.store->assets().create_token(projects[0].id, {}, 2)) << "one Token exists";
 }
 
 TEST(Import, TakesAProjectAdmin) {
@@ -183,7 +184,7 @@ TEST(Import, TakesAProjectAdmin) {
   }
 }
 
-TEST(Import, IsRefusedUnreadToWhoMayImportNowhere) {
+TEST(Import, IsRefusedUnreadToAUserWhoMayImportNowhere) {
   World world;
   const auto sent = [&](std::string_view email) {
     return test::Sent{
@@ -205,7 +206,7 @@ TEST(Import, OneRunsAtATimeAndAFewWait) {
                         {}};
   while (world.imports.post([] {})) {
   }
-  EXPECT_EQ(world.call(sent).status, 503) << "no place is left to wait in";
+  EXPECT_EQ(world.call(sent).status, 503) << "the queue is full";
   go_on.set_value();
   std::promise<void> all_ran;
   while (!world.imports.post([&] { all_ran.set_value(); })) std::this_thread::yield();
@@ -237,7 +238,7 @@ TEST(ApiKeys, OthersKeysTakeTheRoleUserAdmin) {
     return world.manage(method, path, body, {}, "ann@acme.example");
   };
   EXPECT_EQ(as_ann(Method::post, "/management/apikeys", {{"name", "own"}}).status, 201);
-  // Whether somebody exists is not found out without the role.
+  // Without the role the answer does not tell whether the user exists.
   for (const char* email : {"admin@acme.example", "nobody@acme.example", "out@other.example"}) {
     EXPECT_EQ(as_ann(Method::post, "/management/apikeys", {{"name", "x"}, {"user", email}}).status,
               403);
@@ -249,7 +250,7 @@ TEST(ApiKeys, OthersKeysTakeTheRoleUserAdmin) {
   for (const auto& item : own.at("items")) {
     EXPECT_EQ(item.at("user"), "ann@acme.example");
   }
-  // An administrator finds nobody of another organisation.
+  // An administrator can't see users of another organisation.
   EXPECT_EQ(world
                 .manage(Method::post, "/management/apikeys",
                         {{"name", "x"}, {"user", "out@other.example"}})
@@ -306,7 +307,7 @@ TEST(Sessions, AreListedShownAndReset) {
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", unknown).status, 404);
 }
 
-TEST(Sessions, AResetTellsWhoWaits) {
+TEST(Sessions, AResetAnswersTheWaitingClient) {
   World world;
   store::SessionCommit commit;
   commit.key = world.session_key();
@@ -341,7 +342,7 @@ TEST(Sessions, ForeignProjectsAreNotFoundAndOwnOnesTakeTheRole) {
   EXPECT_EQ(list('a', "tom@acme.example"), 403);
   EXPECT_EQ(list('d', "ann@acme.example"), 404);
   EXPECT_EQ(list('a', "out@other.example"), 404);
-  // With one project there is nothing to name; with several there is.
+  // The parameter projectId may be missing only if the user has one project.
   EXPECT_EQ(
       world.manage(Method::get, "/management/sessions", nullptr, {}, "ann@acme.example").status,
       200);

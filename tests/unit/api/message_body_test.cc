@@ -1,5 +1,5 @@
-// The body of inject and of a user's message: what is taken and what is refused, and how that is
-// told.
+// The body of an inject and of a user's message: what is accepted, what is refused, and the error
+// for it.
 #include "api/representation/input.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(MessageBody, TextAndDataKeepControlCharacters) {
 
 struct Bad {
   const char* name;
-  json value;  // discarded: the member is removed
+  json value;  // discarded: removes the member
   const char* message;
 };
 

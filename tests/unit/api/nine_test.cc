@@ -1,4 +1,4 @@
-// The operations on projects and what belongs to them, through the Router.
+// The operations on projects and their parts, through the Router.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -124,7 +124,7 @@ TEST_F(Nine, ForeignAndMissingObjectsLookTheSameAndRolesAreAsked) {
   struct Row {
     Method method;
     std::string path;
-    std::string gone;  // the same of an object that nobody has
+    std::string gone;  // the same path for a missing object
     bool needs_role;
   };
   const Row rows[] = {
@@ -149,7 +149,7 @@ TEST_F(Nine, ForeignAndMissingObjectsLookTheSameAndRolesAreAsked) {
     foreign_body.erase("instance");
     EXPECT_EQ(foreign_body, missing_body) << path;
     EXPECT_EQ(ask(method, gone, body).status, 404) << path;
-    EXPECT_EQ(ask(method, gone, body, ann).status, 404) << "what is missing is asked for first";
+    EXPECT_EQ(ask(method, gone, body, ann).status, 404) << "existence is checked before the role";
     if (needs_role) {
       EXPECT_EQ(ask(method, path, body, ann).status, 403) << path;
     } else {
@@ -191,7 +191,7 @@ TEST_F(Nine, ConnectionIsDeletedOnce) {
 TEST_F(Nine, ChunksAreCountedOverTheOrganisation) {
   EXPECT_EQ(json::parse(get("/v2.0/organisations/chunkcount").body), (json{{"chunkCount", 2}}));
   EXPECT_EQ(json::parse(get("/v2.0/organisations/chunkcount", {}, stranger).body)["chunkCount"], 0);
-  // Operation 6 has no other representation.
+  // Operation 6 has no representation but JSON.
   const auto answer = ask(Method::get, "/v2.0/organisations/chunkcount", nullptr, ann, {},
                           {{"accept", "text/csv"}});
   EXPECT_EQ(answer.content_type, "application/json; charset=utf-8");
@@ -284,7 +284,7 @@ TEST_F(Nine, RepresentationsComeAsAskedFor) {
   EXPECT_EQ(error.content_type, "application/problem+json");
 }
 
-TEST_F(Nine, SetUpIsAJobOfWhichAProjectHasOne) {
+TEST_F(Nine, AProjectHasOneSetUpJob) {
   const auto made = ask(Method::post, setup());
   ASSERT_EQ(made.status, 201) << made.body;
   const auto job = json::parse(made.body);
@@ -306,7 +306,7 @@ TEST_F(Nine, SetUpIsAJobOfWhichAProjectHasOne) {
   EXPECT_EQ(ask(Method::post, "/v2.0/tasks/" + id + "/cancel", nullptr, stranger).status, 404);
   const auto cancelled = ask(Method::post, "/v2.0/tasks/" + id + "/cancel");
   EXPECT_EQ(json::parse(cancelled.body)["status"], "cancelled");
-  EXPECT_EQ(ask(Method::post, setup()).status, 201) << "a cancelled one makes room";
+  EXPECT_EQ(ask(Method::post, setup()).status, 201) << "a cancelled set-up does not count";
 }
 
 TEST_F(Nine, RepeatedKeyOfASetUpGetsTheFirstAnswer) {
@@ -319,7 +319,8 @@ TEST_F(Nine, RepeatedKeyOfASetUpGetsTheFirstAnswer) {
   EXPECT_EQ(ask(Method::post, setup(), {{"other", "body"}}, admin, {}, key).status, 409);
   EXPECT_EQ(ask(Method::post, setup(), nullptr, admin, {}, {{"idempotency-key", ""}}).status, 400);
   world.clock.advance(std::chrono::hours(24));
-  EXPECT_EQ(ask(Method::post, setup(), nullptr, admin, {}, key).status, 409) << "it is set up";
+  EXPECT_EQ(ask(Method::post, setup(), nullptr, admin, {}, key).status, 409)
+      << "the project is set up already";
 }
 
 TEST_F(Nine, TasksAreListedNewestFirstAndFiltered) {
@@ -351,7 +352,7 @@ TEST_F(Nine, WaitingForATaskEndsWithItsChange) {
   const auto lease = world.store->jobs().lease(id, world.clock.now() + std::chrono::minutes(1));
   ASSERT_TRUE(lease);
   EXPECT_EQ(json::parse(waiting.get().body)["status"], "active");
-  // A step alone is no news; progress is.
+  // A step without progress does not end the wait. Progress does.
   waiting =
       world.send({Method::get, "/v2.0/tasks/" + id, {{"x-api-key", key}}, "", {{"wait", "30"}}});
   ASSERT_TRUE(
@@ -370,7 +371,7 @@ TEST_F(Nine, StoppingEndsTheWaitForATask) {
   auto waiting = world.send(
       {Method::get, "/v2.0/tasks/" + id, {{"x-api-key", world.key_of(ann)}}, "", {{"wait", "30"}}});
   while (world.watch.size() == 0) std::this_thread::yield();
-  // A change that nobody tells the watch of: an answer that names it has asked the store.
+  // The watch does not hear of this change. Only a read of the store would show it.
   world.store->jobs().on_change([](const std::string&) {});
   ASSERT_TRUE(world.store->jobs().lease(id, world.clock.now() + std::chrono::minutes(1)));
   world.watch.stop();
@@ -386,7 +387,7 @@ TEST_F(Nine, NotifyIsAppendedOncePerKeyAndCountsForNoQuota) {
   EXPECT_EQ(header(again, "X-Inject-Id"), header(first, "X-Inject-Id"));
   const auto by_token = ask(Method::post, "/notify/" + token('b'),
                             {{"userId", "u"}, {"sessionId", "s"}, {"text", "x"}}, ann);
-  EXPECT_EQ(by_token.status, 200) << "an Endpoint that is activeOnly refuses injects alone";
+  EXPECT_EQ(by_token.status, 200) << "activeOnly refuses injects only";
   const auto events = world.read_events(2);
   ASSERT_EQ(events.size(), 2U);
   EXPECT_EQ(events[0].type, model::EventType::notify);
@@ -395,7 +396,7 @@ TEST_F(Nine, NotifyIsAppendedOncePerKeyAndCountsForNoQuota) {
   EXPECT_EQ(ask(Method::post, "/v2.0/endpoint/notify", message(), tom).status, 403);
   const auto foreign = ask(Method::post, "/v2.0/endpoint/notify", message('c'), ann);
   EXPECT_EQ(foreign.status, 404);
-  EXPECT_EQ(json::parse(foreign.body).size(), 4U) << "the reduced shape";
+  EXPECT_EQ(json::parse(foreign.body).size(), 4U) << "the reduced shape has four fields";
 }
 
 class NineWithQuota : public Nine {

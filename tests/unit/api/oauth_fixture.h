@@ -1,4 +1,4 @@
-// OAuth 2.0 over a whole api: a confidential client and a public one, and how they ask.
+// OAuth 2.0 over a whole api: a confidential client, a public client, and their requests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -115,7 +115,7 @@ class OauthTest : public testing::Test {
     return post("authorize", form({{"request", request}, {"username", user}, {"password", given}}),
                 std::move(headers));
   }
-  // The code that a sign-in at the page leads to.
+  // The code that a sign-in on the page returns.
   std::string new_code(const std::string& client) {
     const auto sent = send_form(hidden(show_page(asked(client))));
     EXPECT_EQ(sent.status, 303) << sent.body;
@@ -134,7 +134,7 @@ class OauthTest : public testing::Test {
   }
 
   World world_{{.lockout = {.account_failures = 10}}};
-  std::string address_ = "192.0.2.1";  // that the forms come from
+  std::string address_ = "192.0.2.1";  // the address that sends the forms
   std::string client_;
   std::string secret_;
   std::string public_;

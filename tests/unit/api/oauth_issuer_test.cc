@@ -1,4 +1,4 @@
-// Who the authorization server says that it is: its metadata (RFC 8414) and the `iss` of its
+// The issuer that the authorization server names in its metadata (RFC 8414) and in the `iss` of its
 // answers (RFC 9207).
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class OauthIssuer : public testing::Test {
   std::string issuer(const std::string& path, HeaderList headers = {{"host", "c.example"}}) {
     return metadata(path, std::move(headers)).value("issuer", "");
   }
-  // Where a request that is refused leads.
+  // The redirect of a refused request.
   std::string refusal(const std::string& base) {
     const auto acme = world_.store->assets().endpoint_by_token(test::token('a')).value();
     const auto client =

@@ -1,4 +1,4 @@
-// OAuth 2.0 and the other ways to say who one is, from requests to answers.
+// OAuth 2.0 and the other kinds of credentials, from requests to answers.
 #include "tests/unit/api/oauth_fixture.h"
 
 namespace conversed::api::test {
@@ -52,7 +52,7 @@ TEST_F(OauthTest, ClientsAuthenticateThemselvesInOneWay) {
   EXPECT_EQ(error_of(by_basic(client_, secret_)), "invalid_grant");
   const std::string encoded = form({{"", client_}}).substr(1);
   EXPECT_EQ(error_of(by_basic(encoded, secret_)), "invalid_grant")
-      << "what stands in Basic is form-encoded";
+      << "credentials in Basic are form-encoded";
   for (const auto& refused : {by_basic(client_, "wrong"), by_basic("unknown", secret_),
                               by_basic(client_, ""), by_basic(public_, secret_),
                               post("token", grant), post("token", grant + "&client_id=" + client_),
@@ -68,7 +68,7 @@ TEST_F(OauthTest, ClientsAuthenticateThemselvesInOneWay) {
   EXPECT_EQ(error_of(post("token", grant + "&client_id=" + client_, basic)), "invalid_grant");
   EXPECT_EQ(error_of(post("token", grant + "&client_id=" + public_ + "&client_secret=")),
             "invalid_grant")
-      << "a parameter without a value is none";
+      << "an empty parameter counts as missing";
 }
 
 TEST_F(OauthTest, FormsAreReadAsTheStandardSays) {
@@ -101,7 +101,7 @@ TEST_F(OauthTest, ReusedRefreshTokenEndsTheFamilyAtOnce) {
   EXPECT_NE(second.at("refresh_token"), first.at("refresh_token"));
   EXPECT_EQ(inject(second.at("access_token")), 200);
   EXPECT_EQ(error_of(refresh(first.at("refresh_token"))), "invalid_grant");
-  EXPECT_EQ(inject(second.at("access_token")), 401) << "although it was remembered";
+  EXPECT_EQ(inject(second.at("access_token")), 401) << "the token was in the cache";
   EXPECT_EQ(error_of(refresh(second.at("refresh_token"))), "invalid_grant");
 }
 
@@ -115,7 +115,7 @@ TEST_F(OauthTest, RevokedTokensOpenNothing) {
   EXPECT_EQ(
       post("revoke", form({{"token", tokens.at("refresh_token")}, {"client_id", public_}})).status,
       200);
-  EXPECT_EQ(inject(tokens.at("access_token")), 200) << "it is another client's";
+  EXPECT_EQ(inject(tokens.at("access_token")), 200) << "the token belongs to another client";
   EXPECT_EQ(revoke(tokens.at("refresh_token")), 200);
   EXPECT_EQ(inject(tokens.at("access_token")), 401);
   EXPECT_EQ(revoke(tokens.at("refresh_token")), 200);
@@ -132,7 +132,8 @@ TEST_F(OauthTest, CodeGrantWithPkceSignsInOnce) {
   const auto tokens = json::parse(answer.body);
   EXPECT_EQ(inject(tokens.at("access_token")), 200);
   EXPECT_EQ(error_of(exchange(code)), "invalid_grant");
-  EXPECT_EQ(inject(tokens.at("access_token")), 401) << "the second use ends what the first gave";
+  EXPECT_EQ(inject(tokens.at("access_token")), 401)
+      << "the second use revokes the tokens of the first";
 }
 
 TEST_F(OauthTest, PageIsGuarded) {
@@ -188,7 +189,8 @@ TEST_F(OauthTest, ABrowserIsShownAPageWhereNoRedirectIsSafe) {
     EXPECT_NE(header(page, "Content-Security-Policy").find("form-action 'none'"),
               std::string::npos);
     EXPECT_NE(page.body.find("<h1>Sign in</h1>"), std::string::npos);
-    EXPECT_NE(page.body.find(std::string(32, '7')), std::string::npos) << "its trace id";
+    EXPECT_NE(page.body.find(std::string(32, '7')), std::string::npos)
+        << "the page shows its trace id";
     EXPECT_EQ(page.body.find("<form"), std::string::npos);
     EXPECT_EQ(page.body.find("evil.example"), std::string::npos);
   }
@@ -225,7 +227,7 @@ TEST_F(OauthTest, FaultsOfTheRequestAreToldToTheClient) {
   }
 }
 
-TEST_F(OauthTest, FormIsGoodForItsOwnRequestFromItsOwnPageForItsTime) {
+TEST_F(OauthTest, FormIsAcceptedForItsRequestFromItsPageUntilItExpires) {
   const auto request = hidden(show_page(asked(public_)));
   ASSERT_FALSE(request.empty());
   EXPECT_EQ(send_form(request, "secret secret", ann, {{"sec-fetch-site", "cross-site"}}).status,
@@ -240,7 +242,7 @@ TEST_F(OauthTest, FormIsGoodForItsOwnRequestFromItsOwnPageForItsTime) {
   EXPECT_EQ(error_of(send_form(changed)), "invalid_request");
   world_.clock.advance(std::chrono::minutes(11));
   const auto late = send_form(request);
-  EXPECT_EQ(late.status, 200) << "shown again";
+  EXPECT_EQ(late.status, 200) << "the page is shown again";
   EXPECT_EQ(send_form(hidden(late)).status, 303);
 }
 
@@ -296,7 +298,7 @@ TEST_F(OauthTest, DeprecatedPasswordOpensNothing) {
 
 TEST_F(OauthTest, ANewPasswordEndsTheSignInsThatAreInFlight) {
   const auto page = hidden(show_page(asked(public_)));
-  // Both threads that write are held, so the sign-ins stop between the check and the write.
+  // Holds both threads that write, so that the sign-ins stop between their check and their write.
   std::promise<void> go_on;
   const auto gone_on = go_on.get_future().share();
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(world_.pool.post([gone_on] { gone_on.wait(); }));
@@ -323,7 +325,7 @@ TEST_F(OauthTest, ANewPasswordEndsTheSignInsThatAreInFlight) {
 
   EXPECT_EQ(error_of(tokens.get()), "invalid_grant");
   const auto sent = code.get();
-  EXPECT_EQ(sent.status, 200) << "the page again";
+  EXPECT_EQ(sent.status, 200) << "the page is shown again";
   EXPECT_NE(sent.body.find("password is wrong"), std::string::npos) << sent.body;
   EXPECT_EQ(sign_in("another password").status, 200);
 }

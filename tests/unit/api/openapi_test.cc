@@ -1,4 +1,4 @@
-// The OpenAPI document: whole, true to the table and the router, and served.
+// The OpenAPI document is complete, agrees with the operation table and the router, and is served.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -27,7 +27,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-// Calls `visit` for each operation: its path, its method, and what the document has of it.
+// Calls `visit` with the path, the method and the documented operation of each operation.
 template <typename Visit>
 void each_operation(const json& whole, const Visit& visit) {
   for (const auto& [path, item] : whole["paths"].items()) {
@@ -69,7 +69,7 @@ void expect_resolved(const json& whole, const json& node, const std::string& at)
   for (const auto& [name, member] : node.items()) expect_resolved(whole, member, at + "/" + name);
 }
 
-TEST(OpenApi, WhateverChangesSomethingMayEndWithoutAKnownOutcome) {
+TEST(OpenApi, EveryChangeDocumentsAnUnknownOutcome) {
   each_operation(document(), [](const auto& path, const auto& method, const json& operation) {
     if (method != "get") {
       EXPECT_TRUE(operation["responses"].contains("504")) << method << " " << path;
@@ -167,7 +167,7 @@ TEST(OpenApi, SecurityIsThatOfTheTable) {
   }
 }
 
-// A path as a client has it.
+// The path with sample values for its parameters.
 std::string filled(const std::string& path) {
   static const std::regex token("\\{URLToken\\}");
   static const std::regex name("\\{[^}]+\\}");
@@ -233,7 +233,7 @@ TEST(OpenApi, OperationsOfTheVersionEndWithIt) {
   });
 }
 
-// Calls `visit` for each schema in the node, and each other object.
+// Calls `visit` for each schema and each other object in the node.
 template <typename Visit>
 void each_object(const json& node, const std::string& at, const Visit& visit) {
   if (node.is_object()) visit(node, at);
@@ -243,8 +243,8 @@ void each_object(const json& node, const std::string& at, const Visit& visit) {
   }
 }
 
-// Generators of clients take choices beside properties for types of their own, and an object that
-// says nothing of its members for one without any.
+// Client generators make a type for each choice that stands beside properties. They make an empty
+// type of an object without properties.
 TEST(OpenApi, GeneratorsUnderstandItsObjects) {
   each_object(document(), "", [](const json& schema, const std::string& at) {
     const bool has_properties = schema.contains("properties") && schema.contains("type");
@@ -275,8 +275,8 @@ TEST(OpenApi, TimesHaveTheirForms) {
   EXPECT_FALSE(fits("cron", "0 9 * *"));
 }
 
-// What all tests of operations rely on.
-TEST(OpenApi, AnswersThatItDoesNotHaveAreFound) {
+// All tests of operations rely on this check.
+TEST(OpenApi, UndocumentedAnswersAreFound) {
   const std::string count = "/v2.0/organisations/chunkcount";
   const auto found = [&](int status, std::string type, std::string body) {
     return !test::undocumented(

@@ -1,5 +1,5 @@
-// Inject, a user's message and the outputs: what is accepted, what each refusal looks like, and
-// what the log then holds.
+// Inject, a user's message and the outputs: accepted requests, each refusal, and the records in the
+// log.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ using test::message;
 using test::token;
 using test::World;
 
-// An answer as the worker gives it.
+// An answer as the worker composes it.
 std::string said(const std::string& text) {
   model::Output output;
   output.text = text;
@@ -140,13 +140,13 @@ TEST(Inject, TakesTheKeyFromHeaderOrQuery) {
   expect_problem(send({}, {}), 401);
   expect_problem(send({{"x-api-key", ""}}, {}), 401);
   expect_problem(send({{"x-api-key", "nonsense"}}, {}), 401);
-  // A key in the query comes back in no answer, and a wrong one neither.
+  // No answer repeats the key of the query, right or wrong.
   std::string wrong = key;
   wrong.back() = wrong.back() == '0' ? '1' : '0';
   const auto refused = send({}, {{"api_key", wrong}});
   expect_problem(refused, 401);
   EXPECT_EQ(refused.body.find(wrong), std::string::npos);
-  // Basic is for management alone.
+  // Basic credentials are valid for management only.
   expect_problem(send({{"authorization", world.sign_in("ann@acme.example")}}, {}), 401);
 }
 
@@ -197,8 +197,8 @@ TEST(Inject, TheQuotaCountsWhatIsInFlightAndWhatIsCommitted) {
   World world(settings);
   EXPECT_EQ(world.inject(message()).status, 200);
   EXPECT_EQ(world.inject(message()).status, 200);
-  expect_reduced(world.inject(json::object()), 400);  // costs nothing
-  // The worker commits one: it is counted in the store now, and not in flight any more.
+  expect_reduced(world.inject(json::object()), 400);  // a refused request costs nothing
+  // The worker commits one inject: the store counts it now, and it is no longer in flight.
   const auto event = world.read_events(1).at(0);
   const auto organisation =
       world.store->assets().endpoint_by_token(token('a')).value()->organisation_id;
@@ -213,7 +213,7 @@ TEST(Inject, TheQuotaCountsWhatIsInFlightAndWhatIsCommitted) {
   expect_problem(world.inject(message()), 402);
   world.steady += std::chrono::seconds(5);
   expect_problem(world.inject(message()), 402);
-  // Others have a quota of their own, and so has the next month.
+  // Other organisations have their own quota.
   const auto out = world.key_of("out@other.example");
   EXPECT_EQ(world
                 .call({Method::post,
@@ -225,9 +225,9 @@ TEST(Inject, TheQuotaCountsWhatIsInFlightAndWhatIsCommitted) {
             200);
 }
 
-TEST(Inject, WhoeverMeasuresIsToldOfEachAnswer) {
+TEST(Inject, EachAnswerIsMeasured) {
   World world;
-  std::vector<int> told;  // all on this thread or before its answer
+  std::vector<int> told;  // filled on this thread, or before the answer
   world.services->entry.on_inject_answered = [&](int status,
                                                  std::chrono::steady_clock::duration took) {
     told.push_back(status);
@@ -286,7 +286,7 @@ TEST(Message, IsAnsweredByTheWorker) {
   EXPECT_TRUE(response.content_type.starts_with("application/json"));
 }
 
-// As the turn worker does: the message's Turn says something, and the execution goes on if it is
+// Commits as the turn worker does: the message's Turn makes an output. The execution continues if
 // `busy`.
 enum class Busy : std::uint8_t { no, yes };
 void store_turn(World& world, const model::Event& event, const queue::Position& at,
@@ -315,7 +315,7 @@ void store_turn(World& world, const model::Event& event, const queue::Position& 
   world.commit_now(commit);
 }
 
-// Of all that was appended before: the log calls back in order.
+// Waits for the acknowledgements of all earlier appends. The log calls back in order.
 void wait_for_acknowledgements(World& world) {
   EXPECT_EQ(world.inject(message()).status, 200);
 }
@@ -364,7 +364,7 @@ TEST(Message, ThatAnotherDaemonAnswersIsReadFromTheStore) {
   EXPECT_EQ(json::parse(response.body)["text"], "Hello.");
 }
 
-TEST(Message, WhoseNewsWasLostIsReadFromTheStore) {
+TEST(Message, WhoseNotificationWasLostIsReadFromTheStore) {
   World world;
   auto answer = world.send(say("hi"));
   const auto logged = world.read_records(1).at(0);
@@ -373,7 +373,7 @@ TEST(Message, WhoseNewsWasLostIsReadFromTheStore) {
   EXPECT_EQ(answer.get().status, 200);
 }
 
-TEST(Message, ThatSomebodyElseHasCutIsAnsweredItsPart) {
+TEST(Message, ThatAnotherDaemonHasCutIsAnsweredWithTheOutputsBeforeTheCut) {
   World world;
   auto answer = world.send(say("hi"));
   const auto logged = world.read_records(1).at(0);
@@ -390,7 +390,7 @@ TEST(Message, ThatSomebodyElseHasCutIsAnsweredItsPart) {
   EXPECT_EQ(json::parse(response.body)["text"], "Looking.");
 }
 
-TEST(Message, AStopCutsWhatWaits) {
+TEST(Message, AStopCutsWaitingOnes) {
   World world;
   auto answer = world.send(say("hi"));
   const auto event = world.read_events(1).at(0);
@@ -431,7 +431,7 @@ TEST(Message, ThatPrefersNotToWaitIsRefusedByAStoppedLog) {
   expect_problem(world.call(request), 503);
 }
 
-TEST(Message, ARepeatOfAnAcceptedOneNeverRunsAndGetsWhatWasSaid) {
+TEST(Message, ARepeatOfAnAcceptedOneNeverRunsAndGetsTheOutputs) {
   World world;
   auto request = say("hi", "k1");
   request.headers.emplace_back("prefer", "respond-async");
@@ -439,7 +439,7 @@ TEST(Message, ARepeatOfAnAcceptedOneNeverRunsAndGetsWhatWasSaid) {
   const auto logged = world.read_records(1).at(0);
   const auto event = test::event_of(logged);
   store_turn(world, event, logged.position, "Looking.", Busy::yes);
-  // The first one's preference holds.
+  // The preference of the first request applies.
   const auto running = world.call(say("hi", "k1"));
   EXPECT_EQ(running.status, 202);
   EXPECT_EQ(json::parse(running.body)["text"], "Looking.");
@@ -476,8 +476,8 @@ TEST(Message, ThatIsAcceptedUnderAKeyIsRefusedWhileTooManyWait) {
   EXPECT_TRUE(world.log_is_empty());
 }
 
-// Of two daemons that take a key at once, each may append the key's input.
-TEST(Message, WhatIsAcceptedUnderAKeyIsNobodysAnswerWhicheverRecordRuns) {
+// Two daemons that take a key at the same time may both append its input.
+TEST(Message, AnAcceptedOneUnderAKeyStaysCutWhicheverRecordRuns) {
   World world;
   auto request = say("hi", "k1");
   request.headers.emplace_back("prefer", "respond-async");
@@ -493,7 +493,7 @@ TEST(Message, WhatIsAcceptedUnderAKeyIsNobodysAnswerWhicheverRecordRuns) {
 }
 
 TEST(Message, ARepeatWaitsUntilTheDeadlineOfTheFirst) {
-  World world;  // 30 s from now, by the clock of timers
+  World world;  // the deadline is 30 s from now by the clock of timers
   auto first = world.send(say("hi", "k1"));
   const auto logged = world.read_records(1).at(0);
   const auto event = test::event_of(logged);
@@ -551,7 +551,7 @@ TEST(Message, AKeyedOneIsReplayedThoughTheInboxIsFull) {
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
   world.busy.set(world.session_key(), 2);
-  // Not answered yet: there is nothing to give again, and no room for it to run once more.
+  // The input has no answer to repeat yet, and the inbox has no room for a second record.
   expect_problem(world.call(say("hi", "k1")), 429);
   store_answer(world, event.id, said("one"));
   world.pending_replies.finish(event.id, Answer{200, said("one")});
@@ -585,7 +585,8 @@ TEST(Message, TwoAtOnceUnderOneKeyGetOneAnswer) {
   auto first = world.send(say("hi", "k1"));
   const auto event = world.read_events(1).at(0);
   auto second = world.send(say("hi", "k1"));
-  // The second one is appended again under the first one's id: its claim lets one have effects.
+  // The second request is appended under the id of the first. One claim lets only one record have
+  // effects.
   const auto again = world.read_events(1).at(0);
   EXPECT_EQ(again.id, event.id);
   EXPECT_EQ(again.claim, event.claim);

@@ -1,4 +1,4 @@
-// The outputs of a session, polled for, and the answer that is made of an execution's.
+// Polls for the outputs of a session, and the answer composed of an execution's outputs.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -49,14 +49,14 @@ test::Sent poll(HeaderList query) {
   return {Method::get, "/" + token('a') + "/outputs", {}, "", std::move(query)};
 }
 
-TEST(Outputs, ThoseOfAnUnknownSessionAreNone) {
+TEST(Outputs, AnUnknownSessionHasNone) {
   World world;
   const auto response = world.call(poll({}));
   EXPECT_EQ(response.status, 200);
   EXPECT_EQ(body_of(response), (json{{"items", json::array()}, {"last", 0}}));
 }
 
-TEST(Outputs, ANumberBeyondTheLastOneIsToldAtOnceThatTheSessionBeganAgain) {
+TEST(Outputs, APollBeyondTheLastNumberHearsAtOnceThatTheSessionRestarted) {
   World world;
   const auto restarted = [](int last) {
     return json{{"items", json::array()}, {"last", last}, {"restarted", true}};
@@ -81,12 +81,13 @@ TEST(Outputs, ComeInOrderPastANumber) {
   EXPECT_EQ(body.at("items")[1].at("source"), "bot");
   EXPECT_EQ(body.at("items")[1].at("createdAt"), 1'780'000'000);
   EXPECT_EQ(body.at("last"), 2);
-  body = body_of(world.call(poll({{"after", "1"}, {"wait", "30"}})));  // there already: no wait
+  // The outputs are there already: no wait.
+  body = body_of(world.call(poll({{"after", "1"}, {"wait", "30"}})));
   ASSERT_EQ(body.at("items").size(), 1U);
   EXPECT_EQ(world.watch.size(), 0U);
 }
 
-TEST(Outputs, AWaitingPollIsAnsweredWhenSomethingIsSaid) {
+TEST(Outputs, AWaitingPollIsAnsweredByTheNextOutput) {
   World world;
   auto answer = world.send(poll({{"wait", "30"}}));
   say_output(world, 1, "one");
@@ -94,11 +95,11 @@ TEST(Outputs, AWaitingPollIsAnsweredWhenSomethingIsSaid) {
   EXPECT_EQ(body_of(answer.get()).at("items")[0].at("text"), "one");
 }
 
-TEST(Outputs, APollWaitsOnWhenWhatIsToldOfIsNoNewsToIt) {
+TEST(Outputs, APollWaitsOnAfterANotificationOfAnOldOutput) {
   World world;
   say_output(world, 1, "one");
   auto answer = world.send(poll({{"wait", "30"}, {"after", "1"}}));
-  world.watch.notify(outputs_name(world.session_key()));  // of the first one, a moment late
+  world.watch.notify(outputs_name(world.session_key()));  // a late notification of the first output
   say_output(world, 2, "two");
   world.watch.notify(outputs_name(world.session_key()));
   EXPECT_EQ(body_of(answer.get()).at("items").at(0).at("text"), "two");
@@ -108,7 +109,7 @@ TEST(Outputs, AStopAnswersTheWaitingPolls) {
   World world;
   say_output(world, 1, "one");
   auto answer = world.send(poll({{"wait", "30"}, {"after", "1"}}));
-  // Said, but the watch was not told: an answer that has it asked the store.
+  // The watch does not hear of this output. Only a read of the store would show it.
   say_output(world, 2, "two");
   world.watch.stop();
   const auto body = body_of(answer.get());

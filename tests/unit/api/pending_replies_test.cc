@@ -1,4 +1,4 @@
-// Clients that wait for answers and outputs, and the threads that end their waits.
+// Clients that wait for answers and outputs, and the threads that end these waits.
 #include "api/live/pending_replies.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ steady_clock::time_point in(std::chrono::nanoseconds time) {
   return steady_clock::now() + time;
 }
 
-// One wait, and what it was told.
+// One wait, and the calls that it got.
 class Client {
  public:
   [[nodiscard]] ReplyWait wait() const {
@@ -124,7 +124,7 @@ TEST(PendingReplies, ALookThatTakesLongDelaysNoDeadline) {
   database.set_value();
 }
 
-TEST(PendingReplies, LooksThatWaitAreOne) {
+TEST(PendingReplies, WaitingLooksAreMerged) {
   PendingReplies pending_replies;
   std::promise<void> database;
   Client client;
@@ -141,7 +141,7 @@ TEST(PendingReplies, LooksThatWaitAreOne) {
   database.set_value();
   Client last;
   pending_replies.look(pending_replies.wait("in2", in(far), last.wait()));
-  last.wait_until_heard();  // behind all other looks
+  last.wait_until_heard();  // after all other looks
   EXPECT_EQ(looks, 2);
 }
 
@@ -156,7 +156,7 @@ TEST(PendingReplies, ADeadlineCanComeEarlierAndNotLater) {
   pending_replies.hasten(ticket, steady_clock::now());
 }
 
-TEST(PendingReplies, ThoseThatWaitForAnInputHearOfIt) {
+TEST(PendingReplies, WaitsHearNotificationsOfTheirInput) {
   PendingReplies pending_replies;
   Client client;
   Client other;
@@ -165,7 +165,7 @@ TEST(PendingReplies, ThoseThatWaitForAnInputHearOfIt) {
   pending_replies.hear("in0 in1 in2");
   client.wait_until_heard();
   EXPECT_EQ(other.heard(), 0);
-  pending_replies.hear("");  // something may have been missed
+  pending_replies.hear("");  // some notification may be lost
   other.wait_until_heard();
 }
 
@@ -193,7 +193,7 @@ TEST(PendingReplies, EndingOneWaitLeavesTheOthersOfItsInput) {
   EXPECT_EQ(other.get().error().code, Errc::internal);
 }
 
-TEST(PendingReplies, CutOffAllAreOverdueOnceAndNoneIsTaken) {
+TEST(PendingReplies, CutOffMakesAllOverdueOnceAndTakesNoMore) {
   PendingReplies pending_replies;
   Client before;
   Client after;
@@ -220,7 +220,7 @@ TEST(PendingReplies, StopEndsAllWaitsAndLaterOnes) {
   EXPECT_EQ(after.get().error().code, Errc::unavailable);
 }
 
-TEST(PendingReplies, EveryWaitEndsOnceWhoeverRacesToEndIt) {
+TEST(PendingReplies, EveryWaitEndsOnceWhenEndsRace) {
   const auto seed = std::random_device{}();
   RecordProperty("seed", static_cast<int>(seed));
   std::cout << "seed " << seed << '\n';
@@ -338,7 +338,7 @@ TEST(KeyWatch, NotifiedButNotYetCalledIsCalledOnceByStop) {
   std::promise<void> blocked;
   std::promise<void> go;
   auto may_go = go.get_future().share();
-  // The watch's thread is held up, so the second one is notified and waits for its call.
+  // Holds the watch's thread up, so that the second watch is notified and waits for its call.
   watch.watch(key, steady_clock::now(), [&](WatchEnd) {
     blocked.set_value();
     may_go.wait();

@@ -16,7 +16,7 @@ TEST(Percent, ASlashThatWasEncodedStaysInItsSegment) {
   EXPECT_EQ(percent_decode_segment(""), "");
 }
 
-TEST(Percent, BrokenEscapesNulAndWhatIsNotUtf8AreRefused) {
+TEST(Percent, BrokenEscapesNulAndInvalidUtf8AreRefused) {
   for (const auto* text : {"/%", "/%4", "/%4x", "/%x4", "/%00", "/%FF", "/%C3", "/%C0%80",
                            "/%ED%A0%80", "/%F4%90%80%80"}) {
     EXPECT_FALSE(percent_decode_path(text)) << text;

@@ -1,4 +1,4 @@
-// Roles, and the reading of credentials.
+// Roles, and the parsing of credentials.
 #include "api/auth/principal.h"
 
 #include <gtest/gtest.h>
@@ -89,19 +89,19 @@ TEST(Basic, ReadsAddressAndPassword) {
   EXPECT_TRUE(parse_basic("bASIC  YTpi"));
 }
 
-TEST(Basic, AnythingElseIsNone) {
+TEST(Basic, AnInvalidHeaderHasNoCredentials) {
   for (const char* header : {"", "Basic", "Basic ", "Basic !!!!", "Bearer YTpi", "Basic YQ==",
                              "Basic OmI=", "BasicYTpi", "Basic YTpiA", "Basic YT=pi"}) {
     EXPECT_FALSE(parse_basic(header)) << header;
   }
 }
 
-TEST(Digest, PartsAreNotTheirConcatenation) {
+TEST(Digest, DependsOnTheBoundariesOfItsParts) {
   EXPECT_NE(digest({"ab", "c"}), digest({"a", "bc"}));
   EXPECT_EQ(digest({"ab", "c"}), digest({"ab", "c"}));
 }
 
-TEST(KeyedDigest, EachHasAKeyOfItsOwn) {
+TEST(KeyedDigest, EachHasItsOwnKey) {
   const KeyedDigest one;
   const KeyedDigest two;
   EXPECT_EQ(one({"x"}), one({"x"}));

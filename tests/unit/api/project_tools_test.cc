@@ -1,4 +1,4 @@
-// Versions of Flows, exports and what a Connection is used for, by the management routes.
+// Versions of Flows, exports, and the uses of a Connection, by the management routes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +68,7 @@ TEST_F(ProjectTools, VersionsAreListedComparedAndGoneBackTo) {
   EXPECT_EQ(diff["changes"][1]["path"], "nodes[1]");
   EXPECT_EQ(diff["changes"][1]["id"], "end");
   EXPECT_TRUE(get(route + "/diff", {{"to", "1"}})["changes"].empty())
-      << "nothing is before the first";
+      << "the first version has no predecessor";
 
   const auto back = world_.manage(Method::post, route + "/rollback", {{"version", 1}});
   ASSERT_EQ(back.status, 200) << back.body;
@@ -78,12 +78,12 @@ TEST_F(ProjectTools, VersionsAreListedComparedAndGoneBackTo) {
   EXPECT_EQ(get(route + "/definition")["definition"],
             get(route + "/definition", {{"version", "1"}})["definition"]);
   EXPECT_TRUE(get(route + "/diff", {{"from", "1"}, {"to", "3"}})["changes"].empty());
-  // What runs next is the old text.
+  // The old text runs next.
   const auto compiled = world_.assets->newest_flow(flows["items"][0]["_id"].get<std::string>());
   EXPECT_EQ((*compiled)->version.version, 3);
 }
 
-TEST_F(ProjectTools, VersionsThatAreNotThereAreMissing) {
+TEST_F(ProjectTools, UnknownVersionsAreNotFound) {
   const std::string id = import(bundle("      - say: one\n"))["flows"][0]["_id"];
   const std::string route = "/management/flows/" + id;
   get(route + "/definition", {{"version", "2"}}, 404);
@@ -95,7 +95,7 @@ TEST_F(ProjectTools, VersionsThatAreNotThereAreMissing) {
     return world_.manage(Method::post, route + "/rollback", body).status;
   };
   EXPECT_EQ(roll_back({{"version", 2}}), 404);
-  EXPECT_EQ(roll_back({{"version", 2.0}}), 404) << "a whole number, too";
+  EXPECT_EQ(roll_back({{"version", 2.0}}), 404) << "2.0 is a whole number";
   for (const json& wrong :
        {json::object(), json{{"version", 0}}, json{{"version", "1"}}, json{{"version", 1.5}},
         json{{"version", 1e300}}, json{{"version", 18446744073709551615U}}}) {
@@ -154,7 +154,7 @@ TEST_F(ProjectTools, AnExportImportsToTheSame) {
   const std::string text = exported["text"];
   EXPECT_EQ(text.find("in-the-clear"), std::string::npos) << text;
   EXPECT_NE(text.find("https://h.example/${HOOK}"), std::string::npos) << text;
-  // Every id and version stays: nothing is new, nothing changed.
+  // Every id and version stays: the import creates and changes nothing.
   EXPECT_EQ(unordered(import(text, 200, environment)), unordered(report));
   EXPECT_EQ(get(route)["text"], text);
   const std::string crm = report["connections"][1]["_id"];
@@ -162,7 +162,7 @@ TEST_F(ProjectTools, AnExportImportsToTheSame) {
             R"({"password":"in-the-clear","username":"bob"})");
 }
 
-// Through another store, every part comes out as it went in.
+// Each part survives the way through another store unchanged.
 TEST_F(ProjectTools, AnExportImportsToTheSameElsewhere) {
   const json environment{
       {"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", signing_secret}, {"CLEAR_PASSWORD", "p"}};
@@ -186,7 +186,7 @@ TEST_F(ProjectTools, AnExportImportsToTheSameElsewhere) {
   }
 }
 
-TEST_F(ProjectTools, AnExportSaysWhatAnImportWouldRefuse) {
+TEST_F(ProjectTools, AnExportReportsPartsThatAnImportWouldRefuse) {
   const auto report =
       import(whole, 200, {{"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", signing_secret}});
   const std::string project = report["project"]["_id"];
@@ -207,7 +207,7 @@ TEST_F(ProjectTools, ProjectsAreListedForTheirMembers) {
   EXPECT_EQ(names("ann@acme.example"), json::array({"Shop"}));
 }
 
-TEST_F(ProjectTools, OrganisationsAreListedWithWhatTheyHaveUsed) {
+TEST_F(ProjectTools, OrganisationsAreListedWithTheirUsage) {
   const auto organisation = world_.store->accounts().organisations()->at(0).id;
   ASSERT_TRUE(world_.store->committer().write_and_wait([&](store::Writer& writer) {
     return store::Usage::add(writer, {organisation, store::model_tokens_counter, 120});
@@ -250,7 +250,7 @@ class ConnectionUsages : public ProjectTools {
            report_["connections"][static_cast<std::size_t>(connection)]["_id"].get<std::string>() +
            "/usages";
   }
-  // A session of the Endpoint that waits at the Node of its Flow; "" is none.
+  // Stores a session of the Endpoint that waits at the Node of its Flow. With "" it does not wait.
   void put(std::size_t endpoint, const std::string& user, const std::string& at) {
     store::SessionCommit commit;
     commit.key = {report_["project"]["_id"], report_["endpoints"][endpoint]["_id"], user, "s"};
@@ -294,7 +294,7 @@ TEST_F(ConnectionUsages, NameFlowsNodesAndSessions) {
   EXPECT_EQ(unused["sessions"]["count"], 0);
 }
 
-TEST_F(ConnectionUsages, NameTheOlderVersionsThatSessionsMeetThemIn) {
+TEST_F(ConnectionUsages, NameTheOlderVersionsThatSessionsRun) {
   store::SessionCommit commit;
   commit.key = {report_["project"]["_id"], report_["endpoints"][0]["_id"], "ann", "s"};
   commit.after.key = commit.key;
@@ -335,7 +335,7 @@ TEST_F(ConnectionUsages, ComePageByPageAndLeaveOutWhatHasExpired) {
   EXPECT_EQ(seen, (std::vector<std::string>{"user4", "user3", "user2", "user1", "user0"}));
 }
 
-TEST_F(ConnectionUsages, LookBehindFollowUps) {
+TEST_F(ConnectionUsages, IncludeTheFlowThatWaitsBehindAFollowUp) {
   store::SessionCommit commit;
   commit.key = {report_["project"]["_id"], report_["endpoints"][1]["_id"], "ann", "s"};
   commit.after.key = commit.key;
@@ -352,7 +352,7 @@ TEST_F(ConnectionUsages, LookBehindFollowUps) {
   EXPECT_EQ(sessions["items"][0]["meets"], "ahead");
 }
 
-TEST_F(ConnectionUsages, SessionsAreShownToWhoLooksAfterConversations) {
+TEST_F(ConnectionUsages, SessionsAreShownToConversationAdmins) {
   put(0, "asked", "ask");
   const std::string email = "cora@acme.example";
   const std::string project = report_["project"]["_id"];

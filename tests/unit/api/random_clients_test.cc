@@ -1,5 +1,5 @@
 // The whole way of a request, from sockets to operations and back, while clients connect, pipeline,
-// half-close and reset at random. A run prints its seed; CONVERSED_TEST_SEED repeats one.
+// half-close and reset at random. A run prints its seed. CONVERSED_TEST_SEED repeats a run.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -21,15 +21,15 @@ using test::World;
 constexpr int client_threads = 6;
 constexpr int connections_a_thread = 60;
 
-// What a request is answered with, as far as it is known before.
+// A request and the known part of its answer.
 struct Exchange {
   std::string bytes;
-  std::string trace_id;  // "": the request may be refused before its header was read
+  std::string trace_id;  // "": the server may refuse the request before it reads its header
   int status = 0;
   enum class Kind : std::uint8_t {
     plain,
-    head,    // has no body, whatever its length says
-    pooled,  // may also be told that the pool is full
+    head,    // the answer has no body, whatever its length says
+    pooled,  // may also answer that the pool is full
     last,    // ends its connection
   } kind = Kind::plain;
 };
@@ -107,7 +107,7 @@ class Client {
     }
   }
 
-  // What no next request can follow.
+  // A request that ends its connection.
   Exchange last_request() {
     switch (below(3)) {
       case 0:
@@ -139,7 +139,7 @@ class Client {
     return true;
   }
 
-  // Every request gets its answer, in order.
+  // Expects an answer to every request, in order.
   void talk() {
     test::RawClient client(port_);
     ASSERT_TRUE(client.connected());
@@ -172,8 +172,8 @@ class Client {
     }
   }
 
-  // Resets the connection while it sends, or while its answers are made or come, or while it waits
-  // for outputs that nobody says.
+  // Resets the connection during its requests, during its answers, or during a wait for outputs
+  // that never come.
   void abort_somewhere() {
     test::RawClient client(port_);
     ASSERT_TRUE(client.connected());
@@ -187,7 +187,7 @@ class Client {
     for (const auto& each : exchanges) bytes += each.bytes;
     if (chance()) bytes.resize(below(bytes.size()));
     if (send_in_pieces(client, bytes) && chance() && client.readable()) {
-      (void)client.read_answer(true);  // of its body nobody waits for the rest
+      (void)client.read_answer(true);  // reads the head only
     }
     client.reset();
   }
@@ -220,7 +220,7 @@ TEST(RandomClients, EveryRequestOfAConnectionThatStaysIsAnsweredInOrder) {
   int answered = 0;
   for (const auto& client : clients) answered += client.answered();
   EXPECT_GT(answered, client_threads * connections_a_thread);
-  // Polls of clients that are gone wait still.
+  // Ends the polls of clients that are gone.
   world.watch.stop();
   EXPECT_TRUE(server->drain(std::chrono::seconds(60))) << "connections are left";
   server->stop();

@@ -1,5 +1,5 @@
-// A client that writes bytes as they are and reads answers by their framing. Every wait is on the
-// socket, with a limit that only a defect reaches.
+// A client that writes raw bytes and frames answers as HTTP. Every wait is on the socket, with a
+// time limit that only a defect reaches.
 #pragma once
 
 #include <arpa/inet.h>
@@ -54,7 +54,7 @@ class RawClient {
 
   [[nodiscard]] bool connected() const { return connected_; }
 
-  // False when the connection is broken.
+  // False if the connection is broken.
   bool send(std::string_view bytes) {
     while (!bytes.empty()) {
       const auto count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -64,7 +64,7 @@ class RawClient {
     return true;
   }
 
-  // What the socket takes without waiting, in bytes.
+  // Sends without waiting. Returns the count of bytes that the socket took.
   std::size_t send_at_once(std::string_view bytes) {
     const auto count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     return count > 0 ? static_cast<std::size_t>(count) : 0;
@@ -116,7 +116,7 @@ class RawClient {
     return std::exchange(input_, {});
   }
 
-  // Whether anything can be read at once.
+  // True if the socket has bytes to read now.
   [[nodiscard]] bool readable() const {
     pollfd entry{descriptor_, POLLIN, 0};
     return !input_.empty() || ::poll(&entry, 1, 0) > 0;

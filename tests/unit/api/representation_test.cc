@@ -1,5 +1,5 @@
-// JSON, HAL, XML and CSV of one document, and which of them a client gets. What independent parsers
-// make of them is in tests/integration/test_nine.py.
+// JSON, HAL, XML and CSV of one document, and the choice between them.
+// tests/integration/test_nine.py reads them with independent parsers.
 #include <gtest/gtest.h>
 
 #include "api/representation/document.h"
@@ -30,7 +30,7 @@ std::string to_csv(const Document& document) {
   return write(document, MediaType::csv);
 }
 
-// Without the declaration and the root's tags.
+// The XML without its declaration and its root element.
 std::string inner_xml(const Document& document) {
   const std::string text = write(document, MediaType::xml);
   const std::string begin = "<" + std::string(document.name) +
@@ -64,7 +64,7 @@ TEST(Negotiation, HighestWeightWinsThenTheMostExactThenTheFirst) {
       {"application/json;q=0, text/csv;q=0.001", MediaType::csv},
       {"application/xml;q=0.000, text/xml;q=1.000", MediaType::text_xml},
       {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", MediaType::xml},
-      // What can't be made, or is no media range, is as good as nothing.
+      // An unsupported media type or an invalid media range has no effect.
       {"image/png", MediaType::json},
       {"*/*;q=0", MediaType::json},
       {"text/csv;q=2", MediaType::json},
@@ -128,7 +128,7 @@ TEST(Representation, WhatXmlForbidsIsReplacedInTextAndEscapedInNames) {
   const std::string nul(1, '\0');
   EXPECT_EQ(inner_xml(object({{"t", "a" + nul + "\x01\x1F\x7F\uFFFE\uFFFF\U0010FFFF\u00DF"}})),
             "<t>a\uFFFD\uFFFD\uFFFD\x7F\uFFFD\uFFFD\U0010FFFF\u00DF</t>");
-  EXPECT_EQ(inner_xml(object({{"t", "a\xC3"}})), "<t>a\uFFFD</t>") << "no UTF-8";
+  EXPECT_EQ(inner_xml(object({{"t", "a\xC3"}})), "<t>a\uFFFD</t>") << "the text is not UTF-8";
   const std::pair<std::string, std::string> names[] = {
       {"_id", "_id"},
       {"a b", "a_x0020_b"},
@@ -167,7 +167,7 @@ TEST(Representation, CsvQuotesNestsAndDisarms) {
   EXPECT_EQ(to_csv(object({{"n", -5}})), "n\r\n'-5\r\n");
   EXPECT_EQ(to_csv(object({{"t", "a=b"}})), "t\r\na=b\r\n");
   EXPECT_EQ(to_csv(object({{"t", "=a,\"b\""}})), "t\r\n\"'=a,\"\"b\"\"\"\r\n");
-  EXPECT_EQ(to_csv(object({{"t", ""}})), "t\r\n\"\"\r\n") << "an empty line would be no row";
+  EXPECT_EQ(to_csv(object({{"t", ""}})), "t\r\n\"\"\r\n") << "readers skip an empty line";
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ using Progress = RequestReader::Progress;
 
 const HttpSettings limits{.max_header = 1024, .max_body = 256};
 
-// The status that the bytes are refused with; 0 if they are a whole request, -1 if more is needed.
+// The status of the refusal; 0 if the bytes are a whole request, -1 if more bytes are needed.
 int verdict(std::string_view bytes, std::size_t step = std::string_view::npos) {
   RequestReader reader(limits);
   while (!bytes.empty()) {
@@ -208,7 +208,7 @@ TEST(RequestReader, ARefusedRequestGivesTheMemoryOfItsBodyBack) {
   EXPECT_EQ(reader.partial().body.capacity(), std::string().capacity());
 }
 
-TEST(RequestReader, ContinueIsAskedForOnlyByWhoWaits) {
+TEST(RequestReader, ContinueIsSentOnlyToAClientThatWaits) {
   const std::string head =
       "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 1\r\n\r\n";
   RequestReader reader(limits);

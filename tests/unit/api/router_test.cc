@@ -1,4 +1,4 @@
-// From a path and a method to an operation, and the table of operations itself.
+// The way from a path and a method to an operation, and the table of operations.
 #include "api/router.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(Operations, IdsAndRoutesAreUnique) {
   }
 }
 
-TEST(Operations, ARoleIsNeededExactlyWhereSomebodyIsAsked) {
+TEST(Operations, OnlyOpenOperationsNeedNoRole) {
   for (const Operation* operation : all_operations()) {
     EXPECT_EQ(operation->role == Role::none, operation->credential == Credential::open)
         << operation->id;
@@ -67,7 +67,7 @@ TEST(Router, UnknownPathsAreNotFound) {
   }
 }
 
-TEST(Router, AnotherMethodIsAnsweredWithWhatIsAllowed) {
+TEST(Router, AnotherMethodIsAnsweredWithTheAllowedOnes) {
   World world;
   auto response = world.call({Method::get, "/v2.0/endpoint/inject", {}, "", {}});
   EXPECT_EQ(response.status, 405);
@@ -79,10 +79,10 @@ TEST(Router, AnotherMethodIsAnsweredWithWhatIsAllowed) {
   EXPECT_EQ(test::header(response, "Allow"), "POST, OPTIONS");
 }
 
-TEST(Router, APathOfWordsIsNoneWithNames) {
+TEST(Router, ALiteralPathIsNoParameter) {
   World world;
   const auto answer = world.call({Method::delete_, "/management/users/password", {}, "", {}});
-  EXPECT_EQ(answer.status, 405) << "no user is called so";
+  EXPECT_EQ(answer.status, 405) << "the path is not a user's id";
   EXPECT_EQ(test::header(answer, "Allow"), "POST, OPTIONS");
 }
 
@@ -107,7 +107,7 @@ TEST(Router, ErrorsOfTheOauthRoutesAreThoseOfTheirStandard) {
   (void)world.call({Method::post, "/auth/oauth2/token", {}, "", {}});
   EXPECT_EQ(error_of(world.call({Method::post, "/auth/oauth2/revoke", {}, "", {}})),
             std::pair(429, std::string("temporarily_unavailable")));
-  // What the HTTP server refuses itself it asks about, whatever the method.
+  // The HTTP server asks for the shape of its own refusals, for any method.
   for (const auto method : {Method::get, Method::put}) {
     Request head;
     head.method = method;
@@ -148,7 +148,7 @@ Request head_of(const std::string& path, const std::string& authorization = {}) 
   return head;
 }
 
-TEST(Router, AnImportIsNotReadFromSomebodyWhoShowsNoCredentials) {
+TEST(Router, AnImportWithoutCredentialsIsNotRead) {
   World world;
   const auto import = [&](const std::string& authorization) {
     return world.router->body_rule(head_of("/management/import", authorization));
@@ -156,13 +156,14 @@ TEST(Router, AnImportIsNotReadFromSomebodyWhoShowsNoCredentials) {
   EXPECT_FALSE(import("").wanted);
   EXPECT_FALSE(import("Bearer abc").wanted);
   EXPECT_FALSE(import("Basic !").wanted);
-  EXPECT_TRUE(import(test::basic("admin@acme.example", "wrong")).wanted) << "verified later";
+  EXPECT_TRUE(import(test::basic("admin@acme.example", "wrong")).wanted)
+      << "the password is verified later";
   EXPECT_TRUE(world.router->body_rule(head_of("/v2.0/endpoint/inject")).wanted);
-  // Without its body the request gets the answer that it would have got with it.
+  // Without its body the request gets the same answer.
   EXPECT_EQ(world.call({Method::post, "/management/import", {}, "", {}}).status, 401);
 }
 
-TEST(Router, AnImportIsNotReadFromWhoMayImportNowhere) {
+TEST(Router, AnImportOfAUserWhoMayImportNowhereIsNotRead) {
   World world;
   const auto wanted = [&](std::string_view email) {
     EXPECT_LT(world.manage(Method::get, "/management/apikeys", nullptr, {}, email).status, 404);
@@ -207,7 +208,7 @@ TEST(Router, AddressesAndKeysAreLimitedApart) {
   const auto refused = world.inject(test::message());
   EXPECT_EQ(refused.status, 429);
   EXPECT_TRUE(test::header(refused, "Retry-After").ends_with("GMT"));
-  // Guessing is limited by address, and does not use up anybody's key.
+  // Guesses count for the address and not for any key.
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(world.call({Method::post, "/v2.0/endpoint/inject", {}, "", {}}).status, 401);
   }
@@ -216,7 +217,7 @@ TEST(Router, AddressesAndKeysAreLimitedApart) {
   EXPECT_EQ(world.inject(test::message()).status, 200);
 }
 
-// How many of `count` such requests are answered otherwise than by 429.
+// The count of requests, out of `count`, with another answer than 429.
 int answered(World& world, const test::Sent& sent, int count) {
   int answers = 0;
   for (int i = 0; i < count; ++i) answers += world.call(sent).status != 429 ? 1 : 0;
@@ -260,7 +261,8 @@ TEST(Router, ManagementIsLimitedLikeTheRest) {
   };
   EXPECT_EQ(answered(world, sent(test::basic("admin@acme.example", "wrong")), 4), 2);
   world.steady += std::chrono::seconds(10);
-  EXPECT_EQ(answered(world, sent(world.sign_in("admin@acme.example")), 4), 2) << "as a user";
+  EXPECT_EQ(answered(world, sent(world.sign_in("admin@acme.example")), 4), 2)
+      << "the user's bucket";
 }
 
 TEST(Router, AWrongPasswordCostsItsBytesAndARightOneDoesNot) {
@@ -277,7 +279,8 @@ TEST(Router, AWrongPasswordCostsItsBytesAndARightOneDoesNot) {
   };
   EXPECT_EQ(answered(world, sent(test::basic("admin@acme.example", "wrong")), 4), 1);
   world.steady += std::chrono::seconds(4);
-  EXPECT_EQ(answered(world, sent(test::basic("admin@acme.example", "wrong")), 1), 0) << "it owes";
+  EXPECT_EQ(answered(world, sent(test::basic("admin@acme.example", "wrong")), 1), 0)
+      << "the address has a debt";
   world.steady += std::chrono::seconds(100);
   EXPECT_EQ(answered(world, sent(world.sign_in("admin@acme.example")), 4), 4);
 }

@@ -1,4 +1,4 @@
-// Who guesses passwords, and who is kept out by that: by Basic, by the password grant and on the
+// Password guesses, and the users that they lock out: by Basic, by the password grant and on the
 // page.
 #include "tests/unit/api/oauth_fixture.h"
 
@@ -25,19 +25,19 @@ TEST_F(SignInTest, GuessesOfStrangersLockStrangersOutForBasicAndOauthAlike) {
   EXPECT_EQ(sign_in().status, 200);
 }
 
-TEST_F(SignInTest, GuessesOfOthersDoNotKeepOutWhoHasSignedInFromHere) {
+TEST_F(SignInTest, GuessesOfOthersDoNotLockAKnownAddressOut) {
   ASSERT_EQ(sign_in().status, 200);
   const std::string here = address_;
   for (int i = 0; i < 12; ++i) {
     address_ = "198.51.100." + std::to_string(i);
     (void)sign_in("guess");
   }
-  EXPECT_EQ(sign_in().status, 429) << "a stranger";
+  EXPECT_EQ(sign_in().status, 429) << "this address is unknown";
   address_ = here;
   EXPECT_EQ(sign_in().status, 200);
   EXPECT_EQ(send_form(hidden(show_page(asked(public_)))).status, 303);
   EXPECT_EQ(world_.manage(Method::get, "/management/apikeys", nullptr, {}, ann).status, 200);
-  // Here it is counted, too.
+  // Failures from the known address count, too.
   for (int i = 0; i < 10; ++i) EXPECT_EQ(sign_in("guess").status, 400);
   EXPECT_EQ(sign_in().status, 429);
 }

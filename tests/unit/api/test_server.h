@@ -1,4 +1,4 @@
-// An HttpServer on a port of its own with a handler that says what it was asked.
+// An HttpServer on its own port. Its handler describes the request in its answer.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ inline void echo(Request&& request, Reply reply) {
   reply.text(status::ok, describe(request));
 }
 
-// Replies that wait for the test to send them.
+// Replies that wait until the test sends them.
 class Parked {
  public:
   Handler handler() {
@@ -50,7 +50,7 @@ class Parked {
     waiting_.pop_front();
     return first;
   }
-  // nullopt once asked to stop.
+  // nullopt after a stop.
   std::optional<std::pair<Request, Reply>> next(const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     if (!arrived_.wait(lock, stop, [&] { return !waiting_.empty(); })) return std::nullopt;

@@ -1,4 +1,4 @@
-// What waits for its time, by the routes of operators, and the switch of proactive follow-up.
+// Timers in the routes of operators, and the switch of proactive follow-up.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -24,7 +24,7 @@ class Timers : public testing::Test {
     world_.services->sessions.timer = [this](model::Timestamp due) { told_.push_back(due); };
   }
 
-  // Of a session that is new.
+  // Stores a follow-up of a new session.
   void put(const std::string& id, const std::string& user, std::chrono::milliseconds in,
            bool of_journey) {
     store::SessionCommit commit;
@@ -54,7 +54,7 @@ class Timers : public testing::Test {
   std::string proactive() const {
     return "/management/projects/" + world_.session_key().project_id + "/proactive";
   }
-  // What the steps of a set-up come to; `done`: and its job is over.
+  // Stores the result of a set-up's steps. With `done` the set-up's job is done.
   void set_up(bool done) {
     const auto project = world_.session_key().project_id;
     const model::Job job{.id = model::new_id(),
@@ -131,7 +131,7 @@ TEST_F(Timers, ArePutOffAndTheSchedulerKnows) {
             std::chrono::floor<std::chrono::seconds>(due).time_since_epoch().count());
   ASSERT_EQ(told_.size(), 1U);
   EXPECT_EQ(told_[0], due);
-  EXPECT_EQ(put_off({{"in", "5h"}}).status, 400) << "it would have expired";
+  EXPECT_EQ(put_off({{"in", "5h"}}).status, 400) << "the follow-up would expire first";
   EXPECT_EQ(put_off({{"cron", "* * * * *"}}).status, 400);
   EXPECT_EQ(put_off(json::object()).status, 400);
   EXPECT_EQ(told_.size(), 1U);
@@ -146,7 +146,7 @@ TEST_F(Timers, OfAJourneyGoWhenFollowUpIsSwitchedOff) {
   ASSERT_EQ(off.status, 200) << off.body;
   EXPECT_EQ(json::parse(off.body)["state"], "off");
   EXPECT_EQ(json::parse(off.body)["withdrawn"], 1);
-  EXPECT_EQ(ids(), (Ids{"b-f1"})) << "what a Node has asked for comes";
+  EXPECT_EQ(ids(), (Ids{"b-f1"})) << "a follow-up of a Node stays";
   const auto on = world_.manage(Method::post, proactive(), {{"on", true}});
   EXPECT_EQ(json::parse(on.body)["state"], "on");
   EXPECT_EQ(world_.manage(Method::post, proactive(), {{"on", "yes"}}).status, 400);
@@ -159,7 +159,7 @@ TEST_F(Timers, FollowUpIsSwitchedOnWhereItIsSetUpOnly) {
   set_up(false);
   EXPECT_EQ(world_.manage(Method::post, proactive(), {{"on", true}}).status, 409);
   EXPECT_EQ(world_.manage(Method::post, proactive(), {{"on", false}}).status, 409)
-      << "the set-up that runs would switch it on";
+      << "the running set-up would switch it on";
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ TEST_F(DataOperations, UserIsExportedAndErased) {
   EXPECT_EQ(json::parse(erased.body).at("sessions"), 1);
   EXPECT_EQ(json::parse(erased.body).at("queue"), "cleared");
   EXPECT_TRUE(json::parse(exported({{"userId", "u"}}).body).at("items").empty());
-  EXPECT_EQ(world.delivered.size(), 1U) << "what is in memory has to go, too";
+  EXPECT_EQ(world.delivered.size(), 1U) << "the outputs in memory are removed, too";
 }
 
 TEST_F(DataOperations, UserWithAnEventInTheLogIsLeftAlone) {
@@ -49,12 +49,12 @@ TEST_F(DataOperations, UserWithAnEventInTheLogIsLeftAlone) {
 }
 
 TEST_F(DataOperations, UserWhoseEventTheLogHasNotFinishedIsLeftAlone) {
-  world.put_session();  // at a position above what the log has committed
+  world.put_session();  // at a position above the log's committed one
   EXPECT_EQ(erase({{"userId", "u"}}).status, 409);
   EXPECT_EQ(json::parse(exported({{"userId", "u"}}).body).at("items").size(), 1U);
 }
 
-TEST_F(DataOperations, WhatIsNoUserOrNoPlaceIsRefused) {
+TEST_F(DataOperations, BadParametersAndMissingRolesAreRefused) {
   EXPECT_EQ(exported({}).status, 400);
   EXPECT_EQ(exported({{"userId", "a\nb"}}).status, 400);
   EXPECT_EQ(exported({{"userId", "u"}, {"after", "x"}}).status, 400);
