@@ -18,7 +18,8 @@ namespace conversed::daemon {
 //
 // - At a revocation the Turns in hand end; Caller and Deliverer begin nothing more of the
 //   partition. Work under way ends, and its result or mark counts.
-//   Kept by: CallerOfSome.CallsOfALostPartitionAreNotRetried, DelivererOfSome.OutputsOfALostPartitionAreNotSent.
+//   Kept by: CallerOfSome.CallsOfALostPartitionAreNotRetried,
+//   DelivererOfSome.OutputsOfALostPartitionAreNotSent.
 // - A daemon that was stopped for longer than its session time-out works on until it learns that
 //   its partitions are gone. Its commits are right, since versions, claims and positions decide,
 //   but no commit wakes the new owner. So an owner looks every few seconds for calls, inboxes and

@@ -27,7 +27,7 @@ using model::Errc;
 using tests::ManualClock;
 using tests::TempFolder;
 
-// A data folder with a store and a log, as a daemon leaves them.
+// A data folder with a store and a log, as a daemon leaves it.
 class BackupTest : public testing::Test {
  protected:
   static void make_private(const std::filesystem::path& folder) {
@@ -41,7 +41,7 @@ class BackupTest : public testing::Test {
     fill(1);
   }
 
-  // The store has had the effects of the records below `seen`, of three that are in the log.
+  // Fills a log of three records. The store has the effects of the records below `seen`.
   void fill(std::int64_t seen) {
     auto store = open_store(settings_, clock_);
     ASSERT_TRUE(store) << store.error().message;
@@ -115,7 +115,7 @@ class BackupTest : public testing::Test {
     return log->log->ranges()->front().committed;
   }
 
-  // A store of the version before the first: all steps are still to be taken.
+  // Makes a store of schema version 0, for which every migration is still to run.
   static void make_older(const std::filesystem::path& file) {
     std::filesystem::remove(file);
     sqlite3* db = nullptr;
@@ -159,7 +159,7 @@ TEST_F(BackupTest, RestoredFolderIsThatOfTheBackupAndItsLogIsReadAgain) {
   EXPECT_EQ(range.committed, 0);
 }
 
-// A finished record is not known by its session's position where that session is gone.
+// A removed session no longer shows which of its records are finished.
 TEST_F(BackupTest, RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied) {
   std::filesystem::path path;
   {
@@ -181,7 +181,7 @@ TEST_F(BackupTest, RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied) {
     log->log->stop();
   }
   EXPECT_EQ(committed_after_restore("same", path), 1) << "a finished event would run again";
-  // As if the log had finished more before it was copied, too.
+  // Sets the manifest as if the log had been copied at an earlier committed position.
   std::ifstream in(path / "backup.json");
   auto document = nlohmann::json::parse(in);
   document["committed"] = {0};
@@ -189,7 +189,7 @@ TEST_F(BackupTest, RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied) {
   EXPECT_EQ(committed_after_restore("earlier", path), 0);
 }
 
-TEST_F(BackupTest, BackupIsItsOwnersAloneAndHoldsNoKey) {
+TEST_F(BackupTest, BackupIsPrivateAndHoldsNoKey) {
   const auto made = back_up("mine");
   ASSERT_TRUE(made) << made.error().message;
   for (const auto& entry : std::filesystem::directory_iterator(made->path)) {
@@ -212,7 +212,7 @@ TEST_F(BackupTest, NamesAreCheckedAndNeverTakenTwice) {
   EXPECT_EQ(back_up(std::string(101, 'x')).error().code, Errc::invalid_argument);
 }
 
-TEST_F(BackupTest, BackupThatIsEndedLeavesNothing) {
+TEST_F(BackupTest, StoppedBackupLeavesNoFiles) {
   BackupMaker maker(settings_, clock_, nullptr);
   maker.stop();
   EXPECT_EQ(maker.make("ended").error().code, Errc::unavailable);
@@ -295,7 +295,7 @@ TEST_F(BackupTest, StoreThatHasSeenMoreThanTheLogHoldsIsRefused) {
   }
   const auto after = back_up("after");
   ASSERT_TRUE(after);
-  // As if the log had been copied first, by hand.
+  // Combines the older log with the newer store, as a copy by hand in the wrong order does.
   std::filesystem::copy_file(before->path / "log.db", after->path / "log.db",
                              std::filesystem::copy_options::overwrite_existing);
   std::ifstream in(after->path / "backup.json");
@@ -312,7 +312,7 @@ TEST_F(BackupTest, StoreThatHasSeenMoreThanTheLogHoldsIsRefused) {
   EXPECT_EQ(restored.error().code, Errc::conflict) << restored.error().message;
 }
 
-TEST_F(BackupTest, KeyIsNeededAndHasToBeTheStores) {
+TEST_F(BackupTest, RestoreNeedsTheKeyOfTheStore) {
   const auto made = back_up();
   ASSERT_TRUE(made);
   const auto there = other_folder("other");
@@ -320,7 +320,7 @@ TEST_F(BackupTest, KeyIsNeededAndHasToBeTheStores) {
             Errc::not_found);
   ASSERT_TRUE(restore(there, order(made->path), clock_));
   EXPECT_TRUE(std::filesystem::exists(there.data_dir / "master.key"));
-  // One that is there already is taken if no other one is named.
+  // Without a named key the restore takes the key that is in the folder.
   const auto third = other_folder("third");
   make_private(third.data_dir);
   std::filesystem::copy_file(settings_.data_dir / "master.key", third.data_dir / "master.key");
@@ -349,7 +349,7 @@ TEST_F(BackupTest, StoreOfAnOlderVersionIsBackedUpBeforeItIsMigrated) {
   const auto file = settings_.data_dir / "store.db";
   ASSERT_EQ(store::Database::stored_version(file).value(), store::schema_version);
   const auto backups = settings_.data_dir / "backups";
-  EXPECT_FALSE(std::filesystem::exists(backups)) << "nothing was migrated so far";
+  EXPECT_FALSE(std::filesystem::exists(backups)) << "no migration has run yet";
   make_older(file);
   auto store = open_store(settings_, clock_);
   ASSERT_TRUE(store) << store.error().message;
@@ -362,7 +362,7 @@ TEST_F(BackupTest, StoreOfAnOlderVersionIsBackedUpBeforeItIsMigrated) {
   EXPECT_EQ(store::Database::stored_version(made / "store.db").value(), 0);
   EXPECT_TRUE(manifest->files.contains("log.db"));
   EXPECT_TRUE(restore(other_folder("other"), order(made), clock_));
-  // A try that comes to nothing and is made again and again fills no disk.
+  // Repeated migrations that fail keep one backup, so that they don't fill the disk.
   BackupMaker maker(settings_, clock_, nullptr);
   ASSERT_TRUE(maker.make_before_migration(manifest->schema));
   clock_.advance(std::chrono::seconds(1));
@@ -386,7 +386,7 @@ TEST_F(BackupTest, MistypedKeyLeavesNothingInTheWayOfTheNextRestore) {
   EXPECT_TRUE(restore(there, order(made->path), clock_));
 }
 
-TEST_F(BackupTest, CopyOfAKeyIsItsOwnersAloneFromTheStart) {
+TEST_F(BackupTest, CopyOfAKeyIsPrivateFromTheStart) {
   const auto pipe = folder_ / "pipe";
   const auto copy = folder_ / "copy.key";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0644), 0);
@@ -444,14 +444,14 @@ TEST_F(BackupTest, FailedCopyNamesTheFileThatFailedAndRemovesOnlyItsOwn) {
   EXPECT_EQ(failed.error().code, Errc::conflict);
   EXPECT_TRUE(failed.error().message.starts_with("copy.key can't be made: "))
       << failed.error().message;
-  EXPECT_TRUE(std::filesystem::exists(copy)) << "another's";
+  EXPECT_TRUE(std::filesystem::exists(copy)) << "the file of another copy";
 }
 
 TEST_F(BackupTest, KeyThatOpensOnlySomeSecretsIsRefused) {
   const auto own_key = settings_.data_dir / "master.key";
   const auto old_key = folder_ / "old.key";
   std::filesystem::copy_file(own_key, old_key);
-  // As a rotation that was cut short leaves them: two keys, and secrets sealed by either.
+  // An interrupted rotation leaves two keys, and secrets sealed by either key.
   add_secret("Shop");
   ASSERT_TRUE(store::Sealer::open(own_key)->add_key());
   add_secret("Side");
@@ -464,7 +464,7 @@ TEST_F(BackupTest, KeyThatOpensOnlySomeSecretsIsRefused) {
   EXPECT_TRUE(restore(there, {.backup = made->path, .key = own_key}, clock_));
 }
 
-TEST_F(BackupTest, WhatRootRestoresIsItsFolderOwners) {
+TEST_F(BackupTest, FilesThatRootRestoresBelongToTheFoldersOwner) {
   if (::geteuid() != 0) GTEST_SKIP() << "root's alone";
   const auto made = back_up();
   ASSERT_TRUE(made);
@@ -480,7 +480,7 @@ TEST_F(BackupTest, WhatRootRestoresIsItsFolderOwners) {
   }
 }
 
-TEST_F(BackupTest, AStoreThatIsToBeMigratedIsLeftAloneWhenItsOpenerGivesUp) {
+TEST_F(BackupTest, AStoreIsNotMigratedWhenItsOpenerGivesUp) {
   const auto file = settings_.data_dir / "store.db";
   make_older(file);
   int asked = 0;

@@ -1,4 +1,4 @@
-// Whose turn it is among the calls, and who may hold how many of them.
+// The order of the calls, and the limits of a project's share.
 #include "daemon/calls/call_queue.h"
 #include "store/commit/call_target.h"
 
@@ -17,10 +17,10 @@ using Ids = std::vector<std::string>;
 
 constexpr auto now = model::from_unix_ms(1'000'000);
 
-// Beside the queue, what the store has of each lane.
+// The queue and the rows that the store has for each lane.
 struct Queue : CallQueue {
   explicit Queue(const CallQueueLimits& given) : CallQueue(given) {}
-  // False: there is no room for its lane.
+  // False if there is no room for the lane.
   bool add(const std::string& id, const std::string& upstream, const std::string& project = "p") {
     auto& waiting = rows[{project, upstream}];
     if (std::ranges::find(waiting, id) == waiting.end()) waiting.push_back(id);
@@ -30,7 +30,7 @@ struct Queue : CallQueue {
     wake(*lane, now);
     return true;
   }
-  // One call a turn.
+  // Begins calls until the queue gives no more, one call a turn.
   Ids sent() {
     Ids ids;
     while (Lane* lane = next(now)) {
@@ -80,11 +80,11 @@ TEST(CallQueue, AProjectIsBoundOverAllUpstreams) {
 TEST(CallQueue, SlotsAndIdsInHandAreCountedApart) {
   Queue queue({.in_hand = 12, .requests = 4, .per_upstream = 100, .per_project = 100});
   for (int i = 0; i < 9; ++i) queue.add("a" + std::to_string(i), "x", "a");
-  EXPECT_EQ(queue.sent().size(), 3U) << "a project has a quarter of what is in hand";
+  EXPECT_EQ(queue.sent().size(), 3U) << "a project may have a quarter of the ids in hand";
   for (int i = 0; i < 9; ++i) queue.add("b" + std::to_string(i), "x", "b");
   EXPECT_EQ(queue.sent().size(), 1U) << "no slot is free";
   for (const char* id : {"a0", "a1", "a2"}) queue.landed(queue.at(id));
-  EXPECT_EQ(queue.sent(), (Ids{"b1", "b2"})) << "the first project's marks are not known yet";
+  EXPECT_EQ(queue.sent(), (Ids{"b1", "b2"})) << "the first project's marks are not stored yet";
   queue.end("a0");
   EXPECT_EQ(queue.sent(), Ids{"a3"});
 }
@@ -97,17 +97,17 @@ TEST(CallQueue, SearchesTakeNoSlotOfRequests) {
   EXPECT_EQ(queue.sent(), (Ids{"c1", "s1", "s2"}));
 }
 
-TEST(CallQueue, LanesThatHadNoRoomAreLookedForOnceThereIsSome) {
+TEST(CallQueue, LanesWithoutRoomAreReadAgainOnceThereIsRoom) {
   Queue queue({.lanes = 8});
   EXPECT_TRUE(queue.add("a", "x") && queue.add("b", "y"));
-  EXPECT_FALSE(queue.add("c", "z")) << "a project has a quarter of all lanes";
+  EXPECT_FALSE(queue.add("c", "z")) << "a project may have a quarter of the lanes";
   EXPECT_TRUE(queue.is_full("p"));
   EXPECT_TRUE(queue.add("d", "x", "other"));
   EXPECT_FALSE(queue.wants_look());
   EXPECT_EQ(queue.sent().size(), 3U);
   queue.end("a");
   EXPECT_TRUE(queue.wants_look());
-  EXPECT_FALSE(queue.wants_look()) << "once";
+  EXPECT_FALSE(queue.wants_look()) << "one look is enough";
   EXPECT_TRUE(queue.add("c", "z"));
 }
 
@@ -133,12 +133,12 @@ TEST(CallQueue, EveryCallIsMadeWhateverTheLimits) {
       }
     }
     EXPECT_EQ(made, 60U) << limit;
-    EXPECT_EQ(queue.sent(), Ids{}) << "which finds that the last lanes are empty";
+    EXPECT_EQ(queue.sent(), Ids{}) << "the last lanes are empty";
     EXPECT_TRUE(queue.quiet());
   }
 }
 
-// --- By the Caller
+// --- The same limits, applied by the Caller
 
 using std::chrono_literals::operator""ms;
 using tests::HttpReceiver;
@@ -162,7 +162,7 @@ TEST_F(CallerSharesTest, AFullUpstreamLeavesRoomForOthersAndIsServedInTheEnd) {
   caller_.reset();
   for (int i = 0; i < 20; ++i) commit_call(call("znew" + std::to_string(i)));
   start({.limits = {.in_hand = 16, .per_upstream = 1, .per_project = 8}});
-  ASSERT_TRUE(sink_.wait_for(81)) << "what had no room comes from the store";
+  ASSERT_TRUE(sink_.wait_for(81)) << "the store has the calls that had no room";
 }
 
 TEST_F(CallerSharesTest, ScanPassesOverCallsOfAFullUpstream) {
@@ -217,7 +217,7 @@ TEST_F(CallerSharesTest, ASearchThatTakesTooLongOrFailsForEverComesToAnEnd) {
   import_knowledge({"Returns take 14 days."});
   restart({.search_timeout = 0ms});
   EXPECT_EQ(result_of(search("s1", "returns")).error_code, "timeout");
-  // The first one's Turn has taken its result.
+  // The Turn of the first call has taken its result.
   write("DELETE FROM pending_calls; DROP TABLE knowledge_vocabularies");
   restart({.max_search_tries = 3});
   offer(search("s2", "returns"));

@@ -47,7 +47,7 @@ TEST_F(CallerTest, BodyThatIsNoJsonIsText) {
   EXPECT_TRUE(deep.body.is_string());
   EXPECT_TRUE(model::decode_event(sink_.events().back().session.encode(), "c2-r", "callResult", "t",
                                   model::encode_value(sink_.events().back())))
-      << "what is appended can be read back";
+      << "the appended event can be read back";
 }
 
 TEST_F(CallerTest, ConnectionsBecomeHeadersAndReplaceTheNodesOwn) {
@@ -92,7 +92,7 @@ TEST_F(CallerTest, FailuresAreRetriedWithTheSameIdempotencyKey) {
   EXPECT_EQ(keys, std::set<std::string>{"idem-c1"});
 }
 
-TEST_F(CallerTest, RetryComesAfterItsWhileThoughTheClockIsSet) {
+TEST_F(CallerTest, RetryKeepsItsWaitThoughTheClockIsSet) {
   std::atomic<std::int64_t> steady_ms{0};
   TimerClock timers(clock_, [&] { return std::chrono::milliseconds(steady_ms); });
   stop();
@@ -134,7 +134,7 @@ TEST_F(CallerTest, AfterTheLastRetryTheFailureIsTheResult) {
   EXPECT_EQ(receiver_.count(), 3U);
 }
 
-TEST_F(CallerTest, StatusThatWillNotChangeIsNotRetried) {
+TEST_F(CallerTest, PermanentStatusIsNotRetried) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 404}; });
   auto pending = call("c1");
   pending.http->retries = 5;
@@ -256,7 +256,7 @@ TEST_F(CallerTest, AModelsKeyGoesNowhereElse) {
   EXPECT_EQ(receiver_.count(), 0U);
 }
 
-TEST_F(CallerTest, UsageIsTakenForWhatItIs) {
+TEST_F(CallerTest, UsageOfAnyShapeIsReadAndBounded) {
   for (const auto& [body, tokens] : std::vector<std::pair<const char*, std::int64_t>>{
            {"[]", 0},
            {"{}", 0},
@@ -280,7 +280,7 @@ TEST_F(CallerTest, AnUsedUpQuotaAsksNoModel) {
   }));
   EXPECT_EQ(result_of(question("c2")).error_code, "quota_exhausted");
   EXPECT_EQ(receiver_.count(), 1U);
-  EXPECT_EQ(result_of(call("c3")).error_code, "") << "other calls are made";
+  EXPECT_EQ(result_of(call("c3")).error_code, "") << "calls without a model go on";
 }
 
 TEST_F(CallerTest, SearchesComeBackAsEventsWithTheirClaim) {
@@ -308,7 +308,7 @@ TEST_F(CallerTest, MissingKnowledgeStoresAndLargeHitsAreToldApart) {
                     std::string(200 * 1024, 'b') + " returns"});
   const auto result = result_of(search("s2", "returns"));
   EXPECT_EQ(result.error_code, "");
-  EXPECT_EQ(result.body["hits"].size(), 2U) << "as many as an answer may hold";
+  EXPECT_EQ(result.body["hits"].size(), 2U) << "the size limit of a result cuts the hits";
 }
 
 TEST_F(CallerTest, UnfinishedSearchesAreMadeAtTheStart) {
@@ -338,8 +338,8 @@ TEST_F(CallerTest, StopDoesNotWaitForAnUpstream) {
   EXPECT_TRUE(sink_.events().empty());
 }
 
-TEST_F(CallerTest, ResultThatNobodyWaitsForIsNotAppended) {
-  // Erased with its session while the upstream thought about it.
+TEST_F(CallerTest, ResultOfAnErasedSessionIsNotAppended) {
+  // The session is erased while the upstream works on the call.
   receiver_.set_handler([&](const auto&) {
     EXPECT_TRUE(store_->user_data().erase({project(), "user-erased"}, {}));
     return HttpReceiver::Answer{.status = 200};
@@ -384,7 +384,7 @@ TEST_F(CallerTest, CallWhoseResultIsInTheLogIsNotMadeAgainAfterARestart) {
   ASSERT_TRUE(store_->timers().log_lost());
   caller_.reset();
   start();
-  EXPECT_TRUE(sink_.wait_for(4)) << "no result is in another log";
+  EXPECT_TRUE(sink_.wait_for(4)) << "the new log holds no result";
 }
 
 TEST_F(CallerTest, CallThatCantBeReadHoldsNoOtherUp) {

@@ -18,7 +18,7 @@
 
 namespace conversed::daemon {
 
-// A Caller between a store, an upstream and a log, whose lines hold no secret at the end.
+// A Caller between a store, an upstream and a log. At the end no log line may hold a secret.
 class CallerTest : public World {
  protected:
   void SetUp() override {
@@ -96,7 +96,7 @@ class CallerTest : public World {
     commit.calls.started.push_back(pending);
     commit_now(std::move(commit));
   }
-  // As a Turn's end does: the row first.
+  // Commits the row first, as the end of a Turn does.
   void offer(const model::PendingCall& pending) {
     if (!store_->calls().waits(pending.id).value()) commit_call(pending);
     caller_->offer(pending.session.project_id, store::target_of(pending));
@@ -123,7 +123,7 @@ class CallerTest : public World {
         model::KnowledgeQuery{.store = "Manual", .sources = {}, .text = text, .limit = 5};
     return pending;
   }
-  // A store of knowledge with these chunks.
+  // Imports a knowledge store with these chunks.
   void import_knowledge(const std::vector<std::string>& texts) {
     model::Bundle bundle;
     bundle.project_name = "Shop";
@@ -145,7 +145,7 @@ class CallerTest : public World {
     caller_.reset();
     start(settings);
   }
-  // Lets time pass until the receiver has seen so many requests.
+  // Lets time pass until the receiver has seen `count` requests.
   void tries(std::size_t count) {
     ASSERT_TRUE(eventually([&] {
       clock_.advance(std::chrono::milliseconds(100));
@@ -157,7 +157,7 @@ class CallerTest : public World {
   tests::HttpReceiver receiver_;
   Metrics metrics_;
   const Ownership alone_{Ownership::Of::everything};
-  const Ownership* ownership_ = nullptr;  // of one among others
+  const Ownership* ownership_ = nullptr;  // set in tests of a cluster
   EventSink sink_;
   std::unique_ptr<HttpClient> http_;
   std::unique_ptr<Caller> caller_;

@@ -1,5 +1,6 @@
-// Every kind of thing that waits, while the wall clock is set by seconds to years, forth and back,
-// running and across a restart (daemon/timers/timer_clock.h has the rule).
+// Timers, leases, keys and expiries of every kind while the wall clock is set back or forward, by
+// seconds to years, in a running daemon and across a restart. daemon/timers/timer_clock.h has the
+// rule.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -39,10 +40,10 @@ class ClockJumps : public World, public testing::WithParamInterface<Jump> {
   }
   void TearDown() override {
     scheduler_.reset();
-    store_.reset();  // it goes by the clock of timers
+    store_.reset();  // the store uses the clock of timers
   }
 
-  // As a start of the daemon does it.
+  // Opens the store as a start of the daemon does.
   void reopen() {
     store_.reset();
     timers_ = std::make_unique<TimerClock>(clock_, [this] { return milliseconds(steady_ms_); });
@@ -60,7 +61,7 @@ class ClockJumps : public World, public testing::WithParamInterface<Jump> {
     ASSERT_TRUE(scheduler_->start());
   }
 
-  // The steady clock first: whoever looks in between finds the timers' time as it will be.
+  // Moves the steady clock first, so that other threads never see the timers' clock go back.
   void pass(milliseconds time) {
     steady_ms_ += time.count();
     clock_.advance(time);
@@ -69,11 +70,11 @@ class ClockJumps : public World, public testing::WithParamInterface<Jump> {
 
   void set_clock(milliseconds by) {
     clock_.advance(by);
-    ASSERT_TRUE(store_->timers().keep_offset(timers_->offset()));  // the Scheduler's part
+    ASSERT_TRUE(store_->timers().keep_offset(timers_->offset()));  // as the Scheduler does
     if (scheduler_) scheduler_->wake();
   }
 
-  // What this test is about, in the middle of a wait.
+  // Sets the clock in the middle of a wait, as the test's parameter says.
   void jump() {
     set_clock(GetParam().by);
     if (GetParam().then == Jump::Then::goes_on) return;
@@ -88,7 +89,8 @@ class ClockJumps : public World, public testing::WithParamInterface<Jump> {
     for (const auto& event : sink_.events()) ids.insert(event.id);
     return ids;
   }
-  // Of what was due before a moment ago: it is appended in that order.
+  // The ids of the timers that were due until now. Timers are appended in order of their due time,
+  // so the last probe ends the wait.
   Ids fired_by_now() {
     const auto probe = timer("probe", 0ms);
     commit_timer(probe);
@@ -166,7 +168,7 @@ TEST_P(ClockJumps, ScheduleIsNeverSilentForLongerThanItsRuleSays) {
     scheduler_->offer(stored());
   };
   jump();
-  if (GetParam().by >= 1h) comes();  // its time has come, by a clock that is wrong
+  if (GetParam().by >= 1h) comes();  // due early, by the wrong clock
   pass(7s);
   set_clock(-GetParam().by);
   ASSERT_TRUE(eventually([&] { return stored().due_at <= clock_.now() + 1h; }));
@@ -177,7 +179,7 @@ TEST_P(ClockJumps, ScheduleIsNeverSilentForLongerThanItsRuleSays) {
   }
 }
 
-TEST_P(ClockJumps, ScheduleThatIsBehindAClockPutRightWhileDownIsFoundAtTheStart) {
+TEST_P(ClockJumps, ScheduleIsFoundAtTheStartIfTheClockWasCorrectedMeanwhile) {
   model::Schedule schedule;
   schedule.id = model::new_id();
   schedule.session = key("ann");
@@ -192,7 +194,7 @@ TEST_P(ClockJumps, ScheduleThatIsBehindAClockPutRightWhileDownIsFoundAtTheStart)
   }));
 }
 
-TEST_P(ClockJumps, LeaseOfAJobLastsAsLongAsItIsTaken) {
+TEST_P(ClockJumps, LeaseOfAJobLastsItsTime) {
   model::Job job;
   job.id = model::new_id();
   job.project_id = project();
@@ -204,7 +206,7 @@ TEST_P(ClockJumps, LeaseOfAJobLastsAsLongAsItIsTaken) {
   jump();
   pass(59s);
   EXPECT_TRUE(store_->jobs().waiting(timers_->now(), 10)->empty());
-  EXPECT_FALSE(lease()) << "another worker has it";
+  EXPECT_FALSE(lease()) << "another worker has the lease";
   pass(1s);
   EXPECT_EQ(store_->jobs().waiting(timers_->now(), 10)->size(), 1U);
   EXPECT_TRUE(lease());
@@ -234,7 +236,7 @@ TEST_P(ClockJumps, IdempotencyKeyStandsForADay) {
   jump();
   auto other = use;
   other.key = "other";
-  EXPECT_TRUE(reserve(other)) << "which forgets old ones";
+  EXPECT_TRUE(reserve(other)) << "a reservation prunes expired keys";
   pass(24h - 1ms);
   EXPECT_FALSE(reserve(use));
   EXPECT_TRUE(keep()) << "the first answer is repeated";
@@ -285,13 +287,13 @@ TEST_P(ClockJumps, AnswerOfAKeyAndItsClaimAreKeptForTheirTime) {
   pass(std::chrono::days(7) - store::answer_lifetime);
   tidy_up();
   EXPECT_FALSE(kept());
-  EXPECT_TRUE(*store_->answers().claimed("input")) << "its second append has no effect";
+  EXPECT_TRUE(*store_->answers().claimed("input")) << "a second append has no effect";
   pass(2ms);
   tidy_up();
   EXPECT_FALSE(*store_->answers().claimed("input"));
 }
 
-TEST_P(ClockJumps, TokensAndCodesLiveAsLongAsTheyWereMadeFor) {
+TEST_P(ClockJumps, TokensAndCodesLiveForTheirTime) {
   auto& accounts = store_->accounts();
   ASSERT_TRUE(accounts.create_user(organisation_, {.email = "ann@example.com",
                                                    .name = "Ann",
@@ -341,7 +343,7 @@ TEST_P(ClockJumps, TokensAndCodesLiveAsLongAsTheyWereMadeFor) {
   EXPECT_TRUE(store_->oauth().refresh(client->client.id, tokens->refresh, lifetimes));
 }
 
-TEST_P(ClockJumps, CursorIsGoodForAnHour) {
+TEST_P(ClockJumps, CursorIsValidForAnHour) {
   model::Bundle bundle;
   bundle.project_name = "Words";
   bundle.locales = {"en"};
@@ -367,7 +369,7 @@ TEST_P(ClockJumps, CursorIsGoodForAnHour) {
   EXPECT_FALSE(page(first->next));
 }
 
-TEST_P(ClockJumps, NothingYoungIsRemovedForItsAgeOnTheDayThatTheClockIsWrong) {
+TEST_P(ClockJumps, NothingYoungIsRemovedOnADayWithAWrongClock) {
   auto commit = turn(key("ann"), {"said"});
   commit.outputs.front().delivery = model::Delivery::none;
   commit.dead_letters.push_back({model::new_id(), {model::new_id(), "inject", "", "{}"}, "why"});
@@ -389,7 +391,7 @@ TEST_P(ClockJumps, NothingYoungIsRemovedForItsAgeOnTheDayThatTheClockIsWrong) {
   EXPECT_EQ(removed(), 3);
 }
 
-TEST_P(ClockJumps, QuotaCountsByTheMonthThatPeopleSee) {
+TEST_P(ClockJumps, QuotaCountsByTheMonthOfTheWallClock) {
   const auto count = [&] {
     auto commit = turn(key("ann"), {});
     commit.quota.push_back({organisation_, "injects", 1});
@@ -404,11 +406,11 @@ TEST_P(ClockJumps, QuotaCountsByTheMonthThatPeopleSee) {
   count();
   EXPECT_EQ(used(), before + 1);
   set_clock(-GetParam().by);
-  EXPECT_EQ(used(), before + 1) << "one, and what was counted if it is the same month";
+  EXPECT_EQ(used(), before + 1) << "counted by the month of the wall clock";
 }
 
-// They are asked with the steady clock's time, and with no other.
-TEST_P(ClockJumps, LockOutAndRateLimitHearOfNoClock) {
+// Both use the steady clock only.
+TEST_P(ClockJumps, LockOutAndRateLimitIgnoreTheWallClock) {
   auto now = std::chrono::steady_clock::time_point() + 1h;
   api::Lockout lockout({.account_failures = 1, .window = 5min});
   api::RateLimiter limiter({.requests_per_second = 1, .burst = 1});

@@ -27,7 +27,7 @@ TEST(Table, ACellStaysInItsLine) {
   EXPECT_EQ(table.to_text(), "NAME\na\\n\\u001b[31mb");
 }
 
-TEST(Fields, ReadsWhatIsThere) {
+TEST(Fields, ReadsEachType) {
   const json answer = {{"name", "n"},
                        {"count", 3},
                        {"on", true},
@@ -58,7 +58,7 @@ TEST(Fields, ATimeBeyondAllYearsIsShownAsItsNumber) {
   EXPECT_EQ(fields.time("far"), "316889355-01-25 17:46:40") << "more milliseconds than 64 bits";
 }
 
-TEST(Fields, WhatIsMissingOrOfAnotherTypeIsABadAnswerThatNamesIt) {
+TEST(Fields, AMissingOrMistypedFieldIsABadAnswerThatNamesIt) {
   const json answer = {{"name", 5}, {"items", {1}}, {"next", "x"}, {"times", {0, 1.5}}};
   const Fields fields(answer);
   EXPECT_THROW((void)fields.number("missing"), BadAnswer);

@@ -32,7 +32,7 @@ TEST(DataFolder, IsRefusedIfOtherUsersMayEnter) {
   EXPECT_TRUE(DataFolder::open(path));
 }
 
-TEST(DataFolder, NewOneIsItsOwnersAloneWhateverTheUmask) {
+TEST(DataFolder, NewOneIsPrivateWhateverTheUmask) {
   const tests::TempFolder place;
   const mode_t before = ::umask(0);
   const auto folder = DataFolder::open(place / "data");

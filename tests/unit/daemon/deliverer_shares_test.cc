@@ -1,10 +1,10 @@
-// Endpoints that hang, are slow or fail, and the others; clocks that are set.
+// Endpoints that hang, are slow or fail, beside others, and clocks that are set.
 #include "tests/unit/daemon/deliverer_world.h"
 
 namespace conversed::daemon {
 namespace {
 
-// Endpoints that hang, so many sessions each.
+// Hung Endpoints with several sessions each.
 struct Tarpit {
   HttpReceiver receiver{
       [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; }};
@@ -67,7 +67,7 @@ TEST_F(DelivererTest, HungEndpointsOfAProjectHoldUpNoOtherProject) {
   deliverer_.reset();
   start({.timeout = 10min, .drain_timeout = 0ms});
   for (int i = 0; i < 40; ++i) say(key("ann", "hung" + std::to_string(i)), {"x"});
-  // Those that have not answered begin a few at a time: until then nothing more of them does.
+  // Endpoints without an answer begin a few at a time. Until these end, no other begins.
   ASSERT_TRUE(tarpit.receiver.wait_for(20));
   for (int i = 0; i < 20; ++i) {
     say(theirs, {std::to_string(i)});
@@ -80,7 +80,7 @@ TEST_F(DelivererTest, EndpointThatFailsGetsOneTryAtATimeUntilItAnswers) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
   for (int i = 0; i < 200; ++i) say(key("user" + std::to_string(i)), {"hello"});
   settle();
-  EXPECT_EQ(receiver_.count(), 3U) << "it fails after so many";
+  EXPECT_EQ(receiver_.count(), 3U) << "three failures put the Endpoint off";
   for (std::size_t tries = 4; tries < 8; ++tries) {
     clock_.advance(2min);
     deliverer_->wake();
@@ -112,7 +112,7 @@ TEST_F(DelivererTest, SessionThatIsRefusedAgainAndAgainHoldsUpNoOther) {
   EXPECT_EQ(received()["bob"], std::vector<std::string>{"good"});
 }
 
-TEST_F(DelivererTest, WhatIsTooOldIsGivenUpWithoutATryWhileItsEndpointFails) {
+TEST_F(DelivererTest, OutputThatIsTooOldIsGivenUpWithoutATryWhileItsEndpointFails) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
   for (int i = 0; i < 50; ++i) say(key("user" + std::to_string(i)), {"one", "two"});
   settle();
@@ -136,7 +136,7 @@ TEST_F(DelivererTest, ClockThatIsSetBackHoldsNothingUp) {
     receiver_.set_handler({});
     set_clock(-by);
     say(key("bob"), {"new"});
-    ASSERT_TRUE(receiver_.wait_for(before + 2)) << "what was never tried waits for no clock";
+    ASSERT_TRUE(receiver_.wait_for(before + 2)) << "a first try waits for no clock";
     settle();
     EXPECT_EQ(receiver_.count(), before + 2) << "its wait is not over";
     clock_.advance(2s);

@@ -52,7 +52,7 @@ TEST_F(DelivererTest, ReplacedSecretSignsBesideTheNewOneForAWhile) {
   EXPECT_EQ(signatures_of_next(), "old");
   import_with(fresh);
   EXPECT_EQ(signatures_of_next(), "new old");
-  import_with(fresh);  // changes nothing, the time included
+  import_with(fresh);  // changes nothing, not even the time
   clock_.advance(DelivererSettings().secret_overlap - 1ms);
   EXPECT_EQ(signatures_of_next(), "new old");
   clock_.advance(1ms);
@@ -104,7 +104,7 @@ TEST_F(DelivererTest, OrderHoldsWithHardlyAnyConnections) {
   EXPECT_EQ(received(), said);
 }
 
-TEST_F(DelivererTest, OneIsInFlightASession) {
+TEST_F(DelivererTest, EachSessionHasOneInFlight) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 3ms}; });
   std::vector<std::string> texts;
   for (int i = 0; i < 8; ++i) texts.push_back(std::to_string(i));
@@ -138,7 +138,7 @@ TEST_F(DelivererTest, FailureIsRetriedWithTheSameIdAndHoldsItsSessionOnly) {
 
 TEST_F(DelivererTest, EveryKindOfFailureIsRetried) {
   using Answer = HttpReceiver::Answer;
-  // The broken connection comes first: on one that was kept, libcurl itself sends again.
+  // The broken connection comes first: libcurl itself repeats a request on a kept connection.
   std::vector<Answer> answers{{.then = HttpReceiver::Then::close},
                               {.status = 400},
                               {.status = 408},
@@ -272,7 +272,7 @@ TEST_F(DelivererTest, RestartKeepsTheTimeOfTheNextTry) {
   EXPECT_EQ(received()["ann"], (std::vector<std::string>{"first", "first", "second"}));
 }
 
-TEST_F(DelivererTest, StopWaitsForWhatIsInFlightAndItsMarkIsKept) {
+TEST_F(DelivererTest, StopWaitsForDeliveriesInFlightAndKeepsTheirMarks) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 30ms}; });
   say(key("ann"), {"one", "two"});
   ASSERT_TRUE(receiver_.wait_for(1));
@@ -283,7 +283,7 @@ TEST_F(DelivererTest, StopWaitsForWhatIsInFlightAndItsMarkIsKept) {
   deliverer_->offer_earlier(key("ann"));
 }
 
-// The store holds another text than the commit's callback has.
+// The text in the store differs from the text in the commit's callback.
 TEST_F(DelivererTest, OutputsThatACommitHandsOverAreNotRead) {
   say(key("ann"), {"first"});
   ASSERT_TRUE(receiver_.wait_for(1));

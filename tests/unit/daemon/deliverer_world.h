@@ -55,14 +55,14 @@ class DelivererTest : public World {
     start(settings);
   }
 
-  // As the turn worker does: commits, and offers from the commit's callback.
+  // Commits, and offers the outputs from the commit's callback, as the turn worker does.
   void say(const model::SessionKey& key, const std::vector<std::string>& texts) {
     const auto built = Deliverer::SteadyClock::now();
     auto commit = turn(key, texts);
     commit.timers_ahead = timer_clock_->offset();
     commit_now(std::move(commit), [&](const auto& done) { deliverer_->offer(done, built); });
   }
-  // Nobody tells the Deliverer.
+  // Commits without an offer to the Deliverer.
   void say_silently(const model::SessionKey& key, const std::vector<std::string>& texts) {
     commit_now(turn(key, texts));
   }
@@ -87,18 +87,18 @@ class DelivererTest : public World {
     EXPECT_EQ(page->sessions.size(), 1U);
     return page->sessions.empty() ? store::DueDelivery{} : std::move(page->sessions.front());
   }
-  // Lets the time pass until the next try of the only session that waits.
+  // Lets time pass until the next try of the only session that waits.
   void to_next_try() {
     clock_.advance(waiting().due_at - timer_clock_->now());
     deliverer_->wake();
   }
-  // Somebody sets the wall clock, and no time passes.
+  // Sets the wall clock. No time passes.
   void set_clock(std::chrono::milliseconds by) {
     set_by_ += by.count();
     clock_.advance(by);
     deliverer_->wake();
   }
-  // As a daemon that is started again, to which the store tells the offset of the last run.
+  // The clock of a restarted daemon. `offset` is the stored offset of the last run.
   void new_timer_clock(std::chrono::milliseconds offset) {
     timer_clock_ = std::make_unique<TimerClock>(clock_, [this] {
       return clock_.now().time_since_epoch() - std::chrono::milliseconds(set_by_.load());

@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 constexpr model::Timestamp t0 = model::from_unix_ms(1'000'000);
 constexpr DeliveryQueue::Steady s0{};
 
-// Endpoints that have as much to say as there is room for.
+// Endpoints that always have more outputs than there is room for.
 class DeliveryQueueTest : public testing::Test {
  protected:
   using Session = DeliveryQueue::Session;
@@ -40,13 +40,13 @@ class DeliveryQueueTest : public testing::Test {
     queue_.land(session);
     queue_.release_if_done(session, t0);
   }
-  // An answer that takes so long.
+  // An answer after `takes`.
   void answer(Lane& lane, std::chrono::milliseconds takes) {
     Session& session = begin(lane);
     queue_.delivered(session, s0 + takes);
     end(session);
   }
-  // So many as may begin.
+  // Begins as many deliveries as the lane may have. Returns their count.
   std::size_t fill(Lane& lane, DeliveryQueue::Steady at = s0) {
     std::size_t begun = 0;
     for (; queue_.room(lane, at) > 0; ++begun) begin(lane, at);
@@ -88,14 +88,14 @@ TEST_F(DeliveryQueueTest, NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore) {
   const auto takes = [&](DeliveryQueue::Steady built) {
     return queue_.takes_newest(web, built, s0);
   };
-  EXPECT_FALSE(takes(s0 + 1s)) << "it was never read";
+  EXPECT_FALSE(takes(s0 + 1s)) << "the lane was never read";
   queue_.wake(web, t0);
   ASSERT_EQ(queue_.next(t0, s0), &web);
   queue_.read_all(web, t0 + 1min);
-  EXPECT_FALSE(takes(s0 + 1s)) << "another one waits for its retry";
+  EXPECT_FALSE(takes(s0 + 1s)) << "another session waits for its retry";
   queue_.read_all(web, {});
   web.read_at = s0;
-  EXPECT_FALSE(takes(s0)) << "the read may have seen it";
+  EXPECT_FALSE(takes(s0)) << "the read may have seen the output";
   EXPECT_TRUE(takes(s0 + 1s));
   queue_.wait(take(web), t0);
   ASSERT_EQ(queue_.next(t0, s0), &web);
@@ -103,7 +103,7 @@ TEST_F(DeliveryQueueTest, NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore) {
   EXPECT_EQ(queue_.next_waiting(web), nullptr);
   EXPECT_TRUE(takes(s0 + 1s));
   queue_.wake(web, t0);
-  EXPECT_FALSE(takes(s0 + 1s)) << "the store may have more";
+  EXPECT_FALSE(takes(s0 + 1s)) << "the store may have more outputs";
   queue_.read_all(web, {});
   web.unreadable = true;
   EXPECT_FALSE(takes(s0 + 1s)) << "a damaged session waits for an operator";
@@ -124,7 +124,7 @@ TEST_F(DeliveryQueueTest, FewSessionsWaitAndAPauseLeavesThemToTheStore) {
   queue_.put_off(web, t0 + 1s);
   EXPECT_EQ(web.in_hand, 0U);
   EXPECT_EQ(queue_.room_to_read(web, s0), 24 + limit);
-  EXPECT_FALSE(queue_.takes_newest(web, s0, s0)) << "they are in the store";
+  EXPECT_FALSE(queue_.takes_newest(web, s0, s0)) << "the store has these outputs";
 }
 
 TEST_F(DeliveryQueueTest, SessionThatAlwaysHasMoreIsLeftToTheStoreAfterSomeOutputs) {
@@ -148,10 +148,10 @@ TEST_F(DeliveryQueueTest, OutputsAreAddedBehindThoseInHandOnly) {
   EXPECT_EQ(session.outputs.size(), 3U);
   EXPECT_FALSE(session.more);
   queue_.add(session, numbered({7}));
-  EXPECT_EQ(session.outputs.size(), 3U) << "a read has seen it";
+  EXPECT_EQ(session.outputs.size(), 3U) << "a read has seen the output";
   EXPECT_TRUE(session.more);
   queue_.add(session, numbered({8}));
-  EXPECT_EQ(session.outputs.size(), 3U) << "an earlier one is in the store";
+  EXPECT_EQ(session.outputs.size(), 3U) << "an earlier output is in the store";
 }
 
 TEST_F(DeliveryQueueTest, NothingIsReadAheadOfAnEndpointThatIsSlow) {
@@ -161,7 +161,7 @@ TEST_F(DeliveryQueueTest, NothingIsReadAheadOfAnEndpointThatIsSlow) {
 
 TEST_F(DeliveryQueueTest, AnEndpointAndAProjectHaveThreeQuarters) {
   EXPECT_EQ(fill(good("a")), 24U);
-  EXPECT_EQ(fill(good("b")), 0U) << "of the same project";
+  EXPECT_EQ(fill(good("b")), 0U) << "the project has reached its share";
   EXPECT_EQ(fill(good("c", "other")), 8U);
 }
 
@@ -178,13 +178,13 @@ TEST_F(DeliveryQueueTest, HungEndpointsLeaveConnectionsToThoseThatAnswer) {
   Lane& works = good("works");
   for (const std::string project : {"project", "other", "third"}) {
     for (int i = 0; i < 40; ++i) {
-      // Each is found to hang before the next ones begin.
+      // Each batch turns out to hang before the next batch begins.
       fill(lane(project + std::to_string(i), project), s0 + 600ms * i);
     }
   }
   const auto at = s0 + 1min;
   EXPECT_EQ(queue_.in_flight(), 24U);
-  EXPECT_EQ(fill(works, at), 4U) << "its project has twenty of them";
+  EXPECT_EQ(fill(works, at), 4U) << "its project has twenty connections already";
   EXPECT_EQ(queue_.room(lane("fresh", "fourth"), at), 0U);
   EXPECT_EQ(fill(good("known", "fourth"), at), 4U);
 }
@@ -217,7 +217,7 @@ TEST_F(DeliveryQueueTest, SessionGivesWayWhileOthersWaitForAConnection) {
   Session& first = begin(a);
   fill(a);
   fill(good("b", "other"));
-  EXPECT_TRUE(queue_.goes_on(first, s0)) << "nothing else waits";
+  EXPECT_TRUE(queue_.goes_on(first, s0)) << "no other session waits";
   queue_.wake(lane("c", "third"), t0);
   EXPECT_EQ(queue_.next(t0, s0), nullptr) << "all connections are taken";
   EXPECT_FALSE(queue_.goes_on(first, s0));
@@ -286,7 +286,7 @@ TEST_F(DeliveryQueueTest, SessionIsInHandUntilItsMarksAreStored) {
   session.marks = 0;
   queue_.release_if_done(session, t0);
   EXPECT_EQ(queue_.find(key), nullptr);
-  EXPECT_EQ(queue_.next(t0, s0), &web) << "there is more of it";
+  EXPECT_EQ(queue_.next(t0, s0), &web) << "the Endpoint has more outputs";
 }
 
 }  // namespace

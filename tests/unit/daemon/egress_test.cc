@@ -112,16 +112,16 @@ TEST(Egress, RangeOpensItsAddressesOnly) {
   EXPECT_FALSE(egress.allows("x", at("fd00:2::7")));
   EXPECT_TRUE(egress.allows("x", at("::1")));
   EXPECT_FALSE(egress.allows("x", at("::2")));
-  EXPECT_TRUE(egress.allows("x", at("::ffff:10.1.0.1"))) << "the same address in other clothes";
+  EXPECT_TRUE(egress.allows("x", at("::ffff:10.1.0.1"))) << "the same address, mapped to IPv6";
   EXPECT_TRUE(egress.allows("x", at("64:ff9b::10.1.0.1")));
   EXPECT_FALSE(egress.allows("x", at("64:ff9b::10.2.0.1")));
 }
 
-TEST(Egress, RangeWithoutHostBitsMatchesWhateverTheyAre) {
+TEST(Egress, RangeIgnoresHostBits) {
   const auto egress = *Egress::create({"10.1.2.3/12", "0.0.0.0/0"});
   EXPECT_TRUE(egress.allows("x", at("10.15.0.1")));
   EXPECT_TRUE(egress.allows("x", at("127.0.0.1")));
-  EXPECT_FALSE(egress.allows("x", at("::1"))) << "all of IPv4 is not IPv6";
+  EXPECT_FALSE(egress.allows("x", at("::1"))) << "a range of IPv4 opens no address of IPv6";
 }
 
 TEST(Egress, HostNameOpensRequestsToThatNameOnly) {
@@ -149,7 +149,7 @@ TEST(Egress, AddressesOfThisMachineAreClosedUnlessAllowed) {
   EXPECT_TRUE(opened.allows("own.example", at("2606:4700::7")));
 }
 
-// In a network of its own, which a thread may have alone.
+// Runs in its own network namespace, which one thread can have.
 TEST(OwnAddresses, NewOnesOfAnInterfaceAreKnown) {
   bool may = true;
   std::jthread([&] {

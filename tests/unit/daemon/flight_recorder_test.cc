@@ -26,7 +26,7 @@ class FlightRecorderTest : public testing::Test {
     return opened ? std::move(*opened) : nullptr;
   }
 
-  // The ids of what the last run had in hand, sorted.
+  // The ids of the events that the last run had in hand, sorted.
   std::vector<std::string> left(const std::string& boot = "this boot") {
     std::vector<std::string> ids;
     for (const auto& event : open(boot)->left().events) ids.push_back(event.event_id);
@@ -34,7 +34,7 @@ class FlightRecorderTest : public testing::Test {
     return ids;
   }
 
-  // What `work` leaves behind in a process that ends with the signal.
+  // Runs `work` in a child process that ends by the signal.
   template <typename Work>
   void in_child(int signal, const Work& work) {
     const auto child = fork();
@@ -115,7 +115,7 @@ TEST_F(FlightRecorderTest, ARunThatBeginsForgetsTheNotesOfTheLast) {
   leave({"a", "b"});
   const auto run = open()->left().run;
   EXPECT_EQ(left(), (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(open()->left().run, run) << "reading changes nothing";
+  EXPECT_EQ(open()->left().run, run) << "a read changes nothing";
   open()->begin();
   EXPECT_TRUE(left().empty());
   EXPECT_NE(open()->left().run, run);
@@ -129,7 +129,7 @@ TEST_F(FlightRecorderTest, NotesOfAnotherBootAreIgnored) {
   EXPECT_TRUE(left("").empty());
 }
 
-TEST_F(FlightRecorderTest, WithoutABootNotesOfNoRunAreBelieved) {
+TEST_F(FlightRecorderTest, WithoutABootIdNotesAreIgnored) {
   auto recorder = open("");
   recorder->begin();
   FlightRecorder::Notes noted(recorder.get());
@@ -162,7 +162,7 @@ TEST_F(FlightRecorderTest, AFileOfAnotherLengthIsMadeAnew) {
   EXPECT_EQ(left(), std::vector<std::string>{"b"});
 }
 
-TEST_F(FlightRecorderTest, ItsBlocksAreThereBeforeItIsWritten) {
+TEST_F(FlightRecorderTest, ItsBlocksAreAllocatedBeforeItIsWritten) {
   std::ofstream(file_).close();
   const auto whole = [&] {
     (void)open();
@@ -173,7 +173,7 @@ TEST_F(FlightRecorderTest, ItsBlocksAreThereBeforeItIsWritten) {
   EXPECT_TRUE(whole());
   const auto size = std::filesystem::file_size(file_);
   std::filesystem::resize_file(file_, 0);
-  std::filesystem::resize_file(file_, size);  // a hole, as some copies make it
+  std::filesystem::resize_file(file_, size);  // a hole, as some copies leave
   EXPECT_TRUE(whole());
 }
 
@@ -189,7 +189,7 @@ TEST_F(FlightRecorderTest, WithoutRoomItCanNotBeOpened) {
             model::Errc::unavailable);
 }
 
-TEST_F(FlightRecorderTest, WhatFindsNoSlotIsNotNoted) {
+TEST_F(FlightRecorderTest, EventsBeyondTheSlotsAreNotNoted) {
   auto recorder = open();
   recorder->begin();
   FlightRecorder::Notes noted(recorder.get());

@@ -1,7 +1,7 @@
-// Generated histories of sessions beside a simple model of what has to be said: messages, injects,
-// silences, quiet hours, clocks that are set by a day, schedulers that append twice, late, or after
-// a message, follow-up Flows at a call, deliveries that begin or are withdrawn, records that are
-// delivered again, workers that have the same records in hand, restarts.
+// Compares generated histories of sessions with a simple model of the expected outputs. The
+// histories contain messages, injects, silences, quiet hours, clocks set by a day, schedulers that
+// append twice, late or after a message, follow-up Flows with a call, deliveries that begin or are
+// withdrawn, records that come again, workers with the same records in hand, and restarts.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,10 +35,10 @@ constexpr auto node_expiry = 2h;
 
 constexpr int rounds_in_a_history = 10;
 constexpr std::size_t workers = 3;
-constexpr std::size_t histories_at_once = 500;  // they share a clock and restarts, and nothing else
+constexpr std::size_t histories_at_once = 500;  // they share a clock and restarts only
 
-// What a session is expected to come to. Knows nothing of claims, rows and positions. Times are the
-// wall clock's but for those of `Pending`, which nobody sets.
+// The expected state of a session. The model knows no claims, rows or positions. Times are the wall
+// clock's, except in `Pending`, which has the clock of timers.
 struct Model {
   struct Pending {
     model::Timestamp due;
@@ -50,21 +50,21 @@ struct Model {
     std::string text;
     bool withdrawable;
   };
-  bool hooked = false;  // to a webhook
+  bool hooked = false;  // its outputs go to a webhook
   std::map<std::string, Pending> pending;
   int sent = 0;
-  int today = 0;  // follow-ups on `day`
+  int today = 0;  // the follow-ups on `day`
   std::chrono::sys_days day;
   model::Timestamp last_activity{};
   bool slow = false;        // the follow-up Flow makes a call
-  std::string call;         // the one that it waits for
-  std::deque<Event> inbox;  // what waits for that
+  std::string call;         // the pending call of that Flow
+  std::deque<Event> inbox;  // the events that wait for the call's result
   std::vector<Said> said;
 
   model::Timestamp now{};
-  std::chrono::milliseconds ahead{};  // of `now` is the clock that nobody sets
+  std::chrono::milliseconds ahead{};  // the clock of timers minus `now`
 
-  // In log order; runs at `now`.
+  // Called in log order. Runs at `now`.
   void on_event(const Event& event) {
     if (event.type == EventType::call_result) {
       if (event.claim->id != call) return;
@@ -86,7 +86,7 @@ struct Model {
     while (call.empty() && !inbox.empty()) {
       Event event = std::move(inbox.front());
       inbox.pop_front();
-      // What was accepted while the clock was ahead counts as of now.
+      // An event accepted while the clock was ahead counts as accepted now.
       event.accepted_at = std::min(event.accepted_at, now);
       if (event.type == EventType::follow_up) {
         on_due(event);
@@ -112,7 +112,7 @@ struct Model {
   }
 
   void on_input(const Event& event) {
-    if (event.accepted_at - last_activity > session_expiry) {  // it begins anew
+    if (event.accepted_at - last_activity > session_expiry) {  // the session restarts
       sent = 0;
       slow = false;
     }
@@ -159,10 +159,10 @@ using Records = std::vector<queue::LogRecord>;
 struct History {
   model::SessionKey key;
   Model model;
-  std::deque<std::pair<Event, queue::LogRecord>> log;  // what no worker has taken yet
-  std::vector<Records> runs;                           // what workers take in this round
+  std::deque<std::pair<Event, queue::LogRecord>> log;  // records that no worker has taken yet
+  std::vector<Records> runs;  // the records that workers take in this round
   std::int64_t next_offset = 0;
-  bool contested = false;  // two workers have it in this round
+  bool contested = false;  // two workers have them in this round
 };
 
 class FollowUpHistories : public FollowUpWorld {
@@ -183,7 +183,7 @@ class FollowUpHistories : public FollowUpWorld {
                  chance(3) ? EventType::inject : EventType::user_message);
   }
 
-  // --- What happens in a round ------------------------------------------------------------------
+  // --- The steps of a round ---------------------------------------------------------------------
 
   void move_the_clock() {
     switch (below(8)) {
@@ -206,7 +206,7 @@ class FollowUpHistories : public FollowUpWorld {
     clock_.advance(time);
   }
 
-  // As after a kill: nothing is said to the store before.
+  // Restarts as after a kill: nothing is written to the store before.
   void restart() {
     cache_.reset();
     store_.reset();
@@ -217,8 +217,8 @@ class FollowUpHistories : public FollowUpWorld {
     cache_ = std::make_unique<api::AssetsCache>(store_->assets());
   }
 
-  // What is due is in the log, maybe twice, before or behind what somebody says just now; or its
-  // scheduler is late.
+  // Appends the due follow-ups, once or twice, before or after new messages. Sometimes the
+  // scheduler is late and appends none.
   void append(History& history) {
     key_ = history.key;
     std::vector<Event> events;
@@ -238,7 +238,7 @@ class FollowUpHistories : public FollowUpWorld {
     for (auto& made : events) append(history, std::move(made));
   }
 
-  // Cuts the log, maybe not to its end, into what workers are to take at once.
+  // Cuts the log, or a part of it, into the runs of the workers.
   void hand_out(History& history, bool whole) {
     history.runs.clear();
     history.contested = chance(8);
@@ -262,7 +262,7 @@ class FollowUpHistories : public FollowUpWorld {
     return batch ? std::move(*batch) : TurnBatch{};
   }
 
-  // Until another worker, or this one, has committed what the records come to.
+  // Builds and commits until the records' effects are committed, by this worker or another one.
   void run_again(const History& history, const Records& records) {
     for (TurnBatch batch = build_for(history, records); batch.changes;
          batch = build_for(history, records)) {
@@ -276,7 +276,7 @@ class FollowUpHistories : public FollowUpWorld {
     }
   }
 
-  // The runs of this number of all the worker's sessions, in few transactions.
+  // The run of this number of each of the worker's sessions, in few transactions.
   void run_all(const std::vector<const History*>& mine, std::size_t number) {
     struct Submitted {
       const History* history;
@@ -306,7 +306,7 @@ class FollowUpHistories : public FollowUpWorld {
         run_again(*history, history->runs[number]);
       }
     }
-    // What waited in the inbox goes on, as the lane's next run.
+    // The inbox continues as the lane's next run.
     for (const History* history : mine) {
       if (number < history->runs.size()) drain(*history);
     }
@@ -324,11 +324,11 @@ class FollowUpHistories : public FollowUpWorld {
     }
     for (std::size_t number = 0; number < most_runs; ++number) {
       run_all(mine, number);
-      // Its worker died before the log knew: the records come again.
+      // The worker ends before the log commits: the records come again.
       for (const History* history : mine) {
         if (number >= history->runs.size() || random() % 4 != 0) continue;
         if (history->contested) {
-          // Its other worker may have left something in the inbox, which goes on then.
+          // The other worker may have left events in the inbox. They continue now.
           run_again(*history, history->runs[number]);
         } else {
           EXPECT_FALSE(build_for(*history, history->runs[number]).changes);
@@ -346,7 +346,7 @@ class FollowUpHistories : public FollowUpWorld {
     }
   }
 
-  // --- The model beside it ----------------------------------------------------------------------
+  // --- Comparison with the model -----------------------------------------------------------------
 
   void compare(History& history) {
     const auto outputs = store_->outbox().outputs(history.key, 0, 1000);
@@ -405,7 +405,7 @@ class FollowUpHistories : public FollowUpWorld {
       for (auto& history : histories) append(history);
       ASSERT_NO_FATAL_FAILURE(run_and_compare(histories, Take::some));
     }
-    // In the end whatever waits comes, or has expired: nothing is said that would arm anew.
+    // In the end every pending follow-up comes or has expired: no message arms a new one.
     ASSERT_NO_FATAL_FAILURE(run_and_compare(histories, Take::all));
     for (auto& history : histories) {
       key_ = history.key;
@@ -435,7 +435,7 @@ class FollowUpHistories : public FollowUpWorld {
   TimerClock unset_clock_{clock_, [this] { return steady_; }};
 };
 
-TEST_F(FollowUpHistories, EveryFollowUpThatHasToComeComesOnceAndNoOther) {
+TEST_F(FollowUpHistories, EveryExpectedFollowUpComesOnceAndNoOther) {
   const bool nightly = std::getenv("CONVERSED_NIGHTLY") != nullptr;
   const std::size_t histories = nightly ? 100'000 : 3'000;
   const char* given = std::getenv("CONVERSED_TEST_SEED");

@@ -24,15 +24,16 @@ TEST_F(FollowUps, SilenceIsFollowedUpOnceAndTheConversationGoesOnWhereItWaited) 
   EXPECT_EQ(texts().back(), "Hello Ann");
 }
 
-TEST_F(FollowUps, MessageCancelsWhatIsDueInTheSameInstant) {
+TEST_F(FollowUps, MessageCancelsAFollowUpThatIsDueAtTheSameTime) {
   run({message("hi")});
   const auto first = waiting().at(0);
   clock_.advance(20min);
-  // In the log before the message's effects are known to the Scheduler.
+  // The due event is in the log before the Scheduler knows the message's effects.
   run({message("I am here"), due_event(first)});
   EXPECT_EQ(texts(), (Texts{"echo hi", "echo I am here"}));
   ASSERT_EQ(waiting().size(), 1U);
-  EXPECT_EQ(waiting().at(0).due_at, clock_.now() + 20min) << "its silence counts from here";
+  EXPECT_EQ(waiting().at(0).due_at, clock_.now() + 20min)
+      << "the new silence begins with the message";
   run({due_event(first)});
   EXPECT_EQ(texts().size(), 2U);
 }
@@ -47,7 +48,7 @@ TEST_F(FollowUps, InjectNeitherArmsNorCancels) {
   EXPECT_EQ(waiting().at(0).id, before.id);
 }
 
-TEST_F(FollowUps, OneThatWaitsInTheInboxIsTakenBackByAMessage) {
+TEST_F(FollowUps, OneThatWaitsInTheInboxIsWithdrawnByAMessage) {
   run({message("hi")});
   const auto pending = waiting().at(0);
   run({event("call")});
@@ -55,7 +56,7 @@ TEST_F(FollowUps, OneThatWaitsInTheInboxIsTakenBackByAMessage) {
   clock_.advance(20min);
   run({due_event(pending)});
   EXPECT_EQ(stored().inbox_size, 1);
-  EXPECT_EQ(waiting().size(), 1U) << "its claim is consumed when it runs";
+  EXPECT_EQ(waiting().size(), 1U) << "the claim is consumed when the follow-up runs";
   run({message("here")});
   EXPECT_TRUE(waiting().empty());
   run({result_of(stored().execution->pending_call_id)});
@@ -63,7 +64,7 @@ TEST_F(FollowUps, OneThatWaitsInTheInboxIsTakenBackByAMessage) {
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
-TEST_F(FollowUps, OneThatCouldRunBeforeTheAnswerComesWhateverElseWasTakenAtOnce) {
+TEST_F(FollowUps, OneAheadOfTheAnswerInTheLogComesInBatchesOfAnySize) {
   for (const bool in_one_batch : {false, true}) {
     run({message("hi")});
     const auto pending = waiting().at(0);
@@ -83,7 +84,7 @@ TEST_F(FollowUps, OneThatCouldRunBeforeTheAnswerComesWhateverElseWasTakenAtOnce)
             (Texts{once[0], once[1], once[2], once[3], once[0], once[1], once[2], once[3]}));
 }
 
-TEST_F(FollowUps, NoMoreThanTheJourneyAllowsASession) {
+TEST_F(FollowUps, JourneyLimitsFollowUpsOfASession) {
   for (int i = 0; i < 4; ++i) {
     run({message("hi")});
     pass(20min);
@@ -99,17 +100,17 @@ TEST_F(FollowUps, OneThatComesTooLateIsDropped) {
   EXPECT_EQ(texts(), (Texts{"echo hi"}));
 }
 
-TEST_F(FollowUps, QuietHoursAreWaitedForByTheClockOfTheirTimeZone) {
+TEST_F(FollowUps, QuietHoursFollowTheirTimeZone) {
   set_up(
       R"({after: 20m, flow: Nudge, quietHours: {from: "22:00", to: "07:00", timezone: Europe/Berlin}})");
-  // 2026-03-28, 21:50 in Berlin; in this night the clocks go forward.
+  // 2026-03-28, 21:50 in Berlin. The clocks go forward in this night.
   clock_.set(model::from_unix_ms(1'774'731'000'000));
   run({message("hi")});
   ASSERT_EQ(waiting().size(), 1U);
   const auto morning = model::from_unix_ms(1'774'760'400'000);  // 07:00 in Berlin, 05:00 UTC
   EXPECT_EQ(waiting().at(0).due_at, morning);
   clock_.advance(30min);
-  // An event that comes within quiet hours, from a clock that jumped, waits anew.
+  // A clock that jumped makes the event come within quiet hours. The follow-up waits again.
   run({due_event(waiting().at(0))});
   ASSERT_EQ(waiting().size(), 1U);
   EXPECT_EQ(waiting().at(0).due_at, morning);
@@ -125,13 +126,13 @@ TEST_F(FollowUps, NodesAskForOneInPlaceOfTheJourneyAndCancelAll) {
   run({event("bye")});
   EXPECT_TRUE(waiting().empty());
   run({message("bye")});
-  EXPECT_TRUE(waiting().empty()) << "nor is the silence that begins now waited for";
+  EXPECT_TRUE(waiting().empty()) << "the silence after the cancel is not followed up";
   run({event("later")});
   pass(1h);
   EXPECT_EQ(texts().back(), "As you wished, later");
 }
 
-TEST_F(FollowUps, AnswerTakesBackWhatHasNotBegunToBeDelivered) {
+TEST_F(FollowUps, AnswerWithdrawsAFollowUpWhoseDeliveryHasNotBegun) {
   key_ = session("hooked", "s");
   for (const bool begun : {false, true}) {
     run({message("hi")});
@@ -169,7 +170,7 @@ TEST_F(FollowUps, AQuestionOfAFlowThatTheFollowUpFlowEntersGetsTheAnswer) {
   pass(20min);
   EXPECT_EQ(texts().back(), "How deep?");
   run({message("very")});
-  EXPECT_EQ(texts().back(), "How was it?") << "it comes back to the Flow that entered it";
+  EXPECT_EQ(texts().back(), "How was it?") << "the Flow that entered it goes on";
   run({message("fine")});
   EXPECT_EQ(texts().back(), "Noted: fine");
   run({message("Ann")});
@@ -181,7 +182,7 @@ TEST_F(FollowUps, OneThatIsNamedLikeTheEndpointsFlowLeavesItsQuestionAlone) {
   pass(1h);
   EXPECT_EQ(texts(), (Texts{"Which?", "Your name?"}));
   run({message("Ann")});
-  EXPECT_EQ(texts().back(), "Hello Ann") << "the follow-up has the user's ear";
+  EXPECT_EQ(texts().back(), "Hello Ann") << "the follow-up's question gets the message";
   run({message("the blue one")});
   EXPECT_EQ(texts().back(), "Got the blue one") << "the Endpoint's Flow waited meanwhile";
 }
@@ -195,7 +196,7 @@ TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
     std::string call = due.id + "-t-c1";
     if (in_one_batch) {
       batch = run({due_event(due), message("here")});
-      EXPECT_TRUE(batch.commit.calls.started.empty()) << "nobody makes it";
+      EXPECT_TRUE(batch.commit.calls.started.empty()) << "the call is not made";
     } else {
       run({due_event(due)});
       ASSERT_TRUE(stored().busy());
@@ -220,7 +221,7 @@ TEST_F(FollowUps, SilenceBeginsWithTheAnswerHoweverLateThatCame) {
   EXPECT_EQ(waiting().at(0).plan.expires_at, clock_.now() + 4h);
 }
 
-TEST_F(FollowUps, NoMoreThanTheJourneyAllowsADayHoweverManySessions) {
+TEST_F(FollowUps, JourneyLimitsFollowUpsOfADayOverAllSessions) {
   set_up("{after: 20m, flow: Nudge, maxPerSession: 5, maxPerDay: 2}");
   const auto ask = [this] {
     run({message("hi")});
@@ -245,12 +246,12 @@ TEST_F(FollowUps, ClockThatIsSetMakesNoSilenceLongerOrShorter) {
     EXPECT_EQ(waiting().at(0).due_at, clock_.now() + timer_clock.offset() + 20min);
     steady += 20min;
     const TurnBatch batch = pass(20min);
-    EXPECT_EQ(batch.after.follow_ups_sent, 1U) << "nor has it expired";
-    write("UPDATE sessions SET flow_state = 'null'");  // what is counted is not looked at here
+    EXPECT_EQ(batch.after.follow_ups_sent, 1U) << "the follow-up has not expired";
+    write("UPDATE sessions SET flow_state = 'null'");  // resets the counts of follow-ups
   }
 }
 
-TEST_F(FollowUps, MonthlyQuotaOfTheTenantDropsWhatIsBeyondIt) {
+TEST_F(FollowUps, FollowUpsBeyondTheMonthlyQuotaAreDropped) {
   write("UPDATE proactive_tenants SET follow_ups_per_month = 1");
   for (int i = 0; i < 2; ++i) {
     run({message("hi")});

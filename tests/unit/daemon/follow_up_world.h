@@ -81,8 +81,8 @@ proactive: {journey: JOURNEY}
 inline constexpr const char* quick_time_out =
     R"(timeout: 10m, onTimeout: [{say: "too late for {{input.source}}"}, {stop: true}])";
 
-// A project that is set up, and a scheduler that a test moves by hand: what is due becomes a
-// record.
+// A project with follow-ups switched on. The test itself is the scheduler: it makes records of due
+// follow-ups.
 class FollowUpWorld : public TurnBatchTest {
  protected:
   void SetUp() override {
@@ -90,7 +90,7 @@ class FollowUpWorld : public TurnBatchTest {
     set_up("{after: 20m, flow: Nudge, maxPerSession: 2, expiresAfter: 4h}");
   }
 
-  // What the steps of a set-up come to.
+  // Stores the result of a set-up's steps.
   void set_up(const std::string& journey, const std::string& time_out = quick_time_out) {
     std::string text = follow_up_bundle;
     text.replace(text.find("JOURNEY"), 7, journey);
@@ -133,7 +133,7 @@ class FollowUpWorld : public TurnBatchTest {
     return found;
   }
 
-  // The event of a follow-up, as the Scheduler makes it now.
+  // The event of a follow-up as the Scheduler makes it now.
   Event due_event(const model::FollowUp& follow_up) {
     Event made;
     made.id = follow_up.id + "-t";
@@ -148,7 +148,7 @@ class FollowUpWorld : public TurnBatchTest {
     return made;
   }
 
-  // Lets time pass, and everything that falls due meanwhile run.
+  // Lets time pass, and runs everything that falls due meanwhile.
   TurnBatch pass(std::chrono::milliseconds time) {
     clock_.advance(time);
     TurnBatch last;

@@ -23,7 +23,8 @@ class HousekeeperTest : public store::StoreTest {
     return report.value_or(TidyReport{});
   }
 
-  // A session that has said one thing, which is delivered unless told otherwise.
+  // Stores a session with one output. The output has been delivered unless `delivery` says
+  // otherwise.
   void say(const std::string& user, model::Delivery delivery = model::Delivery::none) {
     auto commit = store::turn(key_of(user), 0, 1, delivery);
     commit.after.started_at = commit.after.last_activity_at = clock_.now();
@@ -64,13 +65,14 @@ TEST_F(HousekeeperTest, TranscriptsGoWithTheirSessionsByBatches) {
   const auto report = tidy_now();
   EXPECT_EQ(report.outputs, 10);
   EXPECT_EQ(report.sessions, 10);
-  EXPECT_GE(store_->committer().transactions() - transactions, 7U) << "more than a batch at once";
+  EXPECT_GE(store_->committer().transactions() - transactions, 7U)
+      << "several batches, one transaction each";
   EXPECT_FALSE(*store_->sessions().load(key_of("old0")));
   EXPECT_TRUE(*store_->sessions().load(key_of("young")));
   EXPECT_EQ(store_->outbox().outputs(key_of("young"), 0, 10)->size(), 1U);
 }
 
-TEST_F(HousekeeperTest, WhatIsStillToBeDeliveredStays) {
+TEST_F(HousekeeperTest, PendingDeliveriesStay) {
   settings_.transcripts = std::chrono::days(1);
   say("ann", model::Delivery::pending);
   clock_.advance(std::chrono::days(2));
@@ -78,7 +80,7 @@ TEST_F(HousekeeperTest, WhatIsStillToBeDeliveredStays) {
   EXPECT_EQ(store_->outbox().pending().value(), 1);
 }
 
-TEST_F(HousekeeperTest, WhatADeadWebhookHoldsBackHoldsNobodyElseBack) {
+TEST_F(HousekeeperTest, SessionsOfADeadWebhookDelayNoOthers) {
   settings_.transcripts = std::chrono::days(1);
   settings_.batch = 1;
   say("ann", model::Delivery::pending);
@@ -88,7 +90,7 @@ TEST_F(HousekeeperTest, WhatADeadWebhookHoldsBackHoldsNobodyElseBack) {
   EXPECT_EQ(store_->outbox().pending().value(), 1);
 }
 
-TEST_F(HousekeeperTest, SessionInWhichSomethingWaitsStays) {
+TEST_F(HousekeeperTest, SessionWithAPendingTimerStays) {
   settings_.transcripts = std::chrono::days(1);
   auto commit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
   commit.outputs.clear();
@@ -104,7 +106,7 @@ TEST_F(HousekeeperTest, SessionInWhichSomethingWaitsStays) {
   EXPECT_TRUE(*store_->sessions().load(key_of("ann")));
 }
 
-// A restart reads every record again that is not behind the committed one, finished or not.
+// A restart reads every record after the committed one again, finished or not.
 TEST_F(HousekeeperTest, SessionWhoseRecordMayComeAgainStays) {
   settings_.transcripts = std::chrono::hours(1);
   settings_.batch = 10;
@@ -140,7 +142,7 @@ TEST_F(HousekeeperTest, DeadLettersGoByAge) {
   EXPECT_EQ(tidy_now().dead_letters, 7);
   EXPECT_EQ(letters(), 1U);
   clock_.advance(std::chrono::days(1));
-  EXPECT_EQ(tidy_now().dead_letters, 1) << "the last one, behind which there is none";
+  EXPECT_EQ(tidy_now().dead_letters, 1) << "the last dead letter goes, too";
 }
 
 TEST_F(HousekeeperTest, ExpiredAnswersGoWhateverTheSettings) {
@@ -154,7 +156,7 @@ TEST_F(HousekeeperTest, ExpiredAnswersGoWhateverTheSettings) {
   EXPECT_EQ(tidy_now().answers, 8);
 }
 
-TEST_F(HousekeeperTest, RoundThatIsToStopDoes) {
+TEST_F(HousekeeperTest, RoundStopsWhenAsked) {
   settings_.dead_letters = std::chrono::days(1);
   for (int n = 0; n < 9; ++n) bury("old" + std::to_string(n));
   clock_.advance(std::chrono::days(2));

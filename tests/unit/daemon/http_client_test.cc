@@ -62,7 +62,7 @@ TEST_F(HttpClientTest, SendsMethodHeadersAndBodyAsTheyAre) {
   EXPECT_EQ(request.headers.at("x-mine"), "yes");
   EXPECT_EQ(request.headers.at("x-empty"), "");
   EXPECT_EQ(request.headers.at("user-agent"), "conversed");
-  EXPECT_FALSE(request.headers.contains("content-type")) << "none was asked for";
+  EXPECT_FALSE(request.headers.contains("content-type")) << "the request names no content type";
   EXPECT_FALSE(request.headers.contains("expect"));
 }
 
@@ -128,7 +128,7 @@ TEST_F(HttpClientTest, TooLongAnswerIsCutOffWithItsStatus) {
   EXPECT_EQ(send(request).get().body.size(), 5000U);
 }
 
-// A chunked answer with its trailer, or headers, or answers before the final one that never end.
+// An answer whose chunked trailer, headers or preliminary answers never end.
 TEST_F(HttpClientTest, HeadersAndTrailersBeyond64KiBEndTheExchange) {
   const std::string ok = "HTTP/1.1 200 OK\r\n";
   const auto many = [](const std::string& what) {
@@ -175,7 +175,7 @@ TEST_F(HttpClientTest, StatusIsEnoughWhereTheBodyIsNotWaitedFor) {
   auto request = post();
   request.timeout = 50ms;
   request.wait_for_body = 10ms;
-  EXPECT_EQ(send(request).get().error, HttpError::timeout) << "100 is no answer";
+  EXPECT_EQ(send(request).get().error, HttpError::timeout) << "100 is not the final answer";
 }
 
 TEST_F(HttpClientTest, ConnectionIsKeptWhereTheBodyIsNotWaitedFor) {
@@ -218,7 +218,7 @@ TEST_F(HttpClientTest, AConnectionOfAFormerPolicyServesNoFurtherRequest) {
   EXPECT_EQ(receiver_.connections(), 2U);
 }
 
-TEST_F(HttpClientTest, WhatIsNoRequestIsInvalid) {
+TEST_F(HttpClientTest, MalformedRequestIsInvalid) {
   const auto url = receiver_.url();
   const auto port = std::to_string(receiver_.port());
   std::vector<HttpRequest> requests{
@@ -243,7 +243,7 @@ TEST_F(HttpClientTest, WhatIsNoRequestIsInvalid) {
     EXPECT_EQ(send(std::move(request)).get().error, HttpError::invalid) << text;
   }
   EXPECT_EQ(receiver_.count(), 0U);
-  EXPECT_EQ(get(url).status, 200) << "its handle works on";
+  EXPECT_EQ(get(url).status, 200) << "the handle still works";
 }
 
 TEST_F(HttpClientTest, EnvironmentSetsNoProxy) {
@@ -252,7 +252,7 @@ TEST_F(HttpClientTest, EnvironmentSetsNoProxy) {
   unsetenv("http_proxy");
 }
 
-TEST_F(HttpClientTest, StopAbortsWhatIsLeftExactlyOnce) {
+TEST_F(HttpClientTest, StopAbortsEachPendingRequestOnce) {
   receiver_.set_handler(
       [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
   std::atomic<int> aborted = 0;
@@ -273,7 +273,7 @@ TEST_F(HttpClientTest, StopAbortsWhatIsLeftExactlyOnce) {
   EXPECT_EQ(send(post()).get().error, HttpError::aborted);
 }
 
-TEST_F(HttpClientTest, StopWithoutStartIsNothing) {
+TEST_F(HttpClientTest, StopWithoutStartIsTolerated) {
   HttpClient client({}, loopback_egress());
   client.stop();
   client.stop();

@@ -15,7 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using model::JobState;
 
-// Two steps, the first of which can be held up.
+// Two steps. The test can hold up the first one.
 class TwoSteps final : public JobSteps {
  public:
   explicit TwoSteps(store::Jobs& jobs) : jobs_(jobs) {}
@@ -55,7 +55,8 @@ class JobWorkerTest : public World {
   }
   void TearDown() override { replace_worker(nullptr); }
 
-  // The old one ends outside the lock: it may wait for a commit, whose end is told under it.
+  // The old worker ends outside the lock: it may wait for a commit that takes the lock to notify
+  // it.
   void replace_worker(std::unique_ptr<JobWorker> worker) {
     const std::lock_guard lock(worker_mutex_);
     worker_.swap(worker);
@@ -85,8 +86,8 @@ class JobWorkerTest : public World {
   }
 
   std::unique_ptr<TwoSteps> steps_;
-  std::mutex worker_mutex_;  // changes are told by the Committer's thread
-  bool deaf_ = false;        // to what this store's jobs tell
+  std::mutex worker_mutex_;  // the Committer's thread notifies the worker
+  bool deaf_ = false;        // ignores notifications of this store
   std::unique_ptr<JobWorker> worker_;
 };
 
@@ -135,7 +136,7 @@ TEST_F(JobWorkerTest, StopLeavesTheJobToTheNextRun) {
   EXPECT_TRUE(becomes(id, JobState::done));
 }
 
-TEST_F(JobWorkerTest, OldJobsAreForgottenButWhatStandsForASetUp) {
+TEST_F(JobWorkerTest, OldJobsAreForgottenExceptADoneSetUp) {
   const auto cancelled = create();
   ASSERT_TRUE(store_->jobs().cancel(cancelled));
   start();
@@ -153,7 +154,7 @@ TEST_F(JobWorkerTest, JobOfAnotherDaemonBeginsWithItsNotification) {
                                              store_->jobs(), *steps_, clock_,
                                              &store_->notifications()));
   ASSERT_TRUE(worker_->start());
-  ASSERT_TRUE(becomes(first, JobState::done)) << "the one rescue of this test";
+  ASSERT_TRUE(becomes(first, JobState::done)) << "the rescue finds the job";
   {
     const std::lock_guard lock(worker_mutex_);
     deaf_ = true;
@@ -201,7 +202,7 @@ TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {
   import({{"web", ""}, { "phone", "" }});
   EXPECT_EQ((*store_->assets().endpoint(id_of("endpoints", "phone")))->follow_up_flow_id,
             data["flowId"])
-      << "Endpoints that come later are followed up, too";
+      << "later Endpoints are followed up, too";
   replace_worker(nullptr);  // before what it uses
 }
 

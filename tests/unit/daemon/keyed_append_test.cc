@@ -12,8 +12,8 @@
 #include "store/sql/sqlite.h"
 #include "tests/unit/store/fixture.h"
 
-// What a use of a key leaves behind when the append under it fails. What every driver does alike is
-// in tests/conformance/keyed_append_conformance.cc.
+// The state of a key after a failed append. tests/conformance/keyed_append_conformance.cc tests the
+// behavior that all drivers share.
 namespace conversed::daemon {
 namespace {
 
@@ -21,7 +21,7 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
-// Keeps records in memory, and fails as it is told, at once or only with the answer.
+// Keeps records in memory. An append fails as the test says, with or without storing the record.
 class FailingLog final : public queue::Log {
  public:
   struct Failure {
@@ -127,12 +127,12 @@ TEST_F(KeyedAppendTest, AfterAnUnknownOutcomeAnotherBodyIsAConflict) {
   EXPECT_EQ(append(event(), 2).error().code, Errc::conflict);
 }
 
-TEST_F(KeyedAppendTest, WhatCertainlyWasNotDoneFreesItsKey) {
+TEST_F(KeyedAppendTest, ACertainRefusalFreesItsKey) {
   for (const Errc code : {Errc::unavailable, Errc::too_many, Errc::bad_upstream}) {
     log_.failures.push_back({code, false});
     EXPECT_EQ(append(event(), 1).error().code, code);
     log_.failures.push_back({code, false});
-    EXPECT_EQ(append(event(), 2).error().code, code) << "the key was free for another body";
+    EXPECT_EQ(append(event(), 2).error().code, code) << "the key is free for another body";
   }
   const model::Event last = event();
   EXPECT_EQ(append(last, 3)->id, last.id);
@@ -147,7 +147,7 @@ TEST_F(KeyedAppendTest, ARefusalAfterAnUnknownOutcomeDoesNotFreeTheKey) {
   EXPECT_EQ(append(event(), 1)->id, first.id);
 }
 
-TEST_F(KeyedAppendTest, AStoreThatFailsKeepsNobodyWaiting) {
+TEST_F(KeyedAppendTest, AFailingStoreIsReportedWithoutAWait) {
   auto other = store::open_sqlite(folder_ / "store.db", store::Connection::Role::writer,
                                   std::chrono::milliseconds(1));
   other->begin();
@@ -156,7 +156,7 @@ TEST_F(KeyedAppendTest, AStoreThatFailsKeepsNobodyWaiting) {
   other->rollback();
 }
 
-TEST_F(KeyedAppendTest, WhatTheLogHasIsAnsweredWhetherOrNotTheStoreHearsOfIt) {
+TEST_F(KeyedAppendTest, AnAppendedEventIsAnsweredEvenIfTheStoreFails) {
   auto other = store::open_sqlite(folder_ / "store.db", store::Connection::Role::writer,
                                   std::chrono::seconds(10));
   log_.stored = [&] { other->begin(); };
@@ -170,11 +170,11 @@ TEST_F(KeyedAppendTest, WhatTheLogHasIsAnsweredWhetherOrNotTheStoreHearsOfIt) {
   EXPECT_EQ(again->id, first.id) << "with or without a second record";
 }
 
-// Two daemons with one store, and a key that both are given.
+// Two daemons with one store get the same key.
 TEST_F(KeyedAppendTest, ARefusalDoesNotFreeAKeyThatAnotherDaemonHasUsedMeanwhile) {
   FailingLog others_log;
   StoredKeyedAppend other(others_log, store_->append_keys(), clock_, rename_event);
-  // The other's use finds the row while the first append is on its way, and that comes to nothing.
+  // The other daemon finds the row of the first append, which then fails.
   std::future<Result<queue::KeyedAppended>> others;
   log_.before = [&] { others = begin(other, event(), 1); };
   log_.failures.push_back({Errc::unavailable, false});
@@ -187,7 +187,7 @@ TEST_F(KeyedAppendTest, ARefusalDoesNotFreeAKeyThatAnotherDaemonHasUsedMeanwhile
   ASSERT_TRUE(again.has_value()) << again.error().message;
   EXPECT_TRUE(again->repeated);
   EXPECT_EQ(again->id, first.id);
-  EXPECT_TRUE(log_.records.empty()) << "one record in all";
+  EXPECT_TRUE(log_.records.empty()) << "only the other log has a record";
 }
 
 }  // namespace

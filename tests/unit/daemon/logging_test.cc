@@ -136,14 +136,14 @@ TEST(Repeats, ALineThatComesAgainIsCountedForAMinute) {
   EXPECT_TRUE(repeats.is_first("b", start));
   EXPECT_TRUE(repeats.take_due(start).empty());
   const auto due = repeats.take_due(start + Repeats::window);
-  ASSERT_EQ(due.size(), 1U) << "b came once";
+  ASSERT_EQ(due.size(), 1U) << "b came only once";
   EXPECT_EQ(due[0].line, "a");
   EXPECT_EQ(due[0].times, 300U);
   EXPECT_TRUE(repeats.take_due(start + Repeats::window).empty());
   EXPECT_TRUE(repeats.is_first("a", start + Repeats::window));
 }
 
-TEST(Repeats, BeyondWhatIsRememberedEachLineIsWritten) {
+TEST(Repeats, BeyondItsMemoryEachLineIsWritten) {
   Repeats repeats;
   for (std::size_t i = 0; i < Repeats::max_lines; ++i) {
     EXPECT_TRUE(repeats.is_first(std::to_string(i), {}));
@@ -170,9 +170,9 @@ TEST(Logging, AWarningIsWrittenOnceAMinuteUnlessItSaysOtherwise) {
   warn("the store can't be read in this test", {{"error", "locked"}});
   EXPECT_EQ(log.lines().size(), 2U);
   for (int i = 0; i < 2; ++i) info("the store can be read in this test");
-  EXPECT_EQ(log.lines().size(), 4U) << "news are written each time";
+  EXPECT_EQ(log.lines().size(), 4U) << "changes are written each time";
   for (int i = 0; i < 2; ++i) warn("a request of this test failed", {{"traceId", "t"}});
-  EXPECT_EQ(log.lines().size(), 6U) << "and each request is its own";
+  EXPECT_EQ(log.lines().size(), 6U) << "each request has its own line";
 }
 
 TEST(ErrorLog, HasALineForEachErrorWithItsTrace) {

@@ -63,7 +63,7 @@ TEST(LoneRuns, LoneRunsGoOneAfterTheOtherAndBeforeThoseThatEnter) {
   runs.leave();
 }
 
-TEST(LoneRuns, AStopDropsWhatWaitsAndLetsAllEnter) {
+TEST(LoneRuns, AStopDropsWaitingRunsAndLetsAllEnter) {
   LoneRuns runs;
   runs.enter(nullptr);
   runs.enter(nullptr);
@@ -79,7 +79,7 @@ TEST(LoneRuns, AStopDropsWhatWaitsAndLetsAllEnter) {
   EXPECT_FALSE(called);
 }
 
-// A start after a crash: a log with so many records, some of which were in hand.
+// A start after a crash with `count` records in the log. Some of them were in hand.
 TEST(LoneRuns, OfAHundredThousandWaitingRecordsOnlyTheNotedOnesRunAlone) {
   constexpr std::int64_t count = 100'000;
   constexpr int workers = 4;
@@ -101,7 +101,7 @@ TEST(LoneRuns, OfAHundredThousandWaitingRecordsOnlyTheNotedOnesRunAlone) {
     const auto offset = run.records.front().position.offset;
     if (!noted.contains(offset)) {
       ++in_hand;
-      // The first ones wait for each other: so many run side by side.
+      // Some early records wait for each other, so that all workers run side by side.
       if (offset >= 1'000 && offset < 1'000 + 8 * std::int64_t{workers} && offset % 8 == 0) {
         all_workers.arrive_and_wait();
       }

@@ -1,4 +1,4 @@
-// Whose sessions are whose, and what the Caller and the Deliverer make of it.
+// Ownership of partitions, and its effect on the Caller and the Deliverer.
 #include "daemon/cluster/ownership.h"
 
 #include "daemon/delivery/deliverer.h"
@@ -25,13 +25,13 @@ TEST(Ownership, OfEverythingItNeedsNoPartitions) {
   EXPECT_TRUE(ownership.partitions().empty());
 }
 
-TEST(Ownership, OfPartitionsEachTimeIsATermOfItsOwn) {
+TEST(Ownership, EachTakeoverOfAPartitionHasItsOwnGeneration) {
   const model::SessionKey ann{"project", "web", "ann", "s"};
   const std::vector<std::int32_t> hers{partition_of(ann)};
   const std::vector<std::int32_t> other{(hers[0] + 1) % partitions};
   Ownership ownership(Ownership::Of::partitions);
   EXPECT_TRUE(ownership.is_shared());
-  EXPECT_FALSE(ownership.owns(ann)) << "nothing is known yet";
+  EXPECT_FALSE(ownership.owns(ann)) << "no partition has been taken yet";
   ownership.begin(partitions);
   EXPECT_FALSE(ownership.owns(ann));
   ownership.take(hers);
@@ -50,7 +50,7 @@ TEST(Ownership, OfPartitionsEachTimeIsATermOfItsOwn) {
   EXPECT_EQ(ownership.partitions().size(), 2U);
 }
 
-// Two sessions of different partitions, by the part of a name that makes the difference.
+// Two sessions in different partitions.
 class TwoOwners {
  public:
   TwoOwners() { ownership.begin(partitions); }
@@ -89,7 +89,7 @@ class CallerOfSome : public CallerTest {
   std::string other_ = "other";
 };
 
-TEST_F(CallerOfSome, CallsAreMadeByWhoseTheyAre) {
+TEST_F(CallerOfSome, CallsAreMadeByTheOwner) {
   start_among_others();
   commit_call(call(other_));
   commit_call(call("mine"));
@@ -108,7 +108,7 @@ TEST_F(CallerOfSome, CallsAreMadeByWhoseTheyAre) {
   EXPECT_EQ(requests_of(other_), 1U);
 }
 
-TEST_F(CallerOfSome, WhatHasGoneIsNotTriedAgain) {
+TEST_F(CallerOfSome, CallsOfALostPartitionAreNotRetried) {
   start_among_others();
   owners_.take(key("user-mine"));
   owners_.take(key("user-" + other_));
@@ -131,8 +131,8 @@ TEST_F(CallerOfSome, WhatHasGoneIsNotTriedAgain) {
   EXPECT_EQ(requests_of("mine"), 1U);
 }
 
-// By a daemon that did not know yet that the session had gone.
-TEST_F(CallerOfSome, WhatAnotherLeftIsFound) {
+// The other daemon did not know yet that it had lost the session.
+TEST_F(CallerOfSome, CallsThatAnotherDaemonLeftAreFound) {
   start_among_others(1ms);
   owners_.take(key("user-mine"));
   caller_->ownership_changed();
@@ -185,7 +185,7 @@ class DelivererOfSome : public World {
   std::unique_ptr<Deliverer> deliverer_;
 };
 
-TEST_F(DelivererOfSome, OutputsAreSentByWhoseTheyAre) {
+TEST_F(DelivererOfSome, OutputsAreSentByTheOwner) {
   commit_now(turn(key(other_), {"not yet"}));
   commit_now(turn(key("mine"), {"at once"}));
   start();
@@ -201,7 +201,7 @@ TEST_F(DelivererOfSome, OutputsAreSentByWhoseTheyAre) {
   EXPECT_EQ(received(), (Texts{"at once", "not yet"}));
 }
 
-TEST_F(DelivererOfSome, WhatHasGoneIsNotSent) {
+TEST_F(DelivererOfSome, OutputsOfALostPartitionAreNotSent) {
   start();
   owners_.take(key("mine"));
   owners_.take(key(other_));
@@ -209,7 +209,7 @@ TEST_F(DelivererOfSome, WhatHasGoneIsNotSent) {
   settle();
   owners_.give_up(key("mine"));
   deliverer_->ownership_changed();
-  // From a Turn that was in hand.
+  // The outputs of a Turn that was in hand when the partition went.
   for (const auto& commit : {turn(key("mine"), {"for another"}), turn(key(other_), {"ours"})}) {
     commit_now(commit,
                [&](const auto& done) { deliverer_->offer(done, Deliverer::SteadyClock::now()); });
@@ -221,7 +221,7 @@ TEST_F(DelivererOfSome, WhatHasGoneIsNotSent) {
   EXPECT_EQ(store_->outbox().pending().value(), 1);
 }
 
-TEST_F(DelivererOfSome, WhatAnotherLeftIsFoundAndGoesFirst) {
+TEST_F(DelivererOfSome, OutputsThatAnotherDaemonLeftGoFirst) {
   start(1ms);
   owners_.take(key("mine"));
   deliverer_->ownership_changed();

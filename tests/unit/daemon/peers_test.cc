@@ -15,8 +15,7 @@
 #include "tests/support/store_place.h"
 #include "tests/unit/daemon/world.h"
 
-// Several daemons on one store: what they know of each other, and how they share what there is to
-// do.
+// Several daemons on one store: their knowledge of each other, and their shares of the work.
 namespace conversed::daemon {
 namespace {
 
@@ -33,7 +32,7 @@ TEST(TimerClock, FollowsAnotherClockWhateverTheWallClockDoes) {
   steady += 10s;
   wall.advance(10s - 1h);
   EXPECT_EQ(wall.now() + clock.offset(), theirs());
-  // One that was measured a while ago, and after a jump that nobody has looked at.
+  // A measurement that is a second old, followed by a jump of the clock.
   const auto then = theirs();
   const auto at = steady;
   steady += 1s;
@@ -42,7 +41,7 @@ TEST(TimerClock, FollowsAnotherClockWhateverTheWallClockDoes) {
   EXPECT_EQ(wall.now() + clock.offset(), theirs());
 }
 
-TEST(TimerClock, WhatAMeasurementCannotTellChangesNothing) {
+TEST(TimerClock, AChangeWithinTheErrorOfMeasurementIsIgnored) {
   tests::ManualClock wall;
   std::chrono::milliseconds steady{0};
   TimerClock clock(wall, [&] { return steady; });
@@ -53,7 +52,7 @@ TEST(TimerClock, WhatAMeasurementCannotTellChangesNothing) {
   EXPECT_EQ(clock.offset(), 1h + 350ms);
 }
 
-// Two daemons' stores, of one database.
+// The stores of two daemons on one database.
 class PeersTest : public testing::Test {
  protected:
   struct Daemon {
@@ -91,7 +90,7 @@ class PeersTest : public testing::Test {
   [[nodiscard]] static bool sees(const Daemon& daemon, std::size_t members) {
     return eventually([&] { return daemon.peers->members().size() == members; });
   }
-  // From then on it hears all that is announced; before, only that it may have missed something.
+  // After this b hears every notification. Before, it hears only that it may have missed some.
   void wait_until_b_listens() {
     std::atomic<bool> heard{false};
     const auto probe = b_.store->notifications().subscribe(
@@ -104,7 +103,7 @@ class PeersTest : public testing::Test {
       return a_.store->committer().write_and_wait(work) && heard;
     }));
   }
-  // How many of a hundred things are this daemon's.
+  // The count of ids, out of a hundred, that belong to this daemon.
   [[nodiscard]] static int share(const Daemon& daemon) {
     int count = 0;
     for (int i = 0; i < 100; ++i) count += daemon.peers->mine(std::to_string(i)) ? 1 : 0;
@@ -117,7 +116,7 @@ class PeersTest : public testing::Test {
   Daemon b_;
 };
 
-TEST_F(PeersTest, EachThingIsOnesOfThoseThatAreThere) {
+TEST_F(PeersTest, EachIdBelongsToOneLiveDaemon) {
   ASSERT_TRUE(join(a_, "a"));
   EXPECT_EQ(share(a_), 100);
   ASSERT_TRUE(join(b_, "b"));
@@ -132,14 +131,14 @@ TEST_F(PeersTest, EachThingIsOnesOfThoseThatAreThere) {
   EXPECT_EQ(share(a_), 100);
 }
 
-TEST_F(PeersTest, OnlySchedulersShareAndOneThatEndsGivesAllAway) {
+TEST_F(PeersTest, OnlySchedulersShareAndARetiredOneHasNoShare) {
   std::atomic<int> changes{0};
   ASSERT_TRUE(join(a_, "a", [&](auto& with) { with.changed = [&] { ++changes; }; }));
   ASSERT_TRUE(join(b_, "b", [](auto& with) { with.roles = {"api", "worker"}; }));
   ASSERT_TRUE(sees(a_, 2));
   EXPECT_EQ(share(a_), 100);
   EXPECT_EQ(share(b_), 0);
-  EXPECT_EQ(changes, 1) << "its own coming alone";
+  EXPECT_EQ(changes, 1) << "only its own start was a change";
   a_.peers->retire();
   EXPECT_EQ(share(a_), 0);
   EXPECT_TRUE(eventually([&] { return changes == 2; }));
@@ -153,15 +152,16 @@ TEST_F(PeersTest, ANameThatALiveDaemonHasIsRefused) {
   EXPECT_NE(joined.error().message.find("runs as a"), std::string::npos);
 }
 
-TEST_F(PeersTest, TheNameOfARunThatHasEndedIsTakenAtOnceAndItsEndIsSure) {
+TEST_F(PeersTest, TheNameOfAnEndedRunIsTakenAtOnceAndTheOldRunIsReplaced) {
   std::atomic<bool> replaced{false};
   ASSERT_TRUE(join(
       a_, "a", [&](auto& with) { with.replaced = [&](const model::Error&) { replaced = true; }; }));
   ASSERT_TRUE(join(b_, "a", [&](auto& with) { with.previous_run = a_.peers->run(); }));
-  EXPECT_TRUE(eventually([&] { return replaced.load(); })) << "it was not dead after all";
+  EXPECT_TRUE(eventually([&] { return replaced.load(); }))
+      << "the replaced run learns that it has to end";
 }
 
-// Two schedulers that share timers by what a test says.
+// Two schedulers that share timers as the test says.
 class SharedTimersTest : public PeersTest {
  protected:
   void SetUp() override {
@@ -182,7 +182,7 @@ class SharedTimersTest : public PeersTest {
     Metrics metrics;
     std::unique_ptr<Scheduler> scheduler;
   };
-  // Names that begin with "a" are the first one's, all others the second one's.
+  // Timers whose names begin with "a" belong to the first scheduler, all others to the second.
   void start(One& one, Daemon& daemon, int number) {
     SchedulerSettings settings;
     settings.mine = [this, number](std::string_view id) {
@@ -193,7 +193,7 @@ class SharedTimersTest : public PeersTest {
                                                 one.metrics);
     ASSERT_TRUE(one.scheduler->start());
   }
-  // At the first daemon, whoever's they are.
+  // Commits the timers at the first daemon, whichever scheduler owns them.
   void put(const std::vector<std::string>& ids, std::chrono::milliseconds in) {
     for (const auto& id : ids) {
       store::SessionCommit commit;
@@ -226,7 +226,7 @@ class SharedTimersTest : public PeersTest {
   One second_;
 };
 
-TEST_F(SharedTimersTest, EachTakesItsOwnWhereverTheyAreMade) {
+TEST_F(SharedTimersTest, EachFiresItsOwnTimersWhereverTheyAreMade) {
   put({"a1", "a2", "b1"}, 10s);
   advance(10s);
   ASSERT_TRUE(first_.sink.wait_for(2));
@@ -245,7 +245,7 @@ TEST_F(SharedTimersTest, WhenMembersChangeTimersChangeHands) {
   ASSERT_TRUE(second_.sink.wait_for(1));
   EXPECT_EQ(fired(first_), (std::set<std::string>{"b1", "b2"}));
   EXPECT_EQ(fired(second_), std::set<std::string>{"a1"});
-  // The second one is gone, and what fell due meanwhile is late.
+  // The second scheduler stops. Its timers fall due meanwhile.
   put({"a2"}, 10s);
   second_.scheduler->stop();
   clock_.advance(1h);
@@ -284,7 +284,7 @@ TEST_F(SharedTimersTest, ASchedulesNextTimeIsFound) {
   ASSERT_TRUE(eventually([&] { return fired(second_).contains(schedule.claim()); }));
 }
 
-// Ends each job in its only step.
+// Finishes each job in its only step.
 class OneStep final : public JobSteps {
  public:
   explicit OneStep(store::Jobs& jobs) : jobs_(jobs) {}
@@ -324,12 +324,12 @@ TEST_F(PeersTest, AJobBeginsInADaemonThatDidNotMakeIt) {
   JobWorker worker({.rescue_interval = 24h}, b_.store->jobs(), steps, clock_,
                    &b_.store->notifications());
   ASSERT_TRUE(worker.start());
-  ASSERT_TRUE(eventually(is_done)) << "the one rescue of this test";
+  ASSERT_TRUE(eventually(is_done)) << "the rescue finds the job";
   create("second");
   EXPECT_TRUE(eventually(is_done));
 }
 
-TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {
+TEST_F(PeersTest, SpentTokensAndFullInboxesAreKnownToOtherDaemons) {
   constexpr api::RateLimits limits{.requests_per_second = 1, .burst = 100};
   const auto now = std::chrono::steady_clock::now();
   api::RateLimiter limiter_a(limits);
@@ -345,7 +345,7 @@ TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {
   SharedLimits limits_b({.daemon = "b", .inbox_limit = 3, .steady_now = [&] { return now; }},
                         *b_.store, limiter_b, public_b, busy_b, quota_b);
   wait_until_b_listens();
-  limits_a.tell();  // from now on what is spent is counted
+  limits_a.tell();  // begins the count of spent tokens
   const model::SessionKey full{"project", "endpoint", "full", "s"};
   const model::SessionKey other{"project", "endpoint", "other", "s"};
   busy_a.set(full, 3);
@@ -357,10 +357,10 @@ TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {
   limits_a.tell();
   ASSERT_TRUE(eventually([&] { return busy_b.is_full(full.encode(), 3, now); }));
   EXPECT_FALSE(busy_b.is_full(other.encode(), 3, now));
-  EXPECT_TRUE(limiter_b.take("key k", now)) << "all was spent elsewhere";
+  EXPECT_TRUE(limiter_b.take("key k", now)) << "all tokens were spent elsewhere";
   EXPECT_TRUE(public_b.take("address 192.0.2.1", now));
   EXPECT_FALSE(limiter_b.take("key l", now));
-  EXPECT_FALSE(limiter_a.take("key l", now)) << "what it said itself is not heard by it";
+  EXPECT_FALSE(limiter_a.take("key l", now)) << "a daemon ignores its own reports";
   busy_a.set(full, 0);
   limits_a.tell();
   EXPECT_TRUE(eventually([&] { return !busy_b.is_full(full.encode(), 3, now); }));
@@ -371,7 +371,7 @@ TEST_F(PeersTest, WhatIsSpentAndWhatIsFullIsKnownToTheOthers) {
                                   store::month_of(clock_.now())) == 9;
   }));
   EXPECT_TRUE(quota_b.take("organisation", now));
-  EXPECT_FALSE(quota_b.take("organisation", now)) << "nine were accepted elsewhere";
+  EXPECT_FALSE(quota_b.take("organisation", now)) << "nine injects were accepted elsewhere";
 }
 
 }  // namespace

@@ -11,14 +11,13 @@ namespace {
 using namespace std::chrono_literals;
 using Counted = std::vector<store::Attempts::Counted>;
 
-// A log in memory and the daemon's batches, store and attribution of crashes over many starts. A
-// crash leaves what is in hand unfinished, and noted, and ends the start: a kill, to all that is
-// kept.
+// A log in memory with the daemon's batches, store and crash attribution, over many starts. A crash
+// ends the start as a kill does: events in hand stay unfinished and noted.
 class RecoveryTest : public TurnBatchTest {
  protected:
   static constexpr std::size_t in_flight = 4;
 
-  // Appended in this order, each in a session of its own name.
+  // Appends an event to the session of this name.
   void append(const std::string& session_id, const std::string& text) {
     key_ = session("plain", session_id);
     log_.push_back(record(event(text)));
@@ -31,15 +30,15 @@ class RecoveryTest : public TurnBatchTest {
     return {{0, 1, 0, static_cast<std::int64_t>(log_.size()), committed_}};
   }
 
-  // What becomes of events in one start.
+  // The fates of events in one start.
   struct Fates {
-    std::set<std::string> deadly{};  // bring the daemon down while they run
-    std::set<std::string> held{};    // stay in hand until then, or until all others have run
-    std::set<std::string> unsaid{};  // the daemon goes down right after their commit
+    std::set<std::string> deadly{};  // crash the daemon while they run
+    std::set<std::string> held{};    // stay in hand until a crash, or until all others have run
+    std::set<std::string> unsaid{};  // the daemon crashes right after their commit
   };
   enum class End : std::uint8_t { worked_off, went_down };
 
-  // From the start to where nothing is left, or to a crash.
+  // Runs from the start to the end of the log, or to a crash.
   End run_daemon(const Fates& fates) {
     begin_start();
     End end = End::worked_off;
@@ -103,12 +102,12 @@ class RecoveryTest : public TurnBatchTest {
 
   std::vector<queue::LogRecord> log_;
   std::string boot_ = "this boot";
-  std::string run_;  // of a daemon among others; empty: of one that is alone
-  Texts begun_;      // in the last start, in order
-  Texts alone_;      // of them, those that ran alone
+  std::string run_;  // the run of a daemon in a cluster; empty: a daemon without others
+  Texts begun_;      // the events that began in the last start, in order
+  Texts alone_;      // the events of `begun_` that ran alone
 
  private:
-  // What was in hand at crashes: their notes stay in the file, whatever the test does.
+  // The notes of events in hand at crashes. They stay in the file.
   struct Crashed {
     FlightRecorder* recorder = nullptr;
     std::deque<std::unique_ptr<FlightRecorder>> recorders;
@@ -126,7 +125,7 @@ class RecoveryTest : public TurnBatchTest {
                 ->text;
   }
 
-  // What was in hand stays noted.
+  // Keeps the notes of the events in hand.
   End crash(std::unique_ptr<FlightRecorder::Notes> noted) {
     crashed_.all_noted.push_back(std::move(noted));
     for (auto& each : held_) crashed_.all_noted.push_back(std::move(each.noted));
@@ -175,7 +174,7 @@ class RecoveryTest : public TurnBatchTest {
   std::vector<Held> held_;
 };
 
-TEST_F(RecoveryTest, TheGuiltyOneAmongManyIsGivenUpAfterThreeCrashesAndItsNeighborsRunOnce) {
+TEST_F(RecoveryTest, AnEventIsGivenUpAfterThreeCrashesAndItsNeighborsRunOnce) {
   append_all({"a", "b", "c", "boom", "d", "e"});
   ASSERT_EQ(run_daemon({.deadly = {"boom"}, .held = {"a", "b", "c"}}), End::went_down);
   EXPECT_TRUE(alone_.empty());
@@ -194,7 +193,7 @@ TEST_F(RecoveryTest, TheGuiltyOneAmongManyIsGivenUpAfterThreeCrashesAndItsNeighb
   EXPECT_TRUE(counted().empty());
 }
 
-TEST_F(RecoveryTest, AnInnocentOneIsForgottenWithItsCommit) {
+TEST_F(RecoveryTest, ACountIsForgottenWithItsEventsCommit) {
   append_all({"a", "b", "boom"});
   ASSERT_EQ(run_daemon({.deadly = {"boom"}, .held = {"a", "b"}}), End::went_down);
   restart();
@@ -203,7 +202,7 @@ TEST_F(RecoveryTest, AnInnocentOneIsForgottenWithItsCommit) {
   EXPECT_EQ(counted(), counted_as({{"b", 1}, {"boom", 1}}));
   restart();
   begin_start();
-  EXPECT_EQ(counted(), counted_as({{"b", 2}, {"boom", 1}})) << "b alone was in hand";
+  EXPECT_EQ(counted(), counted_as({{"b", 2}, {"boom", 1}})) << "only b was in hand in both crashes";
 }
 
 TEST_F(RecoveryTest, OnlyEventsThatWereInHandRunAlone) {
@@ -252,21 +251,21 @@ TEST_F(RecoveryTest, ALossOfPowerAttributesNothing) {
   EXPECT_EQ(said_by("a").size(), 1U);
 }
 
-TEST_F(RecoveryTest, WhatWasCommittedIsForgottenAlthoughItWasStillNoted) {
+TEST_F(RecoveryTest, ACommittedEventIsForgottenAlthoughItIsStillNoted) {
   append_all({"a", "b"});
   ASSERT_EQ(run_daemon({.unsaid = {"a"}}), End::went_down);
   restart();
   ASSERT_EQ(run_daemon({}), End::worked_off);
-  EXPECT_EQ(begun_, Texts{"b"}) << "a has had its effects";
+  EXPECT_EQ(begun_, Texts{"b"}) << "a is committed";
   EXPECT_EQ(counted(), counted_as({{"a", 1}}));
   restart();
   begin_start();
   EXPECT_TRUE(counted().empty());
 }
 
-// --- One daemon after the other takes the partition up -------------------------------------------
+// --- Daemons of a cluster take the partition over, one after the other ---------------------------
 
-TEST_F(RecoveryTest, WhatADaemonHasGivenUpTheNextOneRunsAsEver) {
+TEST_F(RecoveryTest, AfterACleanHandoverNoEventRunsAlone) {
   append_all({"a"});
   run_ = "first";
   ASSERT_EQ(run_daemon({}), End::worked_off);
@@ -277,7 +276,7 @@ TEST_F(RecoveryTest, WhatADaemonHasGivenUpTheNextOneRunsAsEver) {
   EXPECT_TRUE(alone_.empty());
 }
 
-TEST_F(RecoveryTest, WhatBringsDownThreeDaemonsInTurnIsADeadLetter) {
+TEST_F(RecoveryTest, AnEventThatCrashesThreeDaemonsInTurnIsADeadLetter) {
   append_all({"a", "b", "boom", "c", "d"});
   for (const auto* run : {"first", "second", "third"}) {
     run_ = run;
@@ -294,14 +293,14 @@ TEST_F(RecoveryTest, WhatBringsDownThreeDaemonsInTurnIsADeadLetter) {
     EXPECT_EQ(said_by(name).size(), 1U) << name;
   }
   EXPECT_TRUE(counted().empty());
-  // And with that it is over.
+  // After the dead letter, events run side by side again.
   append_all({"e"});
   run_ = "fifth";
   ASSERT_EQ(run_daemon({}), End::worked_off);
   EXPECT_TRUE(alone_.empty());
 }
 
-TEST_F(RecoveryTest, WhatCanHaveBeenInHandOfALeftPartitionRunsAlone) {
+TEST_F(RecoveryTest, EventsOfALeftPartitionThatMayHaveBeenInHandRunAlone) {
   append_all({"a", "b", "c", "d", "e", "f"});
   run_ = "first";
   ASSERT_EQ(run_daemon({.deadly = {"a"}}), End::went_down);
@@ -313,7 +312,7 @@ TEST_F(RecoveryTest, WhatCanHaveBeenInHandOfALeftPartitionRunsAlone) {
   EXPECT_TRUE(counted().empty());
 }
 
-TEST_F(RecoveryTest, WhatARunGivesUpBeforeItHasComeToItRunsAloneWithTheNext) {
+TEST_F(RecoveryTest, EventsThatARunGivesUpUnreachedRunAloneInTheNext) {
   append_all({"a", "b", "c", "d", "e"});
   run_ = "first";
   ASSERT_EQ(run_daemon({.deadly = {"a"}}), End::went_down);
@@ -327,7 +326,7 @@ TEST_F(RecoveryTest, WhatARunGivesUpBeforeItHasComeToItRunsAloneWithTheNext) {
   EXPECT_EQ(alone_, (Texts{"a", "b", "c", "d"}));
 }
 
-TEST_F(RecoveryTest, OfAllLeftPartitionsTogetherNoMoreRunAloneThanWereInFlight) {
+TEST_F(RecoveryTest, NoMoreEventsRunAloneThanWereInFlightInAllLeftPartitions) {
   std::vector<queue::PartitionRange> many;
   for (std::int32_t partition = 0; partition < 3; ++partition) {
     many.push_back({partition, 1, 0, 100, 0});
@@ -352,7 +351,7 @@ TEST_F(RecoveryTest, OfAllLeftPartitionsTogetherNoMoreRunAloneThanWereInFlight) 
   EXPECT_EQ(alone, in_flight);
 }
 
-TEST_F(RecoveryTest, OfALeftPartitionWhatWaitedInInboxesRunsAloneAndLaterEventsDoNot) {
+TEST_F(RecoveryTest, InboxEventsOfALeftPartitionRunAloneAndLaterEventsDoNot) {
   Recovery first(*store_);
   first.begin_run("first");
   ASSERT_TRUE(first.take_up(ranges(), in_flight));
@@ -361,10 +360,10 @@ TEST_F(RecoveryTest, OfALeftPartitionWhatWaitedInInboxesRunsAloneAndLaterEventsD
   Recovery second(*store_);
   second.begin_run("second");
   ASSERT_TRUE(second.take_up(ranges(), in_flight));
-  EXPECT_EQ(second.crashes(waited, 1, std::nullopt), std::nullopt) << "not left behind";
+  EXPECT_EQ(second.crashes(waited, 1, std::nullopt), std::nullopt) << "partition 1 was not left";
   EXPECT_EQ(second.crashes(waited, 0, std::nullopt), 1);
   EXPECT_EQ(second.crashes(event("later"), 0, std::nullopt), std::nullopt);
-  EXPECT_EQ(second.crashes(waited, 0, std::nullopt), 1) << "until it is settled";
+  EXPECT_EQ(second.crashes(waited, 0, std::nullopt), 1) << "counted until the event is settled";
 }
 
 }  // namespace

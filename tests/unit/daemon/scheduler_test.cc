@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using model::Errc;
 
-// Remembers what it has shown: what follows it never runs ahead of a reading.
+// Remembers the last time that it returned. A clock that follows `seen()` is never ahead of it.
 class SeenClock final : public model::Clock {
  public:
   explicit SeenClock(const model::Clock& clock) : clock_(clock), seen_(clock.now()) {}
@@ -186,7 +186,7 @@ TEST_F(SchedulerTest, FewInMemoryAreEnoughForManyInOrder) {
   for (int step = 0; step < 100; ++step) advance(100ms);
   ASSERT_TRUE(sink_.wait_for(60));
   ASSERT_TRUE(comes_to_rest());
-  EXPECT_EQ(sink_.events().size(), 60U) << "each once";
+  EXPECT_EQ(sink_.events().size(), 60U) << "each timer comes once";
 }
 
 TEST_F(SchedulerTest, FailedAppendIsTriedAgainUnderTheSameId) {
@@ -212,7 +212,7 @@ TEST_F(SchedulerTest, WhileTheLogIsDownOneTimerTriesForAll) {
   start({.max_appending = 3, .retry = 1h});
   ASSERT_TRUE(eventually([&] { return sink_.tries() == 3; }));
   for (int probes = 1; probes <= 20; ++probes) {
-    // Not before the last one is known to have failed.
+    // Waits until the last append is known to have failed.
     ASSERT_TRUE(eventually([&] {
       scheduler_->wake();
       return sink_.tries() >= 3 + probes;
@@ -226,7 +226,7 @@ TEST_F(SchedulerTest, WhileTheLogIsDownOneTimerTriesForAll) {
   EXPECT_EQ(fired(), all) << "each once, the oldest first";
 }
 
-TEST_F(SchedulerTest, OneThatCantBeReadHoldsNoOtherUp) {
+TEST_F(SchedulerTest, UnreadableTimerDelaysNoOther) {
   scheduler_->stop();
   model::Schedule schedule;
   schedule.session = key("ann");
@@ -247,7 +247,7 @@ TEST_F(SchedulerTest, OneThatCantBeReadHoldsNoOtherUp) {
   EXPECT_EQ(fired(), (std::vector{made[2].claim() + "-t"}));
 }
 
-TEST_F(SchedulerTest, LateOnesGiveWayToWhatWaitsForItsTurn) {
+TEST_F(SchedulerTest, LateTimersGiveWayToABacklog) {
   scheduler_->stop();
   std::vector<std::string> all;
   for (int i = 100; i < 200; ++i) {
@@ -258,14 +258,14 @@ TEST_F(SchedulerTest, LateOnesGiveWayToWhatWaitsForItsTurn) {
   start({.backlog = [&] { return backlog.load(); }, .max_backlog = 500, .backlog_pause = 1h});
   ASSERT_TRUE(
       eventually([&] { return store_->timers().due(clock_.now(), {}, 200)->timers.size() == 84; }));
-  EXPECT_EQ(sink_.events().size(), 16U) << "they get on, but slowly";
+  EXPECT_EQ(sink_.events().size(), 16U) << "late timers continue at a low rate";
   backlog = 499;
   scheduler_->wake();
   ASSERT_TRUE(comes_to_rest());
   EXPECT_EQ(fired(), all) << "each once, the oldest first";
 }
 
-TEST_F(SchedulerTest, OneThatIsOfferedAgainAndAgainDoesNoHarm) {
+TEST_F(SchedulerTest, RepeatedOffersDoNoHarm) {
   const auto pending = put("t1", 0ms);
   for (int i = 0; i < 100; ++i) scheduler_->offer(*pending.due_at);
   put("last", 0ms);
@@ -275,21 +275,22 @@ TEST_F(SchedulerTest, OneThatIsOfferedAgainAndAgainDoesNoHarm) {
   }));
 }
 
-TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
-  std::atomic<std::int64_t> set_by{0};  // of the wall clock
+TEST_F(SchedulerTest, TimersKeepTheirWaitWhenTheClockIsSet) {
+  std::atomic<std::int64_t> set_by{0};  // the jump of the wall clock
   const SeenClock seen(clock_);
   const auto steadily = [&] {
     return seen.seen().time_since_epoch() - std::chrono::milliseconds(set_by.load());
   };
   TimerClock timer_clock(seen, steadily);
   const auto jump = [&](std::chrono::milliseconds by) {
-    // Its thread may look in between, and must not see a time that has not come yet.
+    // The scheduler's thread may look in between. It must not see a time too early.
     if (by > 0ms) set_by += by.count();
     clock_.advance(by);
     if (by < 0ms) set_by += by.count();
     scheduler_->wake();
   };
-  // Each once: without Turns the rows stay, and a timer that is read and offered may come twice.
+  // Each id once. Without Turns the rows stay, so a timer that is both read and offered may come
+  // twice.
   const auto ids = [&] {
     std::vector<std::string> once;
     for (auto& id : fired()) {
@@ -320,12 +321,12 @@ TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
   ASSERT_TRUE(eventually([&] { return ids().size() >= 3; }));
   EXPECT_EQ(ids().back(), schedule.claim() + "-t");
 
-  // Set back by two days, and restarted while something waits.
+  // Sets the clock back by two days and restarts while a timer waits.
   auto waits = timer("t2", 10min);
   *waits.due_at += timer_clock.offset();
   commit_timer(waits);
   scheduler_->offer(*waits.due_at);
-  // As their Turns have left it.
+  // Removes the rows as the timers' Turns do.
   write("DELETE FROM schedules; DELETE FROM pending_calls WHERE id <> 't2'");
   jump(-48h);
   ASSERT_TRUE(comes_to_rest());
@@ -338,10 +339,10 @@ TEST_F(SchedulerTest, WhatWaitsForAWhileWaitsOnWhenTheClockIsSet) {
   advance(10min);
   ASSERT_TRUE(eventually([&] { return ids().size() >= 4; }));
   EXPECT_EQ(ids().back(), "t2-t");
-  scheduler_->stop();  // before its clock goes
+  scheduler_->stop();  // before its clock is destroyed
 }
 
-// Between the time at which a timer is read and the one at which it falls due.
+// The session is erased after the timer is read and before it falls due.
 TEST_F(SchedulerTest, TimerOfAnErasedSessionAppendsNothing) {
   put("t1", 10s);
   auto follow_up = model::FollowUp{};
@@ -383,7 +384,7 @@ TEST_F(SchedulerTest, QuestionsTimeIsAnEventOfItsOwnKind) {
   EXPECT_EQ(sink_.events().at(0).claim, (model::Claim{model::Claim::Kind::timer, "q1"}));
 }
 
-TEST_F(SchedulerTest, TimerThatWasPutOffComesAtItsNewTimeAlone) {
+TEST_F(SchedulerTest, PostponedTimerComesAtItsNewTimeOnly) {
   put("t1", 10s);
   put("t2", 1h);
   ASSERT_TRUE(comes_to_rest());
@@ -446,16 +447,16 @@ TEST_F(SchedulerTest, OneWhoseEventIsInTheLogComesAgainOnlyWithAnotherLog) {
   EXPECT_TRUE(sink_.wait_for(4));
 }
 
-TEST_F(SchedulerTest, OneThatNoCommitToldOfIsFound) {
+TEST_F(SchedulerTest, TimerWithoutANotificationIsFound) {
   scheduler_->stop();
   start({.look_interval = 1ms});
   commit_timer(timer("t1", 0ms));
   EXPECT_TRUE(sink_.wait_for(1));
 }
 
-// The wall clock of this daemon is an hour ahead of the database's.
+// This daemon's wall clock is an hour ahead of the database's.
 TEST_F(SchedulerTest, ScheduleOfAClusterGoesByTheServersClock) {
-  scheduler_->stop();  // by the wall clock the schedule is due
+  scheduler_->stop();  // the schedule is due by the wall clock
   std::chrono::milliseconds steady{0};
   TimerClock server(clock_, [&] { return steady; });
   server.follow(clock_.now() - 1h, steady, 0ms);
@@ -478,7 +479,7 @@ TEST_F(SchedulerTest, ScheduleOfAClusterGoesByTheServersClock) {
   scheduler_->wake();
   ASSERT_TRUE(sink_.wait_for(2));
   EXPECT_EQ(fired().back(), schedule.claim() + "-t");
-  scheduler_->stop();  // before its clock goes
+  scheduler_->stop();  // before its clock is destroyed
 }
 
 TEST_F(SchedulerTest, StopIsToleratedTwiceAndWithoutStart) {

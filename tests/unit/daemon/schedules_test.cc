@@ -27,7 +27,7 @@ class Schedules : public TurnBatchTest {
     return schedule;
   }
 
-  // As the Scheduler appends it now.
+  // The event as the Scheduler appends it now.
   Event due_event(const Schedule& schedule) {
     Event made = event(*schedule.text);
     made.id = schedule.claim() + "-t";
@@ -41,7 +41,7 @@ class Schedules : public TurnBatchTest {
   }
 };
 
-TEST_F(Schedules, OneThatComesOnceIsGoneThen) {
+TEST_F(Schedules, OneWithoutARuleComesOnce) {
   const auto schedule = put("", 10min);
   clock_.advance(10min);
   const TurnBatch batch = run({due_event(schedule)});
@@ -69,14 +69,14 @@ TEST_F(Schedules, OneThatRecursGoesOnToItsNextTimeUnderAnotherClaim) {
   EXPECT_GT(next->due_at, clock_.now());
   EXPECT_LE(next->due_at, clock_.now() + 5min);
   EXPECT_EQ(next->fired, 1);
-  EXPECT_FALSE(run({due_event(schedule)}).after.turns) << "the time before has had its effect";
+  EXPECT_FALSE(run({due_event(schedule)}).after.turns) << "the earlier time had its effect already";
   clock_.set(next->due_at);
   run({due_event(*next)});
   EXPECT_EQ(texts(), (Texts{"one news 1", "one news 2"}));
   EXPECT_EQ(stored(schedule.id)->fired, 2);
 }
 
-// Else the next time would be skipped, or come early.
+// Otherwise the next time would be skipped or come early.
 TEST_F(Schedules, NextTimeOfAClusterIsByTheServersClock) {
   TimerClock server(clock_, [] { return 0ms; });
   server.follow(clock_.now() - 90min, 0ms, 0ms);
@@ -88,7 +88,7 @@ TEST_F(Schedules, NextTimeOfAClusterIsByTheServersClock) {
   timer_clock_ = nullptr;
 }
 
-TEST_F(Schedules, TimesThatWereMissedComeOnce) {
+TEST_F(Schedules, MissedTimesComeOnce) {
   const auto schedule = put("0 * * * *", 0min);
   clock_.advance(48h);
   run({due_event(schedule)});
@@ -96,7 +96,7 @@ TEST_F(Schedules, TimesThatWereMissedComeOnce) {
   EXPECT_GT(stored(schedule.id)->due_at, clock_.now());
 }
 
-TEST_F(Schedules, OneThatWasCancelledOrPutOffHasNoEffectByItsOldTime) {
+TEST_F(Schedules, OneThatWasCancelledOrPutOffHasNoEffectAtItsOldTime) {
   const auto cancelled = put("", 0min);
   ASSERT_TRUE(store_->schedules().cancel(key_.project_id, cancelled.id));
   EXPECT_FALSE(store_->schedules().cancel(key_.project_id, cancelled.id));
@@ -121,7 +121,7 @@ TEST_F(Schedules, ForABusySessionOneWaitsInTheInboxAndTheScheduleGoesOn) {
   EXPECT_EQ(texts(), (Texts{"one call 1", "one news 2"}));
 }
 
-TEST_F(Schedules, OneOfAnotherProjectIsNotThere) {
+TEST_F(Schedules, OneOfAnotherProjectIsNotFound) {
   const auto schedule = put("", 10min);
   EXPECT_FALSE(store_->schedules().get(std::string(24, 'z'), schedule.id));
   EXPECT_FALSE(store_->schedules().cancel(std::string(24, 'z'), schedule.id));

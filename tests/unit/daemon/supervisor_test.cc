@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using Messages = std::vector<std::string>;
 
-// A service manager's end: what was sent is there when the call that sent it has returned.
+// The socket of a service manager. A message is there when the call that sent it returns.
 class Manager {
  public:
   explicit Manager(const char* watchdog_us) {
@@ -43,7 +43,7 @@ class Manager {
   Manager(const Manager&) = delete;
   Manager& operator=(const Manager&) = delete;
 
-  // What came since the last call.
+  // The messages since the last call.
   Messages taken() {
     Messages messages;
     std::array<char, 4096> buffer{};
@@ -61,7 +61,7 @@ class Manager {
 const std::string idle_status =
     "STATUS=Ready. Events accepted: 0.0/s, Turns: 0.0/s, delivered: 0.0/s, in flight: 0";
 
-// The looks are the test's; no thread runs.
+// The test itself calls look(). No thread runs.
 class SupervisorTest : public testing::Test {
  protected:
   void open(const char* watchdog_us = "20000000") {
@@ -100,7 +100,7 @@ TEST_F(SupervisorTest, AStartThatMakesProgressAsksForMoreTimeAndIsNotReady) {
   EXPECT_EQ(look_after(seconds(5)), Messages({"WATCHDOG=1", "EXTEND_TIMEOUT_USEC=60000000"}));
 }
 
-TEST_F(SupervisorTest, AStartSaysWhatItIsAt) {
+TEST_F(SupervisorTest, AStartReportsItsStep) {
   open();
   progress_.waits_for = "the store is migrated";
   EXPECT_EQ(look_after(milliseconds(0)).back(), "STATUS=Starting: the store is migrated");
@@ -127,7 +127,7 @@ TEST_F(SupervisorTest, TheStatusHasTheRatesBetweenTwoLooks) {
                       "in flight: 7"}));
 }
 
-TEST_F(SupervisorTest, WhatKeepsItFromBeingReadyIsInTheStatus) {
+TEST_F(SupervisorTest, TheStatusTellsWhyItIsNotReady) {
   open();
   make_ready();
   progress_.store_healthy = false;
@@ -156,7 +156,7 @@ TEST_F(SupervisorTest, ALoopThatStandsStillForHalfOfTheTimeStarvesTheWatchdog) {
   EXPECT_EQ(look_after(seconds(1)).front(), "WATCHDOG=1");
 }
 
-TEST_F(SupervisorTest, WithoutAWatchdogNoneIsFed) {
+TEST_F(SupervisorTest, WithoutAWatchdogNoKeepAliveIsSent) {
   open(nullptr);
   make_ready();
   EXPECT_EQ(look_after(seconds(5)), Messages());

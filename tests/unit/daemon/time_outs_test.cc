@@ -1,4 +1,4 @@
-// Questions that want an answer in time, through the log and the store.
+// Questions with a time-out, through the log and the store.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 class TimeOuts : public FollowUpWorld {
  protected:
-  // Of questions, by the store.
+  // The rows of the questions' timers in the store.
   std::vector<model::PendingCall> timers() {
     std::vector<model::PendingCall> list;
     const auto due = store_->timers().due(clock_.now() + std::chrono::days(9'999), 0ms, 100);
@@ -30,7 +30,7 @@ class TimeOuts : public FollowUpWorld {
     }
     return list;
   }
-  // The end of the only one's time, as the Scheduler makes it now.
+  // The time-out event of the only timer, as the Scheduler makes it now.
   Event over() {
     const auto all = timers();
     EXPECT_EQ(all.size(), 1U);
@@ -46,29 +46,29 @@ class TimeOuts : public FollowUpWorld {
   }
 };
 
-TEST_F(TimeOuts, QuestionWithoutAnAnswerGoesItsWayOnce) {
+TEST_F(TimeOuts, UnansweredQuestionTimesOutOnce) {
   run({message("quick")});
-  EXPECT_FALSE(stored().busy()) << "an input is an answer at once";
+  EXPECT_FALSE(stored().busy()) << "the next input is the answer";
   ASSERT_EQ(timers().size(), 1U);
   EXPECT_EQ(timers().at(0).due_at, clock_.now() + 10min);
   clock_.advance(10min);
   const Event fired = over();
   run({fired});
   EXPECT_EQ(texts(), (Texts{"Quick?", "too late for timeOut"}));
-  EXPECT_TRUE(timers().empty()) << "its claim is consumed";
+  EXPECT_TRUE(timers().empty()) << "the claim is consumed";
   EXPECT_FALSE(run({fired}).after.turns) << "appended twice, it has an effect once";
   run({message("me")});
-  EXPECT_EQ(texts().back(), "echo me") << "the question waits no more";
+  EXPECT_EQ(texts().back(), "echo me") << "the question has ended";
 }
 
 TEST_F(TimeOuts, AnswerThatIsFirstInTheLogWins) {
   run({message("quick")});
   clock_.advance(10min);
   const Event fired = over();
-  // In one batch, before the answer's effects are known to the Scheduler.
+  // Both are in one batch, before the Scheduler knows the answer's effects.
   run({message("me"), fired});
   EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));
-  EXPECT_TRUE(timers().empty()) << "the claim goes with the answer";
+  EXPECT_TRUE(timers().empty()) << "the answer removes the claim";
   run({fired});
   EXPECT_EQ(texts().size(), 2U);
 }
@@ -86,7 +86,7 @@ TEST_F(TimeOuts, AskedAndAnsweredInOneBatchLeavesNoTimer) {
   EXPECT_TRUE(timers().empty());
 }
 
-TEST_F(TimeOuts, InjectInBetweenGivesNoMoreTimeAndAMessageDoes) {
+TEST_F(TimeOuts, MessageRestartsTheTimeAndAnInjectDoesNot) {
   run({message("name in time")});
   const auto first = timers().at(0);
   clock_.advance(4min);
@@ -95,7 +95,7 @@ TEST_F(TimeOuts, InjectInBetweenGivesNoMoreTimeAndAMessageDoes) {
   EXPECT_EQ(timers().at(0).id, first.id);
   EXPECT_EQ(timers().at(0).due_at, first.due_at);
   run({message(" ")});
-  ASSERT_EQ(timers().size(), 1U) << "the time before is over";
+  ASSERT_EQ(timers().size(), 1U) << "the earlier time-out is replaced";
   EXPECT_NE(timers().at(0).id, first.id);
   EXPECT_EQ(timers().at(0).due_at, clock_.now() + 10min);
   run({over(first)});
@@ -154,7 +154,7 @@ TEST_F(TimeOuts, FailedTimeOutIsADeadLetterAndTheQuestionWaitsOn) {
   EXPECT_EQ(texts().back(), "fast me");
 }
 
-TEST_F(TimeOuts, QuestionThatIsGoneWaitsOnAsIfItHadNoTime) {
+TEST_F(TimeOuts, QuestionThatLostItsTimeOutWaitsOn) {
   run({message("quick")});
   clock_.advance(10min);
   const Event fired = over();
@@ -167,7 +167,7 @@ TEST_F(TimeOuts, QuestionThatIsGoneWaitsOnAsIfItHadNoTime) {
   EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"}));
 }
 
-// The follow-up's own question gets the next message, unless the time of the other one is over.
+// The follow-up's own question gets the next message, unless the other question has timed out.
 TEST_F(TimeOuts, QuestionBehindAFollowUpRunsInItsOwnFlow) {
   run({message("survey")});
   run({message("quick in a while")});
@@ -179,7 +179,7 @@ TEST_F(TimeOuts, QuestionBehindAFollowUpRunsInItsOwnFlow) {
   run({over(asked)});
   EXPECT_EQ(texts().back(), "too late for timeOut");
   run({message("fine")});
-  EXPECT_EQ(texts().back(), "echo fine") << "the follow-up's question is left, too";
+  EXPECT_EQ(texts().back(), "echo fine") << "the follow-up's question has ended, too";
 }
 
 TEST_F(TimeOuts, OneThatComesWhileAFollowUpIsAtACallWaitsForItsEnd) {
@@ -199,14 +199,14 @@ TEST_F(TimeOuts, OneThatComesWhileAFollowUpIsAtACallWaitsForItsEnd) {
   EXPECT_TRUE(timers().empty());
 }
 
-TEST_F(TimeOuts, OneThatAnOperatorHasTakenBackIsWithoutEffect) {
+TEST_F(TimeOuts, OneThatAnOperatorCancelledHasNoEffect) {
   run({message("quick")});
   const Event fired = over();
   ASSERT_TRUE(store_->timers().cancel(fired.claim->id));
   clock_.advance(10min);
   EXPECT_FALSE(run({fired}).after.turns);
   run({message("me")});
-  EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"})) << "the question waited on";
+  EXPECT_EQ(texts(), (Texts{"Quick?", "fast me"})) << "the question still waited";
 }
 
 TEST_F(TimeOuts, ResetTakesTheTimerWithIt) {

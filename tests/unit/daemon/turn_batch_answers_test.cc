@@ -1,4 +1,5 @@
-// Who gets what an execution says: the client of its message until that is cut, or the webhook.
+// The receiver of an execution's outputs: the client of its message until the cut, then the
+// webhook.
 #include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
@@ -20,7 +21,7 @@ class TurnBatchAnswersTest : public TurnBatchTest {
     for (const auto& output : state.said) said.push_back(output.text);
     return said;
   }
-  // Of a batch that another write has made a conflict.
+  // Builds the batch again, as after a conflict with another write.
   TurnBatch run_again(const std::vector<queue::LogRecord>& records) {
     auto batch =
         build_turn_batch(context(), {.key = key_, .records = records, .after_conflict = true});
@@ -29,7 +30,7 @@ class TurnBatchAnswersTest : public TurnBatchTest {
   }
 };
 
-TEST_F(TurnBatchAnswersTest, WhatAMessageSaysIsItsAnswerWhetherOrNotItsClientIsThere) {
+TEST_F(TurnBatchAnswersTest, OutputsOfAMessageAreItsAnswerEvenWithoutItsClient) {
   const Event asked = message("hi");
   const TurnBatch batch = run({asked});
   EXPECT_EQ(for_webhook(), Texts{});
@@ -40,7 +41,7 @@ TEST_F(TurnBatchAnswersTest, WhatAMessageSaysIsItsAnswerWhetherOrNotItsClientIsT
   EXPECT_FALSE(state.cut_behind);
 }
 
-TEST_F(TurnBatchAnswersTest, WithoutADeadlineAllOfItIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, WithoutADeadlineAllOutputsGoToTheWebhook) {
   Event asked = message("tell");
   asked.answer_until.reset();  // `Prefer: respond-async`, or a replayed dead letter
   const auto call = run({asked}).commit.calls.started.at(0).id;
@@ -49,7 +50,7 @@ TEST_F(TurnBatchAnswersTest, WithoutADeadlineAllOfItIsTheWebhooks) {
   EXPECT_EQ(for_webhook(), (Texts{"looking", "one tell 1"}));
 }
 
-TEST_F(TurnBatchAnswersTest, WhatIsSaidBehindACutIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, OutputsAfterACutGoToTheWebhook) {
   const Event asked = message("ask");
   const auto first = run({asked}).commit.calls.started.at(0).id;
   const auto state = cut(asked);
@@ -59,14 +60,14 @@ TEST_F(TurnBatchAnswersTest, WhatIsSaidBehindACutIsTheWebhooks) {
   EXPECT_EQ(commit_now(build(records)), Outcome::conflict);
   const auto second = run_again(records).commit.calls.started.at(0).id;
   EXPECT_EQ(for_webhook(), (Texts{"found"}));
-  // From then on the execution knows it.
+  // Later batches read the cut from the execution.
   run({result_of(second)});
   EXPECT_EQ(for_webhook(), (Texts{"found", "one ask 1"}));
   EXPECT_EQ(look(asked).cut_behind, 1);
   EXPECT_EQ(look(asked).stage, Stage::at_rest);
 }
 
-TEST_F(TurnBatchAnswersTest, AMessageThatIsCutBeforeItRunsIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, OutputsOfAMessageThatIsCutBeforeItRunsGoToTheWebhook) {
   const Event asked = message("hi");
   const std::vector records{record(asked)};
   EXPECT_EQ(cut(asked).stage, Stage::unseen);
@@ -75,7 +76,7 @@ TEST_F(TurnBatchAnswersTest, AMessageThatIsCutBeforeItRunsIsTheWebhooks) {
   EXPECT_EQ(for_webhook(), (Texts{"one hi 1"}));
 }
 
-TEST_F(TurnBatchAnswersTest, AMessageThatIsCutInTheInboxIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, OutputsOfAMessageThatIsCutInTheInboxGoToTheWebhook) {
   const auto call = run({event("call")}).commit.calls.started.at(0).id;
   const Event asked = message("hi");
   run({asked});
@@ -107,13 +108,13 @@ TEST_F(TurnBatchAnswersTest, PastItsDeadlineAMessageIsCutByTheTurnItself) {
   clock_.advance(turn_timeout);
   run({result_of(call)});
   EXPECT_EQ(for_webhook(), (Texts{"one tell 1"}));
-  // A client that waits all the same gets the rest of it.
+  // A client that still waits gets the rest of the answer.
   const auto state = look(asked);
   EXPECT_EQ(state.cut_behind, 1);
   EXPECT_EQ(state.stage, Stage::at_rest);
 }
 
-TEST_F(TurnBatchAnswersTest, AnAnswerWhoseCommitComesPastItsDeadlineIsTheWebhooks) {
+TEST_F(TurnBatchAnswersTest, AnAnswerThatIsCommittedPastItsDeadlineGoesToTheWebhook) {
   const std::vector records{record(message("hi"))};
   const TurnBatch late = build(records);
   clock_.advance(turn_timeout);
@@ -140,7 +141,7 @@ TEST_F(TurnBatchAnswersTest, ClockThatIsSetCutsNoMessage) {
   timer_clock_ = nullptr;
 }
 
-TEST_F(TurnBatchAnswersTest, WhatOthersSayIsNotHeldUpByAnAnswer) {
+TEST_F(TurnBatchAnswersTest, OutputsOfOtherEventsDoNotWaitForAnAnswer) {
   const Event asked = message("tell");
   const auto call = run({asked}).commit.calls.started.at(0).id;
   run({notify()});
@@ -159,7 +160,7 @@ TEST_F(TurnBatchAnswersTest, ManyMessagesAreAnsweredByOneBatch) {
   EXPECT_FALSE(batch.drain_more);
 }
 
-TEST_F(TurnBatchAnswersTest, AnAnswerIsComposedForThoseThatWaitHere) {
+TEST_F(TurnBatchAnswersTest, AnAnswerIsComposedForLocalClientsOnly) {
   EXPECT_TRUE(run({message("a")}).after.answered.empty());
   const Event awaited = message("tell");
   auto answer = wait_for(awaited);
@@ -168,12 +169,12 @@ TEST_F(TurnBatchAnswersTest, AnAnswerIsComposedForThoseThatWaitHere) {
   EXPECT_NE(ended.after.answered[0].answer->body.find("looking\\none tell 2"), std::string::npos);
 }
 
-TEST_F(TurnBatchAnswersTest, AKeyedMessageThatIsCutKeepsAllThatItSaid) {
+TEST_F(TurnBatchAnswersTest, AKeyedMessageThatIsCutKeepsAllItsOutputs) {
   const Event asked = keyed_message("tell");
   const auto call = run({asked}).commit.calls.started.at(0).id;
   cut(asked);
   const TurnBatch ended = run_again({record(result_of(call))});
-  EXPECT_TRUE(ended.after.answered.empty()) << "each client has its own part";
+  EXPECT_TRUE(ended.after.answered.empty()) << "a cut message is answered per client";
   EXPECT_EQ(ended.commit.answers.progressed, Texts{asked.id});
   const auto state = look(asked);
   ASSERT_TRUE(state.kept);
@@ -196,7 +197,7 @@ TEST_F(TurnBatchAnswersTest, TheKeyOfACutMessageThatFailsIsSpent) {
   EXPECT_EQ(kept_status(asked), 200);
 }
 
-TEST_F(TurnBatchAnswersTest, AFailureIsToldElsewhereToo) {
+TEST_F(TurnBatchAnswersTest, OtherDaemonsHearOfAFailure) {
   key_ = session("plain", "s");
   const Event asked = message("hi");
   run_refused({asked});
@@ -220,7 +221,7 @@ TEST_F(TurnBatchAnswersTest, AResetBringsAMessageToRest) {
   run({later});
   cut(later);
   ASSERT_TRUE(store_->sessions().reset(key_));
-  EXPECT_EQ(look(later).stage, Stage::at_rest) << "its client was answered";
+  EXPECT_EQ(look(later).stage, Stage::at_rest) << "its client has its answer";
   Event accepted = keyed_message("tell");
   accepted.answer_until.reset();
   run({accepted});
@@ -228,7 +229,7 @@ TEST_F(TurnBatchAnswersTest, AResetBringsAMessageToRest) {
   EXPECT_EQ(look(accepted).stage, Stage::at_rest) << "its key is spent";
 }
 
-TEST_F(TurnBatchAnswersTest, ThoseThatRepeatAMessageHearWhenItIsTakenUp) {
+TEST_F(TurnBatchAnswersTest, RepeatsOfAMessageHearOfItsProgress) {
   run({event("call")});
   const Event asked = keyed_message("hi");
   EXPECT_EQ(run({asked}).commit.answers.progressed, Texts{asked.id});

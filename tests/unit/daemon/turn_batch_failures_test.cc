@@ -1,4 +1,4 @@
-// Events that fail, are refused or bring the daemon down, and sessions that can't be read.
+// Events that fail, are refused or crash the daemon, and unreadable sessions.
 #include <set>
 
 #include "store/model/trace.h"
@@ -42,7 +42,7 @@ TEST_F(TurnBatchTest, ARecordWhoseTraceIsNoneRunsUnderANewOne) {
   for (const auto& output : *said) EXPECT_TRUE(model::is_trace_id(output.trace_id));
 }
 
-TEST_F(TurnBatchTest, WhatNoStoreCouldKeepIsADeadLetterOfText) {
+TEST_F(TurnBatchTest, ARecordThatNoStoreCanHoldIsADeadLetterOfText) {
   auto names = record(event("a"));
   names.record.id = "\xff" + std::string(500, 'i');
   names.record.trace_id = "\xc0\x80";
@@ -64,7 +64,7 @@ TEST_F(TurnBatchTest, WhatNoStoreCouldKeepIsADeadLetterOfText) {
   }
 }
 
-TEST(SessionOf, AKeyThatNoStoreCouldKeepHasASessionOfItsOwn) {
+TEST(SessionOf, AKeyThatNoStoreCanHoldHasItsOwnSession) {
   const model::SessionKey good{"project", "endpoint", "user", "session"};
   EXPECT_EQ(session_of(good.encode()), good);
   std::set<std::string> sessions;
@@ -84,7 +84,7 @@ TEST(SessionOf, AKeyThatNoStoreCouldKeepHasASessionOfItsOwn) {
     EXPECT_EQ(session.endpoint_id, "");
     const auto stored = session.encode();
     EXPECT_TRUE(text::is_utf8(stored));
-    EXPECT_LT(stored.size(), 1'000u) << "an index takes 2,704 bytes";
+    EXPECT_LT(stored.size(), 1'000u) << "an index entry holds at most 2,704 bytes";
     EXPECT_EQ(model::SessionKey::decode(stored), session);
     sessions.insert(stored);
   }
@@ -105,7 +105,7 @@ TEST_F(TurnBatchTest, AForeignRecordFromTheFutureIsADeadLetterAndReadable) {
       model::decode_event(key_.encode(), parts.event_id, parts.type, parts.trace_id, parts.value));
 }
 
-TEST_F(TurnBatchTest, WhatWasAcceptedByAClockThatWasAheadRunsAsOfNow) {
+TEST_F(TurnBatchTest, AnEventAcceptedByAClockAheadRunsAsOfNow) {
   std::vector<Event> all;
   for (const auto by : {std::chrono::hours(1), std::chrono::hours(24 * 366)}) {
     for (const auto type : {EventType::inject, EventType::notify, EventType::user_message}) {
@@ -117,7 +117,7 @@ TEST_F(TurnBatchTest, WhatWasAcceptedByAClockThatWasAheadRunsAsOfNow) {
   EXPECT_TRUE(letters().empty());
   EXPECT_EQ(texts().size(), all.size());
   EXPECT_EQ(store_->sessions().load(key_)->value().last_activity_at, clock_.now())
-      << "else it would not expire before that time";
+      << "a later time would delay the expiry";
 }
 
 TEST_F(TurnBatchTest, AReplayedDeadLetterRunsOnce) {
@@ -167,7 +167,7 @@ TEST_F(TurnBatchTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt
   EXPECT_TRUE(beside.wants_alone);
   EXPECT_FALSE(beside.changes);
   EXPECT_EQ(beside.after.turns, 0U);
-  // What comes before it in its session, too.
+  // Events before it in its session run alone, too.
   TurnBatch alone = build(records, {.alone = true});
   EXPECT_EQ(alone.after.turns, 1U);
   EXPECT_TRUE(alone.commit.attempts_settled.empty());
@@ -181,7 +181,7 @@ TEST_F(TurnBatchTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
 }
 
-TEST_F(TurnBatchTest, WhatWasInHandInThreeCrashesIsADeadLetterAndNotBegun) {
+TEST_F(TurnBatchTest, AnEventInHandInThreeCrashesIsADeadLetterAndNotBegun) {
   const std::vector records{record(event("a"))};
   const std::vector<store::InHand> left{{records[0].record.id, 0, 0}};
   const std::vector<model::Position> committed{{1, 0, 0}};
@@ -213,7 +213,7 @@ TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) 
   EXPECT_EQ(kept_status(refused), 500);
   ASSERT_EQ(letters().size(), 1u);
   EXPECT_TRUE(*store_->answers().claimed(refused.id));
-  // Appended once more it has no effect, and the execution that it waited for goes on.
+  // A second append has no effect, and the execution that the event waits for goes on.
   run({refused});
   EXPECT_EQ(letters().size(), 1u);
   EXPECT_TRUE(stored().busy());
@@ -260,7 +260,7 @@ TEST_F(TurnBatchTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {
   EXPECT_FALSE(stored().busy());
 }
 
-TEST_F(TurnBatchTest, AContextThatCannotBeReadEndsWhatRunsOnIt) {
+TEST_F(TurnBatchTest, AnUnreadableContextEndsItsExecution) {
   const Event message = keyed_message("call");
   const std::string call = run({message}).commit.calls.started.at(0).id;
   write("UPDATE sessions SET context = '{'");
@@ -271,7 +271,7 @@ TEST_F(TurnBatchTest, AContextThatCannotBeReadEndsWhatRunsOnIt) {
   EXPECT_FALSE(stored().busy());
 }
 
-TEST_F(TurnBatchTest, WhatHasNoEffectsOverwritesNothingThatCannotBeRead) {
+TEST_F(TurnBatchTest, ARecordWithoutEffectsOverwritesNoUnreadableData) {
   run({event("a")});
   write("UPDATE sessions SET context = '{'");
   EXPECT_FALSE(run({result_of("gone")}).changes);

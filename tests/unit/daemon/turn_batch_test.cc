@@ -1,4 +1,4 @@
-// What becomes of the records of one session: Turns, inboxes, answers.
+// The effects of one session's records: Turns, inboxes, answers.
 #include <condition_variable>
 #include <mutex>
 
@@ -48,7 +48,7 @@ TEST_F(TurnBatchTest, APositionOfAPastEpochStopsConsumption) {
   EXPECT_EQ(batch.error().code, model::Errc::conflict);
 }
 
-TEST_F(TurnBatchTest, WhatComesDuringACallWaitsAndRunsInOrder) {
+TEST_F(TurnBatchTest, EventsDuringACallWaitAndRunInOrder) {
   const TurnBatch called = run({event("call"), event("b"), event("c")});
   ASSERT_EQ(called.commit.calls.started.size(), 1u);
   EXPECT_TRUE(texts().empty());
@@ -59,7 +59,7 @@ TEST_F(TurnBatchTest, WhatComesDuringACallWaitsAndRunsInOrder) {
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
-TEST_F(TurnBatchTest, WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverManyAreTakenAtOnce) {
+TEST_F(TurnBatchTest, EventsKeepTheirOrderAroundAResultInBatchesOfAnySize) {
   const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   run({event("b")});
   const TurnBatch batch = run({event("c"), event("d"), result_of(call), event("e")});
@@ -68,7 +68,7 @@ TEST_F(TurnBatchTest, WhatComesBeforeAResultRunsBeforeWhatComesBehindItHoweverMa
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
-TEST_F(TurnBatchTest, WhatFailsBehindAResultFailsInItsPlace) {
+TEST_F(TurnBatchTest, AnEventAfterAResultFailsInItsPlace) {
   for (const bool at_once : {false, true}) {
     key_ = session("sorry", at_once ? "at once" : "one by one");
     const std::string call = run({event("call")}).commit.calls.started.at(0).id;
@@ -84,7 +84,7 @@ TEST_F(TurnBatchTest, WhatFailsBehindAResultFailsInItsPlace) {
   EXPECT_EQ(letters().size(), 2U);
 }
 
-TEST_F(TurnBatchTest, WhatABatchAddsToALongInboxWaitsForAllOfIt) {
+TEST_F(TurnBatchTest, EventsAddedToALongInboxWaitForAllOfIt) {
   const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   std::vector<Event> events;
   for (int i = 0; i < 70; ++i) events.push_back(event(std::to_string(i)));
@@ -97,7 +97,7 @@ TEST_F(TurnBatchTest, WhatABatchAddsToALongInboxWaitsForAllOfIt) {
   EXPECT_EQ(texts()[72], "one 71 73");
 }
 
-TEST_F(TurnBatchTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
+TEST_F(TurnBatchTest, ModelTokensAreCountedEvenIfTheTurnFails) {
   const auto counted = [&](bool fails) {
     const TurnBatch called = run({event("tell")});
     auto result = result_of(called.commit.calls.started.at(0).id);
@@ -115,7 +115,7 @@ TEST_F(TurnBatchTest, WhatModelsTookIsCountedWhateverBecomesOfTheTurn) {
   EXPECT_EQ(counted(true), 42);
 }
 
-TEST_F(TurnBatchTest, WhatIsSaidPastTheFlowWaitsForNoCall) {
+TEST_F(TurnBatchTest, ANotifyWaitsForNoCall) {
   auto said = event("said", EventType::notify);
   said.data = {{"k", 1}};
   const std::string call = run({event("call"), event("b")}).commit.calls.started.at(0).id;
@@ -135,13 +135,13 @@ TEST_F(TurnBatchTest, WhatIsSaidPastTheFlowWaitsForNoCall) {
   EXPECT_EQ(output.trace_id, said.trace_id);
 }
 
-TEST_F(TurnBatchTest, WhatIsSaidPastTheFlowBeginsNoConversation) {
+TEST_F(TurnBatchTest, ANotifyBeginsNoConversation) {
   run({event("said", EventType::notify)});
   EXPECT_EQ(texts(), (Texts{"said"}));
   EXPECT_EQ(stored().last_activity_at, model::Timestamp{});
 }
 
-TEST_F(TurnBatchTest, WhatCanNotBeSaidLeavesTheExecutionAlone) {
+TEST_F(TurnBatchTest, ARefusedNotifyLeavesTheExecutionAlone) {
   const std::string call = run({event("call")}).commit.calls.started.at(0).id;
   const auto said = event("said", EventType::notify);
   const std::vector records{record(said)};
@@ -188,7 +188,7 @@ TEST_F(TurnBatchTest, AnInboxIsDrainedInBoundedSteps) {
   EXPECT_EQ(texts()[99], "one 99 100");
 }
 
-// Else a session with much to do keeps a worker from all others.
+// Otherwise a session with many events would keep a worker from all others.
 TEST_F(TurnBatchTest, BehindSlowTurnsTheRestWaitsForTheNextBatchInOrder) {
   a_look_ = std::chrono::milliseconds(12);
   TurnBatch batch = run({event("a"), event("b"), event("c"), event("d")});
@@ -203,7 +203,7 @@ TEST_F(TurnBatchTest, BehindSlowTurnsTheRestWaitsForTheNextBatchInOrder) {
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3", "one d 4", "one e 5"}));
 }
 
-// A Turn that fails has the batch built again: that time counts as well.
+// A Turn that fails makes the batch build again. That time counts as well.
 TEST_F(TurnBatchTest, SlowTurnsThatFailEndTheirBatchToo) {
   a_look_ = std::chrono::milliseconds(30);
   std::size_t batches = 1;
@@ -217,7 +217,7 @@ TEST_F(TurnBatchTest, SlowTurnsThatFailEndTheirBatchToo) {
   EXPECT_EQ(texts(), (Texts{"one a 1"}));
 }
 
-// The worker notes it there, before the Turn can bring the daemon down.
+// The worker notes the event there, before the Turn can crash the daemon.
 TEST_F(TurnBatchTest, EachEventIsTakenAsBegunBeforeItsTurn) {
   const std::vector records{record(event("a")), record(event("loop")), record(event("b"))};
   Texts begun;

@@ -76,8 +76,8 @@ endpoints:
     output: {webhook: {url: "https://example.com/", secret: "${SECRET}"}}
 )";
 
-// A store with one project, and records as the log would hand them out. Chains are built and
-// committed without worker and lanes.
+// A store with one project, and records as the log hands them out. Batches are built and committed
+// without worker and lanes.
 class TurnBatchTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -181,7 +181,7 @@ class TurnBatchTest : public testing::Test {
     return batch ? std::move(*batch) : TurnBatch{};
   }
 
-  // As the worker does when the store has refused these events.
+  // Runs a batch as the worker does after the store has refused these events.
   TurnBatch run_refused(const std::vector<Event>& events) {
     std::vector<queue::LogRecord> records;
     std::map<std::string, std::string> refused;
@@ -221,7 +221,7 @@ class TurnBatchTest : public testing::Test {
     return state ? *state : store::InputState();
   }
 
-  // As the daemon does whose client waits, at its deadline.
+  // Cuts the message at its deadline, as the daemon of the waiting client does.
   store::InputState cut(const Event& made) {
     std::promise<model::Result<store::InputState>> promise;
     store_->answers().cut(input_of(made), [&](auto state) { promise.set_value(std::move(state)); });
@@ -230,7 +230,7 @@ class TurnBatchTest : public testing::Test {
     return state ? *state : store::InputState();
   }
 
-  // 0: there is none.
+  // The status of the stored answer; 0 if there is none.
   int kept_status(const Event& made) {
     const auto state = look(made);
     if (state.stage == store::InputState::Stage::failed) return 500;
@@ -273,7 +273,7 @@ class TurnBatchTest : public testing::Test {
     return said;
   }
 
-  // What is to be sent to the webhook, in order.
+  // The outputs for the webhook, in order.
   Texts for_webhook() {
     Texts sent;
     const auto due = store_->outbox().due(key_.endpoint_id, clock_.now(), 10, 1000);
@@ -290,7 +290,7 @@ class TurnBatchTest : public testing::Test {
 
   model::Session stored() { return **store_->sessions().load(key_); }
 
-  // What waits for a while goes by it, in Turns as in the store.
+  // The clock of timers, for Turns and the store.
   class Timers final : public model::Clock {
    public:
     explicit Timers(const TurnBatchTest& test) : test_(test) {}
@@ -314,8 +314,9 @@ class TurnBatchTest : public testing::Test {
   api::PendingReplies pending_replies_;
   model::SessionKey key_;
   std::int64_t next_offset_ = 0;
-  std::map<std::string, model::Position> positions_;  // of events
-  // Turns take no time unless a test says so; the stopwatch is looked at before and behind each.
+  std::map<std::string, model::Position> positions_;  // the positions of events
+  // Turns take no time unless a test says so. The batch reads the stopwatch before and after each
+  // Turn.
   std::chrono::steady_clock::time_point stopwatch_{};
   std::chrono::milliseconds a_look_{0};
   Recovery* recovery_ = nullptr;

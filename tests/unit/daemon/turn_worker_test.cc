@@ -29,7 +29,7 @@ class TurnWorkerTest : public TurnBatchTest {
     return made;
   }
 
-  // Called before and behind each Turn.
+  // Called before and after each Turn.
   void looked() {
     thread_local bool within = false;
     within = !within;
@@ -47,7 +47,7 @@ class TurnWorkerTest : public TurnBatchTest {
       EXPECT_EQ(now, 1U);
       return;
     }
-    // So many run side by side.
+    // Makes all workers run side by side.
     if (first_.fetch_add(1) < workers) all_workers_.arrive_and_wait();
   }
 
@@ -74,7 +74,7 @@ class TurnWorkerTest : public TurnBatchTest {
   std::latch all_workers_{workers};
 };
 
-TEST_F(TurnWorkerTest, WhatWasInHandRunsWithNothingBesideItAndAllElseSideBySide) {
+TEST_F(TurnWorkerTest, EventsInHandAtACrashRunAloneAndOthersSideBySide) {
   constexpr std::size_t count = 300;
   std::vector<queue::LogRecord> records;
   for (std::size_t n = 0; n < count; ++n) {

@@ -46,7 +46,7 @@ TEST(Webhook, SignatureIsThatOfTheSpecification) {
             "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
 }
 
-TEST(Webhook, SecretIsRefusedThatReceiversWouldReadDifferently) {
+TEST(Webhook, SecretThatReceiversWouldReadDifferentlyIsRefused) {
   const auto problem = [](const std::string& secret) {
     const auto key = WebhookKey::of(secret);
     return key ? "none" : key.error().message.substr(0, key.error().message.find(';'));
@@ -57,8 +57,7 @@ TEST(Webhook, SecretIsRefusedThatReceiversWouldReadDifferently) {
   EXPECT_EQ(problem("whsec_"), no_base64);
   EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaS"), no_base64);
   EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa-_"), no_base64);
-  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwAB=="), no_base64)
-      << "bits are left over";
+  EXPECT_EQ(problem("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwAB=="), no_base64) << "surplus bits";
   EXPECT_EQ(problem("whsec_c2hvcnQ="), "a webhook's secret stands for 24 to 64 bytes, not 5");
   EXPECT_EQ(problem("whsec_" + base64(std::string(65, 'x'))),
             "a webhook's secret stands for 24 to 64 bytes, not 65");
@@ -121,7 +120,7 @@ TEST(Webhook, TwoKeysMakeTwoSignatures) {
       keys[0].sign("abc-1", 1614265330, "body") + " " + keys[1].sign("abc-1", 1614265330, "body"));
 }
 
-TEST(WebhookHeaders, TraceThatIsNoneIsReplaced) {
+TEST(WebhookHeaders, InvalidTraceIsReplaced) {
   auto traced = output();
   const auto now = model::from_unix_ms(1'614'265'330'000);
   traced.trace_id = "0af7651916cd43dd8448eb211c80319c";

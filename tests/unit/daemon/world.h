@@ -25,7 +25,7 @@
 
 namespace conversed::daemon {
 
-// Waits for something that another thread brings about and that tells nobody.
+// Waits until another thread makes the condition true. For changes without a notification.
 template <typename Condition>
 [[nodiscard]] bool eventually(Condition&& condition) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(30);
@@ -40,7 +40,7 @@ inline Egress loopback_egress() {
   return *Egress::create({"127.0.0.0/8"});
 }
 
-// A log that keeps what is appended, and fails when it is told to. Thread-safe.
+// A log that keeps appended events and fails when the test says so. Thread-safe.
 class EventSink {
  public:
   [[nodiscard]] AppendEvent append() {
@@ -93,7 +93,7 @@ class EventSink {
   model::Error failure_;
 };
 
-// A store with one project, and Turns that are made up.
+// A store with one project, and commits as Turns would make them.
 class World : public testing::Test {
  protected:
   static constexpr const char* signing_secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -110,7 +110,7 @@ class World : public testing::Test {
     store_ = *std::move(opened);
   }
 
-  // Endpoints by name with their webhook's URL, empty for none, and Connections.
+  // Imports Endpoints by name with their webhook's URL (empty: no webhook), and Connections.
   void import(const std::vector<std::pair<std::string, std::string>>& endpoints,
               std::vector<model::BundleConnection> connections = {},
               const std::string& secret = signing_secret) {
@@ -143,7 +143,7 @@ class World : public testing::Test {
     return {project(), id_of("endpoints", endpoint), user, "s"};
   }
 
-  // What a Turn of this session that says `texts` would have committed.
+  // The commit of a Turn of this session that outputs `texts`.
   [[nodiscard]] store::SessionCommit turn(const model::SessionKey& key,
                                           const std::vector<std::string>& texts) {
     auto& [version, seq] = sessions_[key.encode()];
@@ -166,8 +166,7 @@ class World : public testing::Test {
     return commit;
   }
 
-  // Commits, calling `after` on the Committer's thread as the worker does, with the Committer's
-  // SessionCommit.
+  // Commits. Calls `after` with the SessionCommit on the Committer's thread, as the worker does.
   void commit_now(store::SessionCommit commit,
                   const std::function<void(const store::SessionCommit&)>& after = {}) {
     std::promise<store::Outcome> promise;
