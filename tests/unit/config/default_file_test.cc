@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* path = CONVERSED_DEFAULT_FILE;
 
-// With CONVERSED_TEST_UPDATE set, writes the file instead of comparing it.
+// If CONVERSED_TEST_UPDATE is set, writes the file instead of comparing it.
 TEST(DefaultFile, IsWhatTheTableSays) {
   if (std::getenv("CONVERSED_TEST_UPDATE") != nullptr) {
     std::ofstream(path) << default_file();

@@ -45,7 +45,7 @@ TEST(Keys, EachIsExplainedInSentences) {
   }
 }
 
-// A row whose accessor names the wrong member, or a default out of its own range, shows here.
+// Fails for a row whose accessor names the wrong member, or whose default is out of its range.
 TEST(Keys, TheDefaultIsOfItsOwnForm) {
   for (const Key& key : keys()) {
     const Settings defaults;
@@ -56,7 +56,7 @@ TEST(Keys, TheDefaultIsOfItsOwnForm) {
   }
 }
 
-// Some other value of the key's form.
+// Another value of the key's form.
 std::vector<std::string> another(const Key& key) {
   std::vector<std::string> candidates{"/tmp", "other",   "::1", "postgresql://h/d",
                                       "a:1",  "name=a=b"};
@@ -73,7 +73,7 @@ std::vector<std::string> another(const Key& key) {
   return {};
 }
 
-TEST(Keys, EachSetsAMemberOfItsOwn) {
+TEST(Keys, EachSetsItsOwnMember) {
   for (const Key& key : keys()) {
     Settings settings;
     ASSERT_EQ(key.assign(settings, key, another(key)), std::nullopt) << key.path;
@@ -116,7 +116,7 @@ TEST(Keys, AReloadTakesWhatItCanAndNamesTheRest) {
   EXPECT_EQ(first.applied, Paths({"limits.burst", "egress.allow", "log.level"}));
   EXPECT_EQ(first.need_restart, Paths({"workers"}));
   EXPECT_EQ(running, expected);
-  // What waits for the restart is named each time, what was taken over is not.
+  // Names the changes that wait for the restart each time, and the applied changes once.
   const Reloaded second = reload(running, wanted);
   EXPECT_EQ(second.applied, Paths());
   EXPECT_EQ(second.need_restart, Paths({"workers"}));

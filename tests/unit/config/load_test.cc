@@ -28,7 +28,7 @@ class Load : public testing::Test {
     return load({.file = write(text), .environment = std::move(environment), .root = true});
   }
 
-  // What is wrong, with the folder's name taken out.
+  // The problems of the text, without the folder's name.
   [[nodiscard]] std::string problems_of(const std::string& text,
                                         Environment environment = {}) const {
     return shown(load_text(text, std::move(environment)));
@@ -170,7 +170,7 @@ TEST_F(Load, ListsAreCheckedItemByItem) {
   EXPECT_NE(problems_of("roles: [[api]]\n"), "");
 }
 
-TEST_F(Load, OneDaemonOfSeveralAloneMayLeaveRolesOut) {
+TEST_F(Load, OnlyADaemonOfAClusterMayLeaveRolesOut) {
   EXPECT_EQ(problems_of("roles: [api]\n"),
             "conversed.yaml:1: roles: must name all roles: outside a cluster (store.driver "
             "postgres) one daemon has all\n");
@@ -204,7 +204,7 @@ TEST_F(Load, SecretsAreNeverShown) {
   EXPECT_EQ(variable.find("hunter2"), std::string::npos) << variable;
 }
 
-TEST_F(Load, StoreOfManyNeedsTheLogOfMany) {
+TEST_F(Load, ASharedStoreNeedsASharedLog) {
   EXPECT_EQ(problems_of("store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n"),
             "conversed.yaml:1: store.driver: postgres needs queue.driver kafka: the embedded log "
             "is one daemon's own, the store is not\n");
@@ -219,7 +219,7 @@ TEST_F(Load, DriversNeedTheirAddresses) {
                 "store: {driver: postgres, postgres: {url: \"postgresql://h/d\"}}\n"));
 }
 
-TEST_F(Load, ValuesThatContradictEachOtherAreToldAtTheirPlace) {
+TEST_F(Load, ContradictingValuesAreReportedAtTheirPlace) {
   EXPECT_EQ(problems_of("listen: {port: 9464}\n"),
             "conversed.yaml: admin.port: is the same as listen.port (9464); the two need a port "
             "each\n");
@@ -301,7 +301,7 @@ TEST_F(Credentials, HaveTheKeyFileIfItIsThere) {
   EXPECT_EQ(load_with({})->master_key, folder_ / "master.key");
 }
 
-TEST_F(Credentials, OfTheWrongFormAreToldWithoutTheirValue) {
+TEST_F(Credentials, OfTheWrongFormAreReportedWithoutTheirValue) {
   hand_over("contact_center.secret", "hunter2");
   const auto problems = shown(load_with({}));
   EXPECT_NE(problems.find("contact_center.secret: contact_center.secret: expected"),
@@ -323,7 +323,7 @@ TEST(DataDir, DependsOnTheUser) {
   EXPECT_EQ(data_dir({{"HOME", "/home/a"}}, false)->data_dir, "/home/a/.local/state/conversed");
   EXPECT_EQ(data_dir({{"HOME", "/home/a"}, {"XDG_STATE_HOME", "/s"}}, false)->data_dir,
             "/s/conversed");
-  // A relative one is to be ignored, says the XDG Base Directory Specification.
+  // The XDG Base Directory Specification says to ignore relative paths.
   EXPECT_EQ(data_dir({{"HOME", "/home/a"}, {"XDG_STATE_HOME", "s"}}, false)->data_dir,
             "/home/a/.local/state/conversed");
   EXPECT_EQ(data_dir({{"HOME", "/home/a"}, {"STATE_DIRECTORY", "/v/c:/v/d"}}, false)->data_dir,

@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(HostName, IsToldFromASlipInAnAddress) {
+TEST(HostName, RefusesAMistypedAddress) {
   EXPECT_TRUE(is_host_name("localhost"));
   EXPECT_TRUE(is_host_name("crm.example.com"));
   EXPECT_TRUE(is_host_name("kafka_1"));

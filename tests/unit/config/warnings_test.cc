@@ -7,7 +7,7 @@ namespace {
 
 TEST(Warnings, TellOfContactCenterTokensWhoseIssuerAndAudienceAreNotChecked) {
   Settings settings;
-  EXPECT_TRUE(warnings_of(settings).empty()) << "there are no tokens";
+  EXPECT_TRUE(warnings_of(settings).empty()) << "the settings accept no tokens";
   settings.contact_center.jwks_file = "/etc/conversed/jwks.json";
   ASSERT_EQ(warnings_of(settings).size(), 1U);
   EXPECT_NE(warnings_of(settings)[0].find("contact_center.issuer"), std::string::npos);

@@ -1,5 +1,5 @@
-// Evaluates generated expressions here and in Node.js and compares what comes out. Where we differ
-// on purpose is listed in docs/flows/expressions.md; the generator makes nothing of that list.
+// Evaluates generated expressions here and in Node.js, and compares the results.
+// docs/flows/expressions.md lists the intended differences. The generator avoids them.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -30,7 +30,7 @@ const json context = json::parse(R"({
   "words": ["beta", "alpha", "Gamma", "😀", "｡"], "nested": [[1, [2]], [3], []]})");
 const json profile = json::parse(R"({"name": "Ann", "age": 33, "vip": false})");
 
-// Both sides evaluate the same text, so that a value's type and text are compared as well.
+// Makes both sides return the type and the text of the value, too.
 std::string wrapped(const std::string& source) {
   return "[" + source + "].map((v) => [typeof v, String(v), JSON.stringify(v)])[0]";
 }
@@ -90,7 +90,7 @@ TEST(Differential, GeneratedExpressionsMeanWhatNodeSaysTheyMean) {
     EXPECT_EQ(ours, expected[i]) << sources[i] << "\n" << why;
   }
   std::cout << sources.size() << " expressions, of which Node.js refuses " << errors << "\n";
-  EXPECT_LT(errors, sources.size() / 2) << "the generator makes too little that means something";
+  EXPECT_LT(errors, sources.size() / 2) << "too many generated expressions are errors";
 }
 
 }  // namespace

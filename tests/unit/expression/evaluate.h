@@ -26,7 +26,7 @@ inline std::string result_of(std::string_view source, const Scope& scope = {},
   return *answer == true ? "undefined" : "null";
 }
 
-// The code of the error that an expression must end with, while compiled or evaluated.
+// The code of the error with which the expression fails, at compilation or evaluation.
 inline model::Errc error_of(std::string_view source, const Scope& scope = {},
                             const Limits& limits = {}) {
   const auto compiled = Expression::compile(source, limits);

@@ -1,4 +1,4 @@
-// What Flows rely on: scope, errors, exactness, threads.
+// The properties that Flows rely on: scope, errors, exactness, threads.
 #include <thread>
 #include <vector>
 
@@ -53,7 +53,7 @@ TEST_F(ExpressionTest, ConditionsTakeErrorsForFalseAndTellThem) {
   EXPECT_EQ(tested.error().message, "column 11: can't read 'b' of undefined");
 }
 
-TEST_F(ExpressionTest, MissingThingsAreUndefinedAndWhatIsInThemAnError) {
+TEST_F(ExpressionTest, MissingMembersAreUndefinedAndTheirOwnMembersAreErrors) {
   EXPECT_EQ(result("context.missing"), "undefined");
   EXPECT_EQ(result("context.none.x"), "error: column 14: can't read 'x' of null");
   EXPECT_EQ(result("nowhere"), "error: column 1: 'nowhere' is not defined");

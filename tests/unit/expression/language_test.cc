@@ -197,7 +197,7 @@ TEST(Language, ArrowFunctionsServeMethods) {
         "error: column 4: reduce() of an empty array needs an initial value"}});
 }
 
-TEST(Language, WhatItIsNotIsSaidWithItsColumn) {
+TEST(Language, UnsupportedSyntaxIsAnErrorWithItsColumn) {
   check({{"", "error: column 1: expected an expression"},
          {"(1 + 2", "error: column 7: expected ')'"},
          {"a = 1", "error: column 3: assignment is not supported; '==' or '===' compares"},
@@ -229,7 +229,7 @@ TEST(Language, WhatItIsNotIsSaidWithItsColumn) {
   EXPECT_EQ(error_of("'\xff'"), model::Errc::invalid_argument);
 }
 
-TEST(Language, CallsOfWhatIsNoFunctionFailWhenTheyRun) {
+TEST(Language, CallsOfOtherValuesThanFunctionsFailWhenTheyRun) {
   check({{"'a'.push(1)", "error: column 5: 'push' is not a function of this string"},
          {"[1].pop()", "error: column 5: 'pop' is not a function of this array"},
          {"nothing()", "error: column 1: nothing is not a function"},

@@ -1,4 +1,4 @@
-// Whatever is written and whatever comes in, an evaluation ends, soon, with a value or an error.
+// Every evaluation ends soon, with a value or an error, for any source and any input.
 #include <chrono>
 #include <ctime>
 
@@ -18,7 +18,7 @@ std::string repeated(std::string_view piece, std::size_t count) {
   return out;
 }
 
-// Enough for sources that the nesting limit, not the length limit, is to stop.
+// High enough that the nesting limit stops a source before the length limit does.
 constexpr Limits roomy{.max_source_bytes = 10'000'000};
 
 TEST(Limits, DeepNestingIsRefusedWithoutDeepRecursion) {
@@ -116,8 +116,8 @@ TEST(Limits, KeysChosenToCollideCostNoMoreThanOthers) {
   EXPECT_LT(cpu_seconds_of_keys(colliding_keys(count)), 5 * usual + 0.2);
 }
 
-// What compares, or reads, a long text pays for its length.
-TEST(Limits, LongTextsCostTheirLengthWhereverTheyAreLookedAt) {
+// Comparing or reading a long text costs steps for its length.
+TEST(Limits, LongTextsCostTheirLengthInEveryUse) {
   const std::string text(100'000, '7');
   json context{{"text", text}, {"list", json::array()}, {"map", {{text, 1}}}};
   for (int i = 0; i < 1000; ++i) context["list"].push_back(i);

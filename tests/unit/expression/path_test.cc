@@ -22,7 +22,7 @@ std::string erased(std::string_view path, const char* root) {
   return Path::compile(path)->erase(changed) ? changed.dump() : "not there";
 }
 
-TEST(Path, MakesWhatIsMissingOnTheWay) {
+TEST(Path, CreatesMissingObjectsOnTheWay) {
   EXPECT_EQ(assigned("context.a", "{}"), R"({"a":1})");
   EXPECT_EQ(assigned("context.a.b.c", "{}"), R"({"a":{"b":{"c":1}}})");
   EXPECT_EQ(assigned("context.a[2].b", R"({"a":null})"), R"({"a":[null,null,{"b":1}]})");
@@ -32,12 +32,12 @@ TEST(Path, MakesWhatIsMissingOnTheWay) {
   EXPECT_EQ(assigned("context.a[1]", R"({"a":{"1":0}})"), R"({"a":{"1":1}})");
 }
 
-TEST(Path, ReplacesWhatIsThere) {
+TEST(Path, ReplacesAPresentValue) {
   EXPECT_EQ(assigned("context.a", R"({"a":{"b":2}})", nullptr), R"({"a":null})");
   EXPECT_EQ(assigned("context.__proto__", "{}"), R"({"__proto__":1})");
 }
 
-TEST(Path, LeavesAllAloneWhereItCannotGo) {
+TEST(Path, ChangesNothingWhereItCannotGo) {
   EXPECT_EQ(assigned("context.a.b", R"({"a":5})"), "context.a.b: can't set 'b' of a number");
   EXPECT_EQ(assigned("context.a.b", R"({"a":[5]})"), "context.a.b: can't set 'b' of an array");
   json root = json::parse(R"({"x":{"a":"text"}})");
@@ -59,7 +59,7 @@ TEST(Path, KnowsItsRoot) {
   EXPECT_EQ(Path::compile(" profile.a ")->text(), "profile.a");
 }
 
-TEST(Path, WhatIsNoPlaceIsSaidWithItsColumn) {
+TEST(Path, AnInvalidPathIsAnErrorWithItsColumn) {
   const auto message = [](std::string_view source) {
     return Path::compile(source).error().message;
   };

@@ -64,14 +64,14 @@ TEST_F(TemplateTest, TokensAreLookedUpAsTheyAreWritten) {
   EXPECT_EQ(value("{{shop name}}"), "The Shop");
 }
 
-TEST_F(TemplateTest, ALoaderCanSayWhichLabelsThereAre) {
+TEST_F(TemplateTest, ALoaderCanNameTheLabels) {
   const IsLabel known = [&](std::string_view label) { return tokens_.contains(label); };
   EXPECT_EQ(render("Hi {{Ann's {nice}}} there", known).substr(0, 3), "err");
   EXPECT_EQ(render("Hi {{ Ann's {nice} }} there", known), "Hi Ann there");
   EXPECT_EQ(render("{{ Ann's {nice} }}").substr(0, 5), "error");
 }
 
-TEST_F(TemplateTest, WhatDoesNotCompileIsSaidWithItsColumn) {
+TEST_F(TemplateTest, ACompileErrorNamesItsColumn) {
   EXPECT_EQ(render("Hi {{input.text"), "error: column 4: '{{' without '}}'");
   EXPECT_EQ(render("Hi {{input.text +}}"), "error: column 18: unexpected '}'");
   EXPECT_EQ(render("Hi {{}}"), "error: column 6: unexpected '}'");

@@ -118,7 +118,7 @@ TEST(AiAgentNode, AToolMayAskTheUser) {
   EXPECT_EQ(texts(talk.model_says("Cancelled.")), (Texts{"Cancelled.", "after"}));
 }
 
-TEST(AiAgentNode, WhatWasInterruptedIsClosed) {
+TEST(AiAgentNode, InterruptedToolCallsAreClosed) {
   Talk talk(
       "- {id: start, if: input.text == \"out\", then: [{say: out}, {stop: true}]}\n"
       "- aiAgent:\n"
@@ -146,7 +146,8 @@ TEST(AiAgentNode, LimitsTurnsAndTokens) {
   (void)talk.say("z");
   EXPECT_EQ(texts(talk.fail_call("timeout", "slow", 0)), (Texts{"timeout", "after"}));
   EXPECT_EQ(messages_of(talk.say("z")).size(), 2U);
-  EXPECT_EQ(texts(talk.model_says("ok", 1000)), (Texts{"ok", "after"})) << "an answer is an answer";
+  EXPECT_EQ(texts(talk.model_says("ok", 1000)), (Texts{"ok", "after"}))
+      << "the last answer counts even over the limit";
   EXPECT_EQ(texts(talk.inject({{"a", 1}})), (Texts{"no_prompt", "after"}));
 }
 
@@ -157,7 +158,7 @@ TEST(AiAgentNode, MemoryIsBounded) {
     (void)talk.model_says("a" + std::to_string(i));
   }
   const json messages = messages_of(talk.say("last"));
-  ASSERT_EQ(messages.size(), 8U) << "instructions, six that are remembered, and the new one";
+  ASSERT_EQ(messages.size(), 8U) << "the instructions, six remembered messages, and the new one";
   EXPECT_EQ(messages[1]["content"], "q7");
   for (int i = 0; i < 30; ++i) {
     (void)talk.model_says(std::string(20'000, 'a'));
@@ -204,7 +205,7 @@ TEST(AgentMemory, KeepsWholeExchangesOnly) {
   memory.end("a1", 10);
   memory.begin("q2", 10);
   memory.end("a2", 3);
-  ASSERT_EQ(memory.messages().size(), 2U) << "three would begin with a tool's answer";
+  ASSERT_EQ(memory.messages().size(), 2U) << "a third would be a tool's answer without its call";
   EXPECT_EQ(memory.messages()[0]["content"], "q2");
   memory.begin("q3", 0);
   EXPECT_EQ(memory.messages().size(), 1U);
@@ -213,7 +214,7 @@ TEST(AgentMemory, KeepsWholeExchangesOnly) {
   EXPECT_EQ(again->messages(), memory.messages());
 }
 
-TEST(AiAgentNode, AToolKnowsItsArgumentsBehindItsQuestion) {
+TEST(AiAgentNode, AToolKeepsItsArgumentsAfterItsQuestion) {
   Talk talk(
       "- aiAgent:\n"
       "    connection: model\n"
@@ -235,7 +236,8 @@ TEST(AiAgentNode, AToolKnowsItsArgumentsBehindItsQuestion) {
   const auto told = talk.say("late");
   EXPECT_EQ(texts(told), (Texts{"cancel A-1"}));
   EXPECT_EQ(messages_of(told).back()["content"], "A-1 late");
-  EXPECT_EQ(texts(talk.model_says("ok")), (Texts{"ok", "[]"})) << "behind the agent there is none";
+  EXPECT_EQ(texts(talk.model_says("ok")), (Texts{"ok", "[]"}))
+      << "after the agent there are no arguments";
 }
 
 TEST(AiAgentNode, NamesTheConnectionThatWasDeletedUnderItsCall) {
@@ -290,7 +292,7 @@ TEST(AiAgentNode, TellsTheModelWholeHits) {
   };
   const json told = told_of({hit("1", 9000), hit("2", 9000), hit("3", 5000)});
   ASSERT_EQ(told.size(), 2U) << told;
-  EXPECT_EQ(told[1], hit("3", 5000)) << "one without room does not take it from those behind";
+  EXPECT_EQ(told[1], hit("3", 5000)) << "a hit without room is left out, later hits are kept";
   (void)talk.model_calls({{"searchKnowledge", R"({"query":"q"})"}});
   const json cut = told_of({hit("1", 50'000), hit("2", 50'000)});
   ASSERT_EQ(cut.size(), 1U) << cut;

@@ -1,4 +1,4 @@
-// What people mean by what they write.
+// The values that people's answers stand for.
 #include "flows/nodes/answers.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Answers, DatesOfManyForms) {
   EXPECT_EQ(date("1/2/27"), "2027-02-01");
   EXPECT_EQ(date("1/2/27", DateOrder::month_first), "2027-01-02");
   EXPECT_EQ(date("24.12."), "2026-12-24");
-  EXPECT_EQ(date("1.2."), "2027-02-01") << "this year's has been";
+  EXPECT_EQ(date("1.2."), "2027-02-01") << "this year's has passed";
   EXPECT_EQ(date("29.2."), "2028-02-29") << "the next leap year's";
   EXPECT_EQ(date("29.2.2027"), "none");
   EXPECT_EQ(date("31/4/2027"), "none");
@@ -76,7 +76,7 @@ TEST(Answers, TimesOfManyForms) {
   EXPECT_EQ(time_of("noon"), "12:00");
   EXPECT_EQ(time_of("25:00"), "none");
   EXPECT_EQ(time_of("13 pm"), "none");
-  EXPECT_EQ(time_of("7"), "none") << "a number alone says no time";
+  EXPECT_EQ(time_of("7"), "none") << "a number alone is no time";
   EXPECT_EQ(time_of("later"), "none");
 }
 

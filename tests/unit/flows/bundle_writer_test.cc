@@ -1,4 +1,4 @@
-// What is written as a file is read back as it was, whatever its texts are.
+// A written bundle reads back as the same bundle, whatever its texts are.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr const char* signing_secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 constexpr LoadLimits no_variables{.variables = Variables::may_be_missing};
 
-// All of a Bundle that an import takes, as one value to compare.
+// All that an import takes from a Bundle, as one value to compare.
 json value_of(const model::Bundle& bundle) {
   json all{{"project", bundle.project_name},
            {"locales", bundle.locales},
@@ -31,7 +31,7 @@ json value_of(const model::Bundle& bundle) {
   for (const auto& each : bundle.tokens) {
     all["tokens"].push_back({each.label, each.type, each.script});
   }
-  // A secret that stands in a file has a name afterwards.
+  // The writer replaces a secret's text by a name.
   for (const auto& each : bundle.connections) {
     json fields = json::object();
     for (const auto& [name, source] : each.source.items()) {
@@ -72,7 +72,7 @@ void expect_same(const std::string& text, const std::string& name) {
   const auto again = load_bundle(written.text, "written.yaml", {}, no_variables);
   ASSERT_TRUE(again) << to_string(again.error()) << "\n" << written.text;
   EXPECT_EQ(value_of(*again), value_of(*bundle)) << written.text;
-  EXPECT_EQ(write_bundle(*again).text, written.text) << "written twice it is another text";
+  EXPECT_EQ(write_bundle(*again).text, written.text) << "a second write gives another text";
 }
 
 TEST(BundleWriter, GivesBackEveryBundleOfTheCorpus) {
@@ -95,7 +95,7 @@ TEST(BundleWriter, GivesBackEveryBundleOfTheCorpus) {
   EXPECT_GE(bundles, 12);
 }
 
-// What a secret's own text becomes can't be equal: it is a name then.
+// The writer replaces a secret's own text by a name, so that these values can't be equal.
 TEST(BundleWriter, WritesNoSecretAndNamesWhatAnImportNeeds) {
   const auto bundle = load_bundle(
       "conversed: 1\nproject: {name: P}\n"
@@ -123,7 +123,8 @@ TEST(BundleWriter, WritesNoSecretAndNamesWhatAnImportNeeds) {
   const auto again = load_bundle(written.text, "again.yaml", {}, no_variables);
   ASSERT_TRUE(again) << to_string(again.error()) << "\n" << written.text;
   EXPECT_EQ(again->connections.at(0).source.at("password"), "${CRM_PASSWORD_2}");
-  EXPECT_EQ(again->connections.at(2).fields.at("name"), "X-Key") << "what is no secret stays";
+  EXPECT_EQ(again->connections.at(2).fields.at("name"), "X-Key")
+      << "a field without a secret stays";
   EXPECT_EQ(again->connections.at(3).fields.at("baseUrl"), "https://llm.example.com/v1");
   EXPECT_EQ(again->connections.at(3).fields.at("model"), "${x}");
   EXPECT_EQ(again->connections.at(2).source.at("value"), "k-${KEY}");
@@ -159,7 +160,7 @@ TEST(BundleWriter, WritesNodesAsPeopleDo) {
             "          - stop: true\n");
 }
 
-// --- Generated ones ----------------------------------------------------------------------------
+// --- Generated bundles -------------------------------------------------------------------------
 
 class Generator {
  public:
@@ -167,7 +168,7 @@ class Generator {
 
   std::size_t below(std::size_t bound) { return static_cast<std::size_t>(random_() % bound); }
 
-  // Texts that YAML has opinions about.
+  // Texts that YAML could take for something else than a text.
   std::string text() {
     static const std::vector<std::string> pieces{"a",
                                                  "word",
@@ -233,7 +234,7 @@ class Generator {
     return text;
   }
 
-  // Of a Node: braces would be expressions.
+  // A text for a Node. Braces would be expressions.
   std::string plain_text() {
     std::string plain = "t" + text();
     std::replace(plain.begin(), plain.end(), '{', '(');
@@ -276,7 +277,7 @@ class Generator {
     }
   }
 
-  // A value whose texts are templates that say nothing else.
+  // The value with its texts as templates without expressions.
   static json plain(json value) {
     if (value.is_string()) {
       auto& text = value.get_ref<std::string&>();

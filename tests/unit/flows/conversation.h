@@ -18,7 +18,7 @@
 
 namespace conversed::flows {
 
-// The Flow of a YAML list of Nodes, by the way that files take.
+// The Flow of a YAML list of Nodes, loaded as a bundle.
 inline std::shared_ptr<const Flow> flow_of(const std::string& nodes,
                                            const std::string& connections = "") {
   std::string text = "conversed: 1\nproject: {name: Test}\n" + connections +
@@ -29,7 +29,7 @@ inline std::shared_ptr<const Flow> flow_of(const std::string& nodes,
     text += "      " + nodes.substr(at, end - at) + "\n";
     at = end + 1;
   }
-  text += "  - {name: Sub, nodes: []}\n";  // for what names another Flow
+  text += "  - {name: Sub, nodes: []}\n";  // a target for Nodes that name another Flow
   auto bundle = load_bundle(text, "test.yaml", {});
   if (!bundle) {
     ADD_FAILURE() << to_string(bundle.error()) << "\n" << text;
@@ -43,7 +43,7 @@ inline std::shared_ptr<const Flow> flow_of(const std::string& nodes,
   return *flow;
 }
 
-// Flows and lexicons by name, as a test puts them there.
+// Flows and lexicons by name, set by the test.
 class MapLibrary final : public Library {
  public:
   MapLibrary() = default;
@@ -72,7 +72,7 @@ class MapLibrary final : public Library {
   std::map<std::string, std::shared_ptr<const lexicon::Lexicon>> lexicons;
 };
 
-// A Flow of another name than `flow_of` gives, and the lexicons it uses.
+// A Flow with another name than that of `flow_of`, and the lexicons that it uses.
 inline std::shared_ptr<const Flow> named_flow(const std::string& name, const std::string& nodes,
                                               const std::vector<std::string>& lexicons = {}) {
   const auto plain = load_bundle(
@@ -92,7 +92,7 @@ inline std::shared_ptr<const Flow> named_flow(const std::string& name, const std
   return flow ? *flow : nullptr;
 }
 
-// A session that takes events one after the other, as the daemon would run it.
+// A session that takes one event after the other, as the daemon runs it.
 class Conversation {
  public:
   explicit Conversation(const std::string& nodes, const std::string& connections = "")
@@ -117,7 +117,7 @@ class Conversation {
     return made;
   }
 
-  // Runs a Turn and takes its effects in.
+  // Runs a Turn and applies its effects.
   Result<model::Effects> take(const model::Event& taken) {
     auto effects = run_turn({.flow = *flow,
                              .assets = assets,
@@ -179,7 +179,7 @@ class Conversation {
     return take(made);
   }
 
-  // The time of the question that waits is over.
+  // Fires the time-out of the waiting question.
   Result<model::Effects> let_question_time_out() {
     auto made = event(model::EventType::time_out);
     made.claim = model::Claim{model::Claim::Kind::timer, time_outs_of(session).at(0)};

@@ -1,4 +1,4 @@
-// Differences between versions of a Flow, and what leads to a Connection.
+// Differences between versions of a Flow, and the Nodes that use a Connection.
 #include <gtest/gtest.h>
 
 #include "flows/tools/diff.h"
@@ -39,7 +39,7 @@ TEST(FlowDiff, OfEqualVersionsIsEmpty) {
   EXPECT_EQ(diff("  - say: a\n", "  - say: a\n"), Lines());
 }
 
-TEST(FlowDiff, ANodeInFrontOfOthersChangesThoseNot) {
+TEST(FlowDiff, ANodeInsertedInFrontChangesNoOthers) {
   EXPECT_EQ(diff("  - say: a\n  - say: b\n", "  - say: new\n  - say: a\n  - say: b\n"),
             Lines{"added nodes[0] say"});
   EXPECT_EQ(diff("  - say: a\n  - say: b\n  - say: c\n", "  - say: a\n  - say: c\n"),
@@ -105,7 +105,7 @@ TEST(FlowDiff, FindsAnAgentsToolsByTheirNames) {
   EXPECT_EQ(changes[0].fields[0].before, (json{{"name", "b"}}));
   EXPECT_EQ(changes[0].fields[1].name, "tools[0]");
   EXPECT_EQ(changes[0].fields[1].after, (json{{"name", "new"}}));
-  EXPECT_EQ(changes[1].path, "nodes[0].tools[1].do[0]") << "as the Node's address is";
+  EXPECT_EQ(changes[1].path, "nodes[0].tools[1].do[0]") << "like the Node's address";
   EXPECT_EQ(changes[1].old_path, "nodes[0].tools[0].do[0]");
   const auto turned = agent(R"([{"name": "b"}, {"name": "a", "do": [{"say": "x"}]}])");
   EXPECT_EQ(diff_flows(before, turned).at(0).fields.at(0).name, "tools[0].name");
@@ -137,15 +137,15 @@ TEST(FlowDiff, TheFlowsOwnFieldsComeFirst) {
   EXPECT_EQ(changes[0].fields.at(0).name, "lexicons");
 }
 
-TEST(FlowDiff, TakesWhatIsNoFlow) {
+TEST(FlowDiff, AcceptsValuesThatAreNoFlow) {
   EXPECT_TRUE(diff_flows(nullptr, nullptr).empty());
   EXPECT_EQ(diff_flows(json::array({1}), json::object({{"nodes", 5}})).size(), 1U);
   EXPECT_EQ(diff_flows({{"nodes", {{{"nonsense", 1}}}}}, {{"nodes", json::array()}}).size(), 1U);
 }
 
-// Too many for a table of both lists: what is equal at both ends is left out of it, the rest is
-// compared place by place.
-TEST(FlowDiff, OfLongListsEnds) {
+// Long lists get no table of both. The diff leaves out the equal Nodes at both ends and compares
+// the rest place by place.
+TEST(FlowDiff, OfLongListsIsBounded) {
   json before = definition("  - say: a\n");
   json after = before;
   for (int i = 0; i < 3000; ++i) {
@@ -155,7 +155,7 @@ TEST(FlowDiff, OfLongListsEnds) {
   EXPECT_EQ(diff_flows(before, after).size(), 3000U);
 }
 
-// --- What leads to a Connection ------------------------------------------------------------------
+// --- Uses of a Connection ------------------------------------------------------------------------
 
 constexpr const char* with_crm =
     "connections: [{name: crm, type: httpBearer, fields: {token: x}}]\n";
@@ -173,7 +173,7 @@ TEST(ConnectionUses, AreFoundInBranches) {
   EXPECT_TRUE(nodes_using(*flow, "other").empty());
 }
 
-TEST(ConnectionUses, AreThoseOfModelsAndOfAgentsTools) {
+TEST(ConnectionUses, IncludeModelsAndAgentsTools) {
   const auto flow = flow_of(
       "- id: prompt\n  llmPrompt: {connection: model, prompt: p}\n"
       "- id: agent\n"
@@ -195,7 +195,8 @@ TEST(ConnectionUses, AreThoseOfModelsAndOfAgentsTools) {
   ASSERT_EQ(in_tool.size(), 1U);
   EXPECT_EQ(in_tool[0]->address, "nodes[1].tools[0].do[1]");
   WaysToConnection to_model("model", {flow});
-  EXPECT_TRUE(to_model.from(flow, flow->find("sure"))) << "the agent is asked again behind it";
+  EXPECT_TRUE(to_model.from(flow, flow->find("sure")))
+      << "the agent runs again after this question";
   EXPECT_FALSE(to_model.from(flow, flow->find("end")));
   WaysToConnection to_crm("crm", {flow});
   EXPECT_TRUE(to_crm.from(flow, flow->find("agent"))) << "the model may ask for its tool";

@@ -1,4 +1,4 @@
-// Keyphrases in what people write, and how fast they are found.
+// Keyphrases in users' texts, and the speed of the search.
 #include "flows/lexicon/lexicon.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Lexicon cities() {
                   {"Köln", {"Cologne"}, {"city", "german"}, {}}});
 }
 
-// What `input.slots` holds if nothing is too much.
+// `input.slots` without limits.
 json slots_of(std::span<const Lexicon* const> lexicons, std::string_view text) {
   constexpr std::size_t most = 1000;
   json slots = json::object();
@@ -41,7 +41,7 @@ json slots_of(const Lexicon& lexicon, std::string_view text) {
   return slots_of(all, text);
 }
 
-// Entries of one common synonym.
+// Entries that share one synonym.
 std::vector<Entry> namesakes(int count, const json& data = nullptr) {
   std::vector<Entry> entries;
   for (int i = 0; i < count; ++i)
@@ -99,7 +99,7 @@ TEST(Words, TakeAnyBytes) {
   EXPECT_EQ(text::words_of("a b c d", 2).size(), 2U);
 }
 
-TEST(Lexicon, GivesWhatTheDecisionsSayOfASlot) {
+TEST(Lexicon, GivesTheDocumentedFieldsOfASlot) {
   const auto lexicon = cities();
   EXPECT_EQ(slots_of(lexicon, "From the City of Light, please"), json::parse(R"({"city":[{
       "keyphrase":"Paris","synonym":"city of light","lower":"paris","count":1,"neg":false,
@@ -133,7 +133,7 @@ TEST(Lexicon, CountsAndSeesNegations) {
   ASSERT_EQ(found(slots, "city"), (Texts{"Paris", "New York", "Paris"}));
   EXPECT_EQ(slots["city"][0]["count"], 2);
   EXPECT_EQ(slots["city"][0]["neg"], true);
-  EXPECT_EQ(slots["city"][1]["neg"], false) << "the negation is spent on Paris";
+  EXPECT_EQ(slots["city"][1]["neg"], false) << "the negation belongs to Paris";
   EXPECT_EQ(slots["city"][2]["neg"], false);
   EXPECT_EQ(slots_of(lexicon, "No, Paris")["city"][0]["neg"], false);
   EXPECT_EQ(slots_of(lexicon, "I don't want Paris")["city"][0]["neg"], true);
@@ -167,7 +167,7 @@ TEST(Lexicon, OfPunctuationAloneFindsNothing) {
   EXPECT_EQ(found(slots_of(lexicon, "a"), "L"), (Texts{"?"}));
 }
 
-TEST(Lexicon, GivesNoMoreHitsThanAskedForTheLongestAndFirstOnes) {
+TEST(Lexicon, GivesTheLongestAndFirstHitsUpToTheLimit) {
   std::vector<Entry> entries = namesakes(300);
   entries.push_back({"far away", {}, {}, {}});
   const Lexicon lexicon("l", "L", std::move(entries));
@@ -181,15 +181,15 @@ TEST(Lexicon, GivesNoMoreHitsThanAskedForTheLongestAndFirstOnes) {
   }
 }
 
-// Each entry costs the same, however many share its phrase: else this takes some hundred times as
-// long as all of this file.
+// Each entry costs the same, however many entries share its phrase. Otherwise this test takes some
+// hundred times as long as the whole file.
 TEST(Lexicon, TakesAnyNumberOfEntriesOfOnePhrase) {
   const Lexicon lexicon("l", "L", namesakes(200'000));
   const Lexicon* const all[] = {&lexicon};
   EXPECT_EQ(lexicon::find_keyphrases("x", all, 1'000'000).size(), 200'000U);
 }
 
-// The figure is printed, not judged: tests run in debug builds and beside others.
+// Prints the figure without checking it: tests run in debug builds and beside others.
 TEST(LexiconSpeed, FindsAHundredThousandEntriesInAMessage) {
   std::vector<Entry> entries;
   constexpr int count = 100'000;
@@ -256,7 +256,7 @@ TEST(LexiconInFlows, BoundsTheBytesOfSlots) {
   EXPECT_LT(talk.session.execution->state.dump().size(), talk.limits.slot_bytes);
 }
 
-TEST(LexiconInFlows, CountsWhatNodesPutIntoSlots) {
+TEST(LexiconInFlows, CountsValuesThatNodesPutIntoSlots) {
   Conversation talk(
       "- {id: again, regexSlotFiller: {pattern: x, slot: s}}\n"
       "- {if: context.n != 20, then: [{addToContext: {n: \"{{(context.n || 0) + 1}}\"}}, "
@@ -264,7 +264,7 @@ TEST(LexiconInFlows, CountsWhatNodesPutIntoSlots) {
   EXPECT_EQ(texts(talk.say(repeated("x ", 20))), (Texts{"200"}));
 }
 
-// Two Flows with a lexicon each, both of which fill `city`: Outer enters Inner.
+// Outer enters Inner. Each of the two Flows has a lexicon that fills `city`.
 struct TwoFlows : Conversation {
   explicit TwoFlows(const json& before, const json& inside, const json& behind = json::array())
       : Conversation("- stop: true") {
@@ -291,7 +291,7 @@ struct TwoFlows : Conversation {
 const json say_cities = {{"say", "{{input.slots.city.map(hit => hit.keyphrase).join()}}"}};
 const json wait = {{"wait", true}};
 
-TEST(LexiconInFlows, AddsWhatAnEnteredFlowsLexiconsFind) {
+TEST(LexiconInFlows, AddsHitsOfAnEnteredFlowsLexicons) {
   const json once = json::array({say_cities});
   TwoFlows talk(once, once, once);
   EXPECT_EQ(texts(talk.say("from Paris to Berlin")),
@@ -318,7 +318,7 @@ TEST(LexiconInFlows, LetsTheLongerPhraseOfTwoFlowsWin) {
   EXPECT_EQ(texts(talk.say("to New York")), (Texts{"New York"}));
 }
 
-TEST(LexiconInFlows, KeepsWhatWasFoundBeforeACall) {
+TEST(LexiconInFlows, KeepsHitsFromBeforeACall) {
   const json call = {{"httpRequest", {{"url", "http://e.example/"}}}};
   TwoFlows talk(json::array({say_cities, call}), json::array({say_cities}));
   EXPECT_EQ(texts(talk.say("from Paris to Berlin")), (Texts{"Paris"}));

@@ -1,4 +1,4 @@
-// Bad bundles, each with exactly what is said about it.
+// Bad bundles, each with its exact problems.
 #include <gtest/gtest.h>
 
 #include "flows/bundle/loader.h"
@@ -17,7 +17,7 @@ std::optional<std::string> environment(std::string_view name) {
   return std::nullopt;
 }
 
-// `text` comes after `head`, its lines indented.
+// Loads `head` followed by `text`, with the lines of `text` indented.
 void expect_problems(const std::vector<BadBundle>& table, std::string_view head,
                      const std::string& indent = "") {
   for (const auto& [text, expected] : table) {

@@ -163,7 +163,7 @@ TEST(YamlSource, ExpandsAliasesAndRefusesBombs) {
   ASSERT_FALSE(nested);
 }
 
-TEST(Sources, RefuseWhatWouldTakeTooMuchMemory) {
+TEST(Sources, RefuseFilesThatWouldTakeTooMuchMemory) {
   std::string many = "[[]";
   while (many.size() < 3'000'000) many += ",[]";
   many += "]";
@@ -178,7 +178,7 @@ TEST(Sources, RefuseWhatWouldTakeTooMuchMemory) {
     EXPECT_NE(read.error()[0].message.find("too much memory"), std::string::npos)
         << read.error()[0].message;
   }
-  // Usual values have more bytes.
+  // Most values need more bytes than these.
   std::string texts = "[abcdef";
   while (texts.size() < 3'000'000) texts += ", abcdefghij";
   EXPECT_TRUE(read_source(texts + "]", "a.yaml", {}));
@@ -247,7 +247,7 @@ TEST(NodeTypes, AreSortedByNameAndFound) {
   EXPECT_EQ(find_node_type("nothing"), nullptr);
 }
 
-// docs/flows/nodes.md: the section of each Node type by its heading.
+// The section of each Node type in docs/flows/nodes.md, by heading.
 std::map<std::string, std::string> reference_of_node_types() {
   std::ifstream file(CONVERSED_SOURCE_DIR "/docs/flows/nodes.md");
   std::map<std::string, std::string> sections;
@@ -262,7 +262,7 @@ std::map<std::string, std::string> reference_of_node_types() {
   return sections;
 }
 
-// The rows of the section's table: the key of each, and the text behind it.
+// The rows of the section's table: the key and the text of each.
 std::vector<std::pair<std::string, std::string>> documented_fields(const std::string& section) {
   std::vector<std::pair<std::string, std::string>> rows;
   std::istringstream lines(section);
@@ -274,7 +274,7 @@ std::vector<std::pair<std::string, std::string>> documented_fields(const std::st
   return rows;
 }
 
-// The default of the field as the page writes it; empty: it has none, or one that needs a sentence.
+// The field's default as the page writes it; empty if it has none or the default needs a sentence.
 std::string default_of(const NodeField& field, std::string_view row) {
   if (!field.default_number) return std::string(field.default_word);
   if (row.starts_with("true or false")) return *field.default_number == 0 ? "false" : "true";
@@ -284,7 +284,7 @@ std::string default_of(const NodeField& field, std::string_view row) {
   return std::to_string(*field.default_number);
 }
 
-// The word behind `Default `. A sentence stands behind `Default: `.
+// The word after `Default `. A sentence follows `Default: `.
 std::string documented_default(const std::string& row) {
   const auto at = row.find(" Default ");
   if (at == std::string::npos) return {};
@@ -294,8 +294,8 @@ std::string documented_default(const std::string& row) {
   return word;
 }
 
-// The page has each type with its keys in their order, and says which are required, the defaults,
-// what stands for the shorthand, the choices, and the bounds of numbers and durations.
+// The page has each type with its keys in their order. It names required keys, defaults, the key of
+// the shorthand, choices, and the bounds of numbers and durations.
 TEST(NodeTypes, AreDocumented) {
   auto sections = reference_of_node_types();
   EXPECT_EQ(sections.size(), node_types().size());
@@ -303,7 +303,7 @@ TEST(NodeTypes, AreDocumented) {
     const std::string name(type->name);
     ASSERT_TRUE(sections.contains(name)) << "docs/flows/nodes.md has no section for " << name;
     const std::string& section = sections[name];
-    EXPECT_NE(section.substr(0, 1), "\n") << name << ": a sentence stands below the heading";
+    EXPECT_NE(section.substr(0, 1), "\n") << name << ": the heading needs a sentence below it";
     const auto rows = documented_fields(section);
     std::vector<std::string> known;
     std::vector<std::string> documented;
@@ -330,7 +330,7 @@ TEST(NodeTypes, AreDocumented) {
         return is_duration ? text::duration_text(std::chrono::milliseconds(bound))
                            : std::to_string(bound);
       };
-      // Every duration is longer than nothing.
+      // Every duration is positive.
       const std::string bounds = is_duration && field.least <= 1
                                      ? "at most " + written(field.most)
                                      : written(field.least) + " to " + written(field.most);

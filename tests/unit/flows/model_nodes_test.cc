@@ -1,4 +1,4 @@
-// Nodes that ask knowledge and language models; agent_test.cc has the agent.
+// Nodes that ask knowledge stores and language models. agent_test.cc tests the agent.
 #include "flows/nodes/json_schema.h"
 #include "tests/unit/flows/model_talk.h"
 
@@ -32,7 +32,7 @@ TEST(SearchKnowledgeNode, AsksOutsideTheTurnAndStoresTheHits) {
   EXPECT_EQ(asked->call->search->limit, 2U);
   EXPECT_EQ(texts(talk.hits({{{"text", "14 days {{input.text}}"}}})),
             (Texts{"14 days {{input.text}}", "after"}))
-      << "what is found is not evaluated";
+      << "texts of hits are not evaluated";
   EXPECT_EQ(talk.session.context["hits"][0]["text"], "14 days {{input.text}}");
 }
 
@@ -130,7 +130,7 @@ TEST(LlmPromptNode, AsksTheConnectionsModelAndSaysTheAnswer) {
                                   {"temperature", 0.2}}));
   EXPECT_EQ(texts(talk.model_says("Hello {{context.secret}} ${x}")),
             (Texts{"Hello {{context.secret}} ${x}"}))
-      << "what a model says is not evaluated";
+      << "the model's text is not evaluated";
 }
 
 TEST(LlmPromptNode, StoresTextsAndJson) {
@@ -166,7 +166,7 @@ TEST(LlmPromptNode, CutsLongAnswersBetweenCharacters) {
   EXPECT_EQ(talk.session.context["a"], said.front());
 }
 
-TEST(LlmPromptNode, WhateverIsNoAnswerIsAnError) {
+TEST(LlmPromptNode, AnInvalidAnswerIsAnError) {
   Talk talk(
       "- llmPrompt: {connection: model, prompt: p, onError: [{say: \"{{input.error.code}}\"}]}");
   for (const json& body :

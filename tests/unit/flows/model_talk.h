@@ -4,7 +4,7 @@
 
 namespace conversed::flows {
 
-// A project with what Nodes ask: a language model, and a knowledge store.
+// A project with a language model and a knowledge store for Nodes to ask.
 inline constexpr const char* models_project =
     "connections:\n"
     "- {name: model, type: llm, fields: {baseUrl: \"https://llm.example.com/v1\"}}\n"

@@ -224,7 +224,8 @@ TEST(AddLexiconKeyphraseNode, TeachesTheSessionFromTheNextInputOn) {
   ASSERT_TRUE(talk.inject({{"name", "Springfield"}, {"short", "Spring"}}));
   EXPECT_EQ(texts(talk.say("to spring")), (Texts{"Springfield"}));
   talk.now += std::chrono::hours(2);
-  EXPECT_EQ(texts(talk.say("Springfield")), (Texts{""})) << "it is the session's";
+  EXPECT_EQ(texts(talk.say("Springfield")), (Texts{""}))
+      << "other sessions do not know the keyphrase";
 }
 
 TEST(AddLexiconKeyphraseNode, HasALimit) {
@@ -236,7 +237,7 @@ TEST(AddLexiconKeyphraseNode, HasALimit) {
   EXPECT_EQ(talk.say("c").error().code, model::Errc::too_large);
 }
 
-TEST(RegexSlotFillerNode, FillsASlotWithWhatFits) {
+TEST(RegexSlotFillerNode, FillsASlotWithMatches) {
   Conversation talk(
       "- regexSlotFiller: {pattern: '\\b([a-z])-(\\d+)\\b', slot: order, group: 2,\n"
       "                    storeIn: context.order}\n"
@@ -257,7 +258,7 @@ TEST(RegexSlotFillerNode, PatternThatWouldTakeForEverFailsTheTurn) {
   EXPECT_EQ(texts(talk.say("xxxy")), (Texts{"1."}));
 }
 
-// What it finds before that counts towards the same bound.
+// Matches found before that count against the same limit.
 TEST(RegexSlotFillerNode, PatternThatTakesLongAtEachPlaceFailsTheTurn) {
   Conversation talk("- regexSlotFiller: {pattern: '(?:a?){14}b|', slot: s}");
   EXPECT_EQ(talk.say(std::string(4096, 'a')).error().code, model::Errc::too_large);
@@ -273,9 +274,9 @@ TEST(QuestionNode, PatternThatWouldTakeForEverFailsTheTurnAndTheQuestionWaitsOn)
   EXPECT_EQ(texts(talk.say("xxy")), (Texts{"end"}));
 }
 
-// Each search looks at all of its text for each place that a match may begin at. Of long texts
-// that would be minutes in one Turn.
-TEST(RegexSlotFillerNode, BoundsPatternsThatRememberNothing) {
+// Each search reads all of its text for each place at which a match may begin. In long texts this
+// would take minutes in one Turn.
+TEST(RegexSlotFillerNode, BoundsPatternsWithoutBacktracking) {
   Conversation talk(
       "- {id: again, regexSlotFiller: {pattern: '(?>.*)!', slot: s}}\n"
       "- {if: context.n != 30, then: [{addToContext: {n: \"{{(context.n || 0) + 1}}\"}}, "
@@ -317,7 +318,8 @@ TEST(HandoverNode, TellsTheWebhookUntilAnInjectResumes) {
   EXPECT_EQ(
       effects->outputs.at(0).data,
       json::parse(R"({"handover":{"status":"input","source":"user","text":"hello?","data":{}}})"));
-  EXPECT_EQ(texts(talk.inject({{"event", "packed"}})), (Texts{""})) << "no inject but that one";
+  EXPECT_EQ(texts(talk.inject({{"event", "packed"}})), (Texts{""}))
+      << "only the resuming inject ends the handover";
   effects = talk.inject({{"handover", "resume"}});
   EXPECT_EQ(texts(effects), (Texts{"", "back"}));
   EXPECT_EQ(effects->outputs[0].data, json::parse(R"({"handover":{"status":"ended"}})"));

@@ -13,7 +13,7 @@ TEST(SayNode, RendersItsTextAndGoesOn) {
   EXPECT_EQ(effects->outputs[1].data, (json{{"n", 2}}));
 }
 
-TEST(SayNode, GivesAnEmptyTextForAValueThatIsNotThere) {
+TEST(SayNode, GivesAnEmptyTextForAMissingValue) {
   Conversation talk("- say: \"{{input.data.a.b.c}}\"");
   EXPECT_EQ(texts(talk.say("x")), (Texts{""}));
 }
@@ -89,7 +89,7 @@ TEST(ContextNodes, MakeAllValuesBeforeTheFirstIsWritten) {
   EXPECT_EQ(talk.session.context, (json{{"a", 2}, {"b", 1}}));
 }
 
-TEST(ContextNodes, RemoveWhatTheyName) {
+TEST(ContextNodes, RemoveTheNamedValues) {
   Conversation talk("- addToContext: {a: 1, b: {c: 2, d: 3}}\n- removeFromContext: [a, b.c, nope]");
   talk.say("x");
   EXPECT_EQ(talk.session.context, json::parse(R"({"b":{"d":3}})"));
@@ -204,7 +204,7 @@ TEST(SleepNode, EndsTheTurnAndGoesOnWithItsTimer) {
   EXPECT_FALSE(effects->call->http);
   const auto later = talk.fire_timer();
   EXPECT_EQ(texts(later), (Texts{"b x"}));
-  EXPECT_EQ(later->outputs[0].id, "event1-2") << "numbered on over the Turns of an execution";
+  EXPECT_EQ(later->outputs[0].id, "event1-2") << "numbers continue over the Turns of an execution";
   EXPECT_EQ(later->outputs[0].seq, 2);
   EXPECT_EQ(later->outputs[0].input_id, "event1");
 }
@@ -277,7 +277,7 @@ TEST(HttpRequestNode, FailsAtOnceWhenItsConnectionIsDeleted) {
   EXPECT_EQ(texts(caught.say("x")), (Texts{"connection_deleted"}));
 }
 
-TEST(HttpRequestNode, RefusesAUrlOrHeaderThatIsNone) {
+TEST(HttpRequestNode, RefusesAnInvalidUrlOrHeader) {
   Conversation url(
       "- httpRequest: {url: \"{{input.text}}\", onError: [{say: \"{{input.error.code}}\"}]}");
   for (const std::string bad :

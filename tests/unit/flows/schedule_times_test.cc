@@ -61,7 +61,7 @@ TEST(Cron, FieldsAreThoseOfCrontab) {
   EXPECT_EQ(following("@hourly", "2027-01-01T10:01", 1), utc_list({"2027-01-01T11:00"}));
 }
 
-TEST(Cron, OfTwoRestrictedKindsOfDaysEitherWillDo) {
+TEST(Cron, EitherOfTwoRestrictedKindsOfDaysMatches) {
   EXPECT_EQ(following("0 0 13 * 5", "2027-01-01T00:00", 3),
             utc_list({"2027-01-08T00:00", "2027-01-13T00:00", "2027-01-15T00:00"}));
 }
@@ -73,12 +73,12 @@ TEST(Cron, LeapDayComesInLeapYearsAndNoDayNever) {
 }
 
 // Berlin's clock goes from 02:00 to 03:00 on 28 March 2027 and from 03:00 to 02:00 on 31 October.
-TEST(Cron, WhatFallsIntoTheGapOfSpringComesAnHourLater) {
+TEST(Cron, TimesInTheGapOfSpringComeAnHourLater) {
   EXPECT_EQ(following("30 2 * * *", "2027-03-27T00:00", 3, "Europe/Berlin"),
             utc_list({"2027-03-27T01:30", "2027-03-28T01:30", "2027-03-29T00:30"}));
 }
 
-TEST(Cron, WhatFallsIntoTheRepeatedHourOfAutumnComesOnce) {
+TEST(Cron, TimesInTheRepeatedHourOfAutumnComeOnce) {
   EXPECT_EQ(following("30 2 * * *", "2027-10-30T12:00", 2, "Europe/Berlin"),
             utc_list({"2027-10-31T00:30", "2027-11-01T01:30"}));
 }
@@ -91,8 +91,8 @@ TEST(Cron, EveryHourFollowsTheTimeThatPasses) {
       utc_list({"2027-10-30T23:30", "2027-10-31T00:30", "2027-10-31T01:30", "2027-10-31T02:30"}));
 }
 
-// Each time is after the last and fits the clock on the wall, whatever the zone does.
-TEST(Cron, NothingIsLeftOutOverYearsOfOddZones) {
+// Each time is later than the last and matches the wall clock of the zone.
+TEST(Cron, NoTimeIsLeftOutOverYearsOfOddZones) {
   for (const std::string zone : {"Europe/Berlin", "Australia/Lord_Howe", "America/Sao_Paulo",
                                  "Asia/Kathmandu", "Africa/Casablanca", "America/St_Johns"}) {
     const auto times = following("*/30 * * * *", "2026-01-01T00:00", 2 * 17'520, zone);
@@ -106,7 +106,7 @@ TEST(Cron, NothingIsLeftOutOverYearsOfOddZones) {
   }
 }
 
-TEST(Cron, WhatIsWrongIsNamed) {
+TEST(Cron, ProblemsAreNamed) {
   for (const auto& [text, field] :
        std::vector<std::pair<std::string, std::string>>{{"", "five fields"},
                                                         {"* * * *", "five fields"},
@@ -131,7 +131,7 @@ TEST(Cron, WhatIsWrongIsNamed) {
   }
 }
 
-TEST(Moments, AreOfTheZoneUnlessTheySayOtherwise) {
+TEST(Moments, AreInTheZoneUnlessTheyNameAnOffset) {
   const auto berlin = *TimeZone::find("Europe/Berlin");
   EXPECT_EQ(*parse_moment("2027-07-01T10:00", berlin), utc("2027-07-01T08:00"));
   EXPECT_EQ(*parse_moment("2027-07-01 10:00:30", berlin), utc("2027-07-01T08:00:30Z"));
@@ -146,7 +146,7 @@ TEST(Moments, AreOfTheZoneUnlessTheySayOtherwise) {
   }
 }
 
-TEST(ScheduleTimes, OneOfThreeIsWanted) {
+TEST(ScheduleTimes, ExactlyOneOfInAtAndCronIsRequired) {
   const auto now = utc("2027-01-01T00:00");
   Schedule schedule;
   ASSERT_TRUE(set_times(schedule, {.in = "20m"}, now));
@@ -154,7 +154,8 @@ TEST(ScheduleTimes, OneOfThreeIsWanted) {
   EXPECT_EQ(next_times(schedule, 10), Times{schedule.due_at});
   ASSERT_TRUE(set_times(schedule, {.cron = "0 9 * * *", .timezone = "Europe/Berlin"}, now));
   EXPECT_EQ(next_times(schedule, 2), utc_list({"2027-01-01T08:00", "2027-01-02T08:00"}));
-  ASSERT_TRUE(set_times(schedule, {.at = "2026-12-31T23:00"}, now)) << "just past: at once";
+  ASSERT_TRUE(set_times(schedule, {.at = "2026-12-31T23:00"}, now))
+      << "a time of the last hours is due at once";
   EXPECT_TRUE(schedule.cron.empty());
   for (const ScheduleWish& wish :
        {ScheduleWish{}, ScheduleWish{.at = "2027-01-02T00:00", .in = "20m"},
@@ -169,7 +170,7 @@ TEST(ScheduleTimes, MissedTimesComeOnce) {
   Schedule schedule;
   ASSERT_TRUE(set_times(schedule, {.cron = "0 9 * * *"}, utc("2027-01-01T10:00")));
   EXPECT_EQ(next_time(schedule, utc("2027-01-05T12:00")), utc("2027-01-06T09:00"));
-  // A clock that was put back gives the same time no second time.
+  // A clock that was set back does not give the same time again.
   EXPECT_EQ(next_time(schedule, utc("2027-01-01T12:00")), utc("2027-01-03T09:00"));
 }
 

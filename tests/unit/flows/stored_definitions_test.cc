@@ -1,5 +1,5 @@
-// Definitions as earlier versions of the daemon took them. The store holds such, and their Flows
-// run on, whatever an import has come to refuse since.
+// Definitions that earlier versions of the daemon accepted. The store holds such definitions. Their
+// Flows run even if an import now refuses them.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -18,13 +18,13 @@ json with_node(json node) {
       {"name", "Stored"}, {"lexicons", json::array()}, {"nodes", json::array({std::move(node)})}};
 }
 
-// What the compiler of stored definitions says; empty if it takes this one.
+// The error of the compiler of stored definitions; empty if it accepts this one.
 std::string stored(json node) {
   const auto flow = Flow::compile_text(with_node(std::move(node)).dump());
   return flow ? "" : to_string(flow.error());
 }
 
-// What an import says; JSON is a bundle's syntax, too.
+// The error of an import; empty if it accepts this one. JSON is a syntax of bundles, too.
 std::string imported(json node) {
   const json bundle = {{"conversed", 1},
                        {"project", {{"name", "P"}}},
@@ -80,7 +80,7 @@ TEST(StoredDefinitions, CompileFromEveryNodeTypeOfTheFirstVersion) {
     {"wait": true}])");
   for (const auto& node : nodes) {
     json named = node;
-    named["id"] = "ask";  // for what goes there
+    named["id"] = "ask";  // the target of Nodes that go somewhere
     EXPECT_EQ(stored(named), "") << node.dump();
   }
 }

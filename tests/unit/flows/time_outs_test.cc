@@ -64,10 +64,10 @@ TEST(TimeOuts, BranchRunsAndTheFlowGoesOnBehindIt) {
 )");
   ASSERT_TRUE(talk.say("hi"));
   EXPECT_EQ(texts(talk.let_question_time_out()), (Texts{"timeOut ", "on"}));
-  EXPECT_FALSE(talk.session.context.contains("answer")) << "nothing is stored";
+  EXPECT_FALSE(talk.session.context.contains("answer")) << "a time-out stores no answer";
 }
 
-// However often nobody answers, ids do not grow.
+// Ids do not grow with the count of time-outs.
 TEST(TimeOuts, IdsCountOnFromTheFirst) {
   Conversation talk(R"(
 - id: ask
@@ -77,7 +77,7 @@ TEST(TimeOuts, IdsCountOnFromTheFirst) {
   for (int i = 1; i <= 12; ++i) {
     ASSERT_TRUE(last && last->time_out) << last.error().message;
     EXPECT_EQ(last->time_out->id, "event1-w" + std::to_string(i));
-    // As the Scheduler names it.
+    // The event with the id that the Scheduler gives it.
     auto fired = talk.event(model::EventType::time_out);
     fired.id = last->time_out->id + "-t";
     fired.claim = model::Claim{model::Claim::Kind::timer, last->time_out->id};
@@ -85,7 +85,7 @@ TEST(TimeOuts, IdsCountOnFromTheFirst) {
   }
 }
 
-TEST(TimeOuts, InjectThatIsNoAnswerGivesNoMoreTime) {
+TEST(TimeOuts, InjectThatIsNoAnswerDoesNotRestartTheTime) {
   Conversation talk(asks);
   ASSERT_TRUE(talk.say("hi"));
   const auto after = talk.inject({{"event", "packed"}});
@@ -94,7 +94,7 @@ TEST(TimeOuts, InjectThatIsNoAnswerGivesNoMoreTime) {
   EXPECT_EQ(time_outs_of(talk.session), (Texts{"event1-w1"}));
 }
 
-// It goes on, and comes to the question again: that is another one.
+// The inject leads to the question again, which is asked anew.
 TEST(TimeOuts, InjectThatLeadsBackToTheQuestionAsksItAnew) {
   Conversation talk(R"(
 - id: ask
@@ -106,7 +106,7 @@ TEST(TimeOuts, InjectThatLeadsBackToTheQuestionAsksItAnew) {
   EXPECT_EQ(time_outs_of(talk.session), (Texts{"event2-w1"}));
 }
 
-TEST(TimeOuts, OneThatNothingWaitsForIsAConflict) {
+TEST(TimeOuts, OneForAnAnsweredQuestionIsAConflict) {
   Conversation talk(asks);
   ASSERT_TRUE(talk.say("hi"));
   auto late = talk.event(model::EventType::time_out);

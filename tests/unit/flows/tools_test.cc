@@ -1,4 +1,4 @@
-// What designers have: checking, drawing and testing Flows.
+// Tools for designers: checks, graphs and tests of Flows.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -28,7 +28,7 @@ Texts check(const std::string& text) {
   return lines;
 }
 
-TEST(FlowCheck, SaysNothingOfAGoodBundle) {
+TEST(FlowCheck, FindsNothingInAGoodBundle) {
   EXPECT_EQ(check("flows:\n- {name: F, nodes: [{say: \"{{input.text}}\"}]}\n"), (Texts{}));
 }
 
@@ -99,7 +99,7 @@ TEST(FlowCheck, FindsCirclesAcrossFlows) {
   EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: {flow: B, return: false}}]}\n"
                     "- {name: B, nodes: [{executeFlow: {flow: A, return: false}}]}\n"),
             (Texts{"A", "B"}));
-  // B comes back to A, which then goes round itself.
+  // B comes back to A, which then goes in a circle itself.
   EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{id: a, executeFlow: B}, {goTo: a}]}\n"
                     "- {name: B, nodes: [{say: b}]}\n"),
             (Texts{"A"}));
@@ -118,7 +118,7 @@ TEST(FlowCheck, FindsCirclesByThink) {
             (Texts{}));
 }
 
-TEST(FlowCheck, SaysNothingOfCirclesAcrossFlowsThatEndOrWait) {
+TEST(FlowCheck, AllowsCirclesAcrossFlowsThatEndOrWait) {
   EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: B}]}\n"
                     "- {name: B, nodes: [{wait: true}, {executeFlow: A}]}\n"),
             (Texts{}));
@@ -149,7 +149,7 @@ TEST(FlowCheck, FindsNamesThatNothingWrites) {
                           "nothing writes it; did you mean 'count'?"}));
 }
 
-TEST(FlowCheck, FindsWhatNothingUsesAndSlotsThatNothingFills) {
+TEST(FlowCheck, FindsUnusedPartsAndSlotsThatNothingFills) {
   const auto found = check(
       "connections: [{name: crm, type: httpBearer, fields: {token: t}}]\n"
       "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
@@ -180,10 +180,10 @@ TEST(FlowGraph, DrawsNodesAndWays) {
             "  n2 --> n0\n");
   const auto dot = tools::dot_of(*flow);
   EXPECT_NE(dot.find("n1 -> done [label=\"else\"];"), std::string::npos);
-  EXPECT_EQ(dot.find("\"this\""), std::string::npos) << "quotes would end the label";
+  EXPECT_EQ(dot.find("\"this\""), std::string::npos) << "an unescaped quote would end the label";
 }
 
-// The examples in YAML of the pages for designers. Parts of a bundle get the header that they need.
+// The YAML examples on the pages for designers. Parts of a bundle get the header that they need.
 TEST(FlowDocs, HaveExamplesThatLoad) {
   const Environment environment = [](std::string_view name) {
     return std::optional<std::string>(name == "HOOK_URL"    ? "https://example.com/hook"
@@ -218,7 +218,7 @@ TEST(FlowDocs, HaveExamplesThatLoad) {
   EXPECT_EQ(test_files, 1);
 }
 
-TEST(Match, ComparesWhatIsNamed) {
+TEST(Match, ComparesNamedFieldsOnly) {
   EXPECT_FALSE(tools::difference({{"a", 1}, {"b", 2}}, {{"a", 1}, {"c", nullptr}}));
   EXPECT_EQ(tools::difference({{"a", {1, 2}}}, json{{"a", {1, 3}}}),
             "a[1]: expected 3, there is 2");
@@ -273,13 +273,13 @@ TEST(FlowTest, SaysWhatIsWrongWithItsFile) {
                    "t.yaml:3:13: tests[0].stesp: unknown key 'stesp'; did you mean 'steps'?"}));
 }
 
-TEST(FlowTest, OfNoTestsIsNoSuccess) {
+TEST(FlowTest, WithoutTestsIsNoSuccess) {
   const auto suite = run("  - say: x\n", "tests: []\n");
   EXPECT_FALSE(suite.passed());
   EXPECT_EQ(failures(suite), (Texts{"t.yaml:2:8: tests: there are no tests; write one"}));
 }
 
-TEST(FlowTest, RefusesPatternsThatAreNone) {
+TEST(FlowTest, RefusesInvalidPatterns) {
   EXPECT_EQ(failures(run("  - say: x\n",
                          "calls: [{url: \"/[/\"}]\n"
                          "tests:\n- name: a\n  steps:\n  - user: x\n"

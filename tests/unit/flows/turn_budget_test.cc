@@ -1,5 +1,5 @@
-// One budget for all that a Turn does: whatever a Flow works with, and however it spreads the work
-// over its Nodes, the Turn ends.
+// A Turn has one budget for all its work. It ends whatever a Flow computes and however the work is
+// spread over its Nodes.
 #include "flows/expression/turn_budget.h"
 
 #include "flows/regex.h"
@@ -13,7 +13,7 @@ using model::Errc;
 
 constexpr std::size_t few_steps = 200'000;
 
-// Of each, a Turn within the limit on Nodes would take seconds to minutes.
+// Within the limit on Nodes, a Turn of each would take seconds to minutes.
 const std::map<std::string, std::string>& endless_flows() {
   static const std::map<std::string, std::string> flows = [] {
     const std::string numbers = "[0,1,2,3,4,5,6,7,8,9]";
@@ -111,7 +111,7 @@ TEST(TurnBudget, AllValuesThatATurnMakesAreBounded) {
       << effects.error().message;
 }
 
-// What a Node says or asks for after the budget is spent comes of empty texts.
+// After the budget is spent, Nodes make their outputs and calls of empty texts.
 TEST(TurnBudget, ATurnWhoseLastNodeSpendsTheRestHasNoEffects) {
   Conversation talk("- say: \"{{'x'.repeat(90000).split('').length}}\"\n");
   talk.limits.turn_steps = 10'000;
@@ -132,7 +132,7 @@ TEST(TurnBudget, TheClockEndsATurnBetweenNodes) {
 TEST(TurnBudget, TheClockEndsAnExpression) {
   Conversation talk("- if: \"'x'.repeat(90000).split('').length > 0\"\n  then: [{say: x}]\n");
   int looks = 0;
-  talk.is_overdue = [&] { return ++looks > 1; };  // the first is the Node's
+  talk.is_overdue = [&] { return ++looks > 1; };  // the first look is the Node's
   EXPECT_FALSE(talk.say("go"));
   EXPECT_EQ(looks, 2);
 }
@@ -145,7 +145,7 @@ TEST(TurnBudget, SmallValuesAddUpToSteps) {
   EXPECT_EQ(budget.lack(), TurnBudget::Lack::steps);
 }
 
-TEST(TurnBudget, OnceSpentItIsSpentForGood) {
+TEST(TurnBudget, ASpentBudgetStaysSpent) {
   TurnBudget budget(100, 1'000);
   EXPECT_TRUE(budget.step(90));
   EXPECT_FALSE(budget.step(11));

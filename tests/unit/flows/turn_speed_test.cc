@@ -1,4 +1,4 @@
-// How long a Turn of eight Nodes takes. The figure is printed; the bound is wide, as tests run in
+// Measures a Turn of eight Nodes and prints the figure. The bound is wide, because tests run in
 // debug builds and beside others.
 #include <algorithm>
 #include <chrono>

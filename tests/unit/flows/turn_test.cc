@@ -68,12 +68,13 @@ TEST(Turn, StartsAfreshWhenTheSessionHasExpiredAndNotBefore) {
       "- wait: true\n- say: waited");
   EXPECT_EQ(texts(talk.say("x")), (Texts{"1"}));
   talk.now += std::chrono::minutes(30);
-  EXPECT_EQ(texts(talk.say("x")), (Texts{"waited"})) << "exactly the expiry is not over it";
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"waited"}))
+      << "the session expires after the expiry, not at it";
   EXPECT_EQ(texts(talk.say("x")), (Texts{"2"}));
   talk.now += std::chrono::minutes(30) + std::chrono::milliseconds(1);
   const auto effects = talk.say("x");
   EXPECT_EQ(texts(effects), (Texts{"1"}));
-  EXPECT_EQ(effects->outputs[0].seq, 4) << "outputs are numbered on";
+  EXPECT_EQ(effects->outputs[0].seq, 4) << "the numbers of outputs continue";
   EXPECT_EQ(effects->session.started_at, talk.now);
   EXPECT_EQ(effects->session.last_activity_at, talk.now);
 }
@@ -126,17 +127,18 @@ TEST(Turn, KeepsThePinOfItsExecution) {
   EXPECT_TRUE(effects->session.execution->keyed);
 }
 
-TEST(Turn, RefusesWhatTheSessionDoesNotWaitFor) {
+TEST(Turn, RefusesEventsThatTheSessionDoesNotWaitFor) {
   Conversation talk("- httpRequest: {url: \"http://x.example\"}");
   auto result = talk.event(EventType::call_result);
-  EXPECT_EQ(talk.take(result).error().code, Errc::conflict) << "no execution";
+  EXPECT_EQ(talk.take(result).error().code, Errc::conflict) << "no execution waits";
   talk.say("x");
-  EXPECT_EQ(talk.say("y").error().code, Errc::conflict) << "busy";
-  EXPECT_EQ(talk.take(result).error().code, Errc::invalid_argument) << "no result";
+  EXPECT_EQ(talk.say("y").error().code, Errc::conflict) << "the session is busy";
+  EXPECT_EQ(talk.take(result).error().code, Errc::invalid_argument) << "the event has no result";
   result.result = model::CallResult{};
   result.result->call_id = "another";
-  EXPECT_EQ(talk.take(result).error().code, Errc::conflict) << "another call's";
-  EXPECT_EQ(talk.fire_timer().error().code, Errc::internal) << "a timer where a result is awaited";
+  EXPECT_EQ(talk.take(result).error().code, Errc::conflict) << "the result of another call";
+  EXPECT_EQ(talk.fire_timer().error().code, Errc::internal)
+      << "the session waits for a result, not for a timer";
   EXPECT_TRUE(talk.answer_call(nullptr));
 }
 
@@ -224,7 +226,7 @@ TEST(TurnLimits, BoundTheContextsSizeAndDepth) {
   Conversation wide("- addToContext: {text: \"{{'x'.repeat(1000)}}\"}");
   wide.limits.context_bytes = 1024;
   EXPECT_TRUE(wide.say("x"));
-  EXPECT_TRUE(wide.say("x")) << "what is replaced does not count twice";
+  EXPECT_TRUE(wide.say("x")) << "a replaced value does not count";
   wide.limits.context_bytes = 1000;
   EXPECT_EQ(wide.say("x").error().code, Errc::too_large);
   Conversation deep("- addToContext: {a: \"{{ {inner: context.a} }}\"}");
@@ -253,7 +255,7 @@ TEST(FailureEffects, LeaveNoExecutionAndSayTheErrorText) {
   EXPECT_TRUE(failure_effects(talk.session, talk.endpoint, timer, talk.now).outputs.empty());
 }
 
-// Random Flows out of all that ends by itself; what matters is that two runs agree.
+// Random Flows of all Nodes that end by themselves. Two runs have to agree.
 std::string random_nodes(std::mt19937_64& random, int depth, const std::string& indent) {
   const auto draw = [&](int bound) {
     return static_cast<int>(random() % static_cast<unsigned>(bound));

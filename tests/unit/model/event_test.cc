@@ -51,7 +51,7 @@ TEST(Event, SurvivesItsRecord) {
   EXPECT_EQ(back->result->model_tokens, 42);
 }
 
-TEST(Event, TraceThatIsNoneIsReplaced) {
+TEST(Event, InvalidTraceIsReplaced) {
   const std::vector<std::string> none{"",
                                       "t",
                                       std::string(32, '0'),
@@ -130,7 +130,7 @@ TEST(Event, AMessageHasTheDeadlineOfItsAnswer) {
   EXPECT_FALSE(round_trip(inject)->answer_until);
 }
 
-TEST(Event, ADeadlineThatMakesNoSenseIsIgnored) {
+TEST(Event, AnImpossibleDeadlineIsIgnored) {
   const auto event = message_until({});
   const auto decode = [&](std::string_view id, const std::string& until) {
     return decode_event(event.session.encode(), id, "userMessage", "t",

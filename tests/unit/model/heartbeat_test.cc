@@ -59,7 +59,7 @@ TEST_F(HeartbeatsTest, ALoopThatEndedIsNotStalled) {
   EXPECT_EQ(look_after(limit), Names());
 }
 
-TEST_F(HeartbeatsTest, AHeartbeatOfNobodyMayBeat) {
+TEST_F(HeartbeatsTest, AHeartbeatWithoutHeartbeatsMayBeat) {
   Heartbeat heartbeat = heartbeat_of(nullptr, "nobody");
   heartbeat.beat();
   EXPECT_EQ(look_after(limit), Names());

@@ -21,7 +21,7 @@ TEST(Ids, AreDistinctAndOfTheDocumentedShape) {
   EXPECT_EQ(used.size(), 36U) << "every character of the alphabet occurs";
 }
 
-TEST(Ids, AnythingElseIsNone) {
+TEST(Ids, OtherTextsAreNoIds) {
   const std::string good(id_length, 'a');
   EXPECT_TRUE(is_id(good));
   EXPECT_FALSE(is_id(good + "a"));

@@ -26,7 +26,7 @@ TEST(JobState, EveryStateThatIsNotFinalCanEnd) {
 }
 
 TEST(JobState, RankNeverFalls) {
-  // queued < active < cancelling < final; a job goes up only.
+  // queued < active < cancelling < final. A job only goes up.
   const auto rank = [](JobState state) { return is_final(state) ? 3 : static_cast<int>(state); };
   for (const auto& [from, to] : job_transitions) EXPECT_LT(rank(from), rank(to));
 }

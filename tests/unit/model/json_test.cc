@@ -45,7 +45,7 @@ TEST(ParseJson, NumbersStayInRange) {
   EXPECT_FALSE(parse_json("01"));
 }
 
-TEST(ParseJson, NothingBesideOneValueIsTaken) {
+TEST(ParseJson, TextBesideTheValueIsRefused) {
   for (const char* text : {"", " ", "{", "{} {}", "[1,]", "{\"a\":}", "//x\n1", "tru"}) {
     const auto parsed = parse_json(text);
     ASSERT_FALSE(parsed) << text;
@@ -66,7 +66,7 @@ TEST(ParseJson, ANulByteDoesNotEndTheText) {
   }
 }
 
-TEST(ParseJson, WhatWouldTakeTooMuchMemoryIsTooLarge) {
+TEST(ParseJson, ATextThatWouldTakeTooMuchMemoryIsTooLarge) {
   constexpr std::size_t kib = 1024;
   std::string arrays = "[[]";
   for (int i = 0; i < 10'000; ++i) arrays += ",[]";

@@ -11,8 +11,8 @@
 namespace conversed::model {
 namespace {
 
-// Of the paper that defines it, and of its authors' own program: the key is 00 01 ... 0f, the text
-// as many bytes from 00 on.
+// The test vector of the SipHash paper and of its authors' program. The key is 00 01 ... 0f. The
+// text has as many bytes, counted from 00.
 TEST(KeyedHash, IsSipHash) {
   const HashKey key{0x0706050403020100, 0x0f0e0d0c0b0a0908};
   std::string text;

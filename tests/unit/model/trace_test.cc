@@ -37,7 +37,7 @@ TEST(Trace, MalformedTraceparentsAreNotTaken) {
   }
 }
 
-TEST(Trace, WhatIsMadeIsValidAndNewEachTime) {
+TEST(Trace, NewTracesAreValidAndDistinct) {
   const auto made = make_traceparent(trace_id, false);
   const auto trace = parse_traceparent(made);
   ASSERT_TRUE(trace);

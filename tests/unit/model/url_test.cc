@@ -48,7 +48,7 @@ TEST(Url, GoesToTheHostsThatAreNamedAndToTheirPorts) {
         "https://crm.example%2ecom/", "http://[::1]/"}) {
     EXPECT_FALSE(goes_to(url, hosts)) << url;
   }
-  EXPECT_TRUE(goes_to("https://evil.example/", {})) << "a Connection that names none";
+  EXPECT_TRUE(goes_to("https://evil.example/", {})) << "a Connection without hosts";
 }
 
 TEST(Url, HostIsAHostAndMaybeItsPort) {

@@ -13,7 +13,7 @@
 
 #include "queue/lanes.h"
 
-// What tests of the Lanes share.
+// Helpers for tests of the Lanes.
 namespace conversed::queue {
 
 inline LogRecord record(std::int64_t offset, std::string key, std::int32_t partition = 0) {
@@ -38,7 +38,7 @@ inline Offsets offsets(const Run& run) {
   return offsets;
 }
 
-// What a log reads: records like those of `record`, without their keys.
+// Records as the log reads them: like those of `record`, but without their keys.
 inline std::vector<LogRecord> records_at(std::span<const Position> at) {
   std::vector<LogRecord> records;
   for (const auto& position : at) {
@@ -58,7 +58,7 @@ class HeldRuns {
       changed_.notify_all();
     };
   }
-  // The oldest run held; waits for it.
+  // Waits for a held run and returns the oldest.
   std::pair<Run, Finish> next() {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_for(lock, std::chrono::minutes(1), [this] { return !held_.empty(); }))
@@ -67,7 +67,7 @@ class HeldRuns {
     held_.pop_front();
     return oldest;
   }
-  // The oldest run held, which is finished.
+  // Waits for a held run, finishes the oldest and returns it.
   Run next_finished() {
     auto [run, finish] = next();
     finish(Next::idle);

@@ -2,8 +2,7 @@
 
 #include "tests/unit/queue/kafka_mock_world.h"
 
-// Against librdkafka's own mock of a cluster. The suite that every driver passes runs against a
-// real one.
+// Runs against librdkafka's mock cluster. The conformance suite runs against a real cluster.
 namespace conversed::queue {
 namespace {
 
@@ -31,9 +30,9 @@ TEST_F(KafkaLogTest, AProducerThatHasFailedForGoodIsReplaced) {
   await_report("is replaced");
   EXPECT_TRUE(append(record("k", "after")).has_value());
   stored.insert("after");
-  // All that was told to be stored is there once, and in order.
+  // Every record that was reported as stored is in the log, once and in order.
   Ignoring listener;
-  auto consumer = log_->subscribe(listener);  // the trouble of a moment ago is not in its way
+  auto consumer = log_->subscribe(listener);  // the earlier failure does not affect it
   ASSERT_TRUE(consumer.has_value()) << consumer.error().message;
   const auto there = static_cast<std::size_t>(end_of("p.events", partition_of("k", partitions)));
   std::multiset<std::string> read;
@@ -47,7 +46,7 @@ TEST_F(KafkaLogTest, AProducerThatHasFailedForGoodIsReplaced) {
   for (const auto& id : stored) EXPECT_EQ(read.count(id), 1U) << id;
 }
 
-TEST_F(KafkaLogTest, WhatTheBrokerRefusesIsToldApart) {
+TEST_F(KafkaLogTest, RefusalsOfTheBrokerHaveTheirOwnCodes) {
   open();
   const std::map<rd_kafka_resp_err_t, Errc> refusals{
       {RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, Errc::too_large},
@@ -76,7 +75,7 @@ TEST_F(KafkaLogTest, AFullBufferRefuses) {
   EXPECT_EQ(append(record_of_some_size).error().code, Errc::too_many);
 }
 
-TEST_F(KafkaLogTest, WhatCannotBeReadIsADeadLetterAndHoldsNothingUp) {
+TEST_F(KafkaLogTest, AnUnreadableRecordIsADeadLetterAndDelaysNoOthers) {
   open();
   const std::string key = "k";
   const std::int32_t right = partition_of(key, partitions);
@@ -114,19 +113,19 @@ TEST_F(KafkaLogTest, ADeadLetterAtTheEndIsCommittedWithWhatIsBeforeIt) {
   const auto all = poll(**consumer, 1);
   while (end_of("p.deadletters", 0) < 1) ASSERT_TRUE((*consumer)->poll(1, 10ms).has_value());
   const auto at = static_cast<std::size_t>(right);
-  EXPECT_EQ(log_->ranges().value()[at].committed, 0) << "what is before it is not finished";
+  EXPECT_EQ(log_->ranges().value()[at].committed, 0) << "the record before it is not finished";
   const std::vector<Position> finished{all.front().position};
   ASSERT_TRUE((*consumer)->commit(finished).has_value());
   EXPECT_EQ(log_->ranges().value()[at].committed, 2);
 }
 
-TEST_F(KafkaLogTest, PollsOfNoneKeepWhatTheyTook) {
+TEST_F(KafkaLogTest, PollsOfNoneLoseNoRecords) {
   open();
   for (int n = 0; n < 20; ++n) ASSERT_TRUE(append(record("k", std::to_string(n))).has_value());
   Ignoring listener;
   auto consumer = log_->subscribe(listener);
-  // As long as it takes to be assigned and to feel the pressure; less would make this test weaker,
-  // and not fail.
+  // Long enough to get an assignment and to reach the limit of the buffer. A shorter time weakens
+  // this test but does not fail it.
   const auto deadline = std::chrono::steady_clock::now() + 3s;
   while (std::chrono::steady_clock::now() < deadline) {
     const auto none = (*consumer)->poll(0, 0ms);
@@ -140,7 +139,7 @@ TEST_F(KafkaLogTest, PollsOfNoneKeepWhatTheyTook) {
 }
 
 TEST_F(KafkaLogTest, AChangedNumberOfPartitionsIsRefusedUntilANewEpoch) {
-  // The log of a topic that had two partitions, and has four.
+  // The log of a topic that had two partitions and now has four.
   write_epochs(KafkaEpochs::initial(2).to_value());
   auto opened = open_kafka_log(settings_);
   ASSERT_TRUE(opened.has_value());
@@ -163,7 +162,7 @@ TEST_F(KafkaLogTest, OneConsumerAtATime) {
   EXPECT_TRUE(log_->subscribe(listener).has_value());
 }
 
-TEST_F(KafkaLogTest, ARunOfWhatCannotBeReadDoesNotKeepAPoll) {
+TEST_F(KafkaLogTest, ManyUnreadableRecordsDoNotDelayAPoll) {
   open();
   for (int n = 0; n < 20; ++n) ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}));
   Ignoring listener;
@@ -172,13 +171,13 @@ TEST_F(KafkaLogTest, ARunOfWhatCannotBeReadDoesNotKeepAPoll) {
   while (before < 20) {
     ASSERT_TRUE((*consumer)->poll(10, 0ms).has_value());
     const std::int64_t now = end_of("p.deadletters", 0);
-    ASSERT_LE(now, before + 1) << "in one poll";
+    ASSERT_LE(now, before + 1) << "one poll reads over all of them";
     before = now;
   }
   EXPECT_EQ(log_->ranges().value()[0].committed, 20);
 }
 
-TEST_F(KafkaLogTest, WhatCannotBeReadAndIsTooLargeLeavesOutWhatItMust) {
+TEST_F(KafkaLogTest, LargeUnreadableRecordsAreDeadLettersWithoutTheirLargeParts) {
   settings_.properties = {{"message.max.bytes", "3000"}};
   open();
   const std::string large(4'000, 'x');
@@ -194,7 +193,7 @@ TEST_F(KafkaLogTest, WhatCannotBeReadAndIsTooLargeLeavesOutWhatItMust) {
   EXPECT_EQ(end_of("p.deadletters", 0), 3);
 }
 
-TEST_F(KafkaLogTest, WhatCannotBeReadAndFitsNowhereIsPassedOver) {
+TEST_F(KafkaLogTest, AnUnreadableRecordThatFitsNowhereIsSkipped) {
   open();
   ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}));
   rd_kafka_mock_push_request_errors(
@@ -210,8 +209,8 @@ TEST_F(KafkaLogTest, WhatCannotBeReadAndFitsNowhereIsPassedOver) {
   EXPECT_NE(reports().find("partition 0, offset 0"), std::string::npos) << reports();
 }
 
-// The daemon was away, and so was a part of the log when it came back.
-TEST_F(KafkaLogTest, APartitionThatEndsBelowWhatIsCommittedIsNotRead) {
+// The daemon was away. When it came back, a part of the log was gone.
+TEST_F(KafkaLogTest, APartitionThatEndsBelowTheCommittedOffsetIsNotRead) {
   settings_.request_timeout = 1s;
   open();
   ASSERT_NO_FATAL_FAILURE(commit_as_the_group(0, 100));
@@ -226,7 +225,7 @@ TEST_F(KafkaLogTest, APartitionThatEndsBelowWhatIsCommittedIsNotRead) {
   EXPECT_EQ(last, Errc::conflict);
 }
 
-TEST_F(KafkaLogTest, TopicsThatCannotBeLookedAtAreLookedAtAgain) {
+TEST_F(KafkaLogTest, AFailedCheckOfTheTopicsIsRepeated) {
   settings_.topic_check = KafkaTopicCheck::full;
   settings_.request_timeout = 500ms;
   auto opened = open_kafka_log(settings_);
@@ -237,7 +236,7 @@ TEST_F(KafkaLogTest, TopicsThatCannotBeLookedAtAreLookedAtAgain) {
   EXPECT_FALSE((*opened)->health().has_value());
 }
 
-TEST(KafkaLogSettings, AllProblemsOfPropertiesAreToldAtOnce) {
+TEST(KafkaLogSettings, AllProblemsOfPropertiesAreReportedAtOnce) {
   const auto problems = kafka_property_problems({{"acks", "hunter2"},
                                                  {"client.rack", "a"},
                                                  {"nosuch", "hunter2"},
@@ -262,7 +261,7 @@ TEST(KafkaLogSettings, PropertiesThatThePromisesRestOnAreRefused) {
   }
 }
 
-TEST(KafkaLogSettings, AValueIsInNoMessage) {
+TEST(KafkaLogSettings, MessagesContainNoValues) {
   KafkaLogSettings settings;
   settings.bootstrap_servers = {"127.0.0.1:1"};
   settings.instance_id = "reader";
@@ -287,12 +286,12 @@ TEST(KafkaLogAway, AppendsAreRefusedAtOnceAndNothingBlocks) {
   EXPECT_EQ(ranges.error().code, Errc::unavailable) << ranges.error().message;
   std::optional<Result<Appended>> outcome;
   (*log)->append(record("k", "id"), [&](Result<Appended> told) { outcome = std::move(told); });
-  ASSERT_TRUE(outcome.has_value()) << "refused inside the call";
+  ASSERT_TRUE(outcome.has_value()) << "the append is refused within the call";
   EXPECT_EQ(outcome->error().code, Errc::unavailable);
   EXPECT_FALSE((*log)->health().has_value());
 }
 
-TEST(KafkaEpochs, TellWhichRecordBelongsToWhich) {
+TEST(KafkaEpochs, TellTheEpochOfEachRecord) {
   const auto epochs = KafkaEpochs::initial(2).with(4, {10, 0}).with(7, {10, 5});
   EXPECT_EQ(epochs.at(0, 9).epoch, 1);
   EXPECT_EQ(epochs.at(0, 10).epoch, 7);
@@ -305,14 +304,14 @@ TEST(KafkaEpochs, TellWhichRecordBelongsToWhich) {
 }
 
 TEST(KafkaEpochs, APositionOfALostLogDoesNotSkipTheNewOne) {
-  // The topic was made again and had three records when the second epoch was opened.
+  // The topic was created again and had three records when the second epoch began.
   const auto epochs = KafkaEpochs::initial(1).with(2, {3});
   EXPECT_EQ(epochs.resume_at(0, 100, 1), 3);
   EXPECT_EQ(epochs.resume_at(0, 2, 1), 2);
   EXPECT_EQ(epochs.resume_at(0, 100, 2), 100);
 }
 
-TEST(KafkaEpochs, WhatIsNoRecordOfThemIsAnError) {
+TEST(KafkaEpochs, AnInvalidRecordIsAnError) {
   for (const char* wrong :
        {"", "[]", "{}", R"({"v":"1"})", R"({"v":null,"epochs":[]})", R"({"v":1})",
         R"({"v":2,"epochs":[{"epoch":1,"first":[0]}]})", R"({"v":1,"epochs":[]})",

@@ -38,7 +38,7 @@ class Ignoring final : public Listener {
   std::size_t assigned = 0;
 };
 
-// A log on a cluster of librdkafka's own, which does what a broker doesn't do on demand.
+// A log on librdkafka's mock cluster, which fails on demand.
 class KafkaLogTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -51,7 +51,7 @@ class KafkaLogTest : public testing::Test {
     settings_.topic_prefix = "p";
     settings_.instance_id = "reader";
     settings_.partitions = partitions;
-    // The mock doesn't answer a question for the topics' settings.
+    // The mock does not answer requests for the topics' settings.
     settings_.topic_check = KafkaTopicCheck::without_settings;
     settings_.request_timeout = 3s;
     settings_.delivery_timeout = 30s;
@@ -83,8 +83,8 @@ class KafkaLogTest : public testing::Test {
     const std::lock_guard lock(mutex_);
     return reports_;
   }
-  // Records are answered on one thread and what befell the producer is told on another, in no
-  // order between them.
+  // Waits for a report of the producer's failure. Another thread makes it, in no order with the
+  // answers to records.
   void await_report(const std::string& part) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(
@@ -92,7 +92,7 @@ class KafkaLogTest : public testing::Test {
         << "no report of '" << part << "' in:\n"
         << reports_;
   }
-  // What any other program can do.
+  // Writes the record of epochs as any other program can.
   void write_epochs(const std::string& value) { produce(0, "epochs", {}, "p.epochs", value); }
   void produce(std::int32_t partition, const char* key,
                const std::map<std::string, std::string>& all, const char* topic = "p.events",
@@ -116,7 +116,7 @@ class KafkaLogTest : public testing::Test {
     EXPECT_EQ(rd_kafka_flush(other, 30'000), RD_KAFKA_RESP_ERR_NO_ERROR);
     rd_kafka_destroy(other);
   }
-  // How many records the topic's partition has.
+  // The count of records in the topic's partition.
   std::int64_t end_of(const char* topic, std::int32_t partition) {
     std::int64_t first = 0;
     std::int64_t end = -1;

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A log that can be read, or not.
+// A log whose reads fail on demand.
 class ReadableLog {
  public:
   // Lanes with room for two records in memory and eight in the log.
@@ -34,7 +34,7 @@ class ReadableLog {
   void let_go_on() { set(held_, false); }
   void fail() { set(fails_, true); }
   void heal() { set(fails_, false); }
-  // Waits for as many reads since the beginning.
+  // Waits until `count` reads have been made since the beginning.
   void wait_for_reads(int count) {
     std::unique_lock lock(mutex_);
     ASSERT_TRUE(changed_.wait_for(lock, 1min, [&] { return reads_ >= count; }));
@@ -59,7 +59,7 @@ class ReadableLog {
 
 class ParkedRecords : public testing::Test {
  protected:
-  // Has `a` in hand with record 0, `b` waiting with 1, and what follows parked.
+  // Takes `a` in hand with record 0. `b` waits with record 1, later records are parked.
   std::pair<queue::Run, Finish> fill(Lanes& lanes) {
     lanes.assign(from_zero());
     offer(lanes, record(0, "a"));
@@ -94,7 +94,7 @@ TEST_F(ParkedRecords, AreReadWhenTheirRunBeginsInOrder) {
   EXPECT_EQ(lanes.finished().front().offset, 7);
 }
 
-// However long the first share's backlog is.
+// The length of the first share's backlog does not matter.
 TEST_F(ParkedRecords, LetAnotherShareRunBehindABacklog) {
   auto settings = log_.settings();
   settings.share_of = [](const std::string& key) { return key; };
@@ -128,7 +128,7 @@ TEST_F(ParkedRecords, HaveABound) {
   for (int n = 0; n < 3; ++n) runs_.next_finished();
 }
 
-// Else a store that stands still would bring the whole backlog into memory.
+// Otherwise a stopped store would bring the whole backlog into memory.
 TEST_F(ParkedRecords, ComeIntoMemoryNoFasterThanRunsAreFinished) {
   constexpr std::size_t records = 500;
   auto settings = one_worker();
@@ -147,7 +147,7 @@ TEST_F(ParkedRecords, ComeIntoMemoryNoFasterThanRunsAreFinished) {
   }
 }
 
-TEST_F(ParkedRecords, ThatCanNotBeReadAreReadLaterAndStayInFrontOfWhatComesMeanwhile) {
+TEST_F(ParkedRecords, ThatCanNotBeReadAreReadLaterAndStayInFrontOfNewRecords) {
   Lanes lanes(one_worker(), runs_.handler());
   auto [first, finish_first] = fill(lanes);
   offer(lanes, record(2, "a"));
@@ -194,7 +194,7 @@ TEST_F(ParkedRecords, WhosePartitionIsRevokedDuringAFailedReadAreDropped) {
   const auto revoked = lanes.revoke(lost, 0ms);
   EXPECT_FALSE(revoked.complete);
   EXPECT_EQ(revoked.finished.front().offset, 1);
-  // Assigned anew, the partition starts at 2 again.
+  // After the new assignment the partition starts at 2 again.
   const std::vector<PartitionRange> again{{0, 1, 0, 4, 2}};
   lanes.assign(again);
   offer(lanes, record(2, "a"));

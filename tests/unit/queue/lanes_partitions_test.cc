@@ -1,4 +1,4 @@
-// Lanes where others read partitions of the same log.
+// Lanes beside other daemons that read partitions of the same log.
 #include <thread>
 
 #include "tests/unit/queue/held_runs.h"
@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 constexpr std::int32_t partitions = 8;
 
-// The first key of that name that belongs into the partition.
+// The first key with that name in the partition.
 std::string key_in(std::int32_t partition, const std::string& name = "key") {
   for (int n = 0;; ++n) {
     const auto key = name + std::to_string(n);
@@ -42,7 +42,7 @@ TEST(LanesOfPartitions, AKeyOfAnothersPartitionIsNotRun) {
   EXPECT_EQ(runs.seen(), 1U);
 }
 
-TEST(LanesOfPartitions, WhatIsTouchedByAnAssignmentRunsOnce) {
+TEST(LanesOfPartitions, AKeyTouchedByAnAssignmentRunsOnce) {
   HeldRuns runs;
   Lanes lanes(shared(), runs.handler());
   const std::vector<PartitionRange> ours{range(1)};
@@ -62,7 +62,7 @@ TEST(LanesOfPartitions, ARevocationWaitsForRunsWithoutRecordsToo) {
   auto [run, finish] = runs.next();
   const std::vector<std::int32_t> lost{1};
   EXPECT_FALSE(lanes.revoke(lost, 0ms).complete);
-  // It wants to go on, which is the next owner's to do.
+  // The run asks for another one. The next owner has to run it.
   finish(Next::again);
   lanes.touch(key_in(2));
   auto [other, finish_other] = runs.next();

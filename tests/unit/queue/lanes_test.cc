@@ -34,7 +34,7 @@ TEST(Lanes, OneKeyHasOneRunInHandAndOthersGoOn) {
   EXPECT_TRUE(lanes.stop(1min));
 }
 
-TEST(Lanes, WhatIsCommittedNeverPassesAnUnfinishedRecord) {
+TEST(Lanes, TheCommittedOffsetNeverPassesAnUnfinishedRecord) {
   HeldRuns runs;
   Lanes lanes({}, runs.handler());
   lanes.assign(from_zero());
@@ -98,7 +98,7 @@ TEST(Lanes, NextAgainSchedulesAnotherRunBehindTheOthers) {
   finish_second(Next::idle);
 }
 
-TEST(Lanes, RoomIsWhatIsLeftOfTheLimit) {
+TEST(Lanes, RoomIsTheRestOfTheLimit) {
   HeldRuns runs;
   LanesSettings settings;
   settings.in_flight_limit = 2;
@@ -128,7 +128,7 @@ TEST(Lanes, InterruptEndsTheWaitForRoom) {
   runs.next().second(Next::idle);
 }
 
-TEST(Lanes, ARevokedPartitionLosesWhatWaitsAndKeepsWhatIsFinished) {
+TEST(Lanes, ARevokedPartitionLosesWaitingRecordsAndKeepsFinishedOnes) {
   HeldRuns runs;
   Lanes lanes({}, runs.handler());
   lanes.assign(from_zero(2));
@@ -144,7 +144,8 @@ TEST(Lanes, ARevokedPartitionLosesWhatWaitsAndKeepsWhatIsFinished) {
   ASSERT_EQ(finished.size(), 1U);
   EXPECT_EQ(finished[0].offset, 0);
   EXPECT_EQ(lanes.in_flight(), 2U);
-  // Assigned anew, the partition starts at 1 again; the run from before does not finish that.
+  // After the new assignment the partition starts at 1 again. The earlier run does not finish
+  // record 1.
   const std::vector<PartitionRange> again{{0, 1, 0, 3, 1}};
   lanes.assign(again);
   offer(lanes, record(1, "a", 0));
@@ -154,7 +155,7 @@ TEST(Lanes, ARevokedPartitionLosesWhatWaitsAndKeepsWhatIsFinished) {
   EXPECT_EQ(lanes.finished().size(), 2U);
 }
 
-TEST(Lanes, StopWaitsForRunsInHandAndDropsWhatWaits) {
+TEST(Lanes, StopWaitsForRunsInHandAndDropsWaitingOnes) {
   HeldRuns runs;
   Lanes lanes({}, runs.handler());
   lanes.assign(from_zero());
@@ -181,7 +182,7 @@ TEST(LanesDeathTest, AFinishThatIsLostAborts) {
       "");
 }
 
-// Some runs are finished at once, some later by other threads, in any order.
+// Finishes some runs at once, and some later on other threads, in any order.
 class AsyncFinisher {
  public:
   explicit AsyncFinisher(std::uint32_t seed) : random_(seed) {
@@ -256,7 +257,7 @@ void run_randomly(std::uint32_t seed, const std::function<void(LanesSettings&)>&
         last[key] = each.position.offset;
         done[static_cast<std::size_t>(each.position.offset)] = true;
       }
-      // From here on the next run of this key may come; until the finish it must not.
+      // After this the key's next run may begin. Before the finish it must not.
       running[key] = false;
     }
     const auto choice = finisher.random() % 8;
@@ -287,7 +288,7 @@ void run_randomly(std::uint32_t seed, const std::function<void(LanesSettings&)>&
   if (!finished.empty()) {
     EXPECT_EQ(finished.front().offset, records - 1);
   }
-  lanes.reset();  // a run without records may have been left
+  lanes.reset();  // a run without records may remain
   EXPECT_EQ(failures, 0);
   EXPECT_EQ(std::count(done.begin(), done.end(), true), records);
 }

@@ -17,7 +17,7 @@ class Ender final : public Listener {
 };
 
 TEST(WaitFor, TellsTheListenerUntilTheOutcomeIsThere) {
-  Ender listener;  // without being told, it would wait for ever
+  Ender listener;  // without the listener's call, this would wait for ever
   EXPECT_EQ(wait_for(listener.outcome_.get_future(), listener), 7);
 }
 

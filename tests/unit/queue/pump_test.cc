@@ -34,7 +34,7 @@ class PumpTest : public testing::Test {
                    [](const Result<Appended>& outcome) { EXPECT_TRUE(outcome.has_value()); });
     }
   }
-  // Notes what it is given and finishes at once.
+  // Notes the ids of its runs and finishes them at once.
   Handler noting() {
     return [this](queue::Run&& run, Finish finish) {
       {
@@ -56,7 +56,7 @@ class PumpTest : public testing::Test {
   std::unique_ptr<SqliteLog> log_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, int> handled_;  // by id: how often
+  std::map<int, int> handled_;  // by id: the count of runs
 };
 
 TEST_F(PumpTest, EverythingIsHandledOnceAndCommittedAtTheStop) {
@@ -75,7 +75,7 @@ TEST_F(PumpTest, EverythingIsHandledOnceAndCommittedAtTheStop) {
   for (const auto& range : ranges) EXPECT_EQ(range.committed, range.end);
 }
 
-TEST_F(PumpTest, WhatWasNotFinishedComesAgain) {
+TEST_F(PumpTest, UnfinishedRecordsComeAgain) {
   append(0, 100);
   std::set<std::string> begun;
   {
@@ -109,7 +109,7 @@ TEST_F(PumpTest, AHeldPumpHandsOutNothingUntilReleased) {
   EXPECT_TRUE(wait_for(50));
 }
 
-// Notes what it is told; refuses to take anything up at first.
+// Notes its calls. Refuses the first `refusals` take_up() calls.
 class NotingOwner final : public PartitionOwner {
  public:
   explicit NotingOwner(int refusals) : refusals_(refusals) {}
@@ -127,9 +127,9 @@ class NotingOwner final : public PartitionOwner {
 TEST_F(PumpTest, NothingRunsBeforeItsOwnerHasTakenItUp) {
   append(0, 1);
   NotingOwner owner(3);
-  std::vector<int> refusals;  // left, at each run
+  std::vector<int> refusals;  // the refusals that remain, at each run
   std::vector<std::string> keys;
-  // One worker: two would race to note what they run.
+  // One worker: two would race for these vectors.
   Lanes lanes({.workers = 1}, [&](queue::Run&& run, Finish finish) {
     {
       const std::lock_guard lock(mutex_);

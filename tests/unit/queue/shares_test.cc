@@ -1,4 +1,5 @@
-// Whose runs the workers take: keys are "<share> <number>", and time passes when a test says so.
+// The order in which workers take runs. Keys are "<share> <number>". Time passes only when a test
+// says so.
 #include "queue/shares.h"
 
 #include <algorithm>
@@ -50,7 +51,7 @@ class BlockedRuns {
     all_out_ = true;
     changed_.notify_all();
   }
-  // Waits until the key's run has begun; what has begun by then, in order.
+  // Waits until the key's run has begun. Returns the keys of all begun runs, in order.
   std::vector<std::string> begun_with(const std::string& key) {
     std::unique_lock lock(mutex_);
     const bool came = changed_.wait_for(
@@ -61,7 +62,7 @@ class BlockedRuns {
   void wait_until_finished() {
     while (lanes_->in_flight() > 0) std::this_thread::yield();
   }
-  // Has each worker begin a run, so that all know what came of those before.
+  // Makes each worker begin a run, so that each has reported its earlier runs.
   void see_all_workers() {
     std::vector<std::string> probes;
     for (std::size_t at = 0; at < workers_; ++at) {
@@ -74,7 +75,7 @@ class BlockedRuns {
     const std::lock_guard lock(mutex_);
     std::erase_if(begun_, [](const std::string& key) { return key.starts_with("probe"); });
   }
-  // A run of the key that takes that long.
+  // Runs the key for `took`.
   void run_for(const std::string& key, std::chrono::milliseconds took) {
     offer(key);
     begun_with(key);
@@ -118,7 +119,7 @@ TEST(Shares, SlowSharesTogetherLeaveAWorkerToTheOthers) {
   runs.run_for("slower 1", 1s);
   runs.offer("slow 2");
   runs.begun_with("slow 2");
-  runs.offer("slower 2");  // has to wait, though no run of its share is in hand
+  runs.offer("slower 2");  // waits, although no run of its share is in hand
   runs.offer("quick 1");
   EXPECT_EQ(runs.begun_with("quick 1"), (Keys{"slow 1", "slower 1", "slow 2", "quick 1"}));
   runs.let_out("slow 2");
@@ -129,7 +130,7 @@ TEST(Shares, AShareThatWasSlowIsQuickAgainAfterAWhile) {
   BlockedRuns runs(2);
   runs.run_for("once 1", 1s);
   runs.run_for("slow 1", 1s);
-  runs.pass(59s);  // 60 times as long for the first, not yet for the second
+  runs.pass(59s);  // 60 times as long for the first share, but not yet for the second
   runs.offer("slow 2");
   runs.begun_with("slow 2");
   runs.offer("once 2");
@@ -170,7 +171,7 @@ TEST(Shares, AWorkerTakesManyLanesOnlyOfAShareThatIsAlone) {
 TEST(Shares, ARunKnowsTheHeartbeatOfItsWorker) {
   BlockedRuns runs(1);
   runs.run_for("a 1", 0ms);
-  EXPECT_EQ(runs.beats(), 2);  // with the probe
+  EXPECT_EQ(runs.beats(), 2);  // counts the probe, too
 }
 
 TEST(Shares, ManySharesThatComeAndGoAreForgotten) {

@@ -50,7 +50,7 @@ bool always() {
 
 class SqliteCopyTest : public testing::Test {
  protected:
-  // Far more than one slice.
+  // A source of many slices.
   void SetUp() override {
     run(source_.get(), "PRAGMA journal_mode=WAL; CREATE TABLE t (n INTEGER, blob BLOB)");
     run(source_.get(),
@@ -65,7 +65,7 @@ class SqliteCopyTest : public testing::Test {
 };
 
 TEST_F(SqliteCopyTest, CopyIsOneStateWhileOthersWrite) {
-  // The sum stays what it is in every committed state, and in no mixture of two.
+  // The sum is the same in every committed state, but not in a mixture of two.
   run(source_.get(), "UPDATE t SET n = 0");
   std::atomic<bool> copied = false;
   int slices = 0;
@@ -82,14 +82,14 @@ TEST_F(SqliteCopyTest, CopyIsOneStateWhileOthersWrite) {
   copied = true;
   writer.join();
   ASSERT_TRUE(done) << done.error().message;
-  EXPECT_GT(slices, 2) << "the copy was made at one go";
+  EXPECT_GT(slices, 2) << "the copy was made in one slice";
   EXPECT_TRUE(check_sqlite_file(to_));
   const auto copy = open(to_);
   EXPECT_EQ(number(copy.get(), "SELECT COUNT(*) FROM t"), 2'000);
   EXPECT_EQ(number(copy.get(), "SELECT SUM(n) FROM t"), 0);
 }
 
-TEST(SqliteLog, FilesAreTheirOwnersAloneWhateverTheUmask) {
+TEST(SqliteLog, FilesArePrivateWhateverTheUmask) {
   const tests::TempFolder folder;
   const model::SystemClock clock;
   const SqliteLogSettings settings{.path = folder / "log.db"};
@@ -137,11 +137,12 @@ TEST(SqliteLog, ForgottenKeysAreFreeAndInNoFile) {
   EXPECT_FALSE(in_files(hash));
   EXPECT_FALSE(append("bob\x1fs1", "KEYOFBOB"));
   ASSERT_TRUE((*log)->forget_keys({{"ann\x1f", "ann\x20"}}));
-  EXPECT_TRUE(append("bob\x1fs1", "KEYOFBOB")) << "another's key stands";
-  EXPECT_FALSE(append("ann\x1fs1", "KEYOFANN-1")) << "a repeat is a new append";
+  EXPECT_TRUE(append("bob\x1fs1", "KEYOFBOB")) << "the key of another session stays";
+  EXPECT_FALSE(append("ann\x1fs1", "KEYOFANN-1"))
+      << "under a forgotten key a repeat is a new append";
 }
 
-TEST_F(SqliteCopyTest, CopyIsItsOwnersAloneAndNeverOverwrites) {
+TEST_F(SqliteCopyTest, CopyIsPrivateAndNeverOverwrites) {
   ASSERT_TRUE(copy_sqlite_file(from_, to_, always));
   struct stat status {};
   ASSERT_EQ(::stat(to_.c_str(), &status), 0);
@@ -150,7 +151,7 @@ TEST_F(SqliteCopyTest, CopyIsItsOwnersAloneAndNeverOverwrites) {
   EXPECT_TRUE(check_sqlite_file(to_));
 }
 
-TEST_F(SqliteCopyTest, CopyThatIsEndedLeavesNoFile) {
+TEST_F(SqliteCopyTest, StoppedCopyLeavesNoFile) {
   int slices = 0;
   const auto done = copy_sqlite_file(from_, to_, [&] { return ++slices < 3; });
   EXPECT_EQ(done.error().code, Errc::unavailable);
@@ -170,7 +171,7 @@ TEST_F(SqliteCopyTest, DamagedFileIsFound) {
   EXPECT_FALSE(check_sqlite_file(to_));
 }
 
-TEST_F(SqliteCopyTest, CheckThatIsEndedSaysNothingOfTheFile) {
+TEST_F(SqliteCopyTest, StoppedCheckIsNoVerdictOnTheFile) {
   ASSERT_TRUE(copy_sqlite_file(from_, to_, always));
   std::stop_source stop;
   EXPECT_TRUE(check_sqlite_file(to_, {}, stop.get_token()));
@@ -178,7 +179,7 @@ TEST_F(SqliteCopyTest, CheckThatIsEndedSaysNothingOfTheFile) {
   EXPECT_EQ(check_sqlite_file(to_, {}, stop.get_token()).error().code, Errc::unavailable);
 }
 
-TEST_F(SqliteCopyTest, NamesThatMeanSomethingInAUriAreTakenAsTheyAre) {
+TEST_F(SqliteCopyTest, NamesWithUriCharactersAreTakenLiterally) {
   const auto odd = folder_ / "a?b#c%20d.db";
   ASSERT_TRUE(copy_sqlite_file(from_, odd, always));
   EXPECT_TRUE(check_sqlite_file(odd));

@@ -66,7 +66,7 @@ class SqliteLogTest : public testing::Test {
     return key;
   }
 
-  // Reads and commits all that is there.
+  // Reads and commits all records.
   void finish_all() {
     auto consumer = log_->subscribe(listener_);
     ASSERT_TRUE(consumer.has_value());
@@ -85,7 +85,7 @@ class SqliteLogTest : public testing::Test {
     return log_->unfinished(keys);
   }
 
-  // In the log's file, or beside it.
+  // True if the log's file or a file beside it has the text.
   bool in_files(const std::string& text) {
     bool found = false;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
@@ -97,7 +97,7 @@ class SqliteLogTest : public testing::Test {
     return found;
   }
 
-  // Of the first row; writes only while there is no log.
+  // The first value of the result. May write only while the log is closed.
   std::int64_t query(const std::string& sql) {
     sqlite3* db = nullptr;
     const int flags = log_ ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
@@ -135,7 +135,7 @@ TEST_F(SqliteLogTest, CallbacksComeInTheOrderOfTheAppends) {
 TEST_F(SqliteLogTest, AFullBufferRefusesAtOnceAndTakesMoreLater) {
   settings_.max_waiting_records = 2;
   open();
-  // The first callback holds the log's thread, so that what follows has to wait.
+  // The first callback holds the log's thread, so that later appends have to wait.
   std::promise<void> entered;
   std::promise<void> release;
   log_->append(Record{"key", "0", "", "", ""}, [&](const Result<Appended>&) {
@@ -170,7 +170,7 @@ TEST_F(SqliteLogTest, ARecordAboveTheLimitIsRefused) {
   EXPECT_TRUE(append("b", std::string(900, 'x')).has_value());
 }
 
-TEST_F(SqliteLogTest, PruningDeletesWhatIsFinishedAndKeepsTheRest) {
+TEST_F(SqliteLogTest, PruningDeletesFinishedRecordsOnly) {
   settings_.prune_after_records = 10;
   open();
   for (int n = 0; n < 100; ++n) ASSERT_TRUE(append(std::to_string(n)).has_value());
@@ -181,14 +181,14 @@ TEST_F(SqliteLogTest, PruningDeletesWhatIsFinishedAndKeepsTheRest) {
     const std::vector<Position> last{records.back().position};
     ASSERT_TRUE((*consumer)->commit(last).has_value());
   }
-  ASSERT_TRUE(append("100").has_value());  // its transaction prunes
+  ASSERT_TRUE(append("100").has_value());  // this transaction prunes
   EXPECT_EQ(range().first, 60);
   EXPECT_EQ(range().committed, 60);
   EXPECT_EQ(query("SELECT count(*) FROM record"), 41);
   EXPECT_EQ(query("SELECT min(at) FROM record"), 60);
 }
 
-TEST_F(SqliteLogTest, HeldPruningKeepsWhatIsFinishedAndRewindDeliversItAgain) {
+TEST_F(SqliteLogTest, HeldPruningKeepsFinishedRecordsAndRewindDeliversThemAgain) {
   settings_.prune_after_records = 1;
   open();
   log_->set_pruning(Pruning::held);
@@ -198,7 +198,7 @@ TEST_F(SqliteLogTest, HeldPruningKeepsWhatIsFinishedAndRewindDeliversItAgain) {
   EXPECT_EQ(range().first, 0);
   EXPECT_EQ(log_->rewind({0, 0}).error().code, Errc::invalid_argument);
   ASSERT_TRUE(log_->rewind({99}).has_value());
-  EXPECT_EQ(range().committed, 20) << "it goes back only";
+  EXPECT_EQ(range().committed, 20) << "a rewind only goes back";
   ASSERT_TRUE(log_->rewind({7}).has_value());
   auto consumer = log_->subscribe(listener_);
   EXPECT_EQ((*consumer)->poll(100, 0ms).value().size(), 14U);
@@ -210,7 +210,7 @@ TEST_F(SqliteLogTest, OffsetsAreNotUsedAgainWhenEverythingWasPruned) {
   open();
   for (int n = 0; n < 10; ++n) ASSERT_TRUE(append(std::to_string(n)).has_value());
   finish_all();
-  // The commit's own transaction has pruned; nothing is left to derive the next offset from.
+  // The commit's own transaction has pruned the records. No record is left to give the next offset.
   ASSERT_EQ(query("SELECT count(*) FROM record"), 0);
   open();
   EXPECT_EQ(range().end, 10);
@@ -259,17 +259,17 @@ TEST_F(SqliteLogTest, AFullFileRefusesAndHealsOnceRecordsAreFinished) {
   EXPECT_EQ(outcome.error().code, Errc::unavailable);
   EXPECT_FALSE(log_->health().has_value());
   EXPECT_EQ(range().end, appended);
-  // Nothing is finished, so that it stays full; and what is there stays readable.
+  // No record is finished, so the file stays full. Its records stay readable.
   EXPECT_EQ(append("again", value).error().code, Errc::unavailable);
   finish_all();
-  // Both the commit and the log's own attempts make room; no restart is needed.
+  // A commit and the log's own attempts make room. No restart is needed.
   EXPECT_TRUE(append("healed", value).has_value());
   EXPECT_TRUE(log_->health().has_value());
   open();
   EXPECT_EQ(range().end, appended + 1);
 }
 
-TEST_F(SqliteLogTest, AFileThatRefusesARecordIsNotOneThatCanNotBeWrittenTo) {
+TEST_F(SqliteLogTest, ARefusedRecordIsNoFailureOfTheFile) {
   open();
   ASSERT_TRUE(append("before").has_value());
   sqlite3* db = nullptr;
@@ -293,7 +293,7 @@ TEST_F(SqliteLogTest, AFileThatRefusesARecordIsNotOneThatCanNotBeWrittenTo) {
     const auto records = (*consumer)->poll(1, 0ms);
     EXPECT_EQ((*consumer)->commit(std::vector{records->front().position}).error().code,
               Errc::unavailable)
-        << "no record was refused";
+        << "the file refused no record";
   }
   ASSERT_EQ(run("DROP TRIGGER refuse_places"), SQLITE_OK);
   ASSERT_EQ(run("BEGIN IMMEDIATE"), SQLITE_OK);
@@ -343,7 +343,7 @@ class SqliteLogDeathTest : public SqliteLogTest {
   void SetUp() override {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     SqliteLogTest::SetUp();
-    // The child runs this test from its start: it has to find the folder of its parent.
+    // The child runs this test from its start. It has to find its parent's folder.
     setenv("CONVERSED_TEST_LOG", settings_.path.c_str(), 0);
   }
   void TearDown() override {
@@ -398,7 +398,7 @@ TEST_F(SqliteLogKeyedTest, ExpiredKeysAreDeleted) {
     ASSERT_TRUE(append_keyed(std::to_string(n), key("k" + std::to_string(n), 1)).has_value());
   }
   clock_.advance(25h);
-  // Each keyed append deletes a few more than it adds.
+  // Each keyed append deletes a few more keys than it adds.
   for (int n = 0; n < 300; ++n) {
     ASSERT_TRUE(append_keyed("n" + std::to_string(n), key("n" + std::to_string(n), 1)).has_value());
   }
@@ -419,7 +419,7 @@ TEST_F(SqliteLogKeyedTest, AFailedTransactionLeavesNoKey) {
     if (!done) {
       ++refused;
       EXPECT_EQ(done.error().code, Errc::unavailable);
-      // Nothing can be appended, but what was is still told.
+      // Appends fail, but look-ups of earlier appends still work.
       EXPECT_FALSE(look_up(key("k" + std::to_string(n), 1))->has_value());
       EXPECT_TRUE(look_up(key("before", 1))->has_value());
       finish_all();
@@ -429,7 +429,7 @@ TEST_F(SqliteLogKeyedTest, AFailedTransactionLeavesNoKey) {
   EXPECT_EQ(refused, 1);
 }
 
-TEST_F(SqliteLogTest, PurgeLeavesNothingOfWhatIsFinishedInTheFiles) {
+TEST_F(SqliteLogTest, PurgeLeavesNothingOfFinishedRecordsInTheFiles) {
   settings_.prune_after_records = 1'000'000;
   open();
   const std::string finished = "the finished record says this";
@@ -445,7 +445,7 @@ TEST_F(SqliteLogTest, PurgeLeavesNothingOfWhatIsFinishedInTheFiles) {
   EXPECT_FALSE(in_files(finished));
   EXPECT_TRUE(in_files(waiting));
   EXPECT_EQ(range().first, 200);
-  EXPECT_EQ(append("201")->position.offset, 201) << "an offset came twice";
+  EXPECT_EQ(append("201")->position.offset, 201) << "an offset was used twice";
   open();
   EXPECT_EQ(range().end, 202);
 }
@@ -459,7 +459,8 @@ TEST_F(SqliteLogTest, AppendsGoOnWhileMuchIsCleared) {
   for (int n = 0; n < 40; ++n) ASSERT_TRUE(append(std::to_string(n), much));
   finish_all();
   ASSERT_TRUE(in_files(mark));
-  // Each append is made when the one before is durable: between two of them is one step at most.
+  // Makes each append when the one before is durable. Between two appends the purge takes at most
+  // one step.
   std::atomic<bool> cleared = false;
   std::atomic<int> appended = 0;
   std::promise<void> ended;
@@ -472,7 +473,7 @@ TEST_F(SqliteLogTest, AppendsGoOnWhileMuchIsCleared) {
   log_->append(Record{"key", "after", "inject", "", "v"}, again);
   const int before = appended;
   EXPECT_TRUE(log_->purge());
-  EXPECT_GE(appended - before, 8) << "appends had to wait for too much at once";
+  EXPECT_GE(appended - before, 8) << "one step of the purge took too long";
   cleared = true;
   ended.get_future().wait();
   EXPECT_EQ(query("SELECT count(*) FROM probe"), 0);
@@ -480,14 +481,14 @@ TEST_F(SqliteLogTest, AppendsGoOnWhileMuchIsCleared) {
   EXPECT_EQ(range().end, 40 + appended);
 }
 
-TEST_F(SqliteLogTest, WhatAPurgeThatWasCutShortHasTakenIsGivenBack) {
+TEST_F(SqliteLogTest, SpaceOfAnInterruptedPurgeIsFreed) {
   open();
   log_.reset();
   for (int n = 0; n < 40; ++n) {
     query("INSERT INTO probe (space) VALUES (zeroblob(10000)) RETURNING number");
   }
   open();
-  ASSERT_TRUE(log_->purge());  // comes after what is left of another one
+  ASSERT_TRUE(log_->purge());  // removes the rest of an interrupted purge
   EXPECT_EQ(query("SELECT count(*) FROM probe"), 0);
 }
 
@@ -497,12 +498,13 @@ TEST_F(SqliteLogTest, UnfinishedRecordsAreCountedByTheirKeys) {
   ASSERT_TRUE(append("0"));
   EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 1);
   finish_all();
-  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 0) << "a finished one is kept, and not meant";
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 0)
+      << "the finished record is kept, but does not count";
   ASSERT_TRUE(append("1"));
   ASSERT_TRUE(append("2"));
   EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 2);
   EXPECT_EQ(unfinished({{"kez", "key"}}).value(), 0);
-  EXPECT_EQ(unfinished({{"a", "key"}}).value(), 0) << "the end is not part of it";
+  EXPECT_EQ(unfinished({{"a", "key"}}).value(), 0) << "the range does not include its end";
   EXPECT_EQ(unfinished({{"a", "b"}, {"key", "kez"}, {"x", "y"}}).value(), 2);
   EXPECT_EQ(unfinished({}).value(), 0);
 }

@@ -41,7 +41,7 @@ TEST_F(AccountsTest, AddressIsUniqueWithoutRegardToCase) {
             Errc::invalid_argument);
   EXPECT_EQ(accounts().create_organisation("B", {.email = "ann@Example.com"}).error().code,
             Errc::conflict);
-  EXPECT_EQ(accounts().organisations()->size(), 1U) << "the organisation was undone with its user";
+  EXPECT_EQ(accounts().organisations()->size(), 1U) << "the organisation is undone with its user";
 }
 
 TEST_F(AccountsTest, AddressHasOneAtAndNoBlanks) {
@@ -139,7 +139,7 @@ TEST_F(AccountsTest, RemovedUserTakesKeysAndMembershipsAlong) {
             Errc::unauthenticated);
   EXPECT_EQ(accounts().remove_user(organisation_, bob->id).error().code, Errc::not_found);
   EXPECT_TRUE(accounts().create_user(organisation_, {.email = "bob@example.com", .name = "Bob"}))
-      << "the address is free again";
+      << "a removed user's address is free again";
 }
 
 TEST_F(AccountsTest, ChangedRolesHoldAtOnceAndInTheOwnOrganisationAlone) {
@@ -150,11 +150,11 @@ TEST_F(AccountsTest, ChangedRolesHoldAtOnceAndInTheOwnOrganisationAlone) {
   EXPECT_EQ(accounts().user(organisation_, user_)->roles, std::vector<std::string>{"tokenAdmin"});
 }
 
-TEST_F(AccountsTest, KeysFromBeforeDoNotBecomeThoseOfAPlatformAdmin) {
+TEST_F(AccountsTest, EarlierKeysDoNotBecomeThoseOfAPlatformAdmin) {
   const auto key = accounts().create_api_key(organisation_, user_, "made by a userAdmin");
   ASSERT_TRUE(key);
   ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"userAdmin"}));
-  EXPECT_TRUE(accounts().verify_api_key(key->secret)) << "other roles leave keys as they are";
+  EXPECT_TRUE(accounts().verify_api_key(key->secret)) << "other roles do not change keys";
   ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin", "userAdmin"}));
   EXPECT_EQ(accounts().verify_api_key(key->secret).error().code, Errc::unauthenticated);
   const auto own = accounts().create_api_key(organisation_, user_, "own");
@@ -165,7 +165,7 @@ TEST_F(AccountsTest, KeysFromBeforeDoNotBecomeThoseOfAPlatformAdmin) {
 
 TEST_F(AccountsTest, LastPlatformAdminWithAPasswordStays) {
   ASSERT_TRUE(accounts().set_roles(organisation_, user_, {"platformAdmin"}));
-  // Of any organisation; one without a password can't sign in.
+  // A platformAdmin of any organisation counts. Without a password a user can't sign in.
   const auto other = accounts().create_organisation(
       "Other", {.email = "o@other.example", .name = "O", .roles = {"platformAdmin"}});
   ASSERT_TRUE(other);
@@ -214,11 +214,11 @@ TEST_F(AccountsTest, DomainOfAnOrganisationIsClosedToOthers) {
   }
 }
 
-TEST_F(AccountsTest, PrincipalIsOfTheOrganisationThatIsMeant) {
+TEST_F(AccountsTest, PrincipalIsOfTheNamedOrganisation) {
   EXPECT_EQ(accounts().principal_in("", "ann@example.com")->user_id, user_);
   const auto other = accounts().create_organisation("Other", {.email = "eve@other.example"})->id;
   EXPECT_EQ(accounts().principal_in("", "ann@example.com").error().code, Errc::not_found)
-      << "which of two is meant is not to be told";
+      << "two organisations are possible";
   for (const std::string& acme : {std::string("Acme"), organisation_}) {
     EXPECT_EQ(accounts().principal_in(acme, user_)->user_id, user_);
     EXPECT_EQ(accounts().principal_in(acme, "ANN@example.com")->user_id, user_);

@@ -11,11 +11,11 @@ using Stage = InputState::Stage;
 
 class AnswersTest : public StoreTest {
  protected:
-  // `offset`: of its record.
+  // `offset` is the offset of the input's record.
   static AwaitedInput input(const std::string& id, std::int64_t offset) {
     return {key_of("ann"), id, model::Position{.epoch = 1, .partition = 3, .offset = offset}};
   }
-  // As fixture.h, of an execution that goes on.
+  // Like turn() of fixture.h, with an execution that goes on.
   SessionCommit turn_of(const std::string& input_id, std::int64_t expected, std::int64_t offset) {
     SessionCommit commit = turn(key_of("ann"), expected, offset, Delivery::none);
     commit.outputs.front().input_id = input_id;
@@ -56,7 +56,7 @@ TEST_F(AnswersTest, AnInputIsAtRestOncePositionExecutionAndInboxArePastIt) {
   EXPECT_EQ(look(input("one", 1)).said.size(), 2U);
   auto elsewhere = input("one", 1);
   elsewhere.position->epoch = 2;
-  EXPECT_EQ(stage(elsewhere), Stage::unseen) << "positions of two epochs do not compare";
+  EXPECT_EQ(stage(elsewhere), Stage::unseen) << "positions of two epochs can't be compared";
   elsewhere.position.reset();
   EXPECT_EQ(stage(elsewhere), Stage::unseen);
 }

@@ -42,7 +42,7 @@ class AssetsTest : public StoreTest {
         store_->accounts().create_first_organisation("Acme", {.email = "root@example.com"})->id;
   }
   Assets& assets() { return store_->assets(); }
-  // That the organisation has so many Tokens: a limit of `count` refuses another one.
+  // Expects that the organisation has `count` Tokens: a limit of `count` refuses another one.
   void expect_tokens(std::int64_t count) {
     const auto project = assets().projects(organisation_)->front().id;
     const auto refused = assets().create_token(project, {}, count);
@@ -83,7 +83,7 @@ TEST_F(AssetsTest, ChangedFlowGetsAVersionAndTheLastTwentyAreKept) {
   EXPECT_FALSE(assets().flow(id, 5)->has_value());
 }
 
-TEST_F(AssetsTest, WhatABundleDoesNotNameStays) {
+TEST_F(AssetsTest, PartsThatABundleDoesNotNameStay) {
   const auto first = import(shop());
   auto bundle = shop();
   bundle.connections.clear();
@@ -107,7 +107,7 @@ TEST_F(AssetsTest, ImportThatFailsLeavesNothingBehind) {
   EXPECT_EQ(refused.error().code, Errc::conflict);
   EXPECT_NE(refused.error().message.find("web"), std::string::npos);
   EXPECT_EQ(assets().projects(organisation_)->size(), 1U);
-  // In PostgreSQL one may hear late of what it wrote itself before.
+  // In PostgreSQL a daemon may hear of its own earlier writes late.
   EXPECT_TRUE(place_.in_postgres() || assets().generation() == generation);
 }
 
@@ -133,7 +133,7 @@ TEST_F(AssetsTest, ImportBeyondTheLimitOfTokensIsRefusedWhole) {
   EXPECT_EQ(assets().projects(organisation_)->size(), 1U);
   EXPECT_TRUE(place_.in_postgres() || assets().generation() == generation);
   EXPECT_TRUE(assets().import_bundle(organisation_, tokens_only("Two", {"c"}), three));
-  // A limit that was lowered refuses new Tokens, not the ones that are there.
+  // A lowered limit refuses new Tokens but keeps the present ones.
   const ImportLimits one{.tokens = 1};
   EXPECT_TRUE(assets().import_bundle(organisation_, tokens_only("One", {"a", "b"}), one));
   EXPECT_FALSE(assets().import_bundle(organisation_, tokens_only("One", {"a", "e"}), one));
@@ -163,7 +163,7 @@ TEST_F(AssetsTest, SameProjectNameInTwoOrganisationsIsTwoProjects) {
   const auto first = import(shop());
   auto bundle = shop();
   EXPECT_EQ(assets().import_bundle(other, bundle).error().code, Errc::conflict)
-      << "the member belongs to the first organisation";
+      << "the member is a user of the first organisation";
   bundle.members.clear();
   const auto second = assets().import_bundle(other, bundle);
   ASSERT_TRUE(second);
@@ -173,7 +173,7 @@ TEST_F(AssetsTest, SameProjectNameInTwoOrganisationsIsTwoProjects) {
 
 TEST_F(AssetsTest, SecretsOpenForTheirUserAndAreNowhereInClear) {
   auto bundle = shop();
-  // Written where `${NAME}` should be.
+  // The secret stands where `${NAME}` should stand.
   bundle.connections.front().source = bundle.connections.front().fields;
   auto& webhook = bundle.endpoints.front().webhook.front();
   webhook.secret_source = webhook.secret;

@@ -1,4 +1,4 @@
-// How often events were in hand when a daemon went down, and which runs have taken up partitions.
+// Counts of events in hand at crashes, and the runs that have taken partitions up.
 #include "store/conversation/attempts.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ class AttemptsTest : public testing::Test {
     EXPECT_TRUE(counted);
     return counted.value_or(Counted{});
   }
-  // From these offsets on; a run may have taken four more of each.
+  // Takes partitions up at these offsets. A run may have taken four more records of each.
   Attempts::TakenUp take_up(const std::string& run,
                             const std::map<std::int32_t, std::int64_t>& committed) {
     std::vector<Attempts::Taking> taking;
@@ -81,29 +81,29 @@ TEST_F(AttemptsTest, CountsOfFinishedEventsAreForgottenUnlessTheyWaitInAnInbox) 
             (Counted{{"in log", 0, 1}, {"waits", 0, 1}}));
 }
 
-TEST_F(AttemptsTest, WhatWasGivenUpIsNotLeftBehind) {
+TEST_F(AttemptsTest, APartitionThatWasGivenUpHasNoWindow) {
   EXPECT_TRUE(take_up("a", {{0, 5}, {1, 5}}).windows.empty());
   give_up("a", {0});
   EXPECT_TRUE(take_up("b", {{0, 9}}).windows.empty());
-  EXPECT_TRUE(take_up("a", {{1, 9}}).windows.empty()) << "it is its own";
+  EXPECT_TRUE(take_up("a", {{1, 9}}).windows.empty()) << "the run takes over from itself";
   EXPECT_TRUE(store_->attempts().give_up_all("a"));
   const auto taken = take_up("b", {{1, 9}});
   EXPECT_TRUE(taken.windows.empty());
   EXPECT_FALSE(taken.crashed);
 }
 
-TEST_F(AttemptsTest, WhatAnotherRunHasNotGivenUpIsLeftBehind) {
+TEST_F(AttemptsTest, APartitionThatAnotherRunHasNotGivenUpHasAWindow) {
   (void)take_up("a", {{0, 5}, {1, 5}});
   const auto left = window(0, 13);
   auto taken = take_up("b", {{0, 9}});
   EXPECT_EQ(taken.windows, left);
   EXPECT_TRUE(taken.crashed);
-  // Asked again, since nobody knew whether it was done.
+  // Asks again, as after an unknown outcome.
   clock_.advance(std::chrono::seconds(1));
   taken = take_up("b", {{0, 10}});
   EXPECT_EQ(taken.windows, left);
   EXPECT_FALSE(taken.crashed);
-  // The one from before was only away: it takes nothing from whoever has it now.
+  // The earlier run was only away. It can't give up a partition of another run.
   give_up("a", {0});
   EXPECT_EQ(take_up("c", {{0, 10}}).windows, window(0, 14));
 }
@@ -125,11 +125,11 @@ TEST_F(AttemptsTest, CountsGoWithTheirPartitionFromRunToRun) {
   (void)take_up("a", {{0, 5}, {1, 5}});
   ASSERT_TRUE(store_->attempts().begin({"of 0", 0, 5}, 2));
   ASSERT_TRUE(store_->attempts().begin({"of 1", 1, 5}, 1));
-  ASSERT_TRUE(store_->attempts().begin({"of 0", 0, 5}, 2)) << "asked again";
+  ASSERT_TRUE(store_->attempts().begin({"of 0", 0, 5}, 2)) << "a repeat after an unknown outcome";
   EXPECT_EQ(take_up("b", {{0, 5}}).counted, (Counted{{"of 0", 0, 2}}));
   give_up("b", {0});
   EXPECT_EQ(take_up("c", {{0, 5}, {1, 6}}).counted, (Counted{{"of 0", 0, 2}}))
-      << "of 1 is finished";
+      << "the event of partition 1 is finished";
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class CallsTest : public StoreTest {
     commit.calls.started.push_back(call);
     ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
-  // Of the lane; in pages of this size.
+  // The due calls of the lane, read in pages of `limit`.
   std::vector<std::string> due(const std::string& target, std::size_t limit = 10) {
     std::vector<std::string> ids;
     auto page = store_->calls().due("project", target, clock_.now(), limit);
@@ -98,7 +98,7 @@ TEST_F(CallsTest, MarksSayWhenACallIsDueAndThatItsResultIsInTheLog) {
   wait_for_marks();
   clock_.advance(30s);
   EXPECT_EQ(due("host one.example"), Ids{"a"});
-  EXPECT_EQ(*store_->calls().waits("b"), true) << "its Turn has not come";
+  EXPECT_EQ(*store_->calls().waits("b"), true) << "the Turn of its result has not run";
   ASSERT_TRUE(store_->timers().log_lost());
   EXPECT_EQ(due("host one.example"), (Ids{"b", "a"}));
 }
@@ -124,7 +124,7 @@ TEST_F(CallsTest, TargetIsAsciiAndBoundedWhateverTheUrlSays) {
   EXPECT_EQ(connection_of_target(odd), "");
 }
 
-// However many rows another project, another lane, or the log has.
+// The cost does not depend on rows of other projects, other lanes or the log.
 TEST_F(CallsTest, DueCallsAndLanesAreRangesOfAnIndex) {
   using Values = std::vector<SqlValue>;
   for (const auto& [sql, values] : std::vector<std::pair<std::string_view, Values>>{

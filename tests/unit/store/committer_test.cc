@@ -197,7 +197,7 @@ TEST_F(CommitterTest, WriteThatFailsUndoesItselfAlone) {
   EXPECT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
 }
 
-TEST_F(CommitterTest, WhatACommitIsToTellIsToldOnceAndBeforeTheCallerGoesOn) {
+TEST_F(CommitterTest, OnCommitRunsOnceAndBeforeTheCallerGoesOn) {
   auto& committer = store_->committer();
   std::atomic<int> told{0};
   ASSERT_TRUE(committer.write_and_wait([&](Writer& writer) -> model::Result<void> {
@@ -241,7 +241,7 @@ TEST_F(CommitterTest, ManySubmittersCommitEverythingInFewTransactions) {
   EXPECT_LT(store_->committer().transactions(), static_cast<std::uint64_t>(threads * each));
 }
 
-TEST_F(CommitterTest, StopCommitsWhatWaitsAndToleratesASecondStop) {
+TEST_F(CommitterTest, StopCommitsWaitingWritesAndToleratesASecondStop) {
   std::atomic<int> committed{0};
   for (int i = 0; i < 50; ++i) {
     store_->committer().submit(turn(key_of("ann"), i, i),

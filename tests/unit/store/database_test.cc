@@ -28,7 +28,7 @@ TEST(Database, StoreOfANewerProgramIsRefused) {
   EXPECT_EQ(refused.error().code, model::Errc::conflict);
 }
 
-TEST(SqliteDatabase, FileIsItsOwnersAlone) {
+TEST(SqliteDatabase, FileIsPrivate) {
   const TempFolder folder;
   auto database = Database::open({.file = folder.path() / "store.db"});
   ASSERT_TRUE(database);
@@ -57,7 +57,7 @@ TEST(Database, ReaderSeesWhatWasCommittedBetweenTwoReads) {
   };
   EXPECT_EQ(count(), 0);
   (*database)->writer().run("INSERT INTO meta (name, value) VALUES ('a', 1)");
-  EXPECT_EQ(count(), 1) << "a statement that is not reset would hold its old snapshot";
+  EXPECT_EQ(count(), 1) << "an open statement would keep its old snapshot";
 }
 
 TEST(SqliteDatabase, PathThatCanNotBeOpenedIsUnavailable) {

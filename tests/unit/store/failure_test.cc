@@ -1,4 +1,4 @@
-// What the Committer does when values or the disk are at fault.
+// The Committer with bad values and a failing disk.
 #include <atomic>
 #include <condition_variable>
 #include <latch>
@@ -40,7 +40,7 @@ class FailureTest : public testing::Test {
     return outcomes_;
   }
 
-  // Until the COMMIT.
+  // Defers the check of foreign keys until the COMMIT.
   void defer_foreign_keys(Writer& writer) const {
     writer.connection().script(
         place_.in_postgres() ? "ALTER TABLE deliveries ALTER CONSTRAINT deliveries_session_fkey"
@@ -103,7 +103,7 @@ TEST_F(FailureTest, FullDiskHealsAndLosesNothing) {
       const std::lock_guard lock(mutex_);
       called_back_while_full = outcomes_.size();
     }
-    database_->writer().script("PRAGMA max_page_count=1000000");  // somebody made room
+    database_->writer().script("PRAGMA max_page_count=1000000");  // makes room
   });
   const auto pages = *database_->writer().value<std::int64_t>("PRAGMA page_count");
   database_->writer().script("PRAGMA max_page_count=" + std::to_string(pages + 2));
@@ -122,7 +122,7 @@ TEST_F(FailureTest, FullDiskHealsAndLosesNothing) {
   }
 }
 
-TEST_F(FailureTest, WhatACommitIsToTellIsToldOnceHoweverOftenItIsTried) {
+TEST_F(FailureTest, OnCommitRunsOnceHoweverOftenTheCommitIsTried) {
   std::atomic<int> tries{0};
   std::atomic<int> told{0};
   std::promise<model::Result<void>> refused;
@@ -130,7 +130,7 @@ TEST_F(FailureTest, WhatACommitIsToTellIsToldOnceHoweverOftenItIsTried) {
   committer_->write(
       [&](Writer& writer) -> model::Result<void> {
         writer.on_commit([&] { ++told; });
-        defer_foreign_keys(writer);  // the COMMIT fails: so this batch is tried in parts
+        defer_foreign_keys(writer);  // the COMMIT fails, so the batch is tried in parts
         insert_delivery(writer.connection(), 999, "endpoint", 1, "output", false);
         ++tries;
         return {};
@@ -167,7 +167,7 @@ TEST_F(FailureTest, LockedDatabaseIsWaitedForAndIsNoConflict) {
   EXPECT_TRUE(committer_->healthy());
 }
 
-TEST_F(FailureTest, WhatWaitsWhenACommitterStopsUnstartedIsRefused) {
+TEST_F(FailureTest, StopWithoutStartRefusesWaitingWrites) {
   std::promise<model::Result<void>> promise;
   committer_->write([](Writer&) -> model::Result<void> { return {}; },
                     [&](model::Result<void> result) { promise.set_value(std::move(result)); });
@@ -175,7 +175,7 @@ TEST_F(FailureTest, WhatWaitsWhenACommitterStopsUnstartedIsRefused) {
   EXPECT_EQ(promise.get_future().get().error().code, model::Errc::unavailable);
 }
 
-TEST_F(FailureTest, WithoutRetriesNobodyWaitsForAStoreThatFails) {
+TEST_F(FailureTest, WithoutRetriesAFailingStoreIsReportedAtOnce) {
   auto other = place_.another_writer();
   other->begin();
   other->settle();
@@ -190,7 +190,7 @@ TEST_F(FailureTest, WithoutRetriesNobodyWaitsForAStoreThatFails) {
   EXPECT_EQ(wait_for(1), std::vector{Outcome::committed});
 }
 
-TEST_F(FailureTest, WhoeverIsNotPatientIsNotKeptWaitingAndNothingOfItIsDone) {
+TEST_F(FailureTest, AnImpatientWriteFailsFastAndHasNoEffect) {
   std::latch healed(1);
   committer_->on_health([&](bool healthy) {
     if (healthy) healed.count_down();
@@ -211,14 +211,14 @@ TEST_F(FailureTest, WhoeverIsNotPatientIsNotKeptWaitingAndNothingOfItIsDone) {
   EXPECT_FALSE(committer_->healthy());
   EXPECT_EQ(write("second").error().code, model::Errc::unavailable);
   other->rollback();
-  healed.wait();  // although nothing is left to be written
+  healed.wait();  // although no write is left
   EXPECT_TRUE(write("third"));
   EXPECT_EQ(other->value<std::int64_t>("SELECT COUNT(*) FROM meta WHERE name IN"
                                        " ('first', 'second', 'third')"),
             1);
 }
 
-TEST_F(FailureTest, AnAttemptWaitsForNoStoreThatFailsAndIsCountedOnce) {
+TEST_F(FailureTest, AnAttemptFailsFastWithTheStoreAndIsCountedOnce) {
   std::latch healed(1);
   committer_->on_health([&](bool healthy) {
     if (healthy) healed.count_down();
@@ -229,7 +229,7 @@ TEST_F(FailureTest, AnAttemptWaitsForNoStoreThatFailsAndIsCountedOnce) {
   other->begin();
   other->settle();
   ASSERT_EQ(attempts.begin({"e", 0, 1}, 2).error().code, model::Errc::unavailable);
-  // As if it had become durable although its COMMIT reported an error.
+  // Makes the count durable, as if the COMMIT had reported an error although it worked.
   other->run(
       "INSERT INTO attempts (event_id, count, log_partition, log_offset) VALUES ('e', 2, 0, 1)");
   other->commit();
@@ -239,7 +239,7 @@ TEST_F(FailureTest, AnAttemptWaitsForNoStoreThatFailsAndIsCountedOnce) {
   EXPECT_EQ(attempts.counted()->front().count, 2);
 }
 
-TEST(SqliteError, OnlyWhatWroteNothingIsASureNo) {
+TEST(SqliteError, OnlyErrorsThatWroteNothingAreCertain) {
   // SQLite's result codes.
   constexpr int busy = 5;
   constexpr int full = 13;
@@ -249,7 +249,7 @@ TEST(SqliteError, OnlyWhatWroteNothingIsASureNo) {
   EXPECT_TRUE(SqliteError(sync_failed).uncertain());
 }
 
-TEST_F(FailureTest, PatienceOfOneIsNotThatOfOthers) {
+TEST_F(FailureTest, EachWriteHasItsOwnPatience) {
   std::latch unhealthy(1);
   committer_->on_health([&](bool healthy) {
     if (!healthy) unhealthy.count_down();
@@ -270,7 +270,7 @@ TEST_F(FailureTest, PatienceOfOneIsNotThatOfOthers) {
   EXPECT_EQ(wait_for(1), std::vector{Outcome::committed});
 }
 
-TEST_F(FailureTest, StopInterruptsTheRetriesAndCallsNobodyBack) {
+TEST_F(FailureTest, StopInterruptsTheRetriesWithoutCallbacks) {
   std::latch unhealthy(1);
   committer_->on_health([&](bool healthy) {
     if (!healthy) unhealthy.count_down();

@@ -24,7 +24,7 @@ inline model::SessionKey key_of(const std::string& user, const std::string& proj
   return {.project_id = project, .endpoint_id = "endpoint", .user_id = user, .session_id = "s"};
 }
 
-// The SessionCommit of a Turn that says one thing; the session's version was `expected`.
+// The SessionCommit of a Turn with one output. `expected` is the session's version before.
 inline SessionCommit turn(const model::SessionKey& key, std::int64_t expected, std::int64_t offset,
                           model::Delivery delivery = model::Delivery::pending) {
   SessionCommit commit;
@@ -51,7 +51,7 @@ inline Outcome commit_now(Committer& committer, SessionCommit commit) {
   return outcome.get();
 }
 
-// Whether the statement reads a range of this index, in its order and without looking at others.
+// Expects that the statement reads a range of this index, in its order and without other rows.
 inline void expect_index_range(Store& store, std::string_view sql,
                                const std::vector<SqlValue>& values, const std::string& index) {
   std::string plan;
@@ -66,7 +66,7 @@ inline void expect_index_range(Store& store, std::string_view sql,
                            {SqlType::integer, SqlType::integer, SqlType::integer, SqlType::text});
       return {};
     }
-    // What it would do with many rows.
+    // The plan for a table with many rows.
     connection.script(
         "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
         " SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off;"
@@ -79,7 +79,7 @@ inline void expect_index_range(Store& store, std::string_view sql,
   for (const char* const wrong : {"SCAN", "B-TREE", "Sort", "Seq Scan", "Filter: (appended"}) {
     EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
   }
-  if (plan.find("Index") != std::string::npos) {  // PostgreSQL's
+  if (plan.find("Index") != std::string::npos) {  // a plan of PostgreSQL
     EXPECT_NE(plan.find("Index Cond"), std::string::npos) << plan;
   }
 }

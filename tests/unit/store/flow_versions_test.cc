@@ -1,4 +1,4 @@
-// Which versions of a Flow are kept, who made them, and the way back to one.
+// The versions of a Flow that are kept, their authors, and the way back to a version.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +26,7 @@ class FlowVersions : public StoreTest {
     return {{"name", name}, {"nodes", json::array({{{"say", std::to_string(round)}}})}};
   }
 
-  // Imports both Flows with texts that say which round it is.
+  // Imports both Flows with texts that name the round.
   json import(int round) {
     model::Bundle bundle;
     bundle.project_name = "Shop";
@@ -37,7 +37,7 @@ class FlowVersions : public StoreTest {
     return report ? *report : json();
   }
 
-  // A session of the project that waits for a call, with this execution.
+  // Stores a session of the project that waits for a call, with this execution.
   void pin(const std::string& user, const std::string& project, const model::Execution& execution) {
     SessionCommit commit = turn(key_of(user, project), 0, 1, model::Delivery::none);
     commit.after.execution = execution;
@@ -52,7 +52,7 @@ class FlowVersions : public StoreTest {
   std::string root_;
 };
 
-TEST_F(FlowVersions, WhatASessionIsPinnedToIsKeptBeyondTheLastTwenty) {
+TEST_F(FlowVersions, AVersionThatASessionIsPinnedToIsKeptBeyondTheLastTwenty) {
   const auto report = import(1);
   const std::string project = report["project"]["_id"];
   const std::string main = report["flows"][0]["_id"];
@@ -68,7 +68,7 @@ TEST_F(FlowVersions, WhatASessionIsPinnedToIsKeptBeyondTheLastTwenty) {
     EXPECT_EQ(has(main, version), version > 10 || version == 2) << version;
     EXPECT_EQ(has(sub, version), version > 10 || version == 3) << version;
   }
-  // The execution is over: the next import takes what it held.
+  // The execution ends. The next import removes its version.
   SessionCommit over = turn(key_of("ann", project), 1, 2, model::Delivery::none);
   ASSERT_EQ(commit_now(std::move(over)), Outcome::committed);
   import(31);
@@ -89,7 +89,7 @@ TEST_F(FlowVersions, SessionsOfOtherProjectsPinNothing) {
   EXPECT_FALSE(has(main, 1));
 }
 
-TEST_F(FlowVersions, AreListedWithWhoMadeThemAndWhen) {
+TEST_F(FlowVersions, AreListedWithAuthorAndTime) {
   const std::string main = import(1)["flows"][0]["_id"];
   const auto first = clock_.now();
   clock_.advance(std::chrono::hours(1));
@@ -114,10 +114,10 @@ TEST_F(FlowVersions, RollbackMakesANewVersionEqualToTheOld) {
   EXPECT_EQ(made->version, 3);
   EXPECT_EQ(made->definition, (*assets().flow(main, 1))->definition);
   EXPECT_EQ((*assets().flow(main, 0))->definition, made->definition);
-  EXPECT_GT(assets().generation(), generation) << "caches would go on with the old one";
+  EXPECT_GT(assets().generation(), generation) << "caches must not keep the old version";
   EXPECT_EQ(assets().flow_versions(main)->front().restored_from, 1);
   EXPECT_EQ((*assets().flow(report["flows"][1]["_id"], 0))->version, 2) << "the other Flow stays";
-  // Equal already.
+  // This version equals the old one already.
   EXPECT_EQ(assets().roll_back(main, 3, root_)->version, 3);
   EXPECT_EQ(assets().roll_back(main, 1, root_)->version, 3);
   EXPECT_EQ(assets().roll_back(main, 9, root_).error().code, Errc::not_found);

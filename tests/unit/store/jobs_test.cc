@@ -38,7 +38,7 @@ TEST_F(JobsTest, SecondSetUpOfAProjectNamesTheFirst) {
   EXPECT_TRUE(created_);
   ASSERT_EQ(jobs().cancel(first)->state, JobState::cancelled);
   create();
-  EXPECT_TRUE(created_) << "a cancelled one makes room";
+  EXPECT_TRUE(created_) << "a cancelled set-up does not count";
 }
 
 TEST_F(JobsTest, ProgressAndStepNeverFall) {

@@ -16,8 +16,8 @@ namespace conversed::store {
 namespace {
 
 constexpr std::size_t endpoint_count = 150;  // more than two batches
-// Each Endpoint's secret and its source; the Connection's fields and their source; one secret from
-// before; one tenant's.
+// The secret and its source of each Endpoint, the fields and their source of the Connection, one
+// replaced secret, and one value of the tenant.
 constexpr std::int64_t sealed_values = 2 * static_cast<std::int64_t>(endpoint_count) + 4;
 
 class KeyRotationTest : public StoreTest {
@@ -41,7 +41,7 @@ class KeyRotationTest : public StoreTest {
       endpoint.webhook = {{"http://127.0.0.1/", secret(i), "${S}"}};
       bundle.endpoints.push_back(endpoint);
     }
-    // The first Endpoint gets another secret, so there is one from before.
+    // Imports the first Endpoint with another secret first, so that it has a replaced secret.
     bundle.endpoints[0].webhook[0].secret = "secret from before";
     ASSERT_TRUE(store_->assets().import_bundle(organisation_, bundle));
     bundle.endpoints[0].webhook[0].secret = secret(0);
@@ -75,7 +75,7 @@ class KeyRotationTest : public StoreTest {
     EXPECT_EQ(*tenant, tenant_secret_);
   }
 
-  // Columns with values that the first key has sealed, whichever tables there are.
+  // The columns of any table with values that the first key has sealed.
   std::vector<std::string> columns_of_the_first_key() {
     std::vector<std::string> found;
     const auto searched = store_->committer().write_and_wait([&](Writer& writer) {
@@ -120,17 +120,17 @@ TEST_F(KeyRotationTest, AllValuesAreSealedByTheNewKeyAlone) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_EQ(report->key, 2U);
   EXPECT_EQ(report->resealed, sealed_values);
-  EXPECT_EQ(key_file().find(before), std::string::npos) << "the old key is still in the file";
+  EXPECT_EQ(key_file().find(before), std::string::npos) << "the old key is in the file";
   EXPECT_EQ(columns_of_the_first_key(), std::vector<std::string>());
   expect_all_secrets();
-  open();  // by what the file holds now
+  open();  // opens with the keys in the file
   expect_all_secrets();
 }
 
 TEST_F(KeyRotationTest, RotationThatWasCutShortGoesOn) {
   {
     auto sealer = Sealer::open(folder_.path() / "master.key");
-    ASSERT_TRUE(sealer->add_key());  // all that a process did before its end
+    ASSERT_TRUE(sealer->add_key());  // the steps of a process before its end
   }
   open();
   ASSERT_TRUE(store_->key_rotation().is_unfinished());
@@ -145,7 +145,7 @@ TEST_F(KeyRotationTest, RotationThatWasCutShortGoesOn) {
   expect_all_secrets();
 }
 
-TEST_F(KeyRotationTest, OldKeyStaysWhileAValueNeedsItThatCanNotBeSealedAnew) {
+TEST_F(KeyRotationTest, OldKeyStaysWhileAValueCanNotBeResealed) {
   const auto old_key = key_file();
   const auto damaged = store_->committer().write_and_wait([&](Writer& writer) {
     writer.connection().run("UPDATE endpoints SET webhook_secret = '1.1.AAAA' WHERE id = :i",
@@ -157,7 +157,7 @@ TEST_F(KeyRotationTest, OldKeyStaysWhileAValueNeedsItThatCanNotBeSealedAnew) {
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code, model::Errc::internal);
   EXPECT_NE(key_file().find(old_key), std::string::npos);
-  EXPECT_TRUE(store_->key_rotation().hold()) << "backups would be refused for ever";
+  EXPECT_TRUE(store_->key_rotation().hold()) << "otherwise no backup would run again";
 }
 
 TEST_F(KeyRotationTest, NoneRunsWhileItIsHeldAndOneThatHasToGoOnIsNotHeld) {

@@ -21,7 +21,7 @@ class KnowledgeTest : public StoreTest {
         store_->accounts().create_first_organisation("Acme", {.email = "root@example.com"})->id;
   }
 
-  // One store of a project: its sources with their chunks.
+  // Imports one knowledge store of a project: its sources with their chunks.
   std::string import(const std::vector<std::pair<std::string, Texts>>& sources,
                      const std::string& project = "Shop") {
     model::Bundle bundle;
@@ -61,7 +61,7 @@ class KnowledgeTest : public StoreTest {
       return {};
     }));
   }
-  // FTS5 keeps an index of its own beside the words, which could differ from them.
+  // FTS5 keeps its own index beside the words. The two could differ.
   void check_index() {
     if (place_.in_postgres()) return;
     write("INSERT INTO knowledge_index (knowledge_index) VALUES ('integrity-check')");
@@ -92,11 +92,11 @@ TEST_F(KnowledgeTest, BestChunksComeFirstWithTheirSourceAndData) {
   EXPECT_GT(found[0].score_ppm, found[1].score_ppm);
   EXPECT_GT(found[1].score_ppm, 0);
   EXPECT_LT(found[0].score_ppm, 1'000'000);
-  EXPECT_EQ(texts(shop, "returns", {}, 1).size(), 1U) << "no more than is asked for";
+  EXPECT_EQ(texts(shop, "returns", {}, 1).size(), 1U) << "at most as many hits as asked for";
   EXPECT_EQ(texts(shop, "unicorns"), Texts{});
 }
 
-TEST_F(KnowledgeTest, SourcesRestrictWhatIsFound) {
+TEST_F(KnowledgeTest, SourcesRestrictTheHits) {
   const auto shop = import({{"FAQ", {"Returns are free."}}, {"Terms", {"Returns cost nothing."}}});
   EXPECT_EQ(texts(shop, "returns").size(), 2U);
   EXPECT_EQ(texts(shop, "returns", {"Terms"}), Texts{"Returns cost nothing."});
@@ -110,10 +110,12 @@ TEST_F(KnowledgeTest, AnyLanguageIsFoundWhateverCaseAndAccents) {
         {"Die Rückgabefrist beträgt 14 Tage.", "退货需要在14天内完成。", "สินค้าคืนได้ภายในสิบสี่วัน",
          "Возврат занимает две недели.", "Οι επιστροφές διαρκούν δύο εβδομάδες."}}});
   EXPECT_EQ(texts(shop, "RUCKGABEFRIST").front(), "Die Rückgabefrist beträgt 14 Tage.");
-  EXPECT_EQ(texts(shop, "Rückgabe").front(), "Die Rückgabefrist beträgt 14 Tage.") << "a beginning";
+  EXPECT_EQ(texts(shop, "Rückgabe").front(), "Die Rückgabefrist beträgt 14 Tage.")
+      << "the beginning of a word";
   EXPECT_EQ(texts(shop, "退货").front(), "退货需要在14天内完成。");
   EXPECT_EQ(texts(shop, "คืนได้").front(), "สินค้าคืนได้ภายในสิบสี่วัน");
-  EXPECT_EQ(texts(shop, "ВОЗВРАТЫ").front(), "Возврат занимает две недели.") << "another ending";
+  EXPECT_EQ(texts(shop, "ВОЗВРАТЫ").front(), "Возврат занимает две недели.")
+      << "the word with another ending";
   EXPECT_EQ(texts(shop, "επιστροφες").front(), "Οι επιστροφές διαρκούν δύο εβδομάδες.");
 }
 
@@ -223,7 +225,7 @@ TEST_F(KnowledgeTest, ASearchThatTakesTooLongEnds) {
   const auto found = store_->knowledge().search(shop, query, std::chrono::milliseconds(0));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, model::Errc::timed_out);
-  EXPECT_EQ(hits(shop, "returns days").size(), 10U) << "the connection is as good as before";
+  EXPECT_EQ(hits(shop, "returns days").size(), 10U) << "the connection still works";
 }
 
 TEST_F(KnowledgeTest, TheIndexFollowsImports) {
@@ -232,7 +234,7 @@ TEST_F(KnowledgeTest, TheIndexFollowsImports) {
   EXPECT_EQ(texts(shop, "beta"), Texts{});
   EXPECT_EQ(texts(shop, "alpha"), Texts{"alpha one"});
   EXPECT_EQ(texts(shop, "epsilon"), Texts{"epsilon"});
-  EXPECT_EQ(texts(shop, "delta"), Texts{"delta"}) << "what the bundle does not name stays";
+  EXPECT_EQ(texts(shop, "delta"), Texts{"delta"}) << "sources that the bundle does not name stay";
   EXPECT_EQ(count("SELECT COUNT(*) FROM knowledge_terms"), 4);
   EXPECT_EQ(count("SELECT chunk_count FROM knowledge_vocabularies"), 4);
   EXPECT_EQ(count("SELECT term_count FROM knowledge_vocabularies"), 6);
@@ -248,18 +250,18 @@ TEST_F(KnowledgeTest, AnImportOfTheSameWritesNothingAnew) {
   EXPECT_EQ(count("SELECT MAX(n) FROM knowledge_terms"), highest);
 }
 
-TEST_F(KnowledgeTest, TheIndexFollowsWhatIsDeletedChangedOrSwitchedOff) {
+TEST_F(KnowledgeTest, TheIndexFollowsDeletedChangedAndDisabledChunks) {
   const auto shop = import({{"FAQ", {"alpha", "beta", "gamma"}}});
   write("DELETE FROM knowledge_chunks WHERE text = 'alpha'");
   write("UPDATE knowledge_chunks SET disabled = 1 WHERE text = 'beta'");
   EXPECT_EQ(texts(shop, "alpha beta gamma"), Texts{"gamma"});
   write("UPDATE knowledge_chunks SET disabled = 0 WHERE text = 'beta'");
   EXPECT_EQ(texts(shop, "beta"), Texts{"beta"});
-  // As a program does that knows nothing of the index.
+  // Writes as a program that does not know the index.
   write("UPDATE knowledge_chunks SET text = 'omega' WHERE text = 'beta'");
   EXPECT_EQ(texts(shop, "beta"), Texts{});
   open();
-  EXPECT_EQ(texts(shop, "omega"), Texts{"omega"}) << "taken in at the next start";
+  EXPECT_EQ(texts(shop, "omega"), Texts{"omega"}) << "indexed at the next start";
   write(
       "DELETE FROM knowledge_chunks; DELETE FROM knowledge_sources; DELETE FROM knowledge_stores");
   EXPECT_EQ(count("SELECT COUNT(*) FROM knowledge_terms"), 0);

@@ -1,4 +1,4 @@
-// Holds the state diagrams of docs/architecture.md against what the store does.
+// Compares the state diagrams of docs/architecture.md with the store.
 #include <deque>
 #include <fstream>
 #include <functional>
@@ -21,7 +21,7 @@ using model::JobState;
 using model::Result;
 
 using Edges = std::set<std::pair<std::string, std::string>>;
-const std::string nothing = "[*]";  // there is no row
+const std::string nothing = "[*]";  // the row is missing
 
 // The arrows of the diagram below this heading.
 Edges diagram(const std::string& heading) {
@@ -43,7 +43,7 @@ Edges diagram(const std::string& heading) {
 
 class LifeCycleTest : public StoreTest {
  protected:
-  // Of one thing, whose session, id and partition no other one has.
+  // A step of one thing. No other thing has its session, id or partition.
   using Step = std::function<void()>;
   using Steps = std::vector<Step>;
 
@@ -72,13 +72,13 @@ class LifeCycleTest : public StoreTest {
     });
   }
 
-  // Makes things by each of `makers`, takes each step once in each state that steps lead to, and
-  // returns the changes of state that were seen.
+  // Makes a thing by each of `makers`, takes each step once in each state that is reached, and
+  // returns the changes of state.
   Edges explore(const Steps& makers, const Steps& steps,
                 const std::function<std::string()>& state) {
     Edges seen;
     std::set<std::string> known{nothing};
-    std::deque<Steps> ways;  // each leads from nothing to a state
+    std::deque<Steps> ways;  // each leads from no row to a state
     for (const auto& maker : makers) {
       begin_thing();
       maker();
@@ -129,7 +129,7 @@ class LifeCycleTest : public StoreTest {
     return found.value_or(nothing);
   }
 
-  // A session commit without outputs that `change` has changed. It may be a conflict.
+  // Commits a session commit without outputs after `change` has changed it. It may be a conflict.
   void commit(const std::function<void(SessionCommit&)>& change) {
     const auto version = number("SELECT version FROM sessions WHERE key = :k", key_.encode());
     auto next = turn(key_, version.value_or(0), thing_);
@@ -140,7 +140,7 @@ class LifeCycleTest : public StoreTest {
   Step claim(Claim::Kind kind) {
     return [this, kind] { commit([&](SessionCommit& next) { next.claims = {{kind, id_}}; }); };
   }
-  // What ends every kind of row.
+  // The steps that end every kind of row.
   Steps ends() {
     return {[this] { (void)store_->sessions().reset(key_, {}); },
             [this] {
@@ -156,7 +156,7 @@ class LifeCycleTest : public StoreTest {
     return steps;
   }
 
-  // Timers; `start` makes the row, `claimed` is how its event claims it.
+  // Timers. `start` makes the row. `kind` is the kind of claim that its event has.
   Edges explore_timer(const Step& start, Claim::Kind kind, const Steps& more) {
     const Steps steps{
         [this, kind] {
@@ -196,7 +196,7 @@ class LifeCycleTest : public StoreTest {
   model::Timestamp due_at_{};
 };
 
-TEST_F(LifeCycleTest, OutputsGoTheWayOfTheDiagram) {
+TEST_F(LifeCycleTest, OutputsFollowTheDiagram) {
   std::string output_id;
   const auto say = [&](Delivery delivery, bool withdrawable) {
     return [this, &output_id, delivery, withdrawable] {
@@ -246,7 +246,7 @@ TEST_F(LifeCycleTest, OutputsGoTheWayOfTheDiagram) {
             diagram("Output"));
 }
 
-TEST_F(LifeCycleTest, CallsGoTheWayOfTheDiagram) {
+TEST_F(LifeCycleTest, CallsFollowTheDiagram) {
   const auto start = [&] {
     commit([&](SessionCommit& next) {
       model::PendingCall call;
@@ -273,7 +273,7 @@ TEST_F(LifeCycleTest, CallsGoTheWayOfTheDiagram) {
   EXPECT_EQ(explore({start}, steps, state), diagram("Call"));
 }
 
-TEST_F(LifeCycleTest, TimersOfAllKindsGoTheWayOfTheDiagram) {
+TEST_F(LifeCycleTest, TimersOfAllKindsFollowTheDiagram) {
   Edges seen;
   for (const bool is_time_out : {false, true}) {
     seen.merge(explore_timer(
@@ -325,7 +325,7 @@ TEST_F(LifeCycleTest, TimersOfAllKindsGoTheWayOfTheDiagram) {
   EXPECT_EQ(seen, diagram("Timer"));
 }
 
-TEST_F(LifeCycleTest, JobsGoTheWayOfTheDiagramAndOfTheirTable) {
+TEST_F(LifeCycleTest, JobsFollowTheDiagramAndTheirTable) {
   const auto create = [&] {
     model::Job job;
     job.id = id_;
@@ -363,7 +363,7 @@ TEST_F(LifeCycleTest, JobsGoTheWayOfTheDiagramAndOfTheirTable) {
   EXPECT_EQ(changes, allowed);
 }
 
-TEST_F(LifeCycleTest, PartitionsGoTheWayOfTheDiagram) {
+TEST_F(LifeCycleTest, PartitionsFollowTheDiagram) {
   const auto take_up = [&](const std::string& run, std::int64_t committed) {
     return [&, run, committed] {
       const std::vector<Attempts::Taking> taking{

@@ -4,7 +4,7 @@
 #include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
-// Who shares a store, and whom it keeps out.
+// The members of a store, and the programs that it refuses.
 namespace conversed::store {
 namespace {
 
@@ -27,14 +27,14 @@ class MembersTest : public StoreTest {
     for (const auto& each : seen->members) ids.push_back(each.id);
     return ids;
   }
-  // As if it had not said a word for so long.
+  // Makes the daemon's last sign of life older by `by`.
   void age(const std::string& id, std::chrono::milliseconds by) {
     place_.another_writer()->script("UPDATE daemons SET seen_at = seen_at - " +
                                     std::to_string(by.count()) + " WHERE id = '" + id + "'");
   }
 };
 
-TEST_F(MembersTest, OneIsThereWithAllThatItSaidUntilItLeaves) {
+TEST_F(MembersTest, AMemberIsListedWithItsReportUntilItLeaves) {
   auto a = member("a");
   ASSERT_TRUE(store_->members().join(a, "")->run.empty());
   ASSERT_TRUE(store_->members().join(member("b"), "")->run.empty());
@@ -55,7 +55,7 @@ TEST_F(MembersTest, OneIsThereWithAllThatItSaidUntilItLeaves) {
   EXPECT_EQ(present(), std::vector<std::string>{"b"});
 }
 
-TEST_F(MembersTest, WhoSaysNothingIsGoneAndComesBackByAWord) {
+TEST_F(MembersTest, ASilentMemberIsGoneAndComesBackWithItsNextBeat) {
   const auto a = member("a");
   ASSERT_TRUE(store_->members().join(a, "")->run.empty());
   age("a", member_lifetime);
@@ -64,22 +64,22 @@ TEST_F(MembersTest, WhoSaysNothingIsGoneAndComesBackByAWord) {
   EXPECT_EQ(present(), std::vector<std::string>{"a"});
 }
 
-TEST_F(MembersTest, ANameIsOneRunsAtATime) {
+TEST_F(MembersTest, ANameBelongsToOneRunAtATime) {
   const auto first = member("a");
   const auto second = member("a");
   ASSERT_TRUE(store_->members().join(first, "")->run.empty());
   EXPECT_EQ(store_->members().join(second, "another")->run, first.run);
-  EXPECT_TRUE(store_->members().beat(first)) << "nothing was done";
-  // That the first one has ended is known, or shows after a while.
+  EXPECT_TRUE(store_->members().beat(first)) << "the refused join changes nothing";
+  // The end of the first run is known at once, or shows after a while.
   ASSERT_TRUE(store_->members().join(second, first.run)->run.empty());
   EXPECT_EQ(store_->members().beat(first).error().code, Errc::conflict);
-  ASSERT_TRUE(store_->members().leave(first)) << "of itself, which is not there";
+  ASSERT_TRUE(store_->members().leave(first)) << "the first run is no member any more";
   EXPECT_EQ(present(), std::vector<std::string>{"a"});
   age("a", member_lifetime);
   EXPECT_TRUE(store_->members().join(first, "")->run.empty());
 }
 
-TEST_F(MembersTest, ACommandThatNeedsAllStoppedSaysWhoRuns) {
+TEST_F(MembersTest, ACommandThatNeedsAllStoppedNamesTheRunningDaemons) {
   if (!place_.in_postgres()) GTEST_SKIP() << "a file has one daemon at most";
   ASSERT_TRUE(store_->members().join(member("machine-1"), "")->run.empty());
   const auto with = [&](Place place) {

@@ -1,4 +1,4 @@
-// How steps of the schema are taken, with steps of the test's own.
+// The order and the failure of schema migrations, with the test's own steps.
 #include "store/sql/migrations.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ constexpr std::array all{first, addition, change};
 
 class MigrationTest : public testing::Test {
  protected:
-  // As a program does that knows the first `count` steps.
+  // Migrates as a program that knows the first `count` steps.
   [[nodiscard]] model::Result<void> migrate_to(std::size_t count) {
     return migrate(*connection_, std::span(all).first(count));
   }
@@ -50,7 +50,7 @@ TEST_F(MigrationTest, StepFindsTheDataOfTheVersionBefore) {
 
 TEST_F(MigrationTest, StepIsTakenOnce) {
   ASSERT_TRUE(migrate_to(2));
-  ASSERT_TRUE(migrate_to(2)) << "a table or column would be there twice";
+  ASSERT_TRUE(migrate_to(2)) << "a repeated step would fail";
   EXPECT_EQ(connection_->value<int>("SELECT COUNT(*) FROM schema_version"), 2);
 }
 
@@ -67,13 +67,13 @@ TEST_F(MigrationTest, StepThatFailsLeavesTheVersionBefore) {
 
 TEST_F(MigrationTest, OlderProgramIsRefusedOnceMinReaderIsAboveItsVersion) {
   ASSERT_TRUE(migrate_to(2));
-  EXPECT_TRUE(migrate_to(1)) << "an addition concerns no older program";
+  EXPECT_TRUE(migrate_to(1)) << "an older program can use an expanded schema";
   EXPECT_EQ(stored_version(*connection_), 2);
   ASSERT_TRUE(migrate_to(3));
   EXPECT_EQ(migrate_to(2).error().code, model::Errc::conflict);
 }
 
-// The quoted names in the first match of `pattern`, which goes up to a closing parenthesis.
+// The quoted names in the first match of `pattern`, which ends at a closing parenthesis.
 std::set<std::string> names_in_schema(const std::string& pattern) {
   const std::string schema(sqlite_steps().front().sql);
   std::smatch list;

@@ -14,7 +14,7 @@ Notifications::Heard into(Payloads& payloads) {
   return [&payloads](std::string_view payload) { payloads.emplace_back(payload); };
 }
 
-TEST(Notifications, ATopicIsHeardByThoseWhoAskForIt) {
+TEST(Notifications, ATopicIsHeardByItsSubscribers) {
   Notifications notifications;
   Payloads outputs;
   Payloads replies;
@@ -27,7 +27,7 @@ TEST(Notifications, ATopicIsHeardByThoseWhoAskForIt) {
   EXPECT_EQ(replies, Payloads({""}));
 }
 
-TEST(Notifications, WhatMayHaveBeenMissedIsToldToAll) {
+TEST(Notifications, AllSubscribersHearOfAPossibleLoss) {
   Notifications notifications;
   Payloads outputs;
   Payloads replies;

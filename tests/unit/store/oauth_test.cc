@@ -81,7 +81,7 @@ TEST_F(OauthTest, ClientIsKnownByItsSecretAndAPublicOneByNone) {
   EXPECT_EQ(oauth().authenticate_client(open.client.id, "").error().code, Errc::unauthenticated);
 }
 
-TEST_F(OauthTest, NothingThatOpensSomethingIsStoredInClear) {
+TEST_F(OauthTest, NoCredentialIsStoredInClear) {
   const auto tokens = sign_in();
   const auto code = new_code();
   const auto secrets = {secret_, tokens.access, tokens.refresh, code};
@@ -103,7 +103,7 @@ TEST_F(OauthTest, AccessTokenActsAsItsUserUntilItExpires) {
   EXPECT_EQ(found->principal.user_id, user_);
   EXPECT_EQ(found->principal.organisation_roles, std::vector<std::string>{"userAdmin"});
   EXPECT_EQ(found->expires_at, clock_.now() + lifetimes.access);
-  EXPECT_FALSE(works(tokens.refresh)) << "a refresh token opens nothing itself";
+  EXPECT_FALSE(works(tokens.refresh)) << "a refresh token is no access token";
   clock_.advance(lifetimes.access);
   EXPECT_FALSE(works(tokens.access));
 }
@@ -130,7 +130,7 @@ TEST_F(OauthTest, ReusedRefreshTokenEndsItsFamilyAndNoOther) {
   EXPECT_TRUE(works(other.access));
 }
 
-TEST_F(OauthTest, RefreshTokenIsItsClientsAlone) {
+TEST_F(OauthTest, RefreshTokenWorksForItsClientOnly) {
   const auto tokens = sign_in();
   const auto other = add_public_client().client.id;
   EXPECT_EQ(oauth().refresh(other, tokens.refresh, lifetimes).error().code, Errc::invalid_argument);
@@ -147,7 +147,7 @@ TEST_F(OauthTest, RefreshTokenExpires) {
             Errc::invalid_argument);
 }
 
-TEST_F(OauthTest, CodeIsExchangedOnceAndASecondTimeEndsWhatItGave) {
+TEST_F(OauthTest, CodeIsExchangedOnceAndASecondUseRevokesItsTokens) {
   const auto code = new_code();
   const auto tokens = oauth().exchange_code(exchange_of(code), lifetimes);
   ASSERT_TRUE(tokens);
@@ -163,7 +163,7 @@ TEST_F(OauthTest, SecondUseIsNoticedLongAfterTheCodeHasExpired) {
   const auto code = new_code();
   const auto tokens = *oauth().exchange_code(exchange_of(code), lifetimes);
   clock_.advance(minutes(30));
-  (void)sign_in();  // which removes what has expired
+  (void)sign_in();  // removes expired rows
   EXPECT_FALSE(oauth().exchange_code(exchange_of(code), lifetimes));
   EXPECT_FALSE(works(tokens.access));
 }
@@ -192,7 +192,8 @@ TEST_F(OauthTest, CodeNeedsItsClientItsAddressAndItsVerifier) {
   EXPECT_FALSE(oauth().exchange_code(wrong, lifetimes));
   wrong.challenge = std::nullopt;
   EXPECT_FALSE(oauth().exchange_code(wrong, lifetimes));
-  EXPECT_TRUE(oauth().exchange_code(good, lifetimes)) << "a failure does not use the code up";
+  EXPECT_TRUE(oauth().exchange_code(good, lifetimes))
+      << "a failed exchange does not use the code up";
 }
 
 TEST_F(OauthTest, VerifierOfACodeWithoutChallengeIsRefused) {
@@ -206,7 +207,7 @@ TEST_F(OauthTest, RevokingARefreshTokenEndsItsFamily) {
   ASSERT_TRUE(oauth().revoke(client_, tokens.refresh));
   EXPECT_FALSE(works(tokens.access));
   EXPECT_FALSE(oauth().refresh(client_, tokens.refresh, lifetimes));
-  EXPECT_TRUE(oauth().revoke(client_, tokens.refresh)) << "ended already is no error";
+  EXPECT_TRUE(oauth().revoke(client_, tokens.refresh)) << "a repeated revocation is no error";
   EXPECT_TRUE(oauth().revoke(client_, "unknown"));
 }
 
@@ -241,7 +242,7 @@ TEST_F(OauthTest, SignInThatAChangeOfThePasswordOvertookIsGrantedNothing) {
               Errc::unauthenticated);
   };
   const auto checked = password();
-  // The same text set anew is another password: whoever set it meant the old sign-ins to end.
+  // Setting the same password again counts as a change, because it is meant to end old sign-ins.
   ASSERT_TRUE(store_->accounts().set_password(organisation_, user_, "pass word of Ann"));
   grants_nothing(checked);
   EXPECT_TRUE(oauth().grant(client_, password(), lifetimes));
@@ -261,7 +262,7 @@ TEST_F(OauthTest, RemovedClientTakesItsTokensWithIt) {
   EXPECT_TRUE(oauth().clients(organisation_)->empty());
 }
 
-TEST_F(OauthTest, WhatExpiredIsRemovedByLaterSignIns) {
+TEST_F(OauthTest, ExpiredRowsAreRemovedByLaterSignIns) {
   for (int i = 0; i < 20; ++i) {
     (void)sign_in();
     (void)new_code();

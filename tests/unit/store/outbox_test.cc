@@ -29,7 +29,7 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
   auto& committer = store_->committer();
   const auto said = due->sessions.front().outputs;
   store_->outbox().delivered(key_of("ann"), said[0], 0);
-  store_->outbox().delivered(key_of("ann"), said[0], 0);  // twice is no error
+  store_->outbox().delivered(key_of("ann"), said[0], 0);  // a repeat is no error
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
   ASSERT_EQ(due->sessions.front().outputs.size(), 1U);
@@ -38,7 +38,7 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
   erased.id = "of another session, which had this key";
   store_->outbox().delivered(key_of("ann"), erased, 0);
   EXPECT_FALSE(give_up(erased));
-  EXPECT_EQ(store_->outbox().pending().value(), 1) << "an erased session's mark took effect";
+  EXPECT_EQ(store_->outbox().pending().value(), 1) << "the mark of an erased session had an effect";
   store_->outbox().delivered(key_of("ann"), said[1], 0);
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   EXPECT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty());
@@ -81,7 +81,7 @@ TEST_F(OutboxTest, OutputsBehindARetryAreDueOnceItIsDelivered) {
   mark_first();
   ASSERT_EQ(commit_now(turn(key_of("ann"), 4, 4)), Outcome::committed);
   EXPECT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty())
-      << "an output that was marked before ended the wait of a later one";
+      << "the repeated mark of an earlier output ended the wait of a later one";
 }
 
 TEST_F(OutboxTest, WaitsOfAClockThatWasAheadAreBroughtForward) {
@@ -172,7 +172,7 @@ TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds)
       1);
 }
 
-TEST_F(OutboxTest, PruningSparesWhatIsNotDelivered) {
+TEST_F(OutboxTest, PruningSparesUndeliveredOutputs) {
   ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
   ASSERT_EQ(commit_now(turn(key_of("ann"), 1, 2, model::Delivery::none)), Outcome::committed);
   const auto pruned = store_->outbox().prune(clock_.now(), 0, 100);
@@ -194,8 +194,8 @@ TEST_F(OutboxTest, TextsComeOutAsTheyWentIn) {
   EXPECT_EQ(outputs->front().data, data);
 }
 
-// A client that goes on from before an erasure would wait for ever for numbers that begin anew.
-TEST_F(OutboxTest, TheLastNumberTellsWhatIsOfAnEarlierSession) {
+// A client that keeps a number from before an erasure would wait for ever: numbers begin anew.
+TEST_F(OutboxTest, TheLastNumberShowsThatTheSessionBeganAnew) {
   const auto key = key_of("ann");
   const auto numbers = [&](std::int64_t after) {
     const auto outputs = store_->outbox().outputs(key, after, 10);
@@ -209,7 +209,7 @@ TEST_F(OutboxTest, TheLastNumberTellsWhatIsOfAnEarlierSession) {
   EXPECT_TRUE(numbers(17).empty());
   EXPECT_EQ(store_->outbox().last_seq(key), 2);
   EXPECT_EQ(numbers(1), (std::vector<std::int64_t>{2}));
-  EXPECT_TRUE(numbers(2).empty()) << "it has them all";
+  EXPECT_TRUE(numbers(2).empty()) << "the client has all outputs";
 }
 
 }  // namespace

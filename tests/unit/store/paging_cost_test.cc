@@ -1,4 +1,4 @@
-// What a page of a long list costs, in steps of SQLite's virtual machine: work, not time.
+// The cost of a page of a long list, in steps of SQLite's virtual machine: work, not time.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ int count_steps(unsigned /*event*/, void* /*context*/, void* statement, void* /*
   return 0;
 }
 
-// SQLite calls it for every connection that is opened.
+// SQLite calls this for every connection that it opens.
 int watch_connection(sqlite3* connection, char** /*error*/, const void* /*api*/) {
   return sqlite3_trace_v2(connection, SQLITE_TRACE_PROFILE, count_steps, nullptr);
 }
@@ -60,7 +60,7 @@ class PagingCostTest : public StoreTest {
     EXPECT_TRUE(page) << page.error().message;
     return page ? *std::move(page) : Page<KnowledgeChunk>();
   }
-  // The steps of a page and, if wanted, the page.
+  // The steps of a page. Stores the page in `into` if given.
   std::int64_t cost(const PageRequest& asked, Page<KnowledgeChunk>* into = nullptr) {
     steps = 0;
     auto page = get(asked);
@@ -70,7 +70,8 @@ class PagingCostTest : public StoreTest {
     if (into != nullptr) *into = std::move(page);
     return taken;
   }
-  // Of the pages by cursor around a place of the list: the next one, and the one before that.
+  // The steps of the two pages around a place of the list: the next page by cursor, and the
+  // previous.
   std::pair<std::int64_t, std::int64_t> costs_at(const std::vector<SortKey>& sort, int depth) {
     auto there = request(sort);
     there.skip = depth;
@@ -102,16 +103,16 @@ TEST_F(PagingCostTest, ByIdAndOrderAnyPageByCursorCostsTheSameAtAnyDepth) {
     }
     for (const auto& costs : {forward, backward}) {
       const auto [least, most] = std::minmax_element(costs.begin(), costs.end());
-      EXPECT_GT(*least, static_cast<std::int64_t>(page_size)) << "nothing was counted";
-      // The same statements over the same number of rows; what the Committer does around them may
-      // fall to one page or to the next.
+      EXPECT_GT(*least, static_cast<std::int64_t>(page_size)) << "no steps were counted";
+      // The statements and the count of rows are the same. The Committer's own work may count for
+      // one page or for the next.
       EXPECT_LE(*most, *least + *least / 10) << testing::PrintToString(costs);
-      EXPECT_LT(*most, 10'000) << "as if there were no more than a page";
+      EXPECT_LT(*most, 10'000) << "the cost is that of a page, not of the list";
     }
   }
 }
 
-// Without an index there is no way around the list: the count would tell.
+// Without an index the whole list has to be read. The count shows it.
 TEST_F(PagingCostTest, ByTextThePageCostsTheList) {
   EXPECT_GT(cost(request({{"text", Order::ascending}})), chunk_count);
 }

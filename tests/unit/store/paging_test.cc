@@ -76,7 +76,7 @@ class PagingTest : public StoreTest {
     for (const auto& item : page.items) list.push_back(item.text);
     return list;
   }
-  // The texts from `first` on, as they stand in the source.
+  // The texts from `first` on, in the order of the source.
   [[nodiscard]] std::vector<std::string> from(std::size_t first, std::size_t count = 10) const {
     const auto begin = texts_.begin() + static_cast<std::ptrdiff_t>(first);
     return {begin, begin + static_cast<std::ptrdiff_t>(std::min(count, texts_.size() - first))};
@@ -110,10 +110,10 @@ TEST_F(PagingTest, CursorsLeadThroughTheListAndBack) {
   EXPECT_EQ(texts(get(after(beginning))), from(10));
 }
 
-TEST_F(PagingTest, WhatIsAddedOrRemovedMeanwhileShiftsNothing) {
+TEST_F(PagingTest, ItemsAddedOrRemovedMeanwhileShiftNothing) {
   using Change = std::function<void(std::vector<std::string>&)>;
   const std::vector<Change> changes{
-      [](auto& list) { list.erase(list.begin() + 9); },  // the item that the cursor stands at
+      [](auto& list) { list.erase(list.begin() + 9); },  // the item at the cursor
       [](auto& list) { list.erase(list.begin(), list.begin() + 5); },
       [](auto& list) { list.insert(list.begin(), "a new one in front"); },
       [](auto& list) { list.erase(list.begin() + 2, list.begin() + 10); },
@@ -141,8 +141,9 @@ TEST_F(PagingTest, WhatIsAddedOrRemovedMeanwhileShiftsNothing) {
   }
 }
 
-// An import may give the numbers of what it removes to others. Every cursor that a page can have is
-// tried, with the items at it removed and others put in front, so that all numbers change.
+// An import may give the numbers of removed items to other items. Tries every cursor that a page
+// can have. The import removes the items at the cursor and inserts others in front, so that all
+// numbers change.
 TEST_F(PagingTest, CursorsByOrderStayInTheirPlacesWhenTheItemsAtThemGo) {
   using Sort = std::vector<SortKey>;
   const auto all = texts_;
@@ -158,13 +159,13 @@ TEST_F(PagingTest, CursorsByOrderStayInTheirPlacesWhenTheItemsAtThemGo) {
       asked.skip = 5;
       const auto page = get(asked);
       const auto shown = texts(page);
-      // The last or first item, or also all others on that side of the cursor.
+      // Removes the last or first item, or also all others on that side of the cursor.
       const auto goes = [&](const std::string& text) {
         const bool earlier = sort.size() == 1 ? text > shown.front() : text < shown.front();
         return text == shown.front() || text == shown.back() ||
                (all_before && (earlier || std::count(shown.begin(), shown.end(), text) > 0));
       };
-      auto before = texts_;  // as the list shows them
+      auto before = texts_;  // in the order of the list
       if (sort.size() == 1) std::reverse(before.begin(), before.end());
       std::erase_if(texts_, goes);
       std::erase_if(before, goes);
@@ -177,7 +178,7 @@ TEST_F(PagingTest, CursorsByOrderStayInTheirPlacesWhenTheItemsAtThemGo) {
       };
       auto on = request(100);
       on.next = page.next;
-      const std::size_t earlier = all_before ? 0 : 8;  // of what is left, up to the page's end
+      const std::size_t earlier = all_before ? 0 : 8;  // remaining items up to the page's end
       EXPECT_EQ(old_ones(texts(get(on))),
                 std::vector<std::string>(before.begin() + static_cast<std::ptrdiff_t>(earlier),
                                          before.end()));
@@ -198,7 +199,7 @@ TEST_F(PagingTest, MovedItemsLeaveAllOtherCursorsInTheirPlaces) {
   import();
   auto rest = after(first);
   rest.limit = 100;
-  EXPECT_EQ(texts(get(rest)), from(10, 15)) << "a moved item is removed and added";
+  EXPECT_EQ(texts(get(rest)), from(10, 15)) << "a moved item counts as removed and added";
   EXPECT_EQ(texts(get(request(100))), from(0, 25));
   rest.next = first_by_id.next;
   auto all = texts(first_by_id);
@@ -208,7 +209,7 @@ TEST_F(PagingTest, MovedItemsLeaveAllOtherCursorsInTheirPlaces) {
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), 25U);
 }
 
-// Nothing is left behind the cursor, so all that is added there is new to its reader.
+// No item is left after the cursor, so every item added there is new to the reader.
 TEST_F(PagingTest, NewItemsStandBehindRemovedOnesAtWhichACursorStands) {
   for (const bool at_once : {true, false}) {
     const auto first = get(request());
@@ -220,15 +221,15 @@ TEST_F(PagingTest, NewItemsStandBehindRemovedOnesAtWhichACursorStands) {
     for (int n = 0; n < 25; ++n) texts_.push_back("later " + numbered(n));
     import();
   }
-  // The same between two that stay.
+  // The same between two items that stay.
   const auto first = get(request(5));
   texts_[4] = "instead";
   import();
   EXPECT_EQ(texts(get(after(first))), from(4));
 }
 
-// Chunks that are put behind the same one, one import after the other, find no room some time. All
-// get new places then, which ends the cursors by `order`. Cursors by `_id` stay.
+// Imports that insert chunks after the same chunk again and again run out of order numbers. Then
+// all items get new places, which ends the cursors by `order`. Cursors by `_id` stay.
 TEST_F(PagingTest, CursorsByOrderEndWhenAllItemsGetNewPlaces) {
   auto by_id = request();
   by_id.sort = {{"_id", Order::ascending}};
@@ -271,7 +272,7 @@ TEST_F(PagingTest, ImportBetweenAPageAndItsCursorsLeadsThemToNoWrongPlace) {
         [&](model::Result<void> done) { imported.set_value(std::move(done)); });
     begun.get_future().wait();
     auto reading = std::async(std::launch::async, [&] { return get(request()); });
-    // Meanwhile the other thread reads its page and waits for the Committer.
+    // The other thread reads its page and waits for the Committer meanwhile.
     for (int i = 0; i < 20; ++i) EXPECT_EQ(get(request(100)).total, 25 + n);
     go.set_value();
     EXPECT_TRUE(imported.get_future().get());
@@ -300,7 +301,7 @@ TEST_F(PagingTest, BehindAnEmptyPageTheListIsStillThere) {
   auto beyond = request();
   beyond.skip = 100;
   back.previous = get(beyond).previous;
-  EXPECT_EQ(texts(get(back)), from(15)) << "from the end";
+  EXPECT_EQ(texts(get(back)), from(15)) << "the pages before the end";
 }
 
 TEST_F(PagingTest, SkipAndSortsOfSeveralFields) {
@@ -311,7 +312,7 @@ TEST_F(PagingTest, SkipAndSortsOfSeveralFields) {
   EXPECT_EQ(texts(page), (std::vector<std::string>{texts_[4], texts_[3], texts_[2]}));
   EXPECT_EQ(texts(get(after(page))), (std::vector<std::string>{texts_[1], texts_[0]}));
   asked.skip = 0;
-  // Equal in `disabled`, so the second field decides; with a tie-break of its own behind it.
+  // The items are equal in `disabled`, so the second field decides. A tie-break follows it.
   asked.sort = {{"disabled", Order::descending}, {"text", Order::descending}};
   const auto by_text = get(asked);
   EXPECT_EQ(texts(by_text), (std::vector<std::string>{texts_[24], texts_[23], texts_[22]}));
@@ -364,24 +365,24 @@ TEST_F(PagingTest, CursorsEndAndBelongToTheirList) {
   EXPECT_EQ(store_->assets().lexicon_entries(lexicon_, other).error().code, Errc::invalid_argument);
   auto asked = after(first);
   asked.sort = {{"text", Order::descending}};
-  EXPECT_TRUE(refused(asked)) << "another sort";
+  EXPECT_TRUE(refused(asked)) << "the sort differs";
   asked.sort = {{"order", Order::ascending}};
-  EXPECT_FALSE(refused(asked)) << "the list's own order by its name";
+  EXPECT_FALSE(refused(asked)) << "the list's default order, named";
   asked = after(first);
   asked.filter = "chunk";
-  EXPECT_TRUE(refused(asked)) << "another filter";
+  EXPECT_TRUE(refused(asked)) << "the filter differs";
   asked = request();
   asked.previous = first.next;
-  EXPECT_TRUE(refused(asked)) << "the other direction";
+  EXPECT_TRUE(refused(asked)) << "the direction differs";
   asked.next = first.next;
-  EXPECT_TRUE(refused(asked)) << "both";
+  EXPECT_TRUE(refused(asked)) << "both cursors at once";
   EXPECT_FALSE(refused(after(first)));
   clock_.advance(std::chrono::hours(1));
-  EXPECT_TRUE(refused(after(first))) << "an hour later";
+  EXPECT_TRUE(refused(after(first))) << "the cursor has expired after an hour";
 }
 
-// Deep pages cost what the first does: SQLite has to find the place in an index and to read on from
-// there, without going through the list and without sorting.
+// A deep page costs as much as the first: SQLite finds the place in an index and reads on from
+// there, without a scan of the list and without a sort.
 TEST_F(PagingTest, ByIdAndOrderAnIndexLeadsToThePage) {
   if (place_.in_postgres()) GTEST_SKIP() << "reads SQLite's plan";
   const auto plan_of = [&](const PagedList& list, const SortKey& key, Side side) {
@@ -408,7 +409,7 @@ TEST_F(PagingTest, ByIdAndOrderAnIndexLeadsToThePage) {
                                plan_of(chunk_list(source_), {"order", order}, side),
                                plan_of(entry_list(lexicon_), {"_id", order}, side)}) {
         EXPECT_NE(plan.find("SEARCH"), std::string::npos) << plan;
-        // Both the list and the place in it are looked up.
+        // The index finds both the list and the place in it.
         EXPECT_NE(plan.find("=? AND "), std::string::npos) << plan;
         EXPECT_EQ(plan.find("SCAN"), std::string::npos) << plan;
         EXPECT_EQ(plan.find("B-TREE"), std::string::npos) << plan;
@@ -417,7 +418,7 @@ TEST_F(PagingTest, ByIdAndOrderAnIndexLeadsToThePage) {
   }
 }
 
-TEST_F(PagingTest, EntriesAreCountedAndSortedByWhatTheyShow) {
+TEST_F(PagingTest, EntriesAreCountedAndSortedByTheirShownValues) {
   auto asked = request(100);
   asked.sort = {{"mainKeyphrase", Order::descending}};
   const auto page = store_->assets().lexicon_entries(lexicon_, asked);

@@ -52,7 +52,7 @@ class PendingTimersTest : public StoreTest {
   }
   void put_schedule(const std::string& id, const std::string& user, model::Timestamp due,
                     const std::string& project) {
-    // Schedules belong to a project that there is; here rows do.
+    // A schedule needs a project. This makes its rows.
     ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
       writer.connection().run(
           "INSERT INTO organisations (id, name) VALUES (:i, :n)"
@@ -105,10 +105,10 @@ TEST_F(PendingTimersTest, OneWhoseEventIsInTheLogIsNotListedUntilItIsPutOff) {
   ASSERT_TRUE(timers().reschedule("sleep", start_ + 3min));
   mark(start_ + 1min);
   EXPECT_EQ(ids({.project_id = "project"}), (Ids{"journey", "sleep"}))
-      << "it was put off while it was in hand";
+      << "the timer was put off while it was in hand";
 }
 
-TEST_F(PendingTimersTest, WhatFallsDueIsARangeOfAnIndexForEachKind) {
+TEST_F(PendingTimersTest, DueTimersAreARangeOfAnIndexForEachKind) {
   const std::vector<SqlValue> values{std::int64_t{0}, "id", std::int64_t{10}};
   expect_index_range(*store_, sql_of_due_timers, values, "pending_calls_by_due");
   expect_index_range(*store_, sql_of_due_follow_ups, values, "follow_ups_by_due");
@@ -138,7 +138,7 @@ TEST_F(PendingTimersTest, AreListedInTheOrderOfTheirTimesWhateverTheirKind) {
   EXPECT_EQ(row->due_at, start_ + 2min);
 }
 
-// More rows than a step looks at, most of them of another project, many due in the same instant.
+// More rows than a step reads. Most belong to another project, and many are due at the same time.
 TEST_F(PendingTimersTest, PagesNeitherSkipNorRepeat) {
   ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
     auto& connection = writer.connection();
@@ -167,7 +167,7 @@ TEST_F(PendingTimersTest, PagesNeitherSkipNorRepeat) {
   EXPECT_EQ(std::ranges::adjacent_find(all), all.end());
 }
 
-TEST_F(PendingTimersTest, AreTakenBackWithTheirClaims) {
+TEST_F(PendingTimersTest, AreCancelledWithTheirClaims) {
   put(call("question", "b", start_ + 1min, true));
   put(follow_up("journey", "c", start_ + 4min, true));
   put_schedule("schedule", "e", start_ + 5min, "project");
@@ -180,7 +180,7 @@ TEST_F(PendingTimersTest, AreTakenBackWithTheirClaims) {
   EXPECT_FALSE(*store_->calls().waits("question"));
 }
 
-TEST_F(PendingTimersTest, SleepIsPutForwardAndNotTakenBack) {
+TEST_F(PendingTimersTest, SleepIsRescheduledAndNotCancelled) {
   put(call("sleep", "a", start_ + 3h));
   const auto refused = timers().cancel("sleep");
   ASSERT_FALSE(refused);
@@ -192,7 +192,7 @@ TEST_F(PendingTimersTest, SleepIsPutForwardAndNotTakenBack) {
   EXPECT_EQ((*store_->calls().find("sleep"))->call.due_at, start_ + 1s);
 }
 
-// What waits for a while is due by a clock that is not the wall's.
+// Silences and time-outs are due by the clock of timers, not by the wall clock.
 TEST_F(PendingTimersTest, TimesAreTheWallClocks) {
   ASSERT_TRUE(store_->timers().keep_offset(24h));
   put(call("sleep", "a", start_ + 24h + 3min));

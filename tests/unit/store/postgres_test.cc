@@ -1,4 +1,4 @@
-// What is particular to PostgreSQL: sessions that break, several daemons, texts that it can't hold.
+// PostgreSQL only: sessions that break, several daemons, texts that it can't hold.
 #include "store/sql/postgres.h"
 
 #include <condition_variable>
@@ -17,7 +17,7 @@ namespace {
 class PostgresTest : public testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(place_.in_postgres()) << "run by tests/support/postgres.py";
+    ASSERT_TRUE(place_.in_postgres()) << "run this test with tests/support/postgres.py";
     outside_ = place_.another_writer();
   }
 
@@ -26,7 +26,7 @@ class PostgresTest : public testing::Test {
     EXPECT_TRUE(opened) << opened.error().message;
     return opened ? *std::move(opened) : nullptr;
   }
-  // Ends all sessions of the test's schema but the outside one.
+  // Ends all sessions of the test's schema except the outside one.
   void break_sessions() {
     outside_->rows([](int) {},
                    "SELECT CASE WHEN pg_terminate_backend(a.pid) THEN 1 ELSE 0 END"
@@ -81,7 +81,7 @@ TEST_F(PostgresTest, SchemaIsThatOfSqlite) {
         in_sqlite[table].insert(std::move(column));
       },
       "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c"
-      " WHERE m.type = 'table' AND m.name NOT LIKE 'knowledge_index%'");  // FTS5's own
+      " WHERE m.type = 'table' AND m.name NOT LIKE 'knowledge_index%'");  // FTS5's own tables
   EXPECT_EQ(in_postgres, in_sqlite);
   ASSERT_EQ(postgres_steps().size(), sqlite_steps().size());
   for (std::size_t i = 0; i < postgres_steps().size(); ++i) {
@@ -111,7 +111,7 @@ TEST_F(PostgresTest, WriterWhoseSessionBrokeGoesOnAndLosesNothing) {
 
 TEST_F(PostgresTest, CommitWhoseSessionBreaksIsFoundOutAndDoneOnce) {
   auto store = open(place_.store());
-  // A deferred trigger runs inside COMMIT. Numbers of a sequence stay taken, whatever is undone.
+  // A deferred trigger runs inside COMMIT. A rollback does not give numbers of a sequence back.
   outside_->script(
       "CREATE SEQUENCE commits;"
       "CREATE FUNCTION break_first() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN"
@@ -130,7 +130,7 @@ TEST_F(PostgresTest, CommitWhoseSessionBreaksIsFoundOutAndDoneOnce) {
       },
       Committer::Patience::until_it_works);
   EXPECT_TRUE(written);
-  EXPECT_EQ(runs, 2) << "its COMMIT had to be tried again";
+  EXPECT_EQ(runs, 2) << "the COMMIT was not tried twice";
   EXPECT_EQ(outside_->value<int>("SELECT value FROM meta WHERE name = 'count'"), 1);
 }
 
@@ -192,7 +192,7 @@ TEST_F(PostgresTest, DaemonsThatStartTogetherMakeOneSchema) {
             static_cast<int>(postgres_steps().size()));
 }
 
-TEST_F(PostgresTest, WhoHasToBeAloneIsUntilItsSessionEnds) {
+TEST_F(PostgresTest, AnExclusiveProgramIsAloneUntilItsSessionEnds) {
   auto settings = place_.store();
   settings.postgres->place = PostgresSettings::Place::alone;
   settings.postgres->turn_timeout = std::chrono::milliseconds(500);
@@ -202,7 +202,7 @@ TEST_F(PostgresTest, WhoHasToBeAloneIsUntilItsSessionEnds) {
   EXPECT_NE(refused.error().message.find("daemons use the store; stop them first"),
             std::string::npos)
       << refused.error().message;
-  // Its place is its own again where its session broke.
+  // After its session broke, it takes its place again.
   break_sessions();
   EXPECT_EQ(commit_now(first->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
   EXPECT_FALSE(Store::open(settings, clock_));
@@ -216,7 +216,7 @@ TEST_F(PostgresTest, AnotherMasterKeyIsRefused) {
   auto settings = place_.store();
   settings.data_dir = elsewhere.path();
   EXPECT_EQ(Store::open(settings, clock_).error().code, model::Errc::not_found)
-      << "no new key hides that the right one is missing";
+      << "no new key may hide that the right key is missing";
   ASSERT_TRUE(Sealer::create_key_file(elsewhere / "master.key"));
   EXPECT_EQ(Store::open(settings, clock_).error().code, model::Errc::conflict);
   std::filesystem::copy_file(place_.folder() / "master.key", elsewhere / "master.key",
@@ -236,7 +236,7 @@ TEST_F(PostgresTest, ErrorsDoNotTellTheUrl) {
         "host=localhost port=hunter2"}) {
     const auto refused = Database::open({.postgres = PostgresSettings{.url = url}});
     ASSERT_FALSE(refused);
-    // A URL that can't be read is a setting to mend; a server that is not there may come.
+    // An invalid URL is an error of the settings. A missing server may come later.
     EXPECT_TRUE(refused.error().code == model::Errc::unavailable ||
                 refused.error().code == model::Errc::invalid_argument)
         << refused.error().message;
@@ -245,13 +245,13 @@ TEST_F(PostgresTest, ErrorsDoNotTellTheUrl) {
   }
 }
 
-TEST_F(PostgresTest, WhatTakesTooLongHoldsUpNobodyElse) {
+TEST_F(PostgresTest, ASlowWriteTimesOutAndDelaysNoOthers) {
   auto settings = place_.database();
   settings.postgres->timeout = std::chrono::milliseconds(100);
   auto database = Database::open(settings);
   ASSERT_TRUE(database) << database.error().message;
   Committer committer(**database, clock_);
-  // All in one batch, whoever is patient.
+  // All writes are in one batch.
   std::promise<Outcome> before;
   std::promise<Outcome> after;
   std::promise<model::Result<void>> slow;
@@ -271,7 +271,7 @@ TEST_F(PostgresTest, WhatTakesTooLongHoldsUpNobodyElse) {
   EXPECT_EQ(after.get_future().get(), Outcome::committed);
 }
 
-TEST_F(PostgresTest, OfASilentServerNothingIsRead) {
+TEST_F(PostgresTest, ReadsFailFastWhileTheServerIsSilent) {
   auto settings = place_.database();
   settings.pulse = std::make_shared<PostgresPulse>();
   auto database = Database::open(settings);
@@ -280,10 +280,11 @@ TEST_F(PostgresTest, OfASilentServerNothingIsRead) {
   EXPECT_EQ(ask(), 1);
   settings.pulse->lost();
   EXPECT_THROW(ask(), SqlError);
-  EXPECT_EQ((*database)->writer().value<std::int64_t>("SELECT 1"), 1) << "writers find out";
+  EXPECT_EQ((*database)->writer().value<std::int64_t>("SELECT 1"), 1)
+      << "writers still ask the server";
   settings.pulse->found();
   EXPECT_EQ(ask(), 1);
-  // Somebody has to find it again.
+  // The watch has to find the server again.
   settings.pulse->lost();
   PostgresWatch watch(
       *place_.postgres(), [](std::string_view) {}, *settings.pulse);
@@ -325,7 +326,7 @@ TEST_F(PostgresTest, CachesOfOneDaemonAreStaleAfterTheWriteOfAnother) {
   ASSERT_TRUE(first->accounts().create_first_organisation(
       "Shop", {.email = "ann@example.com", .name = "Ann"}));
   while (second->accounts().generation() == before) {
-    ASSERT_TRUE(second->accounts().organisations());  // each time a round trip to the server
+    ASSERT_TRUE(second->accounts().organisations());  // each call is a round trip to the server
   }
 }
 

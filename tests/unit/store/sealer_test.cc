@@ -26,10 +26,10 @@ TEST_F(SealerTest, SealedValueOpensInItsPlaceOnly) {
   EXPECT_EQ(*sealer->open_sealed("connections/fields/a", sealed), "secret");
   EXPECT_FALSE(sealer->open_sealed("connections/fields/b", sealed));
   EXPECT_FALSE(sealer->open_sealed("connections/source/a", sealed));
-  EXPECT_NE(sealer->seal("connections/fields/a", "secret"), sealed) << "nonces repeat";
+  EXPECT_NE(sealer->seal("connections/fields/a", "secret"), sealed) << "the nonce was used twice";
 }
 
-TEST_F(SealerTest, AKeyedHashIsOfItsKeyPurposeAndValue) {
+TEST_F(SealerTest, AKeyedHashDependsOnItsKeyPurposeAndValue) {
   auto sealer = Sealer::open(file_);
   const auto hash = sealer->keyed_hash("a", "value");
   EXPECT_EQ(Sealer::open(file_)->keyed_hash("a", "value"), hash);
@@ -94,9 +94,9 @@ TEST_F(SealerTest, LeftoversOfAReplacementAreRemovedAndNothingElse) {
   const auto mine = file_.string() + ".copy-of-2027";
   for (const auto& path : {leftover, mine}) std::filesystem::copy_file(file_, path);
   ASSERT_TRUE(Sealer::open(file_, KeyFile::handed_over));
-  EXPECT_TRUE(std::filesystem::exists(leftover)) << "a folder that is not ours";
+  EXPECT_TRUE(std::filesystem::exists(leftover)) << "a folder is no leftover";
   ASSERT_TRUE(Sealer::open(file_));
-  EXPECT_FALSE(std::filesystem::exists(leftover)) << "old keys would stay for ever";
+  EXPECT_FALSE(std::filesystem::exists(leftover)) << "the leftover holds old keys";
   EXPECT_TRUE(std::filesystem::exists(mine));
 }
 
@@ -105,16 +105,16 @@ TEST_F(SealerTest, DroppedKeysOpenNothingAfterAnotherStart) {
   const auto before = sealer->seal("t/c/1", "old");
   ASSERT_TRUE(sealer->add_key());
   ASSERT_TRUE(sealer->drop_old_keys());
-  EXPECT_EQ(*sealer->open_sealed("t/c/1", before), "old") << "a form that is on its way";
+  EXPECT_EQ(*sealer->open_sealed("t/c/1", before), "old") << "values in use still open";
   const auto reopened = Sealer::open(file_);
   EXPECT_EQ(reopened->newest(), 2U);
   EXPECT_EQ(reopened->keys_in_file(), 1U);
   EXPECT_FALSE(reopened->open_sealed("t/c/1", before));
   ASSERT_TRUE(sealer->add_key());
-  EXPECT_EQ(Sealer::open(file_)->keys_in_file(), 2U) << "a dropped key came back";
+  EXPECT_EQ(Sealer::open(file_)->keys_in_file(), 2U) << "a dropped key is in the file again";
 }
 
-TEST_F(SealerTest, ReplacedKeyFileIsItsOwnersAloneAndTheOnlyOne) {
+TEST_F(SealerTest, ReplacedKeyFileIsPrivateAndTheOnlyOne) {
   auto sealer = Sealer::open(file_);
   ASSERT_TRUE(sealer->add_key());
   ASSERT_TRUE(sealer->drop_old_keys());
@@ -122,7 +122,7 @@ TEST_F(SealerTest, ReplacedKeyFileIsItsOwnersAloneAndTheOnlyOne) {
   ASSERT_EQ(::stat(file_.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0600U);
   const std::filesystem::directory_iterator files(folder_.path());
-  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "something is left beside it";
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a file is left beside the key file";
 }
 
 TEST_F(SealerTest, HandedOverKeyFileIsOnlyRead) {

@@ -51,7 +51,7 @@ TEST_F(SessionsTest, ResetTakesTheClaimsAwayAndKeepsTheNumbers) {
   EXPECT_EQ(store_->sessions().reset(key_of("bob")).error().code, model::Errc::not_found);
 }
 
-TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
+TEST_F(SessionsTest, ResetEndsTheExecutionsInputAsFailed) {
   auto commit = busy_turn(key_of("ann"), clock_.now());
   commit.after.execution->source = model::EventType::user_message;
   commit.after.execution->answer_until = clock_.now() + std::chrono::seconds(9);
@@ -62,7 +62,7 @@ TEST_F(SessionsTest, ResetSettlesWhatTheExecutionOwes) {
   EXPECT_EQ(ended, "input1");
   EXPECT_EQ(store_->answers().look({key_of("ann"), "input1"}, clock_.now())->stage,
             InputState::Stage::failed);
-  // Nothing is left for a second one.
+  // A second reset has nothing to do.
   ASSERT_TRUE(store_->sessions().reset(key_of("ann"), note));
   EXPECT_TRUE(ended.empty());
 }
@@ -83,7 +83,7 @@ TEST_F(SessionsTest, TimersFallDueInOrder) {
   ASSERT_TRUE(timer && *timer);
   EXPECT_EQ((*timer)->call.session, key_of("ann"));
   EXPECT_TRUE(store_->timers().due(clock_.now(), {}, 10, &due->front())->timers.empty());
-  EXPECT_FALSE(*store_->calls().lane_behind("", "")) << "it is no call";
+  EXPECT_FALSE(*store_->calls().lane_behind("", "")) << "the row is a timer, not a call";
 }
 
 TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {

@@ -19,7 +19,7 @@ class SignInsTest : public StoreTest {
     ann_ = store_->accounts().user_by_email(made->id, "ann@acme.example")->id;
   }
 
-  // Returns once what was noted before is committed.
+  // Notes a sign-in and waits until earlier notes are committed.
   void note(const std::string& address) {
     store_->sign_ins().note(ann_, address, clock_.now());
     ASSERT_TRUE(

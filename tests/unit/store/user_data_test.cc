@@ -40,7 +40,7 @@ class UserDataTest : public StoreTest {
     return {project_, endpoints_[endpoint], user, session};
   }
 
-  // One of everything that the store holds of a session; `mark` is in all of it.
+  // A commit with one of everything that the store holds of a session. `mark` is in all of it.
   SessionCommit everything(const model::SessionKey& key, const std::string& mark, int outputs = 1) {
     SessionCommit commit;
     commit.key = key;
@@ -90,7 +90,7 @@ class UserDataTest : public StoreTest {
     return commit;
   }
 
-  // An inject that waits for its time.
+  // Stores an inject that waits for its time.
   void schedule(const model::SessionKey& key, const std::string& mark) {
     model::Schedule schedule;
     schedule.id = model::new_id();
@@ -107,7 +107,7 @@ class UserDataTest : public StoreTest {
     ASSERT_TRUE(made) << made.error().message;
   }
 
-  // An event that the log has under a key, which the store keeps.
+  // Stores the key of an event in the log.
   void append_under_key(const model::SessionKey& key, const std::string& mark) {
     std::promise<void> done;
     store_->append_keys().reserve(
@@ -142,7 +142,7 @@ class UserDataTest : public StoreTest {
          .forget_keys = forget_keys_});
   }
 
-  // In the store's file and beside it.
+  // True if the store's file or a file beside it has the text.
   bool in_files(const std::string& text) {
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
       std::ifstream file(entry.path(), std::ios::binary);
@@ -170,7 +170,7 @@ TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
   std::map<std::string, int> kinds;
   for (const auto& item : whole) {
     ++kinds[item.at("kind")];
-    // A timer says when, and nothing else.
+    // A timer has only its time.
     if (item.at("kind") != "timer") {
       EXPECT_NE(item.dump().find("MARK"), std::string::npos) << item;
     }
@@ -190,7 +190,7 @@ TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
   EXPECT_TRUE(all_of("nobody").empty());
 }
 
-TEST_F(UserDataTest, WhatIsLargeComesInSeveralPages) {
+TEST_F(UserDataTest, LargeDataComesInSeveralPages) {
   auto commit = everything(key("ann"), "MARK", 3);
   for (auto& output : commit.outputs) output.text = std::string(700'000, 'x');
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
@@ -231,12 +231,12 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
   EXPECT_FALSE(in_files("MARKOFANN"));
   EXPECT_FALSE(in_files("ann-who-leaves"));
   EXPECT_EQ(ended_.at("s1"), std::vector<std::string>{"input of s1"})
-      << "whoever waits is to be told";
+      << "the waiting client is answered";
   EXPECT_EQ(all_of("bob-who-stays").size(), 10U);
   for (const char* what : {"KEYOFAPPEND", "HASHOFAPPEND", "KEYOFSCHEDULE", "HASHOFSCHEDULE"}) {
     EXPECT_TRUE(in_files(what + std::string("MARKOFBOB"))) << what;
   }
-  EXPECT_EQ(freed.size(), endpoints_.size()) << "the log has to free the keys that it keeps";
+  EXPECT_EQ(freed.size(), endpoints_.size()) << "the log frees its keys";
   EXPECT_EQ(store_->outbox().pending().value(), 1);
 }
 
@@ -274,9 +274,9 @@ TEST_F(UserDataTest, MessagesThatAreErasedDoNotWaitForEver) {
   };
   using Stage = InputState::Stage;
   EXPECT_EQ(look("input of s").stage, Stage::failed);
-  EXPECT_EQ(look(waits).stage, Stage::failed) << "its key may be used for another attempt";
-  EXPECT_EQ(look(accepted).stage, Stage::unseen) << "its client was answered";
-  EXPECT_FALSE(look("answered in s").kept) << "its key is gone, too: a repeat is a new message";
+  EXPECT_EQ(look(waits).stage, Stage::failed) << "the key is free for another attempt";
+  EXPECT_EQ(look(accepted).stage, Stage::unseen) << "the client has its answer";
+  EXPECT_FALSE(look("answered in s").kept) << "the key is removed: a repeat is a new message";
   EXPECT_TRUE(all_of("ann-who-leaves").empty());
   EXPECT_FALSE(in_files("ann-who-leaves"));
 }
@@ -295,12 +295,11 @@ TEST_F(UserDataTest, SessionBeginsAnewAfterwards) {
   late.expected_version = 1;
   ASSERT_TRUE(erase("ann"));
   late.profile.read_version = 1;
-  EXPECT_EQ(commit_now(std::move(late)), Outcome::conflict)
-      << "a Turn that began before the erasure";
+  EXPECT_EQ(commit_now(std::move(late)), Outcome::conflict) << "the Turn began before the erasure";
   EXPECT_EQ(commit_now(everything(key("ann"), "AFTER")), Outcome::committed);
 }
 
-TEST_F(UserDataTest, PlaceThatIsNoneIsRefused) {
+TEST_F(UserDataTest, InvalidPlaceIsRefused) {
   for (const char* text : {"", "1", "1.", "1.2", "x.2.", "1.x.", "-1.0.", "1.-1.", "9.0."}) {
     EXPECT_FALSE(UserData::Place::from_text(text)) << text;
   }

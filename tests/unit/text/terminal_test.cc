@@ -34,7 +34,7 @@ TEST(Terminal, BytesThatAreNoUtf8AreReplaced) {
 TEST(Quoted, CantDisturbATerminalOrALogLine) {
   EXPECT_EQ(in_quotes("a\nb\x1B\"\\"), R"("a\nb\u001b\"\\")");
   EXPECT_EQ(in_quotes(std::string(61, 'x')), "\"" + std::string(60, 'x') + "...\"");
-  // Never cut within a character.
+  // Never cuts within a character.
   EXPECT_EQ(in_quotes(std::string(59, 'x') + "\u00e9"), "\"" + std::string(59, 'x') + "...\"");
 }
 

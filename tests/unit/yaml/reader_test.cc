@@ -51,7 +51,7 @@ TEST(YamlReader, EmptyFilesAreEmptyNotWrong) {
   }
 }
 
-// What is whole up to the fault can still be checked.
+// The values before the fault can still be checked.
 TEST(YamlReader, KeepsWhatItReadBeforeAFault) {
   const Document document = parse("a: 1\nb: {c: 2, d: [3\n");
   ASSERT_EQ(document.faults.size(), 1U);
@@ -65,8 +65,8 @@ TEST(YamlReader, SyntaxErrorsNameLineAndColumn) {
   EXPECT_EQ(problems_of("a: \"\\q\"\n"), "1:7: is not valid YAML: unknown escape character: q\n");
 }
 
-// yaml-cpp by itself lets these pass.
-TEST(YamlReader, WhatIsCutOffAtTheEndIsRefused) {
+// yaml-cpp itself accepts these.
+TEST(YamlReader, TruncatedTextIsRefused) {
   for (const char* text :
        {"a: \"x\n", "a: 'x\nb: 1\n", "a: \"x", "a: 1\nb\n", "a: 1\nb", "a: {b: 1\n"}) {
     EXPECT_NE(problems_of(text), "") << text;
@@ -152,8 +152,7 @@ TEST(YamlReader, OnlyUtf8IsText) {
             "");
 }
 
-// Whatever the bytes, the answer is a tree or problems: under the sanitizers this looks for
-// crashes.
+// Any bytes give a tree or problems. Under the sanitizers this finds crashes.
 TEST(YamlReader, AnyBytesAreATreeOrProblems) {
   const std::uint32_t seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-TEST(YamlWriter, QuotesWhatAnotherReaderWouldTakeForSomethingElse) {
+TEST(YamlWriter, QuotesTextsThatAnotherReaderWouldTakeForOtherTypes) {
   const ordered_json value{{"on", "yes"},
                            {"200", {{"empty", ordered_json::object()}}},
                            {"list", ordered_json::array({1, {{"a", nullptr}}})}};
