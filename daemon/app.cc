@@ -17,7 +17,7 @@ using model::Result;
 namespace {
 
 auto given_up() {
-  return fail(model::Errc::unavailable, "the start was given up");
+  return fail(model::Errc::unavailable, "the start was ended by a signal");
 }
 
 void log_key_file(api::KeyFileNews news, std::string_view message) {
@@ -43,14 +43,14 @@ App::~App() {
 Progress App::progress() {
   if (Parts* parts = watched_.load(); parts != nullptr) return parts->progress();
   Progress now;
-  now.waits_for = store_away_
-                      ? "PostgreSQL is not there, see the log; it is tried again until it is"
-                      : "the store is opened; one of an older version is copied and migrated first";
+  now.waits_for =
+      store_away_ ? "PostgreSQL can't be reached: see the log. It is tried again until it answers"
+                  : "opening the store; an older store is backed up and migrated first";
   return now;
 }
 
 Result<void> App::start() {
-  // First of all: copying and migrating a large store takes longer than a start may without a word.
+  // Started first: it tells the service manager that a long copy or migration of the store goes on.
   if (auto watched = supervisor_.start(); !watched) return watched;
   auto started = open_and_start();
   {
@@ -87,7 +87,8 @@ Result<void> App::open_and_start() {
   return parts_->start();
 }
 
-// PostgreSQL may be away for a while: until it is there the daemon listens, and refuses.
+// PostgreSQL may be away for a while. Until it can be reached, the daemon listens and refuses
+// requests.
 Result<std::unique_ptr<store::Store>> App::wait_for_store() {
   const auto waiting = given_up_.get_token();
   std::string reported;
@@ -99,7 +100,8 @@ Result<std::unique_ptr<store::Store>> App::wait_for_store() {
     };
     auto store =
         open_store(settings_, clock_, store::PostgresSettings::Place::shared, go_on, &timer_clock_);
-    // Before anything goes by it. Of several daemons all follow the server's clock.
+    // Before anything reads the clock of timers. In a cluster all daemons follow the server's clock
+    // instead.
     if (store && !in_cluster(settings_)) {
       const auto kept = (*store)->timers().offset();
       if (!kept) return fail(kept.error());
@@ -121,7 +123,7 @@ void App::give_up_start() {
   const std::lock_guard lock(starting_);
   if (started_) return;
   given_up_.request_stop();
-  // Ends the waits for a store that fails.
+  // Ends all waits for a failing store.
   if (parts_) parts_->ground.store->committer().stop_retrying();
 }
 
@@ -148,7 +150,7 @@ void App::stop() {
   }
   log::info("stopping");
   parts_->stop(settings_.shutdown_timeout);
-  watched_ = nullptr;  // the Supervisor has stopped
+  watched_ = nullptr;  // the Supervisor, which reads it, has stopped
   failed_ = parts_->ground.failed.load();
   parts_.reset();
   door_.reset();

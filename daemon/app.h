@@ -26,14 +26,15 @@ namespace conversed::daemon {
 // all threads before `start`.
 //
 // Invariants:
-// - A role that is left out starts nothing: without `api` only the admin listener, without `worker`
-//   no consumption, calls, deliveries or jobs, without `scheduler` no timers and no retention.
+// - A role that is left out starts nothing. Without `api` only the admin listener listens. Without
+//   `worker` there are no consumption, calls, deliveries or jobs. Without `scheduler` there are no
+//   timers and no retention.
 //   Kept by: test_cluster.py Roles.
-// - A start obeys a stop: `give_up_start` ends the copy, the migration and each wait for a store.
+// - A stop ends a start: `give_up_start` ends the copy, the migration and each wait for a store.
 //   Kept by: test_service.py StoreThatFails.test_a_start_that_waits_for_it_obeys_a_stop.
 // - A start that fails before it consumes the log leaves the last run's notes to the next start.
 //   Kept by: test_failures.py FailedStarts.
-// - `ready` is said once the log is consumed. Events that run alone do not delay it.
+// - `ready` is logged once the log is consumed. Events that run alone do not delay it.
 //   Kept by: test_service.py AfterAKill.test_ready_does_not_wait_for_what_was_in_hand.
 // - Services stop in the reverse order of starting, the Committer and the log last, so that every
 //   mark is kept. Kept by: test_kafka.py TheMainJob.test_a_clean_stop_leaves_nothing.
@@ -51,22 +52,21 @@ class App {
   // the store fails, or until PostgreSQL is there.
   [[nodiscard]] model::Result<void> start();
 
-  // Thread-safe: a `start` that goes on on another thread comes to its end soon, with an error if
-  // it is not almost there. After it, it does nothing.
+  // Thread-safe. Makes a `start` that runs on another thread return soon, with an error unless it
+  // was almost done. Does nothing after the start.
   void give_up_start();
 
-  // Takes over from new settings what can be changed while it runs, and logs which those are and
-  // which need a restart. `read` gives them, or nothing if they are refused, with its own lines in
-  // the log; then everything stays as it is. After `start`.
+  // Takes over the new settings that can change while the daemon runs. Logs which ones it has taken
+  // and which need a restart. `read` returns the settings, or nothing if they are refused: then it
+  // has logged why, and nothing changes. After `start`.
   void reload(const std::function<std::optional<config::Settings>()>& read);
 
-  // Drains: takes no new requests, answers accepted ones, commits Turns in hand, sends what is on
-  // its way; all of it within `shutdown_timeout`. What is left then is in log and store. Tolerates
-  // double stop and stop without start.
+  // Drains within `shutdown_timeout`: takes no new requests, answers accepted ones, commits Turns
+  // in hand, and ends calls and deliveries in flight. Unfinished work stays in log and store.
+  // Tolerates double stop and stop without start.
   void stop();
 
-  // Whether a defect ended the daemon: it has sent SIGTERM to itself, with a line in the log that
-  // says why.
+  // Whether a defect ended the daemon. It has then logged the reason and sent SIGTERM to itself.
   [[nodiscard]] bool failed() const;
 
  private:
@@ -74,19 +74,19 @@ class App {
   [[nodiscard]] model::Result<void> open_and_start();
   [[nodiscard]] model::Result<std::unique_ptr<store::Store>> wait_for_store();
   [[nodiscard]] Progress progress();
-  config::Settings settings_;  // `reload` changes what can be
+  config::Settings settings_;  // `reload` changes some of them
   const model::Clock& clock_;
   TimerClock timer_clock_;
   bool failed_ = false;
 
   std::stop_source given_up_;
   std::atomic<bool> store_away_{false};
-  std::atomic<Parts*> watched_{nullptr};  // by the Supervisor: the parts, from their first moment
+  std::atomic<Parts*> watched_{nullptr};  // the parts, for the Supervisor
   model::Heartbeats heartbeats_;
   Supervisor supervisor_;
   std::mutex starting_;  // guards `started_`, and `parts_` against `give_up_start`
   bool started_ = false;
-  std::optional<FrontDoor> door_;  // outlives the parts, which it leads to
+  std::optional<FrontDoor> door_;  // outlives the parts, to which it passes requests
   std::unique_ptr<Parts> parts_;
 };
 

@@ -55,7 +55,7 @@ void ClusterParts::hear(LiveParts& live) {
   heard_answers_ = subscribe(store::answers_topic, [&live](std::string_view inputs) {
     live.pending_replies.hear(inputs);
   });
-  // The looks of PartitionKeeper and Deliverer find sessions of notifications that were lost.
+  // If a notification is lost, the regular looks of PartitionKeeper and Deliverer find its session.
   heard_touches_ = subscribe(store::touch_topic, [this](std::string_view session) {
     if (const auto key = model::SessionKey::decode(session)) ports.touch(*key);
   });
@@ -70,7 +70,7 @@ void ClusterParts::hear(LiveParts& live) {
 Result<void> ClusterParts::start() {
   if (!peers) return {};
   if (auto joined = peers->start(); !joined) return joined;
-  // The next start waits a little without it.
+  // Without this note the next start waits a few seconds for the name.
   if (auto noted = ground.door.folder().write_run(peers->run()); !noted) {
     log::warn("the next start can't know this run", {{"error", noted.error().message}});
   }
@@ -99,7 +99,7 @@ std::vector<api::MemberView> ClusterParts::members() const {
                         .roles = role_names(ground.settings),
                         .version = version,
                         .seen_at = ground.clock.now()};
-    // It has all partitions: no other daemon reads this log.
+    // This daemon has all partitions: no other daemon reads its log.
     if (const auto ranges = ground.log->ranges(); ranges && ground.consuming.load()) {
       for (const auto& range : *ranges) own.partitions.push_back(range.partition);
     }

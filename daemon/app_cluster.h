@@ -16,29 +16,29 @@ namespace conversed::daemon {
 
 // Calls of the cluster group to the other groups.
 struct ClusterPorts {
-  std::function<void()> daemons_changed;  // some came or went: timers are shared out anew
+  std::function<void()> daemons_changed;  // daemons joined or left: timers are distributed anew
   std::function<void()> each_second;
   std::function<void(const model::SessionKey&)> touch;
   std::function<void(const model::SessionKey&)> deliver;
 };
 
-// The cluster group: what this daemon owns, and its exchange with the other daemons on the store.
-// Alone, a daemon owns everything, and the group does nothing.
+// The cluster group: the ownership of sessions, and the exchange with the other daemons through the
+// store. A daemon without a cluster owns everything, and the group does nothing.
 struct ClusterParts {
   // The ground and `live` must outlive it.
   ClusterParts(Ground& with, LiveParts& live, ClusterPorts told);
 
-  // Hears what other daemons have committed, from now on. All groups must be there. `live` must
-  // outlive it.
+  // From now on receives the notifications of other daemons' commits. All groups must exist. `live`
+  // must outlive it.
   void hear(LiveParts& live);
-  // Joins the other daemons, under a name that no other one has.
+  // Joins the other daemons, under a name that no other daemon has.
   [[nodiscard]] model::Result<void> start();
-  // Hears nothing more of sessions and answers.
+  // Receives no more notifications about sessions and answers.
   void stop_hearing();
   void stop();
 
   [[nodiscard]] bool is_shared() const { return peers != nullptr; }
-  // Whether a piece of work is this daemon's among its peers. Empty: it is alone.
+  // Tells whether a piece of work belongs to this daemon. Empty: there is no cluster.
   [[nodiscard]] std::function<bool(std::string_view)> mine() const;
   // Of all daemons, this one included.
   [[nodiscard]] std::vector<api::MemberView> members() const;
@@ -46,7 +46,7 @@ struct ClusterParts {
   Ground& ground;
   const ClusterPorts ports;
   Ownership ownership;
-  std::unique_ptr<SharedLimits> shared_limits;  // null where this daemon is alone, as is `peers`
+  std::unique_ptr<SharedLimits> shared_limits;  // null without a cluster, like `peers`
   std::unique_ptr<Peers> peers;
 
  private:

@@ -15,11 +15,11 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The threads mostly wait for the disk. A waiting call holds a request with its body. `one` is an
-// organisation.
+// The threads mostly wait for the disk. A waiting call holds a request with its body. The limits of
+// `one` are those of an organisation.
 constexpr api::BlockingPool::Limits management_limits{
     .threads = 4, .waiting = 256, .waiting_of_one = 64};
-// Guessing passwords takes one core at most, and a few places for each address.
+// Guessing passwords takes one core at most, and a few places per address.
 constexpr api::BlockingPool::Limits sign_in_limits{
     .threads = 1, .waiting = 512, .waiting_of_one = 4};
 // A waiting import holds its body in memory. `waiting_of_one` is the limit of an organisation.
@@ -172,7 +172,8 @@ bool FrontParts::drain(milliseconds limit) {
 void FrontParts::stop(bool answered) {
   if (!answered) answered = ground.door.drain(milliseconds(500));
   live.pending_replies.stop();
-  // The stop of the pending replies has just answered the rest 503.
+  // The stop of the pending replies has just answered the others 503. Their responses are still
+  // being written.
   if (!answered) (void)ground.door.drain(milliseconds(200));
   ground.door.stop_api();
   sign_ins.stop();

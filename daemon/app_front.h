@@ -20,7 +20,7 @@ namespace conversed::daemon {
 struct LiveParts {
   explicit LiveParts(Ground& ground);
 
-  // After a reload of the settings.
+  // Takes over the limits of reloaded settings.
   void take_limits(const config::Settings& settings);
 
   api::AssetsCache assets;
@@ -32,17 +32,17 @@ struct LiveParts {
   api::KeyWatch watch;
 };
 
-// The front group: what stands between the listeners and the operations.
+// The front group: the parts between the listeners and the operations.
 struct FrontParts {
-  // App::Parts::connect_operations sets the calls of `services` to other groups. The ground, `live`
-  // and the clock must outlive it. `embedded`: see BackupMaker.
+  // App::Parts::connect_operations connects `services` to the other groups. The ground, `live` and
+  // the clock must outlive it. `embedded`: see BackupMaker.
   FrontParts(Ground& with, LiveParts& shared, const model::Clock& schedule_clock,
              api::JwtVerifier contact_center, queue::SqliteLog* embedded);
 
-  // Ends all waits for outputs and jobs, takes no new requests, and waits for the answers of the
-  // others. False: some are left.
+  // Ends all waits for outputs and jobs, takes no new requests, and waits for the answers of
+  // accepted ones. False: some requests have no answer yet.
   [[nodiscard]] bool drain(std::chrono::milliseconds limit);
-  // Ends all requests. `answered`: `drain` left none.
+  // Ends all requests. `answered`: the result of `drain`.
   void stop(bool answered);
 
   Ground& ground;

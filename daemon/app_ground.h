@@ -15,7 +15,7 @@
 // For app*.cc only.
 namespace conversed::daemon {
 
-// What App owns before it has a store and a log. It outlives all groups.
+// The parts that App owns before it has a store and a log. They outlive all groups.
 struct Outside {
   const config::Settings& settings;
   const model::Clock& clock;
@@ -25,13 +25,14 @@ struct Outside {
   TimerClock& timer_clock;
 };
 
-// What all groups of parts stand on: the store, the log, and how the daemon is.
+// The parts that all groups use: the store, the log, and the state of the daemon.
 struct Ground : Outside {
   Ground(const Outside& outside, std::unique_ptr<store::Store> opened_store, OpenedLog& opened_log);
 
   [[nodiscard]] bool has(config::Role role) const;
   [[nodiscard]] AppendEvent append_event();
-  // The daemon can't go on: logs why, and sends SIGTERM to itself. Thread-safe.
+  // Ends the daemon after an error that it can't survive: logs the error and sends SIGTERM to
+  // itself. Thread-safe.
   void die(const model::Error& error);
 
   const std::unique_ptr<store::Store> store;
@@ -39,7 +40,8 @@ struct Ground : Outside {
   const std::unique_ptr<queue::Log> log;
   api::Events events;
   Metrics& metrics;
-  // The log is consumed: here, or, without the role of a worker, maybe elsewhere.
+  // True once the log is consumed: by this daemon or, without the role of a worker, maybe by
+  // others.
   std::atomic<bool> consuming{false};
   std::atomic<bool> failed{false};
 };

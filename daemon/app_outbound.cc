@@ -23,7 +23,8 @@ HttpClientSettings client_settings(std::string name, std::size_t connections,
   return settings;
 }
 
-// Deliveries and their exchanges share a thread, unless the reads of the former could be slow.
+// Deliveries and their HTTP exchanges share a thread, unless the Deliverer's reads of the store
+// could be slow.
 HttpClientSettings webhook_settings(const config::Settings& settings,
                                     model::Heartbeats& heartbeats) {
   auto client = client_settings("webhooks", settings.delivery.connections, heartbeats);
@@ -82,7 +83,7 @@ CallerSettings OutboundParts::calling() const {
   calling.limits.requests = connections;
   // One slow upstream leaves half of the connections to the others.
   calling.limits.per_upstream = std::max<std::size_t>(1, connections / 2);
-  // And one project with several of them a quarter.
+  // A project with several slow upstreams leaves a quarter to the others.
   calling.limits.per_project = std::max<std::size_t>(1, connections * 3 / 4);
   calling.model_tokens_per_month = ground.settings.quota.model_tokens_per_month;
   calling.timer_clock = &ground.timer_clock;
@@ -101,7 +102,7 @@ SchedulerSettings OutboundParts::scheduling(OutboundPorts& ports) const {
 
 JobWorkerSettings OutboundParts::working() {
   JobWorkerSettings working;
-  // Only the end of a lease shows that another daemon of the cluster has crashed.
+  // In a cluster only the end of a lease shows that the daemon of a job has crashed.
   if (in_cluster(ground.settings)) working.lease = milliseconds(15'000);
   working.retention = ground.settings.jobs.retention;
   working.retention_clock = &retention_clock;

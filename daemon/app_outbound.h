@@ -18,21 +18,21 @@
 // For app*.cc only.
 namespace conversed::daemon {
 
-// What the outbound group needs of the other groups.
+// Calls of the outbound group to the other groups.
 struct OutboundPorts {
-  std::function<std::size_t()> backlog;        // records that are read or parked, and not finished
+  std::function<std::size_t()> backlog;        // unfinished records, both read and parked
   std::function<bool(std::string_view)> mine;  // ClusterParts::mine
 };
 
-// The outbound group: the services that work off what Turns and operators have stored. They send
-// outputs, make calls, append what falls due, and do jobs.
+// The outbound group: the services that work on rows of the store. They send outputs, make calls,
+// append the events of due timers, and do jobs.
 struct OutboundParts {
   // The ground and `ownership` must outlive it.
   OutboundParts(Ground& with, const Ownership& ownership, Egress policy, OutboundPorts ports);
 
   [[nodiscard]] model::Result<void> start();
   void stop_jobs();
-  // The rest: deliveries, and what is on its way over HTTP.
+  // Stops the others: deliveries and HTTP exchanges.
   void stop();
 
   void ownership_changed();
@@ -50,7 +50,7 @@ struct OutboundParts {
   Housekeeper housekeeper;
 
  private:
-  // From the operator's settings to those of each service.
+  // The settings of each service, made of the operator's.
   [[nodiscard]] DelivererSettings delivering() const;
   [[nodiscard]] CallerSettings calling() const;
   [[nodiscard]] SchedulerSettings scheduling(OutboundPorts& ports) const;

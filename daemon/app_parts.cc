@@ -17,7 +17,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// Of the time for a stop, what is kept back for the steps after the answers: Turns in hand,
+// The part of the time for a stop that is reserved for the steps after the answers: Turns in hand,
 // deliveries, the store.
 constexpr milliseconds reserved_for_commits{6'000};
 
@@ -118,7 +118,8 @@ Result<void> App::Parts::start() {
   committer.on_health([this](bool healthy) { on_store_health(healthy); });
   committer.start();
   if (!ranges) ground.events.hold();
-  // Before anything is done under the name: it may be another one's, and so are its answers.
+  // Before anything uses this daemon's name: another live daemon may have it, and with it answers
+  // under that name.
   if (auto joined = cluster.start(); !joined) return joined;
   if (auto listening = start_listening(); !listening) return listening;
   if (auto started = outbound.start(); !started) return started;
@@ -165,7 +166,7 @@ std::string_view App::Parts::not_ready() const {
   return ground.consuming.load() ? "" : "the log is not consumed yet";
 }
 
-// Nothing here waits for the store, or for a loop that may stand still.
+// Must not wait for the store, or for a loop that may stand still.
 Progress App::Parts::progress() {
   Progress now;
   now.appended = ground.events.appended();
@@ -204,7 +205,7 @@ void App::Parts::take_settings() {
   log::open(settings.log);
   live.take_limits(settings);
   front.options.quota.set(settings.quota);
-  // The loader has checked each entry already. One that it let pass keeps the policy as it is.
+  // The loader has checked each entry. If one is still invalid, the policy stays as it is.
   if (auto egress = Egress::create(settings.egress.allow)) {
     outbound.webhooks.set_egress(*egress);
     outbound.upstreams.set_egress(std::move(*egress));
@@ -223,9 +224,9 @@ void App::Parts::stop(milliseconds limit) {
   store::Committer& committer = ground.store->committer();
   ground.supervisor.stopping(limit);
   ground.supervisor.stop();
-  // A start that waits for a failing store ends, and there is nothing to drain yet.
+  // There is nothing to drain yet, and a start that waits for a failing store must end.
   if (!ground.consuming.load()) committer.stop_retrying();
-  late_log = {};  // asks it to stop, and joins
+  late_log = {};  // requests its stop, and joins it
   front.backups.stop();
   ground.consuming = false;
   const bool answered = front.drain(left(std::min(reserved_for_commits, limit / 2)));
@@ -234,10 +235,11 @@ void App::Parts::stop(milliseconds limit) {
   outbound.caller.stop();
   turns.stop_looking();
   const bool drained = turns.drain(left(limit / 5));
-  // Not before: a Turn in hand may have the answer. All other clients get what was said so far.
+  // After the Turns in hand, which may have had the answers. All other clients get the outputs so
+  // far.
   live.pending_replies.cut_off();
-  // While the store fails, a wait for a write would never end: runs in hand, operators' requests,
-  // marks of deliveries.
+  // While the store fails, no wait for a write would end. Runs in hand, operators' requests and the
+  // marks of deliveries wait for writes.
   committer.stop_retrying();
   if (!drained) committer.stop();
   outbound.stop_jobs();
@@ -248,7 +250,7 @@ void App::Parts::stop(milliseconds limit) {
   ground.log->stop();
   turns.mark_clean_stop(drained);
   cluster.stop();
-  // Before anything goes that its callbacks refer to.
+  // Before the objects are destroyed to which its callbacks refer.
   committer.stop();
   ground.door.stop();
 }

@@ -17,16 +17,15 @@
 // For app*.cc only.
 namespace conversed::daemon {
 
-// The groups of parts, in the order of what needs what: destruction goes the other way round. A
-// group knows the ground and what is live. What else it needs of another group is a port, which
-// this type wires.
+// The groups of parts. Each needs earlier ones only, and destruction goes in reverse. A group knows
+// `ground` and `live`. It calls other groups through ports, which this type connects.
 struct App::Parts {
   Parts(const Outside& outside, Egress policy, api::JwtVerifier contact_center,
         std::unique_ptr<store::Store> opened_store, OpenedLog opened_log);
 
   [[nodiscard]] model::Result<void> start();
   void stop(std::chrono::milliseconds limit);
-  // Gives the settings, which a reload has changed, to the parts that take them while they run.
+  // Gives reloaded settings to the parts that can change them while they run.
   // Kept by: test_service.py Reload.
   void take_settings();
   [[nodiscard]] Progress progress();
@@ -35,7 +34,7 @@ struct App::Parts {
   void connect_operations();
   [[nodiscard]] TurnPorts turn_effects();
   [[nodiscard]] model::Result<void> start_listening();
-  // The log is there, and is the store's.
+  // Goes on with the start once the log can be read and fits the store.
   [[nodiscard]] model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
   void on_store_health(bool healthy);
   void update_metrics();
@@ -47,7 +46,7 @@ struct App::Parts {
   OutboundParts outbound;
   FrontParts front;
   TurnParts turns;
-  std::jthread late_log;  // looks for a log that was away at the start
+  std::jthread late_log;  // waits for a log that was away at the start
 };
 
 }  // namespace conversed::daemon

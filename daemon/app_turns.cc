@@ -17,8 +17,8 @@ void report_unreadable_log(const model::Error& error) {
   log::error("log can't be read; trying again", {{"error", error.message}});
 }
 
-// The organisation of the lane's session, or its project as long as no Turn has looked up the
-// Endpoint. Reads nothing from the store. Kept by: Shares.OneShareNeverHasAllWorkers.
+// The organisation of the lane's session. Until a Turn has looked up the Endpoint, it is the
+// project. Reads nothing from the store. Kept by: Shares.OneShareNeverHasAllWorkers.
 std::string share_of(const api::AssetsCache& assets, const std::string& lane_key) {
   const auto key = model::SessionKey::decode(lane_key);
   if (!key) return {};
@@ -67,7 +67,7 @@ Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
   lane_settings.workers = ground_.settings.workers;
   lane_settings.in_flight_limit = ground_.settings.limits.in_flight;
   lane_settings.heartbeats = &ground_.heartbeats;
-  if (ownership_.is_shared()) {  // it takes up the partitions as they come
+  if (ownership_.is_shared()) {  // the log's group assigns partitions later
     ownership_.begin(partitions);
     recovery_.begin_run(run);
     sharing_ = true;
@@ -88,11 +88,11 @@ Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
   return start_pump();
 }
 
-// If the log can read single records.
+// Only if the log can read single records.
 void TurnParts::park_in_log(queue::LanesSettings& settings) {
   if (!ground_.log->read({})) return;
   settings.parked_limit = ground_.settings.limits.backlog;
-  // What the Committer takes without making a worker wait.
+  // As many records as the Committer takes without making a worker wait.
   settings.in_hand_limit =
       store::CommitterSettings{}.max_waiting - queue::Shares::max_taken * settings.max_run;
   settings.read = [this](std::span<const model::Position> at) {
@@ -125,7 +125,8 @@ Result<void> TurnParts::start_pump() {
   return {};
 }
 
-// Of a daemon that reads the whole log. It does without the recorder if it has to.
+// For a daemon that reads the whole log. If the recorder can't be opened, the daemon works without
+// it.
 Result<void> TurnParts::take_up_log(std::span<const queue::PartitionRange> ranges) {
   const auto file = flight_recorder_file(ground_.settings.data_dir);
   if (auto opened = FlightRecorder::open(file, boot_id())) {
@@ -136,8 +137,8 @@ Result<void> TurnParts::take_up_log(std::span<const queue::PartitionRange> range
   return recovery_.begin(recorder_.get(), ranges);
 }
 
-// Sessions whose inbox was left when the last run ended go on; busy ones do when their call is
-// answered.
+// Runs the sessions whose inbox had events when the last run ended. A busy session goes on when its
+// call is answered.
 Result<void> TurnParts::drain_inboxes() {
   auto keys =
       waiting_sessions(*ground_.store, live_.busy, [](const model::SessionKey&) { return true; });
@@ -176,7 +177,7 @@ void TurnParts::stop() {
 }
 
 // Runs that could not be committed stay unfinished in the log. The next owner of a shared partition
-// takes them for runs that were in hand.
+// treats them as runs that were in hand.
 void TurnParts::mark_clean_stop(bool drained) {
   if (!drained || !sharing_) return;
   if (auto told = recovery_.stopped(); !told) {
@@ -192,7 +193,7 @@ void TurnParts::on_store_health(bool healthy) {
 
 void TurnParts::touch(const model::SessionKey& key) {
   if (!ownership_.owns(key)) return;
-  // Without lanes: all that waits is drained when there are some.
+  // Without lanes there is nothing to do: once they exist, all inboxes are drained.
   if (auto* all = lanes_to_touch_.load(); all != nullptr) all->touch(key.encode());
 }
 

@@ -26,25 +26,27 @@ namespace conversed::daemon {
 // one thread, the rest is thread-safe.
 class TurnParts {
  public:
-  // `effects`: those that leave the group. All others must outlive it.
+  // `effects`: the effects that leave the group. All other arguments must outlive it.
   TurnParts(Ground& ground, LiveParts& live, Ownership& ownership, TurnPorts effects,
             std::function<void()> ownership_changed);
 
-  // Consumes the log, which holds `ranges`. `run`: this daemon's among its peers, if it has any.
+  // Consumes the log, which holds `ranges`. `run`: this daemon's run in a cluster, else empty.
   [[nodiscard]] model::Result<void> start(std::span<const queue::PartitionRange> ranges,
                                           const std::string& run);
   void stop_looking() { partitions_.stop(); }
-  // Finishes the Turns in hand. False: some are left, and stay unfinished in the log.
+  // Finishes the Turns in hand. False: the limit has passed, and some records stay unfinished in
+  // the log.
   [[nodiscard]] bool drain(std::chrono::milliseconds limit);
   void stop();
-  // After the log has stopped. `drained`: as `drain` said.
+  // After the log has stopped. `drained`: the result of `drain`.
   void mark_clean_stop(bool drained);
 
-  // While the store fails no Turn can be committed, so none is begun.
+  // While the store fails, no Turn begins, since none could be committed.
   void on_store_health(bool healthy);
-  // Runs the session's lane once more, if the session is this daemon's.
+  // Runs the session's lane once more, if the session belongs to this daemon.
   void touch(const model::SessionKey& key);
-  // Of a daemon that reads nothing itself: notes how much stands before what its scheduler appends.
+  // For a daemon that does not consume the log: notes how many records come before the events of
+  // its scheduler.
   void look_at_lag();
   [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
 
@@ -62,9 +64,9 @@ class TurnParts {
   const TurnPorts effects_;
   Recovery recovery_;
   PartitionKeeper partitions_;
-  std::unique_ptr<FlightRecorder> recorder_;   // null: the log is shared, or there is no room
-  bool sharing_ = false;                       // partitions of the log may be this run's
-  std::atomic<std::size_t> lag_elsewhere_{0};  // where there are no lanes
+  std::unique_ptr<FlightRecorder> recorder_;   // null: the log is shared, or the file can't be made
+  bool sharing_ = false;                       // this run may own partitions of a shared log
+  std::atomic<std::size_t> lag_elsewhere_{0};  // for a daemon without lanes
   std::optional<TurnWorker> worker_;
   std::unique_ptr<queue::Lanes> lanes_;
   std::atomic<queue::Lanes*> lanes_to_touch_{nullptr};

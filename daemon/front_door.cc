@@ -43,7 +43,7 @@ Result<void> FrontDoor::listen() {
   http.threads = 1;
   http.max_body = 0;
   http.max_connections = 100;
-  http.cors = false;  // no page has any business here
+  http.cors = false;  // no web page needs the admin listener
   http.name = "admin";
   http.heartbeats = &heartbeats_;
   auto admin =
@@ -117,7 +117,7 @@ void FrontDoor::answer_admin(const api::Request& request, api::Reply reply) {
                 .content_type = "text/plain; version=0.0.4; charset=utf-8",
                 .body = metrics_.expose()});
   } else {
-    reply.fail({model::Errc::not_found, "There are /healthz, /readyz and /metrics here."});
+    reply.fail({model::Errc::not_found, "This listener has /healthz, /readyz and /metrics."});
   }
 }
 
@@ -131,7 +131,8 @@ std::string_view FrontDoor::not_ready() const {
   return open_ ? not_ready_() : "the store is not there yet";
 }
 
-// For scripts and tests. On a full disk the daemon goes on without it, and tries again.
+// `run/ports.json` is for scripts and tests. On a full disk the daemon works without it and tries
+// again.
 void FrontDoor::write_ports() {
   const std::lock_guard lock(ports_mutex_);
   if (!listens_ || ports_written_) return;

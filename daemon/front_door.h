@@ -19,16 +19,16 @@
 
 namespace conversed::daemon {
 
-// The daemon's listeners, and the data folder in which it says where they are. It can listen before
-// there is a store: until `open`, every request is answered 503 and `/readyz` says 503.
+// The daemon's listeners, and the data folder with their ports. It can listen before the store is
+// open: until `open`, every request is answered 503 and `/readyz` says 503.
 //
 // `listen`, `open`, `drain` and `stop` belong to one thread, the rest is thread-safe unless it says
 // otherwise.
 //
-// A PostgreSQL that is away at the start is waited for behind the open listeners. An error that a
-// retry can't mend ends the start: a newer schema, another master key, an invalid URL. A password
-// that the server refuses is tried again and logged once, since operators change it while the
-// daemon runs. Kept by: test_postgres.py LateServers.
+// If PostgreSQL is away at the start, the daemon listens and waits for it. An error that a retry
+// can't mend ends the start: a newer schema, another master key, an invalid URL. A refused password
+// is tried again and logged once, since operators change it while the daemon runs.
+// Kept by: test_postgres.py LateServers.
 class FrontDoor {
  public:
   // All but the folder must outlive it.
@@ -41,18 +41,18 @@ class FrontDoor {
   // Listens, and writes `run/ports.json`. Does nothing if it listens already.
   [[nodiscard]] model::Result<void> listen();
 
-  // From now on requests reach the operations. `not_ready` says why the daemon is not ready, and
-  // nothing if it is; it must not block. Both must live until `stop`. After `listen`.
+  // From now on requests reach the operations. `not_ready` returns why the daemon is not ready, or
+  // an empty text; it must not block. Both must live until `stop`. After `listen`.
   void open(api::Services& services, std::function<std::string_view()> not_ready);
 
-  // Tries again to write `run/ports.json`, where that failed, as on a full disk. One thread at a
-  // time; before `listen` it does nothing.
+  // Writes `run/ports.json` if an earlier try failed, as on a full disk. One thread at a time;
+  // before `listen` it does nothing.
   void write_ports();
 
   // As HttpServer::drain; true without a listener of the API.
   [[nodiscard]] bool drain(std::chrono::milliseconds limit);
   void stop_api();
-  // Ends the rest, too, and removes `run/ports.json`.
+  // Stops both listeners and removes `run/ports.json`.
   void stop();
 
   [[nodiscard]] bool has_api() const { return api_ != nullptr; }
@@ -74,8 +74,8 @@ class FrontDoor {
   ErrorLog error_log_;
   api::Router router_;
   std::function<std::string_view()> not_ready_;
-  std::atomic<bool> open_{false};     // from then on `not_ready_` is constant
-  std::atomic<bool> listens_{false};  // from then on the servers are
+  std::atomic<bool> open_{false};     // once true, `not_ready_` does not change
+  std::atomic<bool> listens_{false};  // once true, the servers do not change
   std::mutex ports_mutex_;            // held while the file is written
   bool ports_written_ = false;
   std::unique_ptr<api::HttpServer> api_;

@@ -54,7 +54,7 @@ std::optional<config::Settings> load_settings(const Options& options) {
   return std::nullopt;
 }
 
-// For a reload: each problem becomes a line of the log.
+// Reads the settings for a reload. Logs each problem.
 std::optional<config::Settings> reload_settings(const Options& options) {
   auto settings = read_settings(options);
   if (settings) return std::move(*settings);
@@ -106,12 +106,12 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The process sends it to itself at the end of its start.
+// The process sends this signal to itself at the end of its start.
 constexpr int start_over_signal = SIGUSR1;
 
 // The signals that end or reload the daemon are blocked in every thread and read here, one at a
-// time, so that nothing runs in a signal handler. A start may take long; it has a thread of its
-// own, so that the daemon obeys signals meanwhile.
+// time, so that nothing runs in a signal handler. A start may take long: it runs on another thread,
+// so that the daemon obeys signals meanwhile.
 int run_daemon(const Options& options, const config::Settings& settings) {
   sigset_t signals;
   sigemptyset(&signals);
@@ -136,7 +136,7 @@ int run_daemon(const Options& options, const config::Settings& settings) {
     int signal = 0;
     sigwait(&signals, &signal);
     if (signal == start_over_signal) {
-      if (up || !start_over) continue;  // somebody else's
+      if (up || !start_over) continue;  // another process sent it
       starting.join();
       if (!started) {
         daemon::log::error("not started", {{"error", started.error().message}});
@@ -159,12 +159,12 @@ int run_daemon(const Options& options, const config::Settings& settings) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // The memory holds secrets: no core dump, and no other process of this user may read it. Only the
-  // owner may read its files.
+  // The memory holds secrets: there is no core dump, and no other process of this user may read it.
+  // Only the owner may read files that the daemon makes.
   ::prctl(PR_SET_DUMPABLE, 0);
   ::umask(0077);
   CLI::App cli{
-      "Keeps conversations going: takes events, runs them through Flows in order, delivers the "
+      "Runs conversations: takes events, runs them through Flows in order, delivers the "
       "answers.\n\n"
       "Without a command it runs as the daemon, in the foreground, and logs to stderr. SIGTERM "
       "drains and ends\n"

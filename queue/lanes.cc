@@ -10,21 +10,22 @@
 namespace conversed::queue {
 namespace {
 
-// Set on a worker while it is in its last run: what becomes ready now, it takes itself next.
+// Set on a worker during its last run: lanes that become ready are left to this worker.
 thread_local const void* finishing_worker_of = nullptr;
 
 }  // namespace
 
 Finish& Finish::operator=(Finish&& other) noexcept {
   if (this == &other) return *this;
-  if (lanes_ != nullptr) std::abort();  // would lose the run that this one is for
+  if (lanes_ != nullptr)
+    std::abort();  // an assignment would lose the unfinished run of this Finish
   lanes_ = std::exchange(other.lanes_, nullptr);
   lane_ = std::exchange(other.lane_, nullptr);
   return *this;
 }
 
 Finish::~Finish() {
-  if (lanes_ != nullptr) std::abort();  // its key would stand still for ever
+  if (lanes_ != nullptr) std::abort();  // its lane would never run again
 }
 
 void Finish::operator()(Next next) {
@@ -170,17 +171,17 @@ void Lanes::forget_reported() {
 }
 
 void Lanes::finish(LaneNode& node, Next next) {
-  // Notified under the lock: with the last run in hand, the destructor may be waiting.
+  // Notifies under the lock: the destructor may be waiting for this last run in hand.
   const std::lock_guard lock(mutex_);
   Lane& lane = node.second;
   if (next == Next::abandoned) {
-    // The lane stays in hand for good, so that no later record overtakes what is unfinished.
+    // The lane stays in hand, so that no later record overtakes the unfinished ones.
     --runs_in_hand_;
     quiet_.notify_all();
     return;
   }
   if (is_lost(node.first)) {
-    // What is left of it is for whoever has its partition next.
+    // The partition's next owner runs the rest of the lane.
     lane.touched = false;
     next = Next::idle;
   }
@@ -302,7 +303,7 @@ void Lanes::work(model::Heartbeat heartbeat) {
       Taken::One& one = taken.runs[at];
       if (!one.parked.empty()) {
         const bool was_read = read(one);
-        begun = shares_.now();  // a slow disk makes no share slow
+        begun = shares_.now();  // a slow read makes no share slow
         if (!was_read) continue;
       }
       one.run.heartbeat = &heartbeat;
@@ -335,7 +336,7 @@ bool Lanes::take(Taken& taken, model::Heartbeat& heartbeat) {
     }
     if (taken.runs.empty()) shares_.give_back(*std::exchange(taken.hold, std::nullopt), {});
   }
-  wake_workers();  // what the share of the last run had to leave may find an idle one
+  wake_workers();  // an idle worker may take lanes that the last run's share had to leave
   return true;
 }
 
@@ -394,7 +395,7 @@ void Lanes::put_off(LaneNode& node, std::span<const Position> run) {
     if (!stopping_ && !is_leaving && is_tracked(lane.in_hand[at])) parked.push_back(run[at]);
   }
   in_flight_ -= run.size() - parked.size();
-  // What came meanwhile stays behind them.
+  // Records that came meanwhile stay behind them.
   for (const auto& record : lane.waiting) parked.push_back(record.position);
   lane.waiting.clear();
   parked_ += parked.size();

@@ -36,22 +36,22 @@ struct Run {
 
 enum class Next : std::uint8_t {
   idle,   // call the handler again when the lane has records
-  again,  // call it again without records, too, behind the other ready lanes
-  // The process is about to end, and the run is not tried again in it. Its records stay unfinished,
-  // and nothing more of its key runs.
+  again,  // call it again, even without records, behind the other ready lanes
+  // The process is about to end and does not try the run again. Its records stay unfinished, and
+  // its key does not run again.
   abandoned,
 };
 
 struct Revoked {
-  std::vector<Position> finished;  // to be committed; see Lanes::finished
+  std::vector<Position> finished;  // the positions to commit; see Lanes::finished
   bool complete = false;           // no run of the partitions is in hand
 };
 
 class Lanes;
 
 // Marks a run as finished: its records need no second delivery. Call it exactly once, from any
-// thread, inside the handler or after it. Destroyed uncalled it aborts the program, because its
-// lane would never run again.
+// thread, inside the handler or later. Its destruction without a call aborts the program, because
+// its lane would never run again.
 class Finish {
  public:
   Finish(Finish&& other) noexcept
@@ -77,9 +77,9 @@ using Handler = std::function<void(Run&&, Finish)>;
 struct LanesSettings {
   std::size_t workers = 2;              // threads
   std::size_t max_run = 64;             // records
-  std::size_t in_flight_limit = 4'096;  // records in memory; further ones are parked
-  std::size_t parked_limit = 0;         // records of which the lanes keep the position only
-  // Records of runs that are in hand. A worker that finds as many begins no further run.
+  std::size_t in_flight_limit = 4'096;  // records in memory; further records are parked
+  std::size_t parked_limit = 0;         // parked records: the lanes keep only their positions
+  // The records of runs in hand. A worker that finds this many begins no further run.
   std::size_t in_hand_limit = SIZE_MAX;
   // Log::read, for parked records; needed with a `parked_limit`. The workers call it side by side.
   // After an error the run's records are parked again, and its worker pauses for `retry_interval`.
@@ -89,13 +89,13 @@ struct LanesSettings {
   // Next::again then do not run keys of partitions that are not assigned here, and `revoke` waits
   // for such runs, too. 0: this daemon reads all partitions.
   std::int32_t partitions = 0;
-  // Has a heartbeat for each worker; must outlive the lanes. Null: there are none.
+  // Gets a heartbeat for each worker; must outlive the lanes. Null: none.
   model::Heartbeats* heartbeats = nullptr;
   // Names the share of a key, such as its organisation. Shares divide the workers fairly
   // (shares.h). Called under the lock when a lane begins: it must not block, nor call the lanes.
   // Null: one share has all workers.
   std::function<std::string(const std::string& key)> share_of{};
-  // How time passes while workers run; for tests.
+  // The clock of runs; for tests.
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
@@ -107,13 +107,13 @@ struct LanesSettings {
 //
 // - A record that finds `in_flight_limit` records in memory is parked: its lane keeps the position,
 //   and a worker reads the record when its run begins. So one share's backlog does not stop the
-//   consumer before the records of others. Kept by:
-//   ParkedRecords.LetAnotherShareRunBehindABacklog.
-// - Records that can't be read stay unfinished, in front of their lane. Kept by:
-//   ParkedRecords.ThatCanNotBeReadAreReadLaterAndStayInFrontOfNewRecords.
-// - Parked records come into memory no faster than runs are finished, so a store that stands still
-//   does not bring the backlog into memory. Kept by:
-//   ParkedRecords.ComeIntoMemoryNoFasterThanRunsAreFinished.
+//   consumer before the records of others.
+//   Kept by: ParkedRecords.LetAnotherShareRunBehindABacklog.
+// - Records that can't be read stay unfinished, in front of their lane.
+//   Kept by: ParkedRecords.ThatCanNotBeReadAreReadLaterAndStayInFrontOfNewRecords.
+// - Parked records are read into memory no faster than runs are finished, so a stalled store does
+//   not bring the backlog into memory.
+//   Kept by: ParkedRecords.ComeIntoMemoryNoFasterThanRunsAreFinished.
 class Lanes {
  public:
   Lanes(LanesSettings settings, Handler handler);  // starts the workers
@@ -121,12 +121,12 @@ class Lanes {
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
-  // Takes in records of assigned partitions, in the order of their partitions, and drops all
-  // others. Does not block. At most `room()` records a call keep within the limits.
+  // Takes in records of assigned partitions, in the order of each partition, and drops all others.
+  // Does not block. The caller offers at most `room()` records to keep within the limits.
   void offer(std::vector<LogRecord> records);
 
-  // Schedules a run of the key, even without records, unless one is scheduled already. A run in
-  // hand does not count as scheduled: another one follows it.
+  // Schedules a run of the key, even without records, unless a run is scheduled. A run in hand does
+  // not count: another run follows it.
   void touch(const std::string& key);
 
   // The number of records that `offer` may take in now.
@@ -135,13 +135,13 @@ class Lanes {
   [[nodiscard]] std::size_t in_flight() const;
 
   // Waits until there is room for a quarter of `in_flight_limit`, `interrupt` is called or the time
-  // is up. True when there is that much room. A quarter, because full lanes would else wake the
+  // is up. True: there is that much room. A quarter, because full lanes would otherwise wake the
   // caller for each record.
   bool wait_for_room(std::chrono::milliseconds at_most);
-  // Ends the `wait_for_room` that waits, or else the next one.
+  // Ends the current `wait_for_room`, else the next one.
   void interrupt();
 
-  // Begins to track partitions, each from its `committed` position, and touches the given keys.
+  // Begins to track partitions, each from its `committed` position, and touches these keys.
   void assign(std::span<const PartitionRange> partitions,
               const std::vector<std::string>& touched = {});
   // Drops the waiting records of these partitions and waits up to `at_most` for their runs in hand.
@@ -161,12 +161,12 @@ class Lanes {
 
  private:
   friend class Finish;
-  // Runs that one worker has taken at once: fewer trips through the lock than run by run.
+  // Runs that one worker takes at once, which needs the lock less often than run by run.
   struct Taken {
     struct One {
       Run run;
       LaneNode* lane;
-      std::vector<Position> parked;  // the run's records, which are still to be read
+      std::vector<Position> parked;  // the run's records that must still be read
     };
     std::vector<One> runs;
     std::optional<Shares::Hold> hold;
@@ -175,32 +175,33 @@ class Lanes {
 
   void finish(LaneNode& node, Next next);
   void work(model::Heartbeat heartbeat);
-  // Gives back what was taken before, waits for runs and takes some; false at the end.
+  // Gives back the runs that were taken before, waits for runs and takes some. False: the lanes
+  // stop.
   [[nodiscard]] bool take(Taken& taken, model::Heartbeat& heartbeat);
-  // Reads the records of a run that were parked. False: that failed, and the run is put off.
+  // Reads the parked records of a run. False: the read failed, and the run is put off.
   [[nodiscard]] bool read(Taken::One& one);
-  // Parks the run's records again, in front of all others of their lane. Those of a partition that
-  // is gone, or about to go, are dropped: its next owner reads them.
+  // Parks the run's records again, in front of all others of their lane. Records of a partition
+  // that is lost, or about to be revoked, are dropped: its next owner reads them.
   void put_off(LaneNode& node, std::span<const Position> run);
 
-  // The rest is for a holder of the lock.
+  // The following functions need the lock.
   void begin_stop();
   void mark_touched(const std::string& key);
   [[nodiscard]] LaneNode& lane_of(const std::string& key);
   void make_ready(LaneNode& node);
-  // The lane's next run, now in hand. None when a revocation has left it nothing to do.
+  // Takes the lane's next run in hand. None: a revocation has left no records and no touch.
   [[nodiscard]] std::optional<Taken::One> next_run(LaneNode& node);
   void take_in_hand(Lane& lane, const Position& position);
-  // The lane's run is in hand no more.
+  // The lane's run is no longer in hand.
   void let_go(LaneNode& node);
   void erase(const LaneNode& node);
-  // Whether the key's partition is known not to be read here, or about to be given up.
+  // Whether this daemon certainly does not read the key's partition, or is about to give it up.
   [[nodiscard]] bool is_lost(std::string_view key) const;
-  // Whether its partition is still assigned as it was when the record was taken in.
+  // Whether its partition is still in the same assignment as when the record was taken in.
   [[nodiscard]] bool is_tracked(const InHand& record) const;
   [[nodiscard]] bool roomy() const;
-  // Parked records come into memory with their run. So the records in hand have a bound of their
-  // own, beyond what the workers can have at once.
+  // Parked records come into memory with their run. So the records in hand have their own bound,
+  // besides the bound by the number of workers.
   [[nodiscard]] bool may_take() const { return in_hand_ < most_in_hand_ && shares_.may_take(); }
   void wake_workers();
   void wake_room();
@@ -212,21 +213,21 @@ class Lanes {
       settings_.in_flight_limit + settings_.workers * Shares::max_taken * settings_.max_run);
   const Handler handler_;
 
-  mutable std::mutex mutex_;  // guards all below but the threads
+  mutable std::mutex mutex_;  // guards all following members except the threads
   std::condition_variable work_;
   std::condition_variable room_;
   std::condition_variable quiet_;
   std::unordered_map<std::string, Lane, model::KeyedHash, std::equal_to<>>
-      lanes_;                                  // only those that have something to do
+      lanes_;                                  // only lanes with records or a touch
   Shares shares_;                              // of ready lanes
   std::map<std::int32_t, Progress> progress_;  // by partition
   std::uint64_t generation_ = 0;
   std::size_t in_flight_ = 0;  // records taken in and not finished
-  std::size_t parked_ = 0;     // of these
-  std::size_t in_hand_ = 0;    // of these
+  std::size_t parked_ = 0;     // of the records in flight
+  std::size_t in_hand_ = 0;    // of the records in flight
   std::size_t runs_in_hand_ = 0;
   std::size_t idle_workers_ = 0;
-  std::span<const std::int32_t> leaving_;  // of the `revoke` that goes on
+  std::span<const std::int32_t> leaving_;  // of the running `revoke`
   bool waiting_for_room_ = false;
   bool interrupted_ = false;
   bool stopping_ = false;

@@ -6,7 +6,7 @@ namespace conversed::queue {
 namespace {
 
 // MurmurHash2 (Austin Appleby, public domain) with the seed that Kafka's clients use. Bytes are
-// read as little-endian whatever the machine.
+// read as little-endian on every machine.
 std::uint32_t murmur2(std::string_view bytes) {
   constexpr std::uint32_t seed = 0x9747b28c;
   constexpr std::uint32_t multiplier = 0x5bd1e995;

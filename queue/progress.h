@@ -8,7 +8,7 @@
 
 namespace conversed::queue {
 
-// Which records of one partition are finished, in any order, and so which position may be
+// Knows which records of one partition are finished, in any order, and thus which position may be
 // committed. One thread at a time.
 class Progress {
  public:
@@ -16,16 +16,16 @@ class Progress {
   // partition apart.
   Progress(std::int64_t start, std::uint64_t generation) : end_(start), generation_(generation) {}
 
-  // Offsets are taken ascending; there may be gaps.
+  // Offsets are taken in ascending order, maybe with gaps.
   void take(const model::Position& position);
-  // Once for an offset taken. Takes logarithmic time in the number of unfinished records.
+  // Called once for each taken offset. Needs logarithmic time in the number of unfinished records.
   void finish(std::int64_t offset);
 
-  // Everything below it is finished.
+  // All records below it are finished.
   [[nodiscard]] std::int64_t lowest_unfinished() const {
     return window_.empty() ? end_ : window_.front().position.offset;
   }
-  // The last position before the lowest unfinished one, if it is another one than at the last call.
+  // The last position before the lowest unfinished one, if it has changed since the last call.
   [[nodiscard]] std::optional<model::Position> moved();
   void forget_reported() { reported_ = !last_; }
 
@@ -36,9 +36,9 @@ class Progress {
     model::Position position;
     bool finished;
   };
-  std::deque<Taken> window_;  // from the lowest unfinished one on
+  std::deque<Taken> window_;  // from the lowest unfinished record on
   std::optional<model::Position> last_;
-  std::int64_t end_;  // past what was taken
+  std::int64_t end_;  // behind the last taken offset
   const std::uint64_t generation_;
   bool reported_ = true;
 };

@@ -10,7 +10,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// With nothing in flight there is nothing to commit: the poll may wait longer.
+// Without records in flight there is no position to commit, so the poll may wait longer.
 constexpr std::chrono::milliseconds idle_poll = 1'000ms;
 
 }  // namespace
@@ -68,7 +68,7 @@ Result<void> Pump::on_assigned(std::span<const PartitionRange> partitions) {
 void Pump::on_revoked(std::span<const std::int32_t> partitions) {
   const auto revoked = lanes_.revoke(partitions, settings_.revoke_wait);
   if (!revoked.finished.empty()) {
-    // If it fails, the next owner gets these again; each session's own position drops them.
+    // If it fails, the next owner gets these records again; each session's position drops them.
     auto committed = consumer_->commit(revoked.finished);
     if (!committed) report(committed.error());
   }

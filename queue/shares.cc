@@ -6,7 +6,7 @@
 namespace conversed::queue {
 namespace {
 
-// Shares that are kept though they have no lanes, before the quick ones of them go.
+// The number of kept shares without lanes. Above it, quick ones are removed.
 constexpr std::size_t max_idle = 1'000;
 
 }  // namespace
@@ -67,8 +67,8 @@ std::optional<Shares::Hold> Shares::take(std::size_t most) {
   Share& share = **turn;
   turns_.erase(turn);
   Hold hold{.share = &share, .slow = is_slow(share), .lanes = {}};
-  // Several at once save trips through the Lanes' lock, where no other share is kept waiting and no
-  // worker idle.
+  // Several lanes at once need the Lanes' lock less often. This must neither keep another share
+  // waiting nor leave a worker idle.
   const std::size_t part = (share.ready.size() + workers_ - 1) / workers_;
   const bool alone = turns_.empty();
   const std::size_t count = hold.slow || !alone ? 1 : std::min({part, most, max_taken});

@@ -31,8 +31,8 @@ struct Lane {
   State state = State::idle;
   bool touched = false;            // a run is due even without records
   std::vector<LogRecord> waiting;  // in order
-  // The records behind `waiting`, which are in the log only. A list: taking from its front takes
-  // constant time an item, however many there are.
+  // The records behind `waiting`, which are only in the log. A list, so that the removal of its
+  // first item takes constant time.
   std::list<Position> parked;
   std::vector<InHand> in_hand;
   Share* share = nullptr;
@@ -41,28 +41,28 @@ struct Lane {
     return waiting.empty() && parked.empty() && !touched;
   }
 };
-using LaneNode = std::pair<const std::string, Lane>;  // in the map; its address is the lane's name
+using LaneNode = std::pair<const std::string, Lane>;  // in the map; its address identifies the lane
 
 // The lanes of one name, such as an organisation's, and how many workers run some of them.
 struct Share {
   std::deque<LaneNode*> ready;  // oldest first
-  std::size_t lanes = 0;        // ready or not
-  std::size_t workers = 0;      // that run some of them
+  std::size_t lanes = 0;        // ready and others
+  std::size_t workers = 0;      // that run its lanes
   std::chrono::steady_clock::time_point slow_until{};
 };
 
-// Divides the workers among shares, so that none keeps the others waiting:
+// Divides the workers among shares, so that no share keeps the others waiting:
 //
 // - Shares take turns, the oldest lane of each first.
-// - No share has all workers, where there are two or more of them and of shares.
+// - No share has all workers, if there are at least two workers and two shares.
 // - A run that holds its worker for longer than `slow_run` makes its share slow, for `slow_factor`
-//   times as long as it took. Slow shares together have all workers but one, which the quick ones
-//   therefore find free, or in a short run.
+//   times as long as it took. Slow shares together have at most all workers but one. So quick
+//   shares find one worker free, or in a short run.
 //
-// So a ready lane of a quick share waits for quick runs only, however many lanes other shares have.
-// With one worker it waits for one slow run at most. Without `fair` there is one share, which has
-// all workers. A share with a long backlog can fill `in_flight_limit`. The records of others are
-// then parked (lanes.h), and run in their turn. Without parking they stay in the log.
+// So a ready lane of a quick share waits for quick runs only, for any number of lanes in other
+// shares. With one worker it waits for one slow run at most. Without `fair` there is one share,
+// which has all workers. A share with a long backlog can fill `in_flight_limit`. Then records of
+// other shares are parked (lanes.h), and run in their turn. Without parking they stay in the log.
 //
 // One thread at a time.
 class Shares {
@@ -76,7 +76,7 @@ class Shares {
 
   Shares(std::size_t workers, bool fair, Now now);
 
-  // For a new lane; its `share` from here on, until `leave`.
+  // The share of a new lane, valid until `leave`.
   Share& join(const std::string& name);
   void leave(Share& share);
 
@@ -84,7 +84,7 @@ class Shares {
   void clear();
   [[nodiscard]] std::size_t ready() const { return ready_; }
 
-  // Whether `take` has something for one worker more.
+  // Whether `take` has lanes for one more worker.
   [[nodiscard]] bool may_take() const;
 
   // A worker's hold on a share, between `take` and `give_back`.
@@ -93,10 +93,10 @@ class Shares {
     bool slow = false;
     std::vector<LaneNode*> lanes;
   };
-  // The next lanes that one worker is to run: no more than `most`, all of one share, and a single
-  // one where other shares wait.
+  // The next lanes for one worker: at most `most`, all of one share, and a single lane if other
+  // shares wait.
   [[nodiscard]] std::optional<Hold> take(std::size_t most);
-  // The worker has run them; the longest run took that long.
+  // The worker has run them. `longest`: the time of the longest run.
   void give_back(const Hold& hold, Clock::duration longest);
   [[nodiscard]] Clock::time_point now() const { return now_(); }
   [[nodiscard]] std::size_t size() const { return shares_.size(); }
@@ -109,12 +109,12 @@ class Shares {
   void forget_idle();
 
   const std::size_t workers_;
-  const std::size_t most_workers_;  // of a share, and of all slow ones together
+  const std::size_t most_workers_;  // of one share, and of all slow shares together
   const Now now_;
   Named shares_;
-  std::deque<Share*> turns_;  // those with ready lanes
+  std::deque<Share*> turns_;  // shares with ready lanes
   std::size_t ready_ = 0;
-  std::size_t slow_workers_ = 0;  // that took their lanes from a share that was slow
+  std::size_t slow_workers_ = 0;  // that took their lanes from a slow share
 };
 
 }  // namespace conversed::queue

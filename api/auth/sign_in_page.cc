@@ -4,9 +4,12 @@
 #include <utility>
 
 #include "store/text/base64.h"
+#include "store/text/markup.h"
 
 namespace conversed::api {
 namespace {
+
+using text::escape_markup;
 
 constexpr std::string_view html = "text/html; charset=utf-8";
 constexpr std::string_view style =
@@ -16,25 +19,6 @@ constexpr std::string_view style =
     "border-radius:.25rem}button{margin-top:1.5rem;width:100%;font:inherit;padding:.6rem;border:0;"
     "border-radius:.25rem;background:#0b57d0;color:#fff}"
     "p[role=alert]{padding:.5rem;border-left:.25rem solid #b3261e;background:#fceeee}";
-
-// Escapes a value for HTML text and for attributes in double quotes.
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '"') {
-      out += "&quot;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
 
 // Each {name} is replaced by a value.
 constexpr std::string_view page_text = R"(<!DOCTYPE html>
@@ -94,11 +78,11 @@ std::string page_of(std::string_view content) {
 
 std::string body_of(const SignInPage& page) {
   const std::string alert =
-      page.message.empty() ? "" : filled(alert_text, {{"message", escaped(page.message)}});
-  return page_of(filled(form_text, {{"client", escaped(page.client_name)},
+      page.message.empty() ? "" : filled(alert_text, {{"message", escape_markup(page.message)}});
+  return page_of(filled(form_text, {{"client", escape_markup(page.client_name)},
                                     {"alert", alert},
-                                    {"request", escaped(page.request)},
-                                    {"username", escaped(page.username)}}));
+                                    {"request", escape_markup(page.request)},
+                                    {"username", escape_markup(page.username)}}));
 }
 
 // Browsers apply `form-action` to the redirect after the form, too.
@@ -130,8 +114,8 @@ Response sign_in_page(const SignInPage& page) {
 Response error_page(Response error, std::string_view message, std::string_view trace_id) {
   error.content_type = html;
   for (auto& header : page_headers("'none'")) error.headers.push_back(std::move(header));
-  error.body =
-      page_of(filled(error_text, {{"message", escaped(message)}, {"trace", escaped(trace_id)}}));
+  error.body = page_of(filled(
+      error_text, {{"message", escape_markup(message)}, {"trace", escape_markup(trace_id)}}));
   return error;
 }
 

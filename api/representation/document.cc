@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/model/json.h"
+#include "store/text/markup.h"
 #include "store/text/utf8.h"
 
 namespace conversed::api {
@@ -155,12 +156,8 @@ void append_text(std::string& out, std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto [c, bytes] = text::decode(text, at);
     at += bytes;
-    if (c == '&') {
-      out += "&amp;";
-    } else if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
+    if (const auto entity = text::entity_of(c); !entity.empty()) {
+      out += entity;
     } else if (c == '\r') {
       out += "&#13;";  // parsers read a bare one as a line feed
     } else {

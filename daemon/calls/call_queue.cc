@@ -10,7 +10,7 @@ using model::Timestamp;
 
 namespace {
 
-constexpr std::size_t part_of_project = 4;  // of all lanes, and of all that is in hand
+constexpr std::size_t part_of_project = 4;  // of all lanes, and of all calls in hand
 
 std::size_t part(std::size_t all) {
   return std::max<std::size_t>(1, all / part_of_project);

@@ -16,13 +16,13 @@
 namespace conversed::daemon {
 
 struct CallQueueLimits {
-  // Calls under way, or whose mark is not known yet; a project has a quarter at most.
+  // Calls that have begun and whose mark is not known yet. A project has a quarter at most.
   std::size_t in_hand = 4'096;
-  std::size_t lanes = 4'096;      // known at once; likewise
+  std::size_t lanes = 4'096;      // in memory. A project has a quarter at most.
   std::size_t requests = 512;     // under way at once; searches are not counted
   std::size_t per_upstream = 16;  // under way at once to one host and port
   std::size_t per_project = 24;   // under way at once
-  // One that runs and one that waits, so that projects take turns.
+  // At once: one runs and one waits, so that projects take turns.
   std::size_t searches = 2;
 };
 
@@ -53,30 +53,31 @@ class CallQueue {
 
   // --- Lanes. All times are by the clock of timers. ---------------------------------------------
   [[nodiscard]] Lane* find_lane(const std::string& project_id, const std::string& target);
-  // A new lane. Null: there is no room for it, and a later look has to find it.
+  // Adds a lane. Null: there is no room, and a later look has to find its calls.
   [[nodiscard]] Lane* add_lane(const std::string& project_id, const std::string& target,
                                const std::string& upstream);
   [[nodiscard]] bool is_full(const std::string& project_id) const;
-  // Whether lanes had no room and there is room now. True once each time.
+  // Whether `add_lane` had no room and there is room now. The call resets it.
   [[nodiscard]] bool wants_look();
-  // The lane may have a call that is due then.
+  // The lane may have a call that is due at `due`.
   void wake(Lane& lane, model::Timestamp due) { turns_.wake(lane, due); }
 
-  // The lane to read next; null: none, or there is no room for any.
+  // The lane to read next. Null: no lane is due, or no due lane has room.
   [[nodiscard]] Lane* next(model::Timestamp now);
   // How many more calls of the lane may begin now.
   [[nodiscard]] std::size_t room(const Lane& lane) const;
-  // All due calls of the lane have been looked at. `next_due`: of the first that is not due.
+  // Notes that all due calls of the lane have been read. `next_due`: of the first call that is not
+  // due.
   void read_all(Lane& lane, std::optional<model::Timestamp> next_due);
   [[nodiscard]] std::optional<model::Timestamp> next_due() const { return turns_.next_due(); }
 
   // --- In hand ----------------------------------------------------------------------------------
   [[nodiscard]] bool has(const std::string& id) const { return calls_.contains(id); }
   [[nodiscard]] Call& at(const std::string& id) { return calls_.at(id); }
-  // Takes the call in hand. It is under way from now on.
+  // Takes the call in hand. It counts as under way from now on.
   [[nodiscard]] Call& take(Lane& lane, store::Calls::Found found);
   void landed(Call& call);
-  // The call leaves the hand. `due`: when to read its row again; none: it has ended.
+  // The call is no longer in hand. `due`: when to read its row again; none: it has ended.
   void release(const std::string& id, std::optional<model::Timestamp> due);
 
   [[nodiscard]] bool quiet() const { return calls_.empty() && turns_.in_turn() == 0; }
@@ -92,8 +93,8 @@ class CallQueue {
 
   const CallQueueLimits limits_;
   std::map<Key, Lane> lanes_;
-  std::unordered_map<std::string, Project> projects_;       // those with lanes
-  std::unordered_map<std::string, std::size_t> upstreams_;  // calls under way, if there are any
+  std::unordered_map<std::string, Project> projects_;       // with lanes
+  std::unordered_map<std::string, std::size_t> upstreams_;  // calls under way; no entry for none
   std::unordered_map<std::string, Call, model::KeyedHash, std::equal_to<>> calls_;  // by id
   DueLanes<Lane> turns_;
   std::size_t requests_ = 0;  // under way

@@ -21,7 +21,7 @@ using model::CallResult;
 
 using Header = std::pair<std::string, std::string>;
 
-// An Event wraps the body in two levels; a Flow may store it some levels deeper.
+// An Event wraps the body in two levels. A Flow may store it some levels deeper.
 constexpr std::size_t max_body_depth = model::max_json_depth - 8;
 
 std::optional<std::string> text_member(const nlohmann::json& fields, const char* name) {
@@ -127,11 +127,12 @@ tl::expected<HttpRequest, CallResult> call_request(const model::PendingCall& cal
     const auto fields = nlohmann::json::parse(connection->fields, nullptr, false);
     const bool is_model = connection->type == "llm" && fields.is_object();
     if (call.http->to_model && !(is_model && address_model(fields, request))) {
-      return refused("connection_deleted", "the Connection is not one to a language model");
+      return refused("connection_deleted",
+                     "the Connection is not of the type for a language model");
     }
     auto header = fields.is_object() ? header_from(connection->type, fields) : std::nullopt;
     if (!header && !call.http->to_model)
-      return refused("connection_deleted", "the Connection is not one for HTTP requests");
+      return refused("connection_deleted", "the Connection is not of a type for HTTP requests");
     if (header) put_header(request.headers, std::move(*header));
   }
   if (!call.http->idempotency_key.empty()) {

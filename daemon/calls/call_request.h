@@ -12,13 +12,13 @@
 #include "store/knowledge/knowledge.h"
 #include "store/model/effects.h"
 
-// Makes the request of a Node's call, and the call's result of an answer.
+// Makes the HTTP request of a Node's call, and a call's result of the answer.
 namespace conversed::daemon {
 
-// The request of a call. `connection` has the Connection's fields in clear, null if the call names
-// none. Its headers replace those of the same name that the Node wrote, and so do Idempotency-Key
-// and traceparent. A call to a language model gets its base URL, key and model from the Connection.
-// A Connection that does not fit the call, or the host of its URL, is an error.
+// The request of a call. `connection` has the Connection's fields in clear; it is null if the call
+// names none. The Connection's headers, Idempotency-Key and traceparent replace headers of the same
+// name that the Node wrote. A call to a language model gets its base URL, key and model from the
+// Connection. A Connection that does not fit the call, or the host of its URL, is an error.
 //
 // A language model's key goes to its base URL only: an `httpRequest` can't take such a Connection,
 // nor `llmPrompt` another. Kept by: CallerTest.AModelsKeyGoesNowhereElse.
@@ -51,7 +51,7 @@ struct ModelUsage {
 [[nodiscard]] model::CallResult failed_call(const std::string& call_id, std::string_view code,
                                             std::string_view message);
 
-// The result of a search that the store refuses permanently; none if a retry may help.
+// The result of a search that fails permanently. None if a retry may help.
 [[nodiscard]] std::optional<model::CallResult> search_failure(const std::string& call_id,
                                                               model::Errc code);
 

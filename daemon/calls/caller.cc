@@ -20,7 +20,7 @@ constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds store_retry{1'000};
 constexpr milliseconds unhealthy_sleep{100};
 constexpr std::size_t lanes_a_page = 256;
-constexpr std::size_t others_a_page = 64;  // calls of other daemons
+constexpr std::size_t others_a_page = 64;  // calls of other daemons that a page may hold
 // A lane's calls before the next lane's turn, so that projects share an upstream from the start.
 constexpr std::size_t calls_a_turn = 4;
 // Lanes read before the errands have their turn.
@@ -133,7 +133,7 @@ void Caller::not_read(const model::Error& error) {
 
 void Caller::send_ready() {
   read_on_ = false;
-  // While the log takes no results, further calls help no session.
+  // While the log takes no results, no further call begins: no session could go on.
   if (appends_failed_ > 0 || SteadyClock::now() < read_after_) return;
   for (int turns = 0; CallQueue::Lane* lane = queue_.next(now()); ++turns) {
     read_on_ = turns == turns_at_once;
@@ -184,7 +184,7 @@ bool Caller::begin(CallQueue::Lane& lane, const store::Calls::Due& due) {
   return queue_.has(due.id);
 }
 
-// Whether the organisation may ask language models at all.
+// Whether the organisation has model tokens left in this month.
 model::Result<bool> Caller::quota_left(const std::string& project_id) const {
   if (settings_.model_tokens_per_month == 0) return true;
   auto project = store_.assets().project(project_id);
@@ -286,7 +286,7 @@ void Caller::finish(Call& call, const HttpOutcome& outcome) {
   settle(call, std::move(result));
 }
 
-// Without `due` the call has ended.
+// The callback of a mark. Without `due` the call has ended.
 std::function<void()> Caller::marked(const std::string& id, std::optional<Timestamp> due) {
   return [this, mailbox = thread_.mailbox(), id, due] {
     post(mailbox, [=, this] { queue_.release(id, due); });
@@ -301,7 +301,7 @@ void Caller::put_off(Call& call, std::optional<std::chrono::seconds> asked) {
   store_.calls().put_off(id, due, attempts, marked(id, due));
 }
 
-// Without a change of the row.
+// Puts the call off in memory only: the row does not change.
 void Caller::leave_for_a_while(Call& call) {
   read_after_ = SteadyClock::now() + store_retry;
   queue_.release(std::string(call.pending.id), now() + store_retry);
@@ -318,12 +318,12 @@ void Caller::settle(Call& call, model::CallResult result) {
   append(call);
 }
 
-// A result that no session waits for is not appended: it would keep data of a user who was erased
-// meanwhile. The claim decides in any case.
+// A result whose session is gone is not appended: it would keep data of a user who was erased
+// meanwhile. If the session goes after this check, the claim still stops the result.
 void Caller::append(Call& call) {
   const auto waits = store_.calls().waits(call.pending.id);
   if (waits && !*waits) {
-    appends_failed_ = 0;  // it may have been the only result that tried the log
+    appends_failed_ = 0;  // this may have been the only result that tried the log
     return marked(call.pending.id, std::nullopt)();
   }
   append_(*call.result, [this, mailbox = thread_.mailbox(),

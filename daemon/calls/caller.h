@@ -28,15 +28,15 @@ struct CallerSettings {
   std::size_t max_response_bytes = 256 * 1024;
   CallQueueLimits limits{};
   std::chrono::milliseconds search_timeout{5'000};
-  int max_search_tries = 10;  // of a search that the store refuses
-  // What language models may count for an organisation in a calendar month (UTC); 0: no limit.
+  int max_search_tries = 10;  // of one search in knowledge
+  // Tokens of language models for an organisation in a calendar month (UTC); 0: no limit.
   std::uint64_t model_tokens_per_month = 0;
   BackoffSettings backoff{.first = std::chrono::milliseconds(250),
                           .max = std::chrono::milliseconds(5'000),
                           .max_asked = std::chrono::milliseconds(30'000)};
-  // A call that no commit told of, such as one that another daemon left, is found within this time.
+  // A call without a notification, such as one that another daemon left, is found within this time.
   std::chrono::milliseconds look_interval{3'000};
-  // What retries wait by (timer_clock.h); must outlive it. Null: the Caller's clock.
+  // The clock of retries (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
@@ -55,16 +55,16 @@ struct CallerSettings {
 //
 // The result has the last answer's status and body; a status of 400 and above is `error_code`
 // "status". Other codes: "timeout", "refused" (also for an invalid request), "egress_refused",
-// "too_large" (also for the log), "knowledge_damaged", "search_failed". Without a request fail
+// "too_large" (also for the log), "knowledge_damaged", "search_failed". No request is made for
 // "connection_deleted" (the Connection is gone, unreadable, or of an unfit type),
-// "knowledge_deleted" and "quota_exhausted" (of the tokens of language models).
+// "knowledge_deleted" and "quota_exhausted" (no tokens of language models left).
 //
 // Invariants:
 // - A crash between an append and its mark appends the result twice. Its claim lets one of them
 //   have effects. Kept by: TurnBatchTest.AResultThatCameTwiceIsTakenOnce.
 // - A row that can't be read delays no other: it is marked as `appended`.
 //   Kept by: CallerTest.CallThatCantBeReadHoldsNoOtherUp.
-// - A search in knowledge is a durable, claimed call like a request.
+// - A search in knowledge is a durable, claimed call, as a request is.
 //   Kept by: CallerTest.UnfinishedSearchesAreMadeAtTheStart.
 // - The secret fields of a Connection are in memory during a request only, and are wiped with it.
 //   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
@@ -85,19 +85,20 @@ class Caller final : public Service {
     return thread_.start("caller", settings_.heartbeats, [this] { run(); });
   }
 
-  // No new attempt; does not wait for those in flight, whose calls are made again after the next
-  // start.
+  // Begins no new attempt and does not wait for attempts in flight. Their calls are made again
+  // after the next start.
   void stop() override;
 
-  // A call of this project to this target (store/commit/call_target.h) has just been committed.
+  // Tells of a committed call of this project to this target (store/commit/call_target.h).
   void offer(std::string project_id, std::string target);
 
-  // Looks for the calls that are its own now. A call under way ends; its result counts.
+  // Looks for the calls of the sessions that it owns now. A call under way goes on, and its result
+  // counts.
   void ownership_changed() {
     post(thread_.mailbox(), [this] { look_again(); });
   }
 
-  // Looks at the clock again: it jumped.
+  // Looks at the clock again after it jumped.
   void wake() { thread_.mailbox()->wake(); }
 
   // Whether no call is in hand or ready to be made. Calls that wait for a retry do not count. For
@@ -154,9 +155,9 @@ class Caller final : public Service {
   int appends_failed_ = 0;  // tries in a row
   std::vector<HttpClient::Exchange> batch_;
   std::mt19937_64 random_{std::random_device{}()};
-  bool looking_ = true;  // for lanes with calls
+  bool looking_ = true;  // whether to look for lanes with calls
   store::Calls::Lane looked_up_to_;
-  bool clock_checked_ = false;  // against the retries of the last run
+  bool clock_checked_ = false;  // whether the clock was compared with the retries of the last run
   SteadyClock::time_point next_look_{};
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `turns_at_once`

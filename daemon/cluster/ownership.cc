@@ -17,7 +17,7 @@ void Ownership::set(std::span<const std::int32_t> partitions, bool ours) {
   generations_.with([&](Generations& generations) {
     if (ours) ++generations.last;
     for (const auto each : partitions) {
-      // A partition that the log does not have holds no session.
+      // A partition outside the log's number holds no session.
       const auto at = static_cast<std::size_t>(each);
       if (at < generations.of.size()) generations.of[at] = ours ? generations.last : 0;
     }

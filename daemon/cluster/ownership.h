@@ -12,23 +12,23 @@ namespace conversed::daemon {
 
 // The sessions of this daemon: it alone runs their Turns, makes their calls, drains their inboxes
 // and sends their outputs. They are the sessions of the partitions that the log's group has
-// assigned to it; without a cluster, all sessions. The answer may be outdated a moment later. In a
-// daemon that was stopped for a while it is wrong until the daemon learns of its loss. So the store
-// decides what has effects. Thread-safe.
+// assigned to it; without a cluster, all sessions. An answer may be outdated a moment later: a
+// daemon that was suspended believes in its old partitions until it learns of their loss. So the
+// store decides which writes have effects. Thread-safe.
 //
 // - At a revocation the Turns in hand end; Caller and Deliverer begin nothing more of the
 //   partition. Work under way ends, and its result or mark counts.
 //   Kept by: CallerOfSome.CallsOfALostPartitionAreNotRetried,
 //   DelivererOfSome.OutputsOfALostPartitionAreNotSent.
-// - A daemon that was stopped for longer than its session time-out works on until it learns that
-//   its partitions are gone. Its commits are right, since versions, claims and positions decide,
-//   but no commit wakes the new owner. So an owner looks every few seconds for calls, inboxes and
+// - A daemon that was suspended for longer than its session time-out works on until it learns that
+//   it has lost its partitions. Its commits are right, since versions, claims and positions decide,
+//   but no commit wakes the new owner. So each owner looks every few seconds for calls, inboxes and
 //   outputs. Kept by: CallerOfSome.CallsThatAnotherDaemonLeftAreFound, test_two_daemons.py Zombies.
 class Ownership {
  public:
   enum class Of : std::uint8_t {
-    everything,  // there is no other daemon
-    partitions,  // what `take` says; nothing before `begin`
+    everything,  // without a cluster
+    partitions,  // the partitions that `take` added; none before `begin`
   };
   explicit Ownership(Of of) : of_(of) {}
   Ownership(const Ownership&) = delete;
@@ -37,22 +37,23 @@ class Ownership {
   // Whether other daemons may share the log.
   [[nodiscard]] bool is_shared() const { return of_ == Of::partitions; }
 
-  // How many partitions the log has, above 0. Once, before any is taken.
+  // Sets the log's number of partitions, above 0. Once, before any is taken.
   void begin(std::int32_t partitions);
   void take(std::span<const std::int32_t> partitions) { set(partitions, true); }
   void give_up(std::span<const std::int32_t> partitions) { set(partitions, false); }
 
-  // Grows each time that the session becomes ours; 0: it is not ours.
+  // The session's ownership generation. It grows each time that this daemon takes the session's
+  // partition. 0: this daemon does not own the session.
   [[nodiscard]] std::uint64_t generation_of(const model::SessionKey& key) const;
   [[nodiscard]] bool owns(const model::SessionKey& key) const { return generation_of(key) != 0; }
 
-  // Our partitions, ascending; none without a cluster.
+  // This daemon's partitions, ascending. Empty without a cluster.
   [[nodiscard]] std::vector<std::int32_t> partitions() const;
 
  private:
   struct Generations {
     std::uint64_t last = 0;
-    std::vector<std::uint64_t> of;  // by partition; 0: not ours
+    std::vector<std::uint64_t> of;  // generations by partition; 0: not owned
   };
   void set(std::span<const std::int32_t> partitions, bool ours);
 

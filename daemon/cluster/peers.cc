@@ -32,8 +32,8 @@ bool schedules(const ClusterMember& member) {
   return std::ranges::find(member.roles, role) != member.roles.end();
 }
 
-// The member with the greatest weight has it. So a member that comes or goes moves its own part
-// only (rendezvous hashing).
+// Rendezvous hashing: the member with the greatest weight for `what` owns it. A member that joins
+// or leaves moves only its own share.
 std::int32_t weight(const std::string& name, std::string_view what) {
   return queue::partition_of(name + ' ' + std::string(what),
                              std::numeric_limits<std::int32_t>::max());
@@ -64,11 +64,11 @@ Result<void> Peers::start() {
   if (auto joined = join(); !joined) return joined;
   joined_ = true;
   if (auto looked = look(); !looked) return looked;
-  // Without a heartbeat, since it waits for the store.
+  // Without a heartbeat, since this thread waits for the store.
   return thread_.start("peers", nullptr, [this] { work(); });
 }
 
-// The holder of the name is either seen again within an interval or has died.
+// A live holder of the name shows a newer heartbeat within an interval. Else it has died.
 Result<void> Peers::join() {
   std::optional<model::Timestamp> seen_at;
   for (;;) {
@@ -126,7 +126,7 @@ void Peers::work() {
   }
 }
 
-// While the store fails nothing changes here; its writers log the failure.
+// While the store fails, the known members stay as they are. The store's writers log the failure.
 void Peers::beat() {
   if (settings_.partitions) self_.partitions = settings_.partitions();
   const auto said = store_.members().beat(self_);

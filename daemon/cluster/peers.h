@@ -26,12 +26,12 @@ struct PeersSettings {
   std::string name;  // unique among the daemons that share the store
   std::vector<std::string> roles;
   std::string version;
-  std::string previous_run;  // known to have ended; may be empty
+  std::string previous_run;  // a run that has certainly ended; may be empty
   std::chrono::milliseconds interval{1'000};
   // Each of these callbacks may be empty.
-  std::function<std::vector<std::int32_t>()> partitions{};  // that this daemon has now
-  std::function<void()> changed{};                          // other schedulers than before
-  std::function<void()> also{};                             // once an interval
+  std::function<std::vector<std::int32_t>()> partitions{};  // owned by this daemon now
+  std::function<void()> changed{};  // the set of live schedulers has changed
+  std::function<void()> also{};     // called once per interval
   // Another daemon has taken the name, so that this one has to end.
   std::function<void(const model::Error&)> replaced{};
 };
@@ -40,10 +40,10 @@ struct PeersSettings {
 // of timers follows the store's clock, which each heartbeat measures. Callbacks run on its own
 // thread and must not wait for it.
 //
-// A name belongs to one daemon. A daemon that starts under a name that was seen lately waits: it is
-// refused if the name is seen again, and takes it after 5 s. After a crash `run/member` proves that
-// the last run has ended and spares this wait. A daemon whose name was taken while it stood still
-// ends. Kept by: PeersTest.ANameThatALiveDaemonHasIsRefused,
+// A name belongs to one daemon. A daemon that starts under a name with a recent heartbeat waits: it
+// is refused if another heartbeat follows, and takes the name after 5 s without one. After a crash
+// `run/member` proves that the last run has ended, and there is no wait. A daemon whose name was
+// taken while it was suspended ends. Kept by: PeersTest.ANameThatALiveDaemonHasIsRefused,
 // PeersTest.TheNameOfAnEndedRunIsTakenAtOnceAndTheOldRunIsReplaced, test_members.py
 // Members.test_a_name_is_one_daemons.
 //
@@ -55,22 +55,23 @@ class Peers final : public Service {
   ~Peers() override { stop(); }
 
   // Joins; from then on `members` and the clock are known. `conflict`, with the name, if another
-  // live daemon has it. Waits up to store::member_lifetime to know whether that one is alive.
+  // live daemon has the name. Waits up to store::member_lifetime to learn whether that daemon is
+  // alive.
   [[nodiscard]] model::Result<void> start() override;
   // Leaves, if the store works.
   void stop() override;
 
-  // From now on this daemon has no roles: the others take over its share at once.
+  // Gives up this daemon's roles. The other daemons take over its share at once.
   void retire();
 
-  // Whether `what` is this daemon's share among the live daemons with the role scheduler. The
-  // shares are equal. Daemons agree on them, except for a moment after one has come or gone. False
-  // without the role.
+  // Whether `what` belongs to this daemon's share among the live daemons with the role scheduler.
+  // The shares are equal. Daemons agree on them, except for a moment after a daemon joined or left.
+  // False without the role.
   [[nodiscard]] bool mine(std::string_view what) const;
 
   // All live daemons as of the last look, this one included.
   [[nodiscard]] std::vector<store::ClusterMember> members() const { return *seen(); }
-  // Of this daemon's start.
+  // The id of this daemon's run, new at each start.
   [[nodiscard]] const std::string& run() const { return self_.run; }
 
  private:
@@ -90,7 +91,7 @@ class Peers final : public Service {
   const PeersSettings settings_;
   store::Store& store_;
   TimerClock& clock_;
-  store::ClusterMember self_;  // the thread's own once that runs, but for what never changes
+  store::ClusterMember self_;  // used by the thread alone once it runs, except for constant members
   bool joined_ = false;
   bool replaced_ = false;
   std::atomic<bool> schedules_{false};

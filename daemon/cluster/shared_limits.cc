@@ -56,7 +56,7 @@ void hear(std::string_view payload, const std::string& own,
     const auto said = json::parse(payload);
     const auto by = said.at("by").get<std::string>();
     if (by != own) heard(by, said.at("items").get<Items>());
-  } catch (const json::exception&) {  // empty where announcements may have been lost
+  } catch (const json::exception&) {  // an empty text: announcements may have been lost
   }
 }
 
@@ -79,7 +79,7 @@ SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
 void SharedLimits::tell() {
   const auto spent = limiter_.take_spent(spenders_a_time);
   const auto spent_by_strangers = public_limiter_.take_spent(spenders_a_time);
-  // Counts from an outage are not sent later: the limits have been refilled since.
+  // Counts of an outage are not sent later, since the limits have refilled meanwhile.
   if (!store_.committer().healthy()) return;
   count_accepted();
   std::vector<std::string> notifications;

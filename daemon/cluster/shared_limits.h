@@ -20,7 +20,7 @@ class Store;
 namespace conversed::daemon {
 
 struct SharedLimitsSettings {
-  std::string daemon;            // this one's name
+  std::string daemon;            // the name of this daemon
   std::int64_t inbox_limit = 0;  // events; an inbox with this many is full
   std::function<std::chrono::steady_clock::time_point()> steady_now = [] {
     return std::chrono::steady_clock::now();
@@ -30,8 +30,8 @@ struct SharedLimitsSettings {
 // The counts that daemons share. Each daemon notifies the others of the rate limits that its
 // clients have spent and of the inboxes that are full, and counts its accepted injects in the
 // store. The notifications are bounded: with too many spenders or full inboxes, some are sent later
-// or never. While the store fails nothing is sent, and each daemon goes by its own counts. Kept by:
-// PeersTest.SpentTokensAndFullInboxesAreKnownToOtherDaemons.
+// or never. While the store fails nothing is sent, and each daemon goes by its own counts.
+// Kept by: PeersTest.SpentTokensAndFullInboxesAreKnownToOtherDaemons.
 //
 // Notifications arrive on the watch's thread; `tell` is for one thread at a time.
 class SharedLimits {
@@ -40,8 +40,8 @@ class SharedLimits {
   SharedLimits(SharedLimitsSettings settings, store::Store& store, api::RateLimiter& limiter,
                api::RateLimiter& public_limiter, api::BusySessions& busy, api::InjectQuota& quota);
 
-  // Sends the counts. Called once a second, the others are a second late. May wait for room with
-  // the Committer.
+  // Sends the counts. When called once a second, the others know them a second late. May wait for
+  // room in the Committer.
   void tell();
 
  private:

@@ -12,7 +12,7 @@ using Kind = Option::Kind;
 using model::Errc;
 using model::Result;
 
-// The password to set: a line of standard input, or asked for twice.
+// Takes the new password from a line of standard input, or asks for it twice.
 Result<void> add_password(const Values& values, Request& request) {
   if (values.flag("--password-stdin")) {
     std::string password;
@@ -27,7 +27,7 @@ Result<void> add_password(const Values& values, Request& request) {
   auto password =
       prompt_password("New password of " + (admin.empty() ? values.text("EMAIL") : admin));
   if (!password) return model::fail(password.error());
-  auto again = prompt_password("The same again");
+  auto again = prompt_password("The same password again");
   if (!again) return model::fail(again.error());
   if (*password != *again) {
     return model::fail(Errc::invalid_argument, "the two passwords differ: type the same one twice");
@@ -131,13 +131,13 @@ Command add_client() {
        "give the id and the secret to the application."},
       {Option{"--name", "Name that users see when they sign in"}.in_field("name").require(),
        Option{"--public",
-              "It can't keep a secret (a browser page, an app): it gets none and must use PKCE",
+              "Public client, such as a browser page or an app: it has no secret and must use PKCE",
               Kind::flag}
            .in_field("public"),
        Option{"--redirect-uri", "Exact URI to go to after signing in; may be given several times",
               Kind::repeated}
            .in_field("redirectUris"),
-       Option{"--password-grant", "It may exchange users' passwords for tokens itself", Kind::flag}
+       Option{"--password-grant", "Let the client exchange users' passwords for tokens", Kind::flag}
            .in_field("passwordGrant")},
       "POST /management/oauth/clients",
       [](const Fields& made, const Values&) {

@@ -1,5 +1,4 @@
-// conversectl chat: lines from the input go to the Endpoint, everything said comes from its
-// outputs.
+// conversectl chat: sends each line of the input to the Endpoint, and prints the session's outputs.
 #include <unistd.h>
 
 #include <exception>
@@ -36,7 +35,7 @@ class Transcript {
     if (answer->status >= 300) return model::fail(error_of(*answer));
     const Fields page(answer->body);
     const std::lock_guard lock(mutex_);
-    // The session began anew meanwhile, with numbers from 1 on.
+    // The session has begun anew: its numbers start at 1 again.
     if (page.has("restarted") && page.flag("restarted") && last_ == after) last_ = 0;
     for (const auto& item : page.any("items")) show(item);
     return {};
@@ -57,7 +56,7 @@ class Transcript {
     std::cout.flush();
   }
 
-  // Further lines stand below the first, so that none looks like the begin of another text.
+  // Indents the further lines, so that none looks like the begin of another text.
   static std::string indented(const std::string& lines) {
     std::string text;
     for (const char c : lines) {
@@ -95,7 +94,7 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
       }
     } catch (const std::exception&) {
     }
-    // The main thread meets the same error and reports it.
+    // The main thread gets the same error and reports it.
   });
 
   std::string line;

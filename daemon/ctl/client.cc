@@ -55,7 +55,7 @@ Result<void> Client::sign_in() {
   if (options_.as.empty()) {
     return fail(
         Errc::unauthenticated,
-        "who is asking? Give --as EMAIL (or set CONVERSECTL_AS) with CONVERSECTL_PASSWORD set");
+        "no user is named: give --as EMAIL (or set CONVERSECTL_AS) with CONVERSECTL_PASSWORD set");
   }
   if (const char* password = std::getenv("CONVERSECTL_PASSWORD"); password != nullptr) {
     password_ = password;
@@ -132,7 +132,7 @@ Result<nlohmann::json> Client::manage(std::string_view method, const std::string
   if (answer->status >= 300) return fail(error_of(*answer));
   if (!answer->body.is_null() && !answer->body.is_object()) {
     return fail(Errc::internal,
-                "the answer of " + options_.url + " is none of conversed's: is --url right?");
+                "the answer of " + options_.url + " does not come from conversed: is --url right?");
   }
   return std::move(answer->body);
 }
@@ -161,7 +161,7 @@ std::string encode(const std::string& text) {
 
 model::Error error_of(const Answer& answer) {
   std::string message = detail_of(answer);
-  if (answer.status < 400) message += ": the answer leads elsewhere; is --url right?";
+  if (answer.status < 400) message += ": the answer is a redirect; is --url right?";
   if (answer.status == 401) message += ": check --as and CONVERSECTL_PASSWORD";
   return model::Error{Errc::invalid_argument, std::move(message)};
 }

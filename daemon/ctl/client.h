@@ -10,7 +10,7 @@
 
 namespace conversed::ctl {
 
-// How conversectl reaches its daemon; from the global options.
+// The global options: which daemon to ask, as which user.
 struct Options {
   std::string url = "http://127.0.0.1:8080";  // without a trailing slash
   std::string as;     // e-mail of the operator; needed for management routes

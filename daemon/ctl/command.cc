@@ -106,7 +106,7 @@ Option limit_option(int preset, std::int64_t most) {
 }
 
 Option after_option() {
-  return {"--after", "Begin behind this one, the `next` of the page before"};
+  return {"--after", "Begin after this entry: the `next` of the previous page"};
 }
 
 Option preview_option() {
@@ -118,8 +118,8 @@ std::vector<Option> with_times(std::vector<Option> options) {
     options.push_back(Option{std::string("--") + field, help}.in_field(field).grouped(among));
   };
   constexpr auto one = Option::Among::at_most_one;
-  add("at", "At a time, such as 2027-03-28T14:30, by --timezone", one);
-  add("in", "After a while, such as 20m", one);
+  add("at", "At this time, such as 2027-03-28T14:30, in --timezone", one);
+  add("in", "After this time, such as 20m", one);
   add("cron", "Repeatedly, such as \"0 9 * * mon-fri\"", one);
   add("timezone", "Time zone of --at and --cron, such as Europe/Berlin; default: UTC", {});
   return options;

@@ -14,8 +14,8 @@
 #include "daemon/ctl/client.h"
 #include "daemon/ctl/output.h"
 
-// A command as a row of a table: its help, its options, the request that it makes of them, and how
-// it prints the answer.
+// A command is a row of a table: its help, its options, the request that they make, and how the
+// answer is printed.
 namespace conversed::ctl {
 
 // The options of a command line, by their names.
@@ -47,13 +47,13 @@ struct Option {
     flag,      // `true` or left out in a query, true or false in a body
     commas,    // a list with commas between its texts
     repeated,  // a list: the option is given for each text
-    several,   // a list: all arguments that are left
+    several,   // a list: all remaining arguments
   };
-  // Among the options of a command that say the same.
+  // How many options of one group a command line may have.
   enum class Among : std::uint8_t { any, at_most_one, all_or_none };
   static constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
-  std::string name;  // such as `--state`; without dashes it is an argument by its place
+  std::string name;  // such as `--state`; without dashes it is a positional argument
   std::string help;
   Kind kind = Kind::text;
   std::string query{};
@@ -62,7 +62,7 @@ struct Option {
   std::string preset{};
   std::vector<std::string> choices{};
   std::int64_t most = no_limit;
-  Find find = nullptr;  // for a text that stands for an id
+  Find find = nullptr;  // turns the text into an id; null: the text is sent as it is
   Among among = Among::any;
 
   // Sends the option as a parameter of the request, or in its body. An empty text is left out.
@@ -87,7 +87,7 @@ struct Request {
   nlohmann::json body;
 };
 
-// Completes a request that takes more than its options.
+// Adds to a request what its options alone do not give.
 using Prepare = std::function<model::Result<void>(const Values& values, Request& request)>;
 using Show = std::function<void(const Fields& answer, const Values& values)>;
 using Run = std::function<int(Client& client, const Values& values)>;
@@ -123,7 +123,7 @@ struct Command {
   Command runs(Run by) const { return with(*this, &Command::run, std::move(by)); }
 };
 
-// The commands of one word, or without a name commands of the program itself.
+// Commands that share their first word. Without a name: commands of the program itself.
 struct Group {
   std::string name;
   std::string summary;
@@ -133,7 +133,7 @@ struct Group {
 // Runs a command. Returns its exit code.
 int run(Client& client, const Command& command, const Values& values);
 
-// `--project`: where names are looked up, or also sent as `projectId`.
+// `--project`: the project in which names are looked up. It can also be sent as `projectId`.
 [[nodiscard]] Option scope_option();
 [[nodiscard]] Option project_option();
 [[nodiscard]] Option limit_option(int preset, std::int64_t most = 100);
@@ -163,10 +163,10 @@ inline Column column(const char* header, const char* field,
 }
 
 [[nodiscard]] Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items);
-// Prints the answer's `items`, or without any this line.
+// Prints the answer's `items`, or `if_empty` if there are none.
 [[nodiscard]] Show rows(std::vector<Column> columns, std::string if_empty);
 
-// The text with the values of options, `{ID}`, and texts and numbers of the answer, `{name}`.
+// Replaces `{ID}` by an option's value, and `{name}` by a text or number of the answer.
 [[nodiscard]] std::string filled(std::string_view text, const Fields& answer, const Values& values);
 // Prints the lines, filled.
 [[nodiscard]] Show says(std::vector<std::string> lines);
@@ -183,7 +183,7 @@ inline Column column(const char* header, const char* field,
                                                       const std::string& id_or_name);
 
 // The id of an item in the list of the project of `--project`, such as `/management/flows`. Without
-// a project the daemon takes the only one that there is.
+// `--project` the daemon takes the only project.
 [[nodiscard]] model::Result<std::string> find_in_project(Client& client, const Values& values,
                                                          std::string path, std::string_view what,
                                                          const std::string& id_or_name);

@@ -1,4 +1,4 @@
-// The table of commands as a command line.
+// Makes the command line's parser from the table of commands.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -9,7 +9,8 @@ namespace {
 
 using Kind = Option::Kind;
 
-// The range's check also reads `010` and `0x10`, as C does. The text is used as a decimal number.
+// CLI::Range also accepts `010` and `0x10`, as C does. The daemon reads the text as a decimal
+// number.
 std::string check_decimal(const std::string& text) {
   const bool plain = !text.starts_with('0') && text.find_first_not_of("0123456789") == text.npos;
   return plain ? "" : "write the number in decimal digits, without a leading zero";

@@ -12,7 +12,7 @@ class App;
 
 namespace conversed::ctl {
 
-// For examples.
+// An id for the examples in help texts.
 inline constexpr const char* some_id = "6f9619ff8b86d011b42d00c0";
 
 // The rows of each file.
@@ -24,22 +24,23 @@ inline constexpr const char* some_id = "6f9619ff8b86d011b42d00c0";
 [[nodiscard]] std::vector<Group> job_commands();           // jobs
 [[nodiscard]] std::vector<Group> timer_commands();         // timers, schedules, proactive
 
-// The command of a parsed command line. Returns the exit code: 0 done, 1 failed.
+// The chosen command. Returns the exit code: 0 done, 1 failed.
 using Action = std::function<int(Client&)>;
 
 // Adds all commands. The chosen one sets `action`, which must outlive the parse.
 void add_commands(CLI::App& app, Action& action);
 
-// Prints the times of a schedule that was made or moved, or, with `--preview`, would be.
+// Prints the times of a schedule that was made or moved. With `--preview`: the times that it would
+// have.
 void show_times(const Fields& schedule, const Values& values);
 
-// `conversectl chat`: a conversation in the terminal. Shows all outputs as they come, also those of
-// injects and follow-ups. Ends with the input.
+// `conversectl chat`: a conversation in the terminal. Shows all outputs as they come, including
+// outputs of injects and follow-ups. Returns when the input ends.
 int chat(Client& client, const std::string& url_token, const std::string& user_id,
          const std::string& session_id);
 
-// The whole text of a file or pipe. `not_found`, with its name: it does not exist, is a folder, or
-// can't be read to its end.
+// The whole text of a file or pipe. `not_found`, with its name, if it does not exist, is a folder,
+// or can't be read to its end.
 [[nodiscard]] model::Result<std::string> read_file(const std::string& path);
 
 }  // namespace conversed::ctl

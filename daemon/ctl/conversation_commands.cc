@@ -6,7 +6,7 @@
 namespace conversed::ctl {
 namespace {
 
-// The options that name a session, sent in a body or, without one, in the query.
+// The options that name a session. They are sent in the body or in the query.
 std::vector<Option> session_options(bool in_body) {
   std::vector<Option> options;
   const auto add = [&](const char* name, const char* help, const char* sent_as) {
@@ -49,7 +49,7 @@ Command inject() {
   return Command{"inject",
                  {"Put a message into a running conversation, now or later",
                   "--endpoint URLTOKEN --user ann --session s1 --text \"Your parcel is here\"",
-                  "`sessions show` shows what the Flow answered; `schedules list` shows messages "
+                  "`sessions show` shows the Flow's answer; `schedules list` shows messages "
                   "for later."},
                  with_times(std::move(options)),
                  "POST /management/schedules",
@@ -71,10 +71,10 @@ int talk(Client& client, const Values& values) {
 Group dead_letters() {
   const Option id = Option{"ID", "The dead letter's id, as `deadletters list` shows it"}.require();
   return {"deadletters",
-          "Events and outputs that were given up, with their reasons",
+          "Events and outputs that the daemon gave up, with the reasons",
           {Command{"deadletters list",
                    {"List dead letters, oldest first", "--state new",
-                    "`deadletters show` tells all about one; mend the cause and use "
+                    "`deadletters show` shows one in full; mend the cause and use "
                     "`deadletters replay`."},
                    {project_option(),
                     Option{"--state", "new, replayed, discarded or all"}.with_preset("new").one_of(
@@ -91,16 +91,16 @@ Group dead_letters() {
                  return model::Result<void>();
                }),
            Command{"deadletters show",
-                   {"Show all about a dead letter", some_id},
+                   {"Show a dead letter in full", some_id},
                    {id},
                    "GET /management/deadletters/{ID}"},
            Command{"deadletters replay",
-                   {"Process it again, after what its session has done since", some_id},
+                   {"Process a dead letter again, behind its session's newer events", some_id},
                    {id},
                    "POST /management/deadletters/{ID}/replay",
-                   says({"Appended again; it runs after what its session has done since."})},
+                   says({"Appended again. It runs behind its session's newer events."})},
            Command{"deadletters discard",
-                   {"Mark it as discarded; it is kept", some_id},
+                   {"Mark a dead letter as discarded; `--state discarded` lists it", some_id},
                    {id},
                    "POST /management/deadletters/{ID}/discard",
                    says({"Discarded."})}}};
@@ -114,7 +114,7 @@ std::vector<Group> conversation_commands() {
            "",
            {inject(),
             Command{"chat",
-                    {"Talk to an Endpoint; ends with the input (Ctrl-D)", "URLTOKEN --user ann",
+                    {"Talk to an Endpoint until the input ends (Ctrl-D)", "URLTOKEN --user ann",
                      "`sessions show` shows the session, `deadletters list` what could not be "
                      "processed."},
                     {Option{"URLTOKEN", "The Endpoint's URLToken"}.require(),
@@ -125,7 +125,7 @@ std::vector<Group> conversation_commands() {
            "Conversations and their state",
            {Command{"sessions list",
                     {"List the newest sessions", "--project Shop --limit 10",
-                     "`sessions show` tells all about one."},
+                     "`sessions show` shows one in full."},
                     {project_option(), limit_option(50)},
                     "GET /management/sessions",
                     rows({column("ENDPOINT", "endpoint"), column("USER", "userId"),
@@ -142,7 +142,7 @@ std::vector<Group> conversation_commands() {
                      example, "the messages in its inbox run at once."},
                     session_options(true),
                     "POST /management/sessions/reset",
-                    says({"Reset. What waits in its inbox runs now."})}}},
+                    says({"Reset. The events in its inbox run now."})}}},
           dead_letters()};
 }
 

@@ -19,7 +19,7 @@ namespace {
 
 using nlohmann::json;
 
-// For requests that wait for the disk.
+// The time-out of requests that wait for the disk.
 constexpr std::chrono::seconds long_wait = std::chrono::hours(6);
 
 int restore(Client& client, const Values& values) {
@@ -51,7 +51,7 @@ std::string text_of(const json& value) {
   return text::shown(model::json_text(value), text::Lines::one);
 }
 
-// One JSON document, written as its pages come.
+// Prints one JSON document, page by page.
 int export_data(Client& client, const Values& values) {
   const std::string& user_id = values.text("USERID");
   std::string path = "/management/usersdata?limit=100&userId=" + encode(user_id);
@@ -91,7 +91,7 @@ void show_erased(const Fields& erased, const Values& values) {
 Command restore_command() {
   return Command{
       "restore",
-      {"Put a backup into the data folder of these settings; the daemon has to be stopped",
+      {"Restore a backup into the data folder of the settings; stop the daemon first",
        "/var/lib/conversed/backups/before-the-update --config /etc/conversed/conversed.yaml",
        "start the daemon."},
       {Option{"BACKUP", "The backup's folder"}.require(),
@@ -106,7 +106,7 @@ Command restore_command() {
 Group user_data_commands() {
   constexpr const char* help = "The user's id in messages";
   return {"users-data",
-          "All stored data about a user of conversations",
+          "All stored data of a user of conversations",
           {Command{"users-data export",
                    {"Print a user's data as JSON", "ann"},
                    {Option{"USERID", help}.require(), project_option()}}
@@ -140,7 +140,7 @@ Group status() {
            .in_pages(),
        Command{"status",
                {"Show the daemon's version, uptime, queue and counts", "",
-                "`deadletters list` explains what could not be processed."},
+                "`deadletters list` lists events that could not be processed, with the reasons."},
                {},
                "GET /management/status"}}};
 }

@@ -21,7 +21,7 @@ std::string utc(std::int64_t unix_seconds) {
 
 Fields::Fields(const json& object) : object_(&object) {
   if (!object.is_object()) {
-    throw BadAnswer("the daemon's answer is not the JSON that was expected: is --url right?");
+    throw BadAnswer("the daemon's answer is not a JSON object: is --url right?");
   }
 }
 

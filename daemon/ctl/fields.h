@@ -9,7 +9,7 @@
 // Reads the daemon's answers.
 namespace conversed::ctl {
 
-// The daemon's answer is not as expected. Main reports it and ends with 1.
+// The daemon's answer does not have the expected form. `main` reports it and exits with 1.
 class BadAnswer : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,7 +24,7 @@ class Fields {
   // Whether the field exists and is not null.
   [[nodiscard]] bool has(const char* name) const;
   [[nodiscard]] std::string text(const char* name) const;
-  // Empty for null or a field that is missing.
+  // Empty if the field is null or missing.
   [[nodiscard]] std::string text_if_any(const char* name) const;
   [[nodiscard]] std::vector<std::string> texts(const char* name) const;
   [[nodiscard]] std::int64_t number(const char* name) const;

@@ -62,7 +62,7 @@ model::Result<std::string> drawn_by_graphviz(const std::string& dot) {
   if (pclose(pipe) != 0) {
     return model::fail(model::Errc::unavailable,
                        "dot failed; it comes with Graphviz (apt install graphviz). --format "
-                       "mermaid and --format dot do without");
+                       "mermaid and --format dot need no Graphviz");
   }
   std::string picture;
   std::array<char, 16 * 1024> part;
@@ -112,7 +112,8 @@ model::Result<NamedFlow> flow_of_daemon(Client& client, const Values& values) {
                      "this conversectl can't read the Flow; are it and the daemon of one version?");
 }
 
-// A path with a bundle's extension, or of an existing file; else a Flow's name or id.
+// Whether `source` is a path: it has a bundle's extension or names an existing file. Else it is a
+// Flow's name or id.
 bool is_file(const std::string& source) {
   std::error_code unknown;
   const auto extension = std::filesystem::path(source).extension();
@@ -217,7 +218,7 @@ Command graph_command() {
       .runs(graph);
 }
 
-// A value on one line, cut where it gets long.
+// A value on one line, cut if it is long.
 std::string short_text(const nlohmann::json& value) {
   constexpr std::size_t longest = 100;
   const std::string whole = value.is_null() ? "(nothing)" : value.dump();

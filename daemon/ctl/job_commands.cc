@@ -20,7 +20,7 @@ namespace {
 using nlohmann::json;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr int wait_seconds = 20;  // of one poll; the client gives up after a minute
+constexpr int wait_seconds = 20;  // of one poll, below the client's time-out of a minute
 
 bool is_over(const Fields& job) {
   const auto status = job.text("status");
@@ -40,7 +40,7 @@ std::string outcome_of(const Fields& job) {
   return reason.empty() ? job.text("status") : job.text("status") + ": " + reason;
 }
 
-// How long the rest takes if it goes on as it has since `begin`, when there were `first` percent.
+// The time left at the present speed: the job was at `first` percent when `since_begin` started.
 std::string time_left(int first, int progress, SteadyClock::duration since_begin) {
   if (progress <= first) return {};
   const auto left = since_begin * (100 - progress) / (progress - first);
@@ -49,7 +49,7 @@ std::string time_left(int first, int progress, SteadyClock::duration since_begin
   return std::to_string((seconds + 59) / 60) + " min left";
 }
 
-// Shows a job that goes on: one line that changes in a terminal, else a line for each change.
+// Shows a running job: in a terminal one line that changes, else one line per change.
 class ProgressView {
  public:
   ProgressView() : terminal_(isatty(STDERR_FILENO) != 0), begin_(SteadyClock::now()) {}
@@ -70,7 +70,7 @@ class ProgressView {
     std::string line = bar(progress) + ' ' + std::to_string(progress) + "%  " + what;
     const auto left = time_left(*first_, progress, SteadyClock::now() - begin_);
     if (!is_over(job) && !left.empty()) line += "  (" + left + ")";
-    // A line wider than the terminal would leave a copy of itself at each change.
+    // A line wider than the terminal would leave a copy behind at each change.
     if (!is_over(job)) line = text::cut(line, columns());
     std::cerr << "\r\x1b[K" << line << std::flush;
     if (is_over(job)) std::cerr << std::endl;
@@ -95,7 +95,7 @@ class ProgressView {
   std::string last_;
 };
 
-// 0: the job came to its aim.
+// Returns the exit code: 0 only if the job is done.
 int watch(Client& client, const Values& values) {
   const std::string path = "/management/tasks/" + encode(values.text("ID"));
   ProgressView view;
@@ -117,11 +117,11 @@ Cell reason_cell(const Fields& job, const char* step) {
 
 Command list_jobs() {
   Option project = project_option();
-  project.help = "Name or id; default: all that you may see";
+  project.help = "Name or id; default: all projects that you may see";
   return Command{
       "jobs list",
       {"List jobs, newest first", "--status active",
-       "`jobs show` tells all about one, `jobs cancel` undoes it."},
+       "`jobs show` shows one in full, `jobs cancel` undoes it."},
       {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
            {"queued", "active", "done", "cancelling", "cancelled", "error"}),
        std::move(project), limit_option(25)},
@@ -139,10 +139,11 @@ std::vector<Group> job_commands() {
       {"jobs",
        "Long work, such as the set-up of proactive follow-up",
        {list_jobs(),
-        Command{"jobs show", {"Show all about a job", some_id}, {id}, "GET /management/tasks/{ID}"},
-        Command{"jobs watch",
-                {"Follow a job until it has ended; the exit code is 0 only if it is done", some_id},
-                {id}}
+        Command{"jobs show", {"Show a job in full", some_id}, {id}, "GET /management/tasks/{ID}"},
+        Command{
+            "jobs watch",
+            {"Show a job's progress until it ends; the exit code is 0 only if it is done", some_id},
+            {id}}
             .runs(watch),
         Command{"jobs cancel",
                 {"Cancel the job and undo its changes", some_id},

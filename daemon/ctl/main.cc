@@ -19,8 +19,8 @@ int run(const Action& action, Client& client) {
     return failed({model::Errc::unavailable, "the output could not be written: is the disk full?"});
   } catch (const nlohmann::json::exception& error) {
     return failed({model::Errc::internal,
-                   std::string("the daemon's answer is not the JSON that was expected (") +
-                       error.what() + "): are conversectl and the daemon of one version?"});
+                   std::string("the daemon's answer has an unexpected form (") + error.what() +
+                       "): are conversectl and the daemon of one version?"});
   } catch (const std::exception& error) {
     return failed({model::Errc::internal, error.what()});
   }
@@ -31,11 +31,11 @@ int run(const Action& action, Client& client) {
 
 int main(int argc, char** argv) {
   using namespace conversed::ctl;
-  ::prctl(PR_SET_DUMPABLE, 0);  // its memory has passwords
+  ::prctl(PR_SET_DUMPABLE, 0);  // the memory holds passwords: no core dump
   CLI::App app{
       "Operates a conversed daemon: imports projects, makes API keys, talks to Flows, shows "
       "sessions and\n"
-      "dead letters. Each command explains itself: add --help to it.\n\n"
+      "dead letters. Add --help to a command to see its options.\n\n"
       "The password of --as comes from CONVERSECTL_PASSWORD, or is asked for in a terminal.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage."};
   app.footer(

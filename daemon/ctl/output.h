@@ -10,11 +10,11 @@
 #include "daemon/ctl/client.h"
 #include "daemon/ctl/fields.h"
 
-// All printing of commands. It escapes control characters (store/text/terminal.h), since answers
-// contain texts of users.
+// Prints for commands. Escapes control characters (store/text/terminal.h), since answers contain
+// texts of users.
 namespace conversed::ctl {
 
-// Prints a line to standard output, or to standard error. A line end in it is shown escaped.
+// Print a line to standard output, or to standard error. A line end within it is escaped.
 void say(std::string_view line);
 void note(std::string_view line);
 void say_lines(std::string_view lines);
@@ -22,7 +22,7 @@ void say_lines(std::string_view lines);
 // Prints the error, of one or several lines, to stderr. Returns the exit code of a failed command.
 int failed(const model::Error& error);
 
-// Prints JSON on one line, for programs. Returns the exit code of a command that is done.
+// Prints JSON on one line, for programs. Returns the exit code of success.
 int say_json(const nlohmann::json& value);
 
 // A cell of a table: a text, or a number, which is aligned at the right.
@@ -36,16 +36,16 @@ struct Cell {
   bool is_number = false;
 };
 
-// Rows under headers. Columns are as wide as their widest cell; the last one, which may have long
-// texts, ends where its text does.
+// Rows under headers. Each column is as wide as its widest cell, except for the last: its cells are
+// not padded.
 class Table {
  public:
   explicit Table(const std::vector<std::string>& headers);
 
-  // As many cells as there are headers. An empty text is shown as `-`.
+  // `row` has one cell per header. An empty text is shown as `-`.
   void add(std::vector<Cell> row);
   [[nodiscard]] std::string to_text() const;
-  // Prints the table, or without rows this line.
+  // Prints the table, or `if_empty` if it has no rows.
   void print(std::string_view if_empty) const;
 
  private:
@@ -55,7 +55,7 @@ class Table {
 using ForPeople = std::function<void(const Fields&)>;
 
 // Prints an answer or the error, and returns the exit code. With --json it prints the answer as it
-// is (without a body: `{}`), else by `for_people`. Without that people get JSON on many lines.
+// is (without a body: `{}`), else by `for_people`. If that is empty, it prints JSON on many lines.
 int print(const Client& client, const model::Result<nlohmann::json>& answer,
           const ForPeople& for_people);
 

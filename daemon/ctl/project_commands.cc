@@ -12,7 +12,8 @@
 namespace conversed::ctl {
 namespace {
 
-// The environment's values of the bundle's `${NAME}`s. No other variable leaves this machine.
+// The environment variables that the bundle names as `${NAME}`. No other variable leaves this
+// machine.
 nlohmann::json referenced_environment(const std::string& text) {
   auto values = nlohmann::json::object();
   for (std::size_t at = text.find("${"); at != std::string::npos; at = text.find("${", at + 2)) {
@@ -35,7 +36,7 @@ void show_import(const Fields& report, const Values& values) {
   for (const Fields& endpoint : report.objects("endpoints")) {
     table.add({"Endpoint", endpoint.text("name"), endpoint.text("urlToken")});
   }
-  table.print("It has no Flow and no Endpoint.");
+  table.print("The bundle has no Flow and no Endpoint.");
 }
 
 model::Result<void> add_bundle(const Values& values, Request& request) {
@@ -60,7 +61,8 @@ int export_project(Client& client, const Values& values) {
     if (!file.flush()) return failed({model::Errc::unavailable, path + ": can't be written"});
   }
   return print(client, bundle, [&](const Fields& exported) {
-    // As it is: the writer of bundles escapes control characters, and the text has to import.
+    // Not by `say`: the writer of bundles has escaped control characters, and an import must be
+    // able to read the text.
     if (path.empty()) std::cout << text;
     for (const std::string& variable : exported.texts("variables")) {
       note("An import needs " + variable + " in its environment");
@@ -82,8 +84,8 @@ Group key_commands() {
                {Option{"--name", "Name of the key, such as the program that uses it"}
                     .in_field("name")
                     .require(),
-                Option{"--user", "E-mail address of the user it acts as; default: you"}.in_field(
-                    "user")},
+                Option{"--user", "E-mail address of the user that the key acts as; default: you"}
+                    .in_field("user")},
                "POST /management/apikeys",
                [](const Fields& key, const Values&) {
                  note("API key " + key.text("name") + " of " + key.text("user") +
@@ -98,7 +100,7 @@ Group key_commands() {
                      column("CREATED", "createdAt", time_cell), column("NAME", "name")},
                     "No API keys.")},
        Command{"apikey revoke",
-               {"End a key at once", "6f9619ff8b86d011b42d00c0"},
+               {"Revoke a key at once", "6f9619ff8b86d011b42d00c0"},
                {Option{"ID", "The key's id, as `apikey list` shows it"}.require()},
                "DELETE /management/apikeys/{ID}",
                says({"Revoked {ID}"})}}};
@@ -131,11 +133,11 @@ void show_usages(const Fields& usages, const Values&) {
       table.add({flow.text("name"), flow.number("version"), node.text("node"), node.text("type")});
     }
   }
-  table.print("No Flow uses it.");
+  table.print("No Flow uses the Connection.");
   show_sessions(usages.object("sessions"));
 }
 
-// An id needs no project to be found in.
+// An id is found in any project; a name needs the project.
 model::Result<std::string> find_connection(Client& client, const Values& values,
                                            const std::string& id_or_name) {
   constexpr std::size_t id_length = 24;
@@ -171,7 +173,7 @@ std::vector<Group> project_commands() {
       {"",
        "",
        {Command{"import",
-                {"Import a project bundle (YAML or JSON), or nothing if it has a problem",
+                {"Import a project bundle (YAML or JSON); a bundle with a problem changes nothing",
                  "shop.yaml", "`chat` talks to an Endpoint of the project."},
                 {Option{"BUNDLE", "The bundle's file"}.require(),
                  Option{"--check", "Only check the bundle", Option::Kind::flag}.in_query("dryRun")},
@@ -189,7 +191,7 @@ std::vector<Group> project_commands() {
 }
 
 model::Result<std::string> read_file(const std::string& path) {
-  std::error_code unknown;  // then opening it says so
+  std::error_code unknown;  // opening the file reports it
   if (std::filesystem::is_directory(path, unknown)) {
     return model::fail(model::Errc::not_found, path + ": is a folder; name a file in it");
   }

@@ -60,7 +60,7 @@ void show_state(const Fields& project, const Values&) {
 Group proactive() {
   const Option project = Option{"PROJECT", "Name or id"}.require().found_by(find_project);
   const Command show{"proactive show",
-                     {"Show whether silent users are followed up", "Shop"},
+                     {"Show whether a project follows up silent users", "Shop"},
                      {project},
                      "GET /management/projects/{PROJECT}/proactive",
                      show_state};
@@ -68,14 +68,14 @@ Group proactive() {
     return Command{name, std::move(help), {project}, "POST" + show.request.substr(3), show_state}
         .sends({{"on", on}});
   };
-  return {"proactive",
-          "The switch of proactive follow-up, of a project",
-          {show,
-           turn("proactive on", true,
-                {"Follow up silent users again, in a project that is set up", "Shop"}),
-           turn("proactive off", false,
-                {"Follow up nobody, and withdraw the follow-ups that wait", "Shop",
-                 "`proactive on` switches it on again."})}};
+  return {
+      "proactive",
+      "Switch a project's proactive follow-up on or off",
+      {show,
+       turn("proactive on", true, {"Follow up silent users of a project that is set up", "Shop"}),
+       turn("proactive off", false,
+            {"Stop following up users of a project; withdraw waiting follow-ups", "Shop",
+             "`proactive on` switches it on again."})}};
 }
 
 void show_next(const Fields& schedule) {
@@ -96,9 +96,9 @@ Group schedules() {
   const Option id = Option{"ID", "The schedule's id, as `schedules list` shows it"}.require();
   return {
       "schedules",
-      "Messages that `inject` was told to send later, or repeatedly",
+      "Messages that `inject` sends later, or repeatedly",
       {Command{"schedules list",
-               {"List the schedules that are still to come", "--project Shop",
+               {"List the schedules that will fire", "--project Shop",
                 "`schedules preview` shows the next times of one."},
                {project_option(), limit_option(25)},
                "GET /management/schedules",
@@ -107,13 +107,13 @@ Group schedules() {
                      column("RULE", "cron", rule_cell)},
                     "No schedules.")},
        Command{"schedules show",
-               {"Show all about a schedule", some_id},
+               {"Show a schedule in full", some_id},
                {id},
                "GET /management/schedules/{ID}"},
        Command{"schedules preview", {"Show the next ten times of a schedule", some_id}, {id}}.runs(
            preview),
        Command{"schedules cancel",
-               {"Cancel a schedule, so that it sends nothing more", some_id},
+               {"Cancel a schedule, so that it sends no more messages", some_id},
                {id},
                "DELETE /management/schedules/{ID}",
                says({"Cancelled."})},
@@ -128,7 +128,7 @@ Group schedules() {
 }  // namespace
 
 void show_times(const Fields& schedule, const Values& values) {
-  say(values.flag("--preview") ? "It would come at (UTC)"
+  say(values.flag("--preview") ? "The message would come at (UTC)"
                                : "Scheduled as " + schedule.text("_id") + "; it comes at (UTC)");
   show_next(schedule);
 }

@@ -41,7 +41,7 @@ model::Error error_of(const fs::path& file, const std::string& doing, int code) 
                                  std::error_code(code, std::system_category()).message()};
 }
 
-// Size and digest of a file. `take` gets its bytes many times a second; false ends the reading.
+// The size and digest of a file. `take` gets its bytes piece by piece; false ends the reading.
 Result<BackupManifest::File> digest(const fs::path& file,
                                     const std::function<bool(std::string_view)>& take) {
   std::ifstream in(file, std::ios::binary);
@@ -86,7 +86,7 @@ std::string text_of(const BackupManifest& manifest) {
   return document.dump(2) + "\n";
 }
 
-// Makes an empty file that only its owner may use. `conflict` if there is one already.
+// Makes an empty file that only its owner may use. `conflict` if the file exists.
 Result<void> create_private(const fs::path& file) {
   const int made = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (made < 0) {
@@ -117,7 +117,7 @@ void remove_backups(const fs::path& folder, const std::function<bool(const std::
   for (const auto& path : old) fs::remove_all(path, ignored);
 }
 
-// Keeps finished records in the log while it lives.
+// While it exists, the log deletes no finished records.
 class HeldPruning {
  public:
   explicit HeldPruning(queue::SqliteLog* log) : log_(log) {
@@ -143,7 +143,7 @@ std::int64_t BackupManifest::bytes() const {
 
 Result<BackupManifest> BackupManifest::read(const fs::path& backup) {
   const auto no_backup = [&](const std::string& why) {
-    return fail(Errc::invalid_argument, backup.string() + " is no backup: " + why);
+    return fail(Errc::invalid_argument, backup.string() + " is not a backup: " + why);
   };
   std::ifstream file(backup / "backup.json", std::ios::binary);
   if (!file) return no_backup("backup.json is not in it");
@@ -190,7 +190,7 @@ Result<MadeBackup> BackupMaker::make(const std::string& name) {
   }
   if (!log_is_embedded_) {
     return fail(Errc::not_supported,
-                "the log is in Kafka, which can't be copied as of the store's moment: events that "
+                "the log is in Kafka, which can't be copied at the store's moment: events that "
                 "the store has not seen might be lost. Stop all daemons and back up with the tools "
                 "of your disks");
   }
@@ -215,7 +215,7 @@ Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {
   constexpr std::string_view beginning = "before-migration-";
   const std::string ending = "-schema" + std::to_string(schema);
   const auto name = std::string(beginning) + name_of(clock_.now()) + ending;
-  // Made by another try within this second.
+  // An earlier try within this second has made it.
   if (auto made = BackupManifest::read(folder_ / name); made) {
     return MadeBackup{folder_ / name, *std::move(made)};
   }
@@ -230,13 +230,13 @@ Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {
 Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest manifest) {
   const std::unique_lock making(making_, std::try_to_lock);
   if (!making)
-    return fail(Errc::conflict, "a backup is being made already; try again when it has ended");
+    return fail(Errc::conflict, "another backup is being made; try again when it has ended");
   std::error_code error;
   fs::create_directories(folder_, error);
   const fs::path whole = folder_ / name;
   if (fs::exists(whole, error))
     return fail(Errc::conflict, "there is a backup " + name + " already; give another name");
-  // A crash left them.
+  // A crash left these behind.
   remove_backups(folder_, [](const std::string& other) { return other.ends_with(unfinished); });
   const fs::path partial = folder_ / (name + std::string(unfinished));
   fs::create_directory(partial, error);
@@ -262,9 +262,8 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
   return MadeBackup{whole, std::move(manifest)};
 }
 
-// The store is copied first. A record that is finished from now on has its effects after that copy,
-// and is still in the log's copy. A record that was finished before has its effects in the store's
-// copy.
+// Copies the store first. The effects of a record that was finished before are in the store's copy.
+// A record that is finished afterwards is still in the log's copy.
 Result<void> BackupMaker::copy_files(const fs::path& into, BackupManifest& manifest) {
   const HeldPruning held(log_);
   if (log_ != nullptr) {

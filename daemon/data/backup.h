@@ -17,21 +17,21 @@
 namespace conversed::daemon {
 
 // A backup is a folder with `store.db`, `log.db` (if the log is embedded) and `backup.json`, which
-// describes them. The master key is not in it: a backup alone opens no secret.
+// describes them. The master key is not part of it: a backup alone does not open any secret.
 
 struct BackupManifest {
   struct File {
     std::int64_t bytes = 0;
     std::string sha256;  // 64 hex digits
   };
-  std::string program;            // the version that made it
+  std::string program;            // the version of the program that made the backup
   std::int64_t schema = 0;        // of the store
   std::string reason;             // "asked" or "migration"
   std::string log;                // "sqlite": embedded, or "kafka": it is not in the backup
   model::Timestamp created_at{};  // to the second
   std::map<std::string, File> files{};
-  // Offsets by partition, below which the log had finished everything before the store was copied.
-  // Empty if the log was not open: its copy says so itself.
+  // By partition, the offset below which all records were finished before the store was copied.
+  // Empty if the log was not open: then its copy has the offset.
   std::vector<std::int64_t> committed{};
 
   [[nodiscard]] std::int64_t bytes() const;
@@ -46,18 +46,18 @@ struct MadeBackup {
 };
 
 // Copies the data folder's store and log in states that belong together. The store is copied first.
-// From before that until the log is copied, the log deletes no finished record. So the log's copy
-// has every record that the store's copy has not seen; records that it has seen are known by their
-// position when they are read again. `backup.json` says how far the log was finished; a restore
-// reads it again from there, since older events of sessions that retention or erasure removed would
-// run again. Kept by: BackupTest.RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied,
+// From before that copy until the log is copied, the log deletes no finished record. So the log's
+// copy has every record that the store's copy has not seen. Records that it has seen are recognized
+// by their position when they are read again. `backup.json` says how far the log was finished, and
+// a restore reads the log from there: older events of sessions that retention or erasure removed
+// would run again. Kept by: BackupTest.RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied,
 // BackupTest.RestoredFolderIsThatOfTheBackupAndItsLogIsReadAgain.
 //
 // Thread-safe; one backup at a time.
 class BackupMaker {
  public:
   // `log`: the embedded log, which must outlive it; null if its file is not open. `go_on`, if not
-  // empty, is called many times a second while a backup is made, on that thread: false ends it.
+  // empty, is called many times a second by the thread that makes a backup. False ends the backup.
   BackupMaker(const config::Settings& settings, const model::Clock& clock, queue::SqliteLog* log,
               std::function<bool()> go_on = {});
 
@@ -69,11 +69,12 @@ class BackupMaker {
   // ended).
   [[nodiscard]] model::Result<MadeBackup> make(const std::string& name);
 
-  // Before a migration of the store, with any log; the files are not open. Replaces the earlier one
-  // of the same schema, so that a migration that fails repeatedly leaves one.
+  // Makes a backup before a migration of the store, with any log. The files must not be open. It
+  // replaces the earlier backup of the same schema, so that a migration that fails repeatedly
+  // leaves one.
   [[nodiscard]] model::Result<MadeBackup> make_before_migration(std::int64_t schema);
 
-  // Ends the backup that is being made, and every later one.
+  // Ends the running backup, and every later one.
   void stop() { stop_.request_stop(); }
 
   [[nodiscard]] const std::filesystem::path& folder() const { return folder_; }
@@ -104,7 +105,7 @@ class BackupMaker {
 [[nodiscard]] model::Result<BackupManifest::File> copy_private(const std::filesystem::path& from,
                                                                const std::filesystem::path& to);
 
-// Makes a file's bytes, or the names in a folder, durable.
+// Makes a file's bytes, or the entries of a folder, durable (fsync).
 [[nodiscard]] model::Result<void> make_durable(const std::filesystem::path& path);
 
 }  // namespace conversed::daemon

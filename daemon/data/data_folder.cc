@@ -20,7 +20,7 @@ using model::Result;
 
 namespace {
 
-// There while a restore is at work, or was when its process ended.
+// This file exists while a restore runs. After a crash it marks an unfinished restore.
 fs::path restore_mark(const fs::path& folder) {
   return folder / "restoring";
 }
@@ -51,7 +51,7 @@ Result<DataFolder> DataFolder::open(const fs::path& path, Use use) {
   if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
     ::close(lock);
     return fail(Errc::conflict,
-                path.string() + " is in use by another conversed; stop that one first");
+                path.string() + " is in use by another conversed; stop that process first");
   }
   DataFolder folder(path, lock);
   if (use == Use::run && folder.is_being_restored()) {
@@ -93,7 +93,7 @@ DataFolder::~DataFolder() {
 
 namespace {
 
-// In one step: a reader sees the old file or the new one.
+// Replaces the file in one step: a reader sees the old file or the new one.
 Result<void> write_file(const fs::path& file, const std::string& text) {
   std::error_code error;
   fs::create_directories(file.parent_path(), error);

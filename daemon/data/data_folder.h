@@ -16,7 +16,7 @@ class DataFolder {
   enum class Use : std::uint8_t { run, restore };
 
   // Makes the folder (mode 0700) if it is missing. `permission_denied` if its mode lets other users
-  // in; `conflict` if another process holds it, or if a restore into it was not finished (except
+  // in; `conflict` if another process has it open, or if a restore into it was not finished (except
   // for `Use::restore`); `unavailable` if it can't be made or opened.
   [[nodiscard]] static model::Result<DataFolder> open(const std::filesystem::path& path,
                                                       Use use = Use::run);
@@ -33,12 +33,12 @@ class DataFolder {
                                                 std::uint16_t admin) const;
   void remove_ports() const;
 
-  // The last run in this folder (store::ClusterMember::run); empty if there was none. It has ended,
-  // since the folder is locked.
+  // The last run in this folder (store::ClusterMember::run); empty if there was none. That run has
+  // ended, since this process has the folder's lock.
   [[nodiscard]] std::string last_run() const;
   [[nodiscard]] model::Result<void> write_run(const std::string& run) const;
 
-  // Between the two, only a restore can open the folder, also after a crash.
+  // Between these two calls only a restore can open the folder, also after a crash.
   [[nodiscard]] bool is_being_restored() const;
   [[nodiscard]] model::Result<void> begin_restore() const;
   [[nodiscard]] model::Result<void> end_restore() const;

@@ -15,9 +15,9 @@ using model::Result;
 using model::Timestamp;
 using std::chrono::milliseconds;
 
-// A repeated event that waits in the log or an inbox for longer than this would not be recognized.
+// A repeated event is recognized if it waits in the log or an inbox for no longer than this.
 constexpr milliseconds claim_lifetime = std::chrono::days(7);
-// However short transcripts are kept.
+// Sessions stay this long, even if transcripts are kept for a shorter time.
 constexpr milliseconds min_session_age = std::chrono::hours(1);
 
 Result<store::Sessions::Finished> finished_records(const HousekeeperSettings& settings) {
@@ -46,7 +46,7 @@ Result<void> prune_transcripts(store::Store& store, const HousekeeperSettings& s
   if (!done) return done;
   const auto finished = finished_records(settings);
   if (!finished) return fail(finished.error());
-  // Reads all sessions: an index by activity would cost every Turn.
+  // Reads all sessions. An index by activity would make every Turn write more.
   const auto session_age = std::max(settings.transcripts, min_session_age);
   return walk(report.sessions, stopped, [&](std::int64_t after) {
     return store.sessions().prune(now - session_age, *finished, after, batch);
@@ -101,7 +101,7 @@ Housekeeper::~Housekeeper() {
 }
 
 Result<void> Housekeeper::start() {
-  // Without a heartbeat: a round may take long, and nothing waits for it.
+  // Without a heartbeat: a round may take long, and no conversation waits for it.
   return thread_.start("housekeeper", nullptr, [this] { run(); });
 }
 

@@ -27,10 +27,10 @@ struct HousekeeperSettings {
   std::size_t batch = 500;                     // rows a transaction
   std::chrono::milliseconds interval{60'000};  // between two rounds
   std::function<void()> also{};                // in each round; may be empty
-  // Asks the log which records are finished: a session whose record may come again stays. Empty:
-  // all are.
+  // Asks the log which records are finished. A session with an unfinished record stays. Empty: all
+  // records are finished.
   std::function<model::Result<store::Sessions::Finished>()> finished{};
-  // In a cluster: whether this daemon makes the round. Empty: it does.
+  // In a cluster: whether this daemon makes the round. Empty: it always does.
   std::function<bool()> mine{};
 };
 
@@ -44,10 +44,10 @@ struct TidyReport {
 };
 
 // One round: removes rows that are older at `now` than their settings allow. Each batch is a
-// transaction, so that commits of conversations come in between. Ends when nothing is left to
-// remove, or when `stopped` returns true. Undelivered outputs stay, and so do sessions in which
-// something waits or runs. Blocks on the disk. Errors: the store's; removed rows stay removed.
-// Kept by: HousekeeperTest.PendingDeliveriesStay,
+// transaction, so that commits of conversations need not wait for the whole round. Ends when no old
+// rows are left, or when `stopped` returns true. Undelivered outputs stay, and so do sessions in
+// which something waits or runs. Blocks on the disk. Errors: the store's; removed rows stay
+// removed. Kept by: HousekeeperTest.PendingDeliveriesStay,
 // HousekeeperTest.SessionWithAPendingTimerStays.
 [[nodiscard]] model::Result<TidyReport> tidy(store::Store& store,
                                              const HousekeeperSettings& settings,
@@ -63,7 +63,7 @@ class Housekeeper final : public Service {
   ~Housekeeper() override;
 
   [[nodiscard]] model::Result<void> start() override;
-  void stop() override;  // after the transaction in hand
+  void stop() override;  // waits for the running transaction
 
  private:
   struct Letters {

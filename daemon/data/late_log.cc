@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::milliseconds retry_interval{1'000};
 
-// `conflict`, with what to do, if the log ends below a position of the store or is in an older
+// `conflict`, with a way out, if the log ends below a position of the store or is in an older
 // epoch. Such a log was restored from an earlier state: its next records would look like
 // redeliveries and be dropped.
 Result<void> check_log_against_store(std::span<const queue::PartitionRange> log,
@@ -46,7 +46,7 @@ Result<void> check_log_against_store(std::span<const queue::PartitionRange> log,
 }  // namespace
 
 Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store) {
-  // In this order, since other daemons may extend the log meanwhile.
+  // First the store, then the log: other daemons may extend the log meanwhile.
   auto seen = store.sessions().highest_positions();
   if (!seen) return fail(seen.error());
   auto ranges = log.ranges();

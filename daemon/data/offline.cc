@@ -12,7 +12,7 @@ using model::fail;
 
 model::Result<std::string> init(const config::Settings& settings,
                                 const FirstOrganisation& organisation, const model::Clock& clock) {
-  // Before any file is made.
+  // Checked before any file is made.
   if (auto good = store::check_new_password(organisation.admin_password); !good) {
     return fail(good.error());
   }
@@ -44,7 +44,8 @@ model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
   if (!seen) return fail(seen.error());
   std::int64_t highest = 0;
   for (const auto& position : *seen) highest = std::max(highest, position.epoch);
-  // Before the epoch: results and timers in the lost log would else never come.
+  // Before the new epoch: this clears the marks of results and timers whose events were in the lost
+  // log.
   if (auto lost = (*store)->timers().log_lost(); !lost) return fail(lost.error());
   auto epoch = log->log->new_epoch(highest);
   log->log->stop();

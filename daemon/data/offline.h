@@ -18,15 +18,14 @@ struct FirstOrganisation {
 
 // `conversed init`: makes the data folder, the master key, and the first organisation with its
 // administrator (projectAdmin, userAdmin, platformAdmin). `conflict` while a daemon runs on the
-// folder, or if there is an organisation already: nothing is changed then. Returns the
-// organisation's id.
+// folder, or if an organisation exists: then nothing changes. Returns the organisation's id.
 [[nodiscard]] model::Result<std::string> init(const config::Settings& settings,
                                               const FirstOrganisation& organisation,
                                               const model::Clock& clock);
 
 // `conversed new-epoch`: records that are appended from now on count as new. Clears the marks of
 // appended timers and calls, whose events are not in the new log. Every daemon has to be stopped:
-// the error names those that run. Returns the new epoch.
+// the error names the running daemons. Returns the new epoch.
 [[nodiscard]] model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
                                                          const model::Clock& clock);
 

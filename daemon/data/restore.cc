@@ -35,7 +35,7 @@ std::string text_of(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-// Checks that come before the first write.
+// Checks before the first write.
 Result<void> check_order(const config::Settings& settings, const RestoreOrder& order,
                          const BackupManifest& manifest) {
   if (settings.store.driver == config::StoreDriver::postgres) {
@@ -72,7 +72,7 @@ Result<void> check_folder(const fs::path& folder) {
   return {};
 }
 
-// Makes sure that there is a key. True: it was copied by this order.
+// Makes sure that a master key exists. True: this restore has copied it.
 Result<bool> take_key(const config::Settings& settings, const RestoreOrder& order) {
   const auto place = master_key(settings);
   std::error_code ignored;
@@ -144,7 +144,7 @@ Result<BackupManifest> restore(const config::Settings& settings, const RestoreOr
   if (folder->is_being_restored()) remove_data(folder->path());
   if (auto free = check_folder(folder->path()); !free) return fail(free.error());
   if (auto begun = folder->begin_restore(); !begun) return fail(begun.error());
-  // Its notes belong to the former data.
+  // The flight recorder's notes belong to the former data.
   std::error_code ignored;
   fs::remove(flight_recorder_file(folder->path()), ignored);
 

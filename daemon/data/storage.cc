@@ -51,7 +51,7 @@ Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model:
   return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded};
 }
 
-// Whether the position of its session is at or past the record.
+// Whether the session's position is at or past the record.
 Result<bool> has_had_effects(const queue::LogRecord& record, store::Store& store) {
   const auto key = model::SessionKey::decode(record.record.key);
   if (!key) return false;
@@ -76,8 +76,8 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
   return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr};
 }
 
-// A migration can't be undone, so a copy of the old store has to exist. A database is backed up by
-// its administrator.
+// A migration can't be undone, so a copy of the old store must exist. The administrator of a
+// PostgreSQL server backs it up.
 Result<void> back_up_before_migration(const config::Settings& settings, const model::Clock& clock,
                                       const std::function<bool()>& go_on) {
   if (settings.store.driver == config::StoreDriver::postgres) return {};
@@ -99,8 +99,8 @@ Result<void> back_up_before_migration(const config::Settings& settings, const mo
 
 }  // namespace
 
-// The default is constant over starts, and unique among the daemons of a host, since each locks its
-// data folder.
+// The default stays the same from start to start. It is unique on a host, since each daemon locks
+// its data folder.
 std::string member_name(const config::Settings& settings) {
   if (!settings.cluster.name.empty()) return settings.cluster.name;
   std::array<char, 256> host{};
@@ -125,13 +125,13 @@ store::StoreSettings store_settings(const config::Settings& settings,
   store::StoreSettings store;
   store.data_dir = settings.data_dir;
   store.master_key = settings.master_key;
-  // One for each worker, reactor thread, management thread, the sign-in and the import thread, and
-  // some for the services, so that no thread waits for one.
+  // One connection for each worker, reactor thread and management thread, for the sign-in and the
+  // import thread, and some for the services, so that no thread waits for a connection.
   store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 15);
   if (settings.store.driver == config::StoreDriver::postgres) {
     store.postgres = store::PostgresSettings{.url = settings.store.postgres.url.reveal(),
                                              .timeout = settings.store.postgres.timeout,
-                                             // Before the statement's own limit, which says less.
+                                             // Below the statement's limit, whose error says less.
                                              .turn_timeout = settings.store.postgres.timeout / 2,
                                              .place = place};
   }

@@ -21,19 +21,19 @@ namespace conversed::daemon {
 [[nodiscard]] std::string member_name(const config::Settings& settings);
 // Whether other daemons may share the store and the log.
 [[nodiscard]] bool in_cluster(const config::Settings& settings);
-// The problems of the properties for Kafka's client. They name no value.
+// The problems in the properties for Kafka's client. They contain no values.
 [[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 
-// A log, and where the keys of its appends are: in the log or in the store.
+// A log, and the store of its Idempotency-Keys: the log itself or `stored_keys`.
 struct OpenedLog {
   std::unique_ptr<queue::Log> log;
-  std::unique_ptr<queue::KeyedAppend> stored_keys;  // null where the log keeps them
+  std::unique_ptr<queue::KeyedAppend> stored_keys;  // null if the log keeps the keys
   queue::KeyedAppend* keyed = nullptr;
   queue::SqliteLog* embedded = nullptr;  // the log itself, if it is a file
 };
 
-// The log of the settings: a file in the data folder, which the caller has locked, or Kafka, which
-// may be away. Keys live by `clock`. `store` and `clock` must outlive the result.
+// Opens the log of the settings: a file in the data folder, which the caller has locked, or Kafka,
+// which may be away. Keys expire by `clock`. `store` and `clock` must outlive the result.
 [[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
                                                 store::Store& store, const model::Clock& clock);
 
@@ -44,13 +44,13 @@ struct OpenedLog {
 [[nodiscard]] store::StoreSettings store_settings(const config::Settings& settings,
                                                   store::PostgresSettings::Place place);
 
-// The store of the settings: a file in the data folder, which the caller has locked, or PostgreSQL,
-// which has to be reachable. `clock` must outlive it. An older store is migrated; a file is first
-// backed up with its log, and stays unchanged if that fails. Both take time in proportion to its
-// size. `go_on`, if not empty, is called repeatedly meanwhile, on the calling thread; false ends
-// both with `unavailable`.
-// `timer_clock`: the clock of waits, which must outlive the store, too; null: `clock`.
-// `place`: whether other programs may have PostgreSQL's store open; the error names them.
+// Opens the store of the settings: a file in the data folder, which the caller has locked, or
+// PostgreSQL, which has to be reachable. `clock` must outlive it. An older store is migrated; a
+// file is first backed up with its log, and stays unchanged if that fails. Both take time in
+// proportion to its size. `go_on`, if not empty, is called repeatedly meanwhile, on the calling
+// thread; false ends the backup or the migration with `unavailable`. `timer_clock`: the clock of
+// waits, which must also outlive the store; null: `clock`. `place`: whether other programs may have
+// PostgreSQL's store open; the error names them.
 [[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_store(
     const config::Settings& settings, const model::Clock& clock,
     store::PostgresSettings::Place place = store::PostgresSettings::Place::shared,

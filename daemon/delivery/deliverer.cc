@@ -17,20 +17,21 @@ namespace {
 // The longest sleep between two looks at the clock, which may jump.
 constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds unhealthy_sleep{100};
-// Outputs of which no commit told, such as those from before the start, are found within this time.
+// Outputs that no commit handed over, such as outputs from before the start, are found within this
+// time.
 constexpr milliseconds look_interval{10'000};
-constexpr std::size_t others_a_page = 64;  // sessions of other daemons
+constexpr std::size_t others_a_page = 64;  // sessions of other daemons that a page may hold
 constexpr std::size_t endpoints_a_page = 256;
 // Endpoints read before the errands have their turn.
 constexpr int reads_at_once = 64;
 // Only the status matters; the body is read to reuse the connection.
 constexpr milliseconds wait_for_body{250};
-// Of an Endpoint that fails: it may take outputs of its other sessions.
+// The longest pause of a failing Endpoint: it may take outputs of its other sessions.
 constexpr milliseconds longest_pause{60'000};
 constexpr std::size_t aged_a_page = 64;
 
 bool delivered(const HttpOutcome& outcome) {
-  // An answer that is too long has a status, too.
+  // An answer that is too long also has a status.
   return outcome.status >= 200 && outcome.status < 300;
 }
 
@@ -75,7 +76,7 @@ void Deliverer::run() {
   drain();
 }
 
-// POSTs in flight get time to end: an answer that comes now spares a repeat.
+// Gives the POSTs in flight time to end. A POST that ends now is not repeated after the next start.
 void Deliverer::drain() {
   const auto until = SteadyClock::now() + settings_.drain_timeout;
   while (queue_.in_flight() > 0 && SteadyClock::now() < until) run_errands(until);
@@ -180,8 +181,8 @@ void Deliverer::send_ready() {
   http_.send(std::exchange(batch_, {}));
 }
 
-// Begins as many of the Endpoint's sessions as there is room for: first those that wait, then the
-// next due ones of the store. False: the store fails.
+// Begins as many of the Endpoint's sessions as there is room for: first its waiting sessions, then
+// the next due sessions of the store. False: the store fails.
 bool Deliverer::begin_sessions(Lane& lane) {
   begin_waiting(lane);
   if (!lane.waiting.empty()) return true;
@@ -203,10 +204,11 @@ void Deliverer::begin_waiting(Lane& lane) {
   }
 }
 
-// Takes the Endpoint's next due sessions. They wait. False: the store fails.
+// Reads the Endpoint's next due sessions and lets them wait for connections. False: the store
+// fails.
 bool Deliverer::read(Lane& lane) {
   auto room = queue_.room_to_read(lane, SteadyClock::now());
-  if (room == 0) return true;  // it has become slow since its turn came
+  if (room == 0) return true;  // the Endpoint has become slow since its turn began
   if (!lane.read_up_to) lane.unreadable = false;
   // The page also has the sessions in hand.
   const std::size_t limit = room + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
@@ -248,7 +250,7 @@ bool Deliverer::read(Lane& lane) {
   return true;
 }
 
-// Commits of all sessions call this, also before `start` and for sessions of other daemons.
+// Every commit calls this, also before `start` and for sessions of other daemons.
 void Deliverer::offer(const store::SessionCommit& committed, SteadyClock::time_point built) {
   if (!ownership_.owns(committed.key)) return;
   store::DueDelivery newest;
@@ -315,7 +317,7 @@ void Deliverer::send(Session& session, const WebhookTarget& target) {
 }
 
 // The user's next message withdraws a follow-up's output until its delivery has begun. The store
-// decides which of the two comes first.
+// decides which of the two came first.
 void Deliverer::ask_to_begin(Session& session) {
   store_.outbox().begin_delivery(
       session.key, session.outputs.front().seq,
@@ -360,7 +362,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   const auto reason = "the webhook " + describe(outcome);
   const auto steady = SteadyClock::now();
   Lane& lane = *session.lane;
-  if (outcome.status == 410) {  // an answer, too
+  if (outcome.status == 410) {  // 410 Gone is an answer, not a failure
     queue_.delivered(session, steady);
     return give_up(session, 1, reason);
   }
@@ -377,7 +379,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
     const auto last = session.outputs.front().created_at + settings_.retry_for;
     const auto wait =
         backoff(settings_.backoff, session.attempts + 1, outcome.retry_after, random_());
-    // The last try is at the end of `retry_for`, not somewhere before it.
+    // The last try is at the very end of `retry_for`.
     const model::Timestamp due =
         std::max(std::min(now + wait, last), now + settings_.backoff.first);
     metrics_.deliveries(DeliveryOutcome::retried).add();
@@ -392,7 +394,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   if (queue_.fails(lane)) pause(lane, outcome, reason);
 }
 
-// One try at a time tells whether it works again.
+// Puts the Endpoint off. One try at a time shows whether it works again.
 void Deliverer::pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason) {
   auto settings = settings_.backoff;
   settings.max = std::min(settings.max, longest_pause);
@@ -401,7 +403,7 @@ void Deliverer::pause(Lane& lane, const HttpOutcome& outcome, const std::string&
   give_up_aged(lane, reason);
 }
 
-// The session's first output needs no further try.
+// Marks the session's first output as done: it needs no further try.
 void Deliverer::mark(Session& session) {
   store_.outbox().delivered(session.key, session.outputs.front(),
                             std::exchange(session.attempts, 0), marked(session));
@@ -434,7 +436,7 @@ void Deliverer::give_up(Session& session, std::size_t outputs, const std::string
   leave(session);
 }
 
-// The Endpoint has just failed again: gives up its waiting outputs that are too old.
+// After another failure of the Endpoint: gives up its waiting outputs that are too old.
 void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
   const model::Timestamp now = this->now();
   auto page = store_.outbox().due(lane.endpoint_id, now, aged_a_page, outputs_a_session,
@@ -445,7 +447,7 @@ void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
   if (page->sessions.size() == aged_a_page) {
     const auto& last = page->sessions.back();
     lane.read_up_to = store::DueDelivery{.due_at = last.due_at, .session = last.session};
-    lane.read_again = true;  // the page may hold sessions that are not too old
+    lane.read_again = true;  // the page may also hold sessions with younger outputs
   }
   for (auto& each : page->sessions) {
     const auto aged = made_by(each.outputs, now - settings_.retry_for);

@@ -30,11 +30,11 @@ struct DelivererSettings {
   std::chrono::milliseconds timeout{10'000};           // of one POST
   std::chrono::milliseconds retry_for{24 * 3600'000};  // from an output's creation
   std::size_t connections = 32;                        // POSTs at once
-  // How long a secret that was replaced signs beside the new one.
+  // How long a replaced secret signs beside the new one.
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   BackoffSettings backoff{};
-  std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for those in flight
-  // In a cluster, outputs that another daemon left are found within this time.
+  std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for POSTs in flight
+  // In a cluster, outputs of a daemon that is gone are found within this time.
   std::chrono::milliseconds look_interval{3'000};
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
@@ -43,30 +43,31 @@ struct DelivererSettings {
 // sessions side by side. DeliveryQueue shares the connections among them. At least once, with a
 // constant `webhook-id`: a crash between the POST and its mark repeats the POST.
 //
-// An answer of 2xx marks the output as delivered; 410 Gone ends it at once. Any other end is tried
-// again with backoff until `retry_for` has passed since the output's creation. Then the output
-// becomes a dead letter with its reason, and the session's next one follows. If the Endpoint or its
-// webhook is gone, its outputs are dropped. An Endpoint that fails waits as a whole: one try tells
-// whether it works again, and outputs that are too old by then are given up untried.
+// An answer of 2xx marks the output as delivered; 410 Gone makes it a dead letter at once. After
+// any other outcome the output is sent again with backoff, until `retry_for` has passed since its
+// creation. Then it becomes a dead letter with its reason, and the session's next output follows.
+// If the Endpoint or its webhook is gone, its outputs are dropped. A failing Endpoint waits as a
+// whole: one try shows whether it works again, and outputs that are too old by then are given up
+// untried.
 //
-// With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is,
-// and some more if it answers, to begin them without a read. It does not read outputs that commits
-// hand over in memory (DeliveryQueue); in a cluster, commits only wake it. A look every few seconds
-// finds other rows. While the store fails nothing is sent, since nothing could be marked. In a
-// cluster each daemon sends the outputs of its own sessions (Ownership).
+// With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is. If
+// the Endpoint answers, it reads some rows ahead. It does not read outputs that commits hand over
+// in memory (DeliveryQueue); in a cluster, commits only wake it. A look every few seconds finds
+// other rows. While the store fails, no output is sent, since none could be marked. In a cluster
+// each daemon sends the outputs of its own sessions (Ownership).
 //
 // Invariants:
 // - A session's outputs stay in hand together until the commits of all their marks are known, so
-//   that none is sent twice or overtakes an earlier one.
+//   that no output is sent twice or overtakes an earlier one.
 //   Kept by: DeliveryQueueTest.SessionIsInHandUntilItsMarksAreStored,
 //   DelivererTest.EachSessionHasOneInFlight.
-// - The Deliverer begins with the session's oldest row, also with one that another daemon left.
+// - The Deliverer begins with the session's oldest row, even if another daemon left it.
 //   Kept by: DelivererOfSome.OutputsThatAnotherDaemonLeftGoFirst.
 // - The delivery of a follow-up begins with a committed write (`Outbox::begin_delivery`), so
 //   that either the delivery or the answer that withdraws it comes first.
 //   Kept by: FollowUps.AnswerWithdrawsAFollowUpWhoseDeliveryHasNotBegun.
-// - Retries and ages go by the clock of timers, also across restarts. A wait that is longer than
-//   any retry's ends at the start: the clock was set back while no daemon ran.
+// - Retries and ages use the clock of timers, also across restarts. A wait that is longer than any
+//   retry's wait ends at the start: the clock was set back while no daemon ran.
 //   Kept by: DelivererTest.ClockThatIsSetBackHoldsNothingUp,
 //   DelivererTest.RestartKeepsTheClockOfRetriesAndAges,
 //   DelivererTest.RetryIsNotPutOffByAClockThatIsSetBackWhileNoDaemonRuns.
@@ -77,9 +78,9 @@ class Deliverer final : public Service {
  public:
   using SteadyClock = std::chrono::steady_clock;
 
-  // `http` is this Deliverer's own client, started before and stopped after it. Without a thread of
-  // its own it runs on the Deliverer's: reads of the store then delay the exchanges under way, so
-  // the store has to be local. All must outlive the Deliverer.
+  // `http` is this Deliverer's own client, started before and stopped after it. If it has no thread
+  // of its own, it runs on the Deliverer's. Reads of the store then delay exchanges, so the store
+  // has to be local. All must outlive the Deliverer.
   Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
             const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
             const Ownership& ownership);
@@ -88,20 +89,20 @@ class Deliverer final : public Service {
     return thread_.start("deliverer", settings_.heartbeats, [this] { run(); });
   }
 
-  // Begins no POST and waits for those in flight up to `drain_timeout`. The store's Committer,
-  // which must run until after it, then holds all marks. A POST that was cut off is repeated after
-  // the next start.
+  // Begins no more POSTs and waits up to `drain_timeout` for POSTs in flight. Then the store's
+  // Committer, which must run longer, has all marks. A POST that was cut off is repeated after the
+  // next start.
   void stop() override { thread_.stop(); }
 
-  // The SessionCommit's outputs are pending: to be called once it is committed. `built`: a time
-  // before it was submitted.
+  // Takes over the pending outputs of a SessionCommit that is now committed. `built`: a time before
+  // it was submitted.
   void offer(const store::SessionCommit& committed, SteadyClock::time_point built);
 
-  // The session has pending outputs that may come before some that are in hand.
+  // Tells of pending outputs of the session that may come before outputs in hand.
   void offer_earlier(const model::SessionKey& key);
 
-  // Looks for the outputs that are its own now. Those of a lost session end with the POST in
-  // flight.
+  // Looks for the outputs of the sessions that it owns now. For a lost session only the POST in
+  // flight ends.
   void ownership_changed() {
     post(thread_.mailbox(), [this] { look_again(); });
   }
@@ -120,7 +121,8 @@ class Deliverer final : public Service {
   // After the store has failed.
   static constexpr std::chrono::milliseconds store_retry{1'000};
   static constexpr std::size_t outputs_a_session = 16;  // at one read
-  // SessionCommits whose outputs are in the mailbox. Those of others are read from the store.
+  // How many SessionCommits may have outputs in the mailbox. The outputs of others are read from
+  // the store.
   static constexpr std::size_t most_handed_over = 256;
 
   void run();
@@ -173,9 +175,9 @@ class Deliverer final : public Service {
   WebhookTargets targets_;
   std::mt19937_64 random_{std::random_device{}()};
   std::vector<HttpClient::Exchange> batch_;
-  bool looking_ = true;         // for Endpoints with something due
+  bool looking_ = true;         // whether to look for Endpoints with due outputs
   std::string looked_up_to_;    // an Endpoint
-  bool clock_checked_ = false;  // against the retries of the last run
+  bool clock_checked_ = false;  // whether the clock was compared with the retries of the last run
   SteadyClock::time_point next_look_{};
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `reads_at_once`

@@ -10,7 +10,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr int weight_of_average = 4;  // the last answer counts a quarter
+constexpr int weight_of_average = 4;  // the newest answer counts for a quarter
 
 }  // namespace
 

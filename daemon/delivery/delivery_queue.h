@@ -21,24 +21,26 @@ namespace conversed::daemon {
 struct DeliveryQueueLimits {
   std::size_t connections = 32;
   std::size_t sessions = 1'024;        // in hand
-  std::size_t waiting = 64;            // of them, for a connection
+  std::size_t waiting = 64;            // how many of them may wait for a connection
   std::size_t endpoints = 10'000;      // in memory while idle
-  std::size_t outputs_a_session = 16;  // before others of the Endpoint have their turn
-  // An Endpoint is slow when its answers take longer on average, or the one awaited does.
+  std::size_t outputs_a_session = 16;  // sent before another session of the Endpoint has its turn
+  // An Endpoint is slow if its answers, on average, or the answer that it owes take longer than
+  // this.
   std::chrono::milliseconds slow_after{500};
-  int failures = 3;  // in a row, each of another session than the one before: the Endpoint fails
+  // The Endpoint fails after so many failures in a row, each of another session than the last.
+  int failures = 3;
 };
 
 // Chooses the Endpoint to read next, and knows the sessions in hand. A session is *in hand* until
 // the commit that marks or puts off its outputs is known, so that it is not read twice. Does no
 // I/O. One thread.
 //
-// A commit hands its outputs over in memory. They are used only while all other pending outputs of
-// the Endpoint are in hand, and if no read of the Endpoint can have seen them; else they are read.
-// Kept by: DeliveryQueueTest.NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore,
+// A commit hands its outputs over in memory. They are used only if all other pending outputs of the
+// Endpoint are in hand and no read of the Endpoint can have seen them. Else they are read from the
+// store. Kept by: DeliveryQueueTest.NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore,
 // DelivererTest.OutputThatAReadMayHaveSeenIsNotHandedOver.
 //
-// No webhook takes the connections of the others. Shares of the connections, at most:
+// No webhook takes the connections of other webhooks. The largest shares of the connections:
 //   - three quarters for a project, and for an Endpoint;
 //   - three quarters for all *doubtful* Endpoints (failing, slow, or without an answer yet), five
 //     eighths for those of one project. The rest is kept for Endpoints that answer;
@@ -58,9 +60,9 @@ class DeliveryQueue {
     std::string endpoint_id;
     std::string project_id;
     std::multiset<Steady> begun;         // of each POST in flight
-    int failures = 0;                    // since the last answer that took an output
+    int failures = 0;                    // since the webhook last accepted an output
     model::SessionKey failed_last;       // the session of the last failure
-    bool has_answered = false;           // ever
+    bool has_answered = false;           // since it is in memory
     std::deque<Session*> waiting;        // in hand, for a connection
     bool must_read = true;               // the store may have outputs that are not in hand
     bool unreadable = false;             // the last reads found a damaged session
@@ -71,12 +73,12 @@ class DeliveryQueue {
     model::SessionKey key;
     Lane* lane = nullptr;
     std::deque<model::Output> outputs;  // pending; the first is being delivered
-    std::size_t taken = 0;              // outputs, since it is in hand
+    std::size_t taken = 0;              // outputs sent since the session is in hand
     int attempts = 0;                   // failed tries of the first output
     std::uint64_t generation = 0;       // of ownership
-    std::size_t marks = 0;              // on their way to the store
+    std::size_t marks = 0;              // submitted to the store, not known yet
     bool more = false;                  // the store may have further outputs
-    std::optional<Steady> begun;        // it has a connection
+    std::optional<Steady> begun;        // set while it has a connection
   };
 
   explicit DeliveryQueue(DeliveryQueueLimits limits) : limits_(limits) {}
@@ -85,22 +87,24 @@ class DeliveryQueue {
 
   // All times without `steady` are by the clock of timers.
   [[nodiscard]] Lane& lane(const std::string& endpoint_id, const std::string& project_id);
-  // The store may have a session of the Endpoint that is due then.
+  // The store may have a session of the Endpoint that is due at `due`.
   void wake(Lane& lane, model::Timestamp due) {
     lane.must_read = true;
     turns_.wake(lane, due);
   }
-  // The Endpoint has no turn before `until`. Its waiting sessions are left to the store.
+  // Gives the Endpoint no turn before `until`. Its waiting sessions leave the memory and stay in
+  // the store.
   void put_off(Lane& lane, model::Timestamp until);
 
   // --- Choosing ----------------------------------------------------------------------------------
   // The Endpoint to read next; null: none, or all connections are taken.
   [[nodiscard]] Lane* next(model::Timestamp now, Steady steady);
-  // How many more of its sessions may begin now.
+  // How many more sessions of the Endpoint may begin now.
   [[nodiscard]] std::size_t room(const Lane& lane, Steady steady) const;
-  // How many more may be read now: also some that wait for a connection, if the Endpoint answers.
+  // How many more sessions may be read now. If the Endpoint answers, some may wait for a
+  // connection.
   [[nodiscard]] std::size_t room_to_read(const Lane& lane, Steady steady) const;
-  // All due sessions have been looked at. `next_due`: of the first that is not due.
+  // Notes that all due sessions have been read. `next_due`: of the first session that is not due.
   void read_all(Lane& lane, std::optional<model::Timestamp> next_due) {
     lane.must_read = lane.read_again || next_due.has_value();
     turns_.read_all(lane, next_due);
@@ -112,32 +116,33 @@ class DeliveryQueue {
   // Whether a session that is not in hand can be taken with its newest pending outputs, which were
   // not committed before `built`. Else it has to be read.
   [[nodiscard]] bool takes_newest(const Lane& lane, Steady built, Steady steady) const;
-  // Adds a session's newest pending outputs behind those in hand, or leaves them to the store.
+  // Adds a session's newest pending outputs behind its outputs in hand, or leaves them in the
+  // store.
   void add(Session& session, std::vector<model::Output> newest);
-  // The session waits for a connection.
+  // Lets the session wait for a connection.
   void wait(Session& session, model::Timestamp now);
   // Takes the session that has waited longest; null: none.
   [[nodiscard]] Session* next_waiting(Lane& lane);
   void begin(Session& session, Steady steady);
-  // The end of a try. The session keeps its connection until `land`.
+  // Notes the end of a try. The session keeps its connection until `land`.
   void delivered(Session& session, Steady steady);
   void failed(Session& session, Steady steady);
   void land(Session& session);
-  // Whether the session may go on with its next output; else it gives way to others.
+  // Whether the session may go on with its next output. Else another session has its turn.
   [[nodiscard]] bool goes_on(const Session& session, Steady steady) const;
   [[nodiscard]] bool fails(const Lane& lane) const { return lane.failures >= limits_.failures; }
-  // Tries since the Endpoint fails; its wait grows with them.
+  // Tries since the Endpoint counts as failing. Its wait grows with this number.
   [[nodiscard]] int tries_in_vain(const Lane& lane) const {
     return lane.failures - limits_.failures + 1;
   }
-  // Leaves the session's outputs to the store, to be read when its turn comes.
+  // Removes the session's outputs from memory. They are read from the store when its turn comes.
   void leave(Session& session, model::Timestamp now);
-  // Removes the session once none of its outputs and marks is in hand.
+  // Removes the session once it has no outputs in hand and no unknown marks.
   void release_if_done(Session& session, model::Timestamp now);
 
   // --- Waiting -----------------------------------------------------------------------------------
   [[nodiscard]] std::optional<model::Timestamp> next_due() const { return turns_.next_due(); }
-  // When an Endpoint in flight becomes slow, which may make room for another one.
+  // When an Endpoint in flight becomes slow. This may make room for another Endpoint.
   [[nodiscard]] std::optional<Steady> next_slow(Steady steady) const;
   void forget_idle();
   [[nodiscard]] std::size_t in_flight() const { return in_flight_; }

@@ -16,13 +16,10 @@
 namespace conversed::daemon {
 namespace {
 
+using model::append_json;
 using model::bytes_of;
 
-void append_json(std::string& body, const nlohmann::json& value) {
-  body += model::json_text(value);
-}
-
-// Most texts need no escape. A JSON value of each would cost five allocations.
+// Most texts need no escape. A JSON value per text would cost five allocations.
 void append_quoted(std::string& body, const std::string& text) {
   bool plain = true;
   bool ascii = true;
@@ -39,7 +36,8 @@ void append_quoted(std::string& body, const std::string& text) {
 
 }  // namespace
 
-// Its first block depends on the key alone and is hashed once.
+// The state of the HMAC after its first block. That block depends on the key alone and is hashed
+// once.
 struct WebhookKey::Hashed : crypto_auth_hmacsha256_state {
   explicit Hashed(std::string_view key) : crypto_auth_hmacsha256_state() {
     crypto_auth_hmacsha256_init(this, bytes_of(key), key.size());

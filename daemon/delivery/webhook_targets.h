@@ -20,9 +20,9 @@ class Assets;
 namespace conversed::daemon {
 
 struct WebhookTarget {
-  std::string url;                    // empty: nowhere
-  std::vector<WebhookKey> keys;       // none, one, or with its predecessor
-  model::Timestamp previous_until{};  // from then on the first one signs alone
+  std::string url;                    // empty: the Endpoint has no webhook
+  std::vector<WebhookKey> keys;       // empty, the secret, or the secret and its predecessor
+  model::Timestamp previous_until{};  // from then on only the first key signs
 
   [[nodiscard]] std::span<const WebhookKey> keys_at(model::Timestamp now) const {
     return std::span(keys).first(now < previous_until ? keys.size()

@@ -35,7 +35,7 @@ JobHold::~JobHold() {
 }
 
 bool JobHold::wait(milliseconds pause) {
-  // A third of the lease at most: it is renewed in between, and a renewal may fail once.
+  // Waits for a third of the lease at most before it renews the lease: one renewal may fail.
   const auto end = SteadyClock::now() + pause;
   for (;;) {
     const auto until = std::min(end, SteadyClock::now() + worker_.settings_.lease / 3);
@@ -111,7 +111,7 @@ void JobWorker::hear(std::string_view job_id) {
 void JobWorker::offer(const std::string& job_id) {
   {
     const std::lock_guard lock(mutex_);
-    // Its own worker made the change, or has to look at it.
+    // A worker of this daemon made the change, or has to see it.
     for (JobHold* hold : in_hand_) {
       if (hold->id_ == job_id) return hold->notice();
     }
@@ -138,7 +138,7 @@ void JobWorker::run() {
   }
 }
 
-// The id of the next job; empty: it is time for a rescue. Nothing: the worker stops.
+// The id of the next job. An empty id: it is time for a rescue. Nullopt: the worker stops.
 std::optional<std::string> JobWorker::next() {
   std::unique_lock lock(mutex_);
   const auto due = [this] { return !rescuing_ && SteadyClock::now() >= next_rescue_; };
@@ -175,7 +175,8 @@ void JobWorker::rescue() {
 
 void JobWorker::work(const std::string& job_id) {
   auto job = jobs_.lease(job_id, clock_.now() + settings_.lease);
-  // Another worker has the job, or it has ended. After a failure of the store the rescuer finds it.
+  // Another worker has the job, the job has ended, or the store fails. Then the rescuer finds the
+  // job.
   if (!job) return;
   model::fault_point("job.after_lease");
   const std::int64_t token = job->fencing_token;
@@ -187,7 +188,7 @@ void JobWorker::work(const std::string& job_id) {
     if (!next) {
       log::warn("job left to be taken up again",
                 {{"jobId", job_id}, {"reason", next.error().message}});
-      // Taken up by the rescuer, after a pause, or by the next run.
+      // The rescuer takes the job up after a pause, or the next run does.
       (void)jobs_.renew(job_id, token, clock_.now());
       return;
     }

@@ -24,7 +24,7 @@ namespace conversed::daemon {
 
 class JobWorker;
 
-// A job that one thread works on, and what its steps may ask of the worker. Lives while the job is
+// A job that one thread works on, and the calls of its steps to the worker. Exists while the job is
 // in hand.
 class JobHold {
  public:
@@ -34,9 +34,9 @@ class JobHold {
   JobHold& operator=(const JobHold&) = delete;
 
   // Waits for `pause`, or until the daemon stops, the job is changed or `notify` is called. False:
-  // stop now and leave everything as it is.
+  // the steps must return now and change nothing more.
   [[nodiscard]] bool wait(std::chrono::milliseconds pause);
-  // Ends the current `wait`, else the next one. Thread-safe while the hold lives.
+  // Ends the current `wait`, else the next one. Thread-safe while the hold exists.
   void notify();
   // Renews the lease. False if another worker has the job or the store fails.
   [[nodiscard]] bool renew();
@@ -61,52 +61,54 @@ class JobSteps {
   JobSteps& operator=(const JobSteps&) = delete;
 
   // Does the next step of the stored job in one transaction with its progress. Undoes the last step
-  // if the job is to be undone. Called again until the job has ended. An Error leaves the job to
-  // the next lease: the store fails, the daemon stops, or the lease is lost.
+  // if the job is to be undone. Called again until the job has ended. After an Error the job waits
+  // for its next lease: the store fails, the daemon stops, or the lease is lost.
   [[nodiscard]] virtual model::Result<void> advance(const model::Job& job, JobHold& hold) = 0;
 };
 
 struct JobWorkerSettings {
   std::size_t threads = 2;          // jobs at once
   std::size_t max_waiting = 1'000;  // ids in memory; the rescuer finds the other jobs
-  // After it another worker takes a job whose worker vanished. A wait renews it.
+  // The time after which another worker takes a job whose worker vanished. A wait renews the lease.
   std::chrono::milliseconds lease{60'000};
   // The longest time between two looks for jobs without a worker or with an expired lease.
   std::chrono::milliseconds rescue_interval{5'000};
   std::chrono::milliseconds retention{std::chrono::hours(24 * 30)};
   std::chrono::milliseconds prune_interval{60'000};
-  // The clock for the age of ended jobs (RetentionClock); must outlive it. Null: that of leases.
+  // The clock for the age of ended jobs (RetentionClock); must outlive it. Null: the clock of
+  // leases.
   const model::Clock* retention_clock = nullptr;
 };
 
 // Runs jobs: takes a lease, does steps until the job has ended, and frees the lease. The rescuer
-// (any idle thread) finds jobs that were not offered or that a worker left, and removes old jobs.
+// (any idle thread) finds jobs that were not offered or that a worker abandoned, and removes old
+// jobs.
 //
 // Invariants:
 // - A job's row is the truth. After its commit the job is offered here, and to other daemons by a
 //   notification. The rescuer finds a job that was not offered.
 //   Kept by: JobWorkerTest.JobThatWasMadeBeforeTheStartIsDone.
-// - A step's effects and its progress are one transaction under the lease's fencing token; undoing
-//   is the same. Kept by: JobWorkerTest.JobOfAWorkerThatVanishedGoesOnAfterItsLease.
+// - A step's effects and its progress are one transaction under the lease's fencing token. So is
+//   the undoing of a step. Kept by: JobWorkerTest.JobOfAWorkerThatVanishedGoesOnAfterItsLease.
 // - A job always ends: one that was leased a hundred times is undone.
 //   Kept by: JobWorkerTest.SetUpThatWasLeasedAHundredTimesIsUndone.
 //
 // `offer` is thread-safe and never blocks.
 class JobWorker final : public Service {
  public:
-  // `clock` is the clock of leases; waits go by the store's. `others`: in a cluster, the store's
-  // notifications, by which other daemons wake this one. Null: no other daemon; then leases of an
-  // earlier run end at the start. All must outlive it.
+  // `clock` is the clock of leases; waits use the store's clock. `others`: in a cluster, the
+  // store's notifications, by which other daemons wake this one. Null: there is no other daemon,
+  // and leases of an earlier run end at the start. All must outlive it.
   JobWorker(JobWorkerSettings settings, store::Jobs& jobs, JobSteps& steps,
             const model::Clock& clock, store::Notifications* others = nullptr);
   ~JobWorker() override { stop(); }
 
   [[nodiscard]] model::Result<void> start() override;
-  // Ends after the step in hand; unfinished jobs go on after the next start. If the store fails,
+  // Waits for the running steps. Unfinished jobs go on after the next start. If the store fails,
   // the Committer must give up its retries first.
   void stop() override;
 
-  // The job's creation or change has been committed.
+  // Tells that the job's creation or change has been committed.
   void offer(const std::string& job_id);
 
  private:
@@ -124,9 +126,9 @@ class JobWorker final : public Service {
   store::Notifications* const others_;
 
   std::mutex mutex_;
-  std::condition_variable wake_;  // a thread without a job
+  std::condition_variable wake_;  // wakes a thread without a job
   std::deque<std::string> waiting_;
-  bool rescuing_ = false;  // one thread at a time does
+  bool rescuing_ = false;  // a thread looks for jobs; only one does at a time
   std::vector<JobHold*> in_hand_;
   std::chrono::steady_clock::time_point next_rescue_{};
   std::chrono::steady_clock::time_point next_prune_{};

@@ -31,14 +31,14 @@ namespace {
 constexpr std::int64_t max_leases = 100;
 const store::Jobs::Progress tenant_stored{.progress = 10, .current_step = 1};
 const store::Jobs::Progress tenant_complete{.progress = 25, .current_step = 2};
-constexpr milliseconds look_interval{60'000};  // while an answer is awaited
+constexpr milliseconds look_interval{60'000};  // while the answer is awaited
 
 std::string text_of(const json& data, const char* name) {
   const auto found = data.find(name);
   return found != data.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-// A retry may help, or another worker goes on.
+// Whether a retry may help, or another worker goes on with the job.
 bool is_passing(const model::Error& error) {
   return error.code == Errc::unavailable || error.code == Errc::timed_out ||
          error.code == Errc::conflict;
@@ -72,13 +72,13 @@ class SetUp {
     }
     if (job_.fencing_token > max_leases) {
       return begin_undo("The set-up was begun " + std::to_string(max_leases) +
-                        " times and never came to an end; the daemon's log says more.");
+                        " times and never ended. The daemon's log has the reason.");
     }
     auto done = do_next();
     if (done || is_passing(done.error())) return done;
     log::error("set-up failed", {{"jobId", job_.id}, {"error", done.error().message}});
     return begin_undo("The set-up failed inside the daemon (" + done.error().message +
-                      "); try again, and if it stays so, see the daemon's log.");
+                      "). Try again. If it fails again, read the daemon's log.");
   }
 
  private:
@@ -214,7 +214,7 @@ class SetUp {
 
   Result<void> switch_on() {
     return write("job.after_step", [&](store::Writer& writer) -> Result<void> {
-      // Cancelled at the last moment: nothing is switched on, and all is undone.
+      // Cancelled at the last moment: the follow-up is not switched on, and all steps are undone.
       if (store::Jobs::is_cancelling(writer, job_.id)) return {};
       store::Proactive::activate(writer, text_of(made_, "journeyId"));
       store_.assets().grow(writer, store::Assets::Lexicons::stay);
@@ -259,7 +259,7 @@ class SetUp {
     });
   }
 
-  // Undoes the part with these names.
+  // Undoes the part of the job's data with these names.
   Result<void> undo(std::initializer_list<const char*> names,
                     const std::function<void(store::Writer&)>& remove) {
     return commit("job.after_undo", {}, [&](store::Writer& writer, json& data) -> Result<void> {
@@ -269,7 +269,7 @@ class SetUp {
     });
   }
 
-  // Even if the announcement is not stored: it may have reached the service before a crash.
+  // Runs even if the announcement is not stored: it may have reached the service before a crash.
   Result<void> withdraw() {
     const auto tenant_id = text_of(made_, "tenantId");
     auto outcome = send(
@@ -338,12 +338,12 @@ class SetUp {
     }
   }
 
-  // One request and its answer. If the daemon stops meanwhile, the request goes on and its answer
-  // is dropped.
+  // Makes one request and waits for its answer. If the daemon stops meanwhile, the request goes on
+  // and its answer is dropped.
   Result<HttpOutcome> exchange(const HttpRequest& wanted) {
     struct Awaited {
       std::mutex mutex;
-      JobHold* hold = nullptr;  // null: the wait has ended
+      JobHold* hold = nullptr;  // null: `exchange` no longer waits
       std::optional<HttpOutcome> outcome;
     };
     auto awaited = std::make_shared<Awaited>();
@@ -370,7 +370,7 @@ class SetUp {
   HttpClient& http_;
   const Job& job_;
   JobHold& hold_;
-  const json made_;  // the parts that the set-up has made so far
+  const json made_;  // the job's `data` of the parts made so far
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace conversed::daemon {
 
 struct ProactiveSetupSettings {
   std::int64_t follow_ups_per_month = 0;  // of a new tenant; 0: unlimited
-  std::string provisioning_url;           // empty: tenants are not announced
+  std::string provisioning_url;           // empty: there is no provisioning service
   std::string provisioning_token;         // empty: none is sent
   std::chrono::milliseconds timeout{10'000};
   std::chrono::milliseconds retry_for{120'000};
@@ -25,12 +25,12 @@ struct ProactiveSetupSettings {
 
 // The steps of a `proactiveSetup` job: the project's tenant, its journey, its follow-up Flow, the
 // switch. A step's effects and the job's progress are one transaction, so each step has its effects
-// once, also after crashes. The job's `data` names what was made: `tenantId`, `journeyId`,
-// `flowId`, and until the job has ended `provisioned`, `generated`, `undoing` (why), `withdrawn`
-// and `left` (what could not be undone).
+// once, also after crashes. The job's `data` names the parts that were made: `tenantId`,
+// `journeyId`, `flowId`, and until the job has ended `provisioned`, `generated`, `undoing` (the
+// reason), `withdrawn` and `left` (the part that could not be undone).
 //
 // The provisioning service is called before its step is committed, under a constant
-// `Idempotency-Key`: it may see a request again and has to treat it as the same. Thread-safe.
+// `Idempotency-Key`: it may get a request again and has to treat it as a repeat. Thread-safe.
 class ProactiveSetup final : public JobSteps {
  public:
   // Both must outlive it.

@@ -18,7 +18,7 @@ class Repeats {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::seconds window{60};
-  static constexpr std::size_t max_lines = 256;  // remembered; further ones are written each time
+  static constexpr std::size_t max_lines = 256;  // in memory; further lines are written each time
 
   // Whether to write the line: it was not written within the last minute.
   [[nodiscard]] bool is_first(const std::string& line, TimePoint now);
@@ -27,13 +27,14 @@ class Repeats {
     std::string line;
     std::uint64_t times = 0;  // after the first
   };
-  // The lines that were repeated within their minute, once it is over. Returns each once.
+  // Returns the lines that were repeated within their minute, once the minute is over. Returns each
+  // line once.
   [[nodiscard]] std::vector<Repeated> take_due(TimePoint now);
 
  private:
   struct Lines {
     std::unordered_map<std::string, std::uint64_t> times;  // after the first
-    std::deque<std::pair<TimePoint, std::string>> ends;    // of their minutes, the next one first
+    std::deque<std::pair<TimePoint, std::string>> ends;    // of their minutes, earliest first
   };
   model::Guarded<Lines> lines_;
 };

@@ -52,12 +52,13 @@ const char* level_name(Level level) {
   return names[static_cast<std::size_t>(level)];
 }
 
-// nlohmann leaves DEL and C1 as they are.
+// The value as JSON. Escapes DEL and C1, which nlohmann does not escape.
 std::string dumped(const ordered_json& value) {
   return text::shown(model::json_text(value), text::Lines::one);
 }
 
-// Without the first and the last byte: of a string its quotes, of an object its braces.
+// The value as JSON without its first and last byte: the quotes of a string, the braces of an
+// object.
 std::string inside(const ordered_json& value) {
   const auto text = dumped(value);
   return text.substr(1, text.size() - 2);
@@ -75,7 +76,8 @@ std::string text_of(const ordered_json& value) {
   return is_plain ? inside(value) : dumped(value);
 }
 
-// The line without its time, and as JSON without its braces: a repetition has the same.
+// The line without its time, and as JSON without its braces. Repetitions of a line have the same
+// body.
 std::string body_of(config::LogFormat format, Level level, std::string_view event, Fields fields) {
   if (format == config::LogFormat::json) {
     ordered_json line{{"level", level_name(level)}, {"event", event}};
@@ -143,7 +145,7 @@ void write(Level level, std::string_view event, Fields fields) {
   for (const auto& repeated : state().repeats.take_due(steady)) {
     emit(line_of(unix_ms, body_of(repeated)));
   }
-  // A line with a trace is of one request: to remember it would take the place of others.
+  // A line with a traceId belongs to one request. It would take the place of lines that repeat.
   const bool may_repeat =
       level >= Level::warn && std::ranges::find(fields, "traceId", &Field::key) == fields.end();
   if (!may_repeat || state().repeats.is_first(body, steady)) emit(line_of(unix_ms, body));

@@ -10,13 +10,13 @@
 
 #include "config/settings.h"
 
-// The daemon's log: one line an event to stderr, written before the call returns, so that a crash
-// loses none. All of it is thread-safe.
+// The daemon's log: one line per event to stderr. A line is written before the call returns, so
+// that a crash loses none. All functions are thread-safe.
 namespace conversed::daemon::log {
 
 using Level = config::LogLevel;
 
-// One detail of a line. Holds views: valid within the full expression of the call only.
+// One detail of a line. Holds views, which are valid only within the full expression of the call.
 //
 // The value of each key that names a secret is written as `***` (see `is_secret_key`).
 // Other values are written as they are: never put a secret, a body or a URL's query there.
@@ -39,13 +39,13 @@ struct Field {
 };
 using Fields = std::initializer_list<Field>;
 
-// Sets level and format; until then JSON from `info` on. May be called again.
+// Sets level and format. Before the first call: JSON, from `info` on. May be called again.
 void open(const config::LogSettings& settings);
 
-// Whether lines of a level are written; for details that are costly to make.
+// Whether lines of a level are written. For details that are costly to make.
 [[nodiscard]] bool enabled(Level level);
 
-// `event` is a constant phrase in lower case; what varies goes into fields.
+// `event` is a constant phrase in lower case. Variable parts go into fields.
 //
 // A warning or an error that equals one of the last minute, with all fields, and has no `traceId`
 // is counted instead of written. After that minute the next write adds a line with the count,
@@ -68,13 +68,13 @@ inline void error(std::string_view event, Fields fields = {}) {
 // authorization, credential or apikey, in any case, with any `-` and `_`.
 [[nodiscard]] bool is_secret_key(std::string_view key);
 
-// One line without its end. JSON: {"time","level","event", fields...}, RFC 8259, whatever the bytes
-// of the values: invalid UTF-8 becomes U+FFFD. Text: control characters are escaped, so that a
-// value can't forge a line. `unix_ms`: milliseconds since the Unix epoch.
+// One line without its end. JSON: {"time","level","event", fields...}, always valid by RFC 8259:
+// invalid UTF-8 in a value becomes U+FFFD. Text: control characters are escaped, so that a value
+// can't forge a line. `unix_ms`: milliseconds since the Unix epoch.
 [[nodiscard]] std::string format(config::LogFormat format, std::int64_t unix_ms, Level level,
                                  std::string_view event, Fields fields);
 
-// Sends lines elsewhere than to stderr; an empty function sends them there again. For tests.
+// Sends lines to `sink` instead of stderr. An empty function restores stderr. For tests.
 void set_sink(std::function<void(std::string_view line)> sink);
 
 }  // namespace conversed::daemon::log

@@ -60,14 +60,13 @@ struct Metrics::Impl {
       family("conversed_http_requests_total", "HTTP requests that were answered, by status.")};
   prometheus::Family<prometheus::Counter>& injects_refused{
       family("conversed_injects_refused_total", "Injects that were refused, by status.")};
-  std::vector<Counter> deliveries =
-      outcomes("conversed_deliveries_total",
-               "POSTs to webhooks that were decided, by what became of the output.",
-               {"delivered", "retried", "dead_letter", "dropped"});
+  std::vector<Counter> deliveries = outcomes(
+      "conversed_deliveries_total", "POSTs to webhooks that ended, by the outcome for the output.",
+      {"delivered", "retried", "dead_letter", "dropped"});
   std::vector<Counter> calls =
-      outcomes("conversed_calls_total", "Attempts of calls of Nodes, by what followed.",
+      outcomes("conversed_calls_total", "Attempts of calls of Nodes, by outcome.",
                {"answered", "failed", "retried"});
-  std::mutex expose_mutex;  // held while sources run: a source must not expose
+  std::mutex expose_mutex;  // held while sources run: a source must not call `expose`
   std::vector<std::function<void()>> sources;
 
   prometheus::Family<prometheus::Counter>& family(const char* name, const char* help) {

@@ -20,8 +20,8 @@ class Counter {
  public:
   explicit Counter(prometheus::Counter& counter) : counter_(&counter) {}
   void add(std::uint64_t amount = 1);
-  // For a total that is counted elsewhere: raises the counter to it, never lowers it. One thread at
-  // a time, such as a source of Metrics.
+  // Raises the counter to a total that is counted elsewhere. Never lowers it. One thread at a time,
+  // such as a source of Metrics.
   void raise_to(std::uint64_t total);
   [[nodiscard]] std::uint64_t value() const;
 
@@ -60,11 +60,11 @@ class Metrics {
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
 
-  // HTTP requests that were answered, by status; one out of 100 to 599 counts as 500.
+  // Answered HTTP requests, by status. A status outside of 100 to 599 counts as 500.
   Counter requests(int status);
-  // Injects that were refused, by status; as above.
+  // Refused injects, by status, as above.
   Counter injects_refused(int status);
-  // An inject was answered: counts it, and observes the time of an accepted one.
+  // Counts an answered inject. Observes the time of an accepted one.
   void inject_answered(int status, std::chrono::steady_clock::duration took);
   Counter& deliveries(DeliveryOutcome outcome);
   Counter& calls(CallOutcome outcome);
@@ -101,7 +101,7 @@ class Metrics {
                                        "Follow-ups that came too late, or were too many.");
   Histogram accept_seconds =
       latency("conversed_accept_seconds", "From an inject's whole request to its durable accept.");
-  Histogram turn_seconds = latency("conversed_turn_seconds", "One turn batch, with what it reads.");
+  Histogram turn_seconds = latency("conversed_turn_seconds", "One turn batch, with its reads.");
   Histogram delivery_seconds = latency("conversed_delivery_seconds", "One POST to a webhook.");
   Histogram output_age_seconds =
       age("conversed_output_age_seconds", "From an output's creation to its delivery.");
@@ -113,7 +113,7 @@ class Metrics {
   Gauge calls_in_flight =
       gauge("conversed_calls_in_flight", "Calls of Nodes that wait for their upstream.");
   Gauge dead_letters_waiting = gauge("conversed_dead_letters_waiting",
-                                     "Dead letters that nobody has replayed or discarded.");
+                                     "Dead letters that are neither replayed nor discarded.");
   Gauge log_lag = gauge("conversed_log_lag", "Records appended and not yet finished.");
   Gauge log_healthy = gauge("conversed_log_healthy", "1 if the log takes appends.");
   Gauge store_healthy = gauge("conversed_store_healthy", "1 if the store commits.");

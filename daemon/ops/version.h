@@ -2,7 +2,7 @@
 
 namespace conversed::daemon {
 
-// Of the program; project() in CMakeLists.txt has it.
+// The program's version, from project() in CMakeLists.txt.
 inline constexpr const char* version = CONVERSED_VERSION;
 
 }  // namespace conversed::daemon

@@ -41,15 +41,16 @@ constexpr const char* closed_v4[] = {
     "224.0.0.0/4",      // multicast
     "240.0.0.0/4",      // reserved, broadcast
 };
-// Of IPv6 the global unicast space 2000::/3 is open, except for these. An address that embeds an
-// IPv4 one has been judged by that one before.
+// The global unicast space of IPv6, 2000::/3, is open except for these ranges. For an address that
+// embeds an IPv4 address, that address has been checked before.
 constexpr const char* closed_v6[] = {
     "2001::/23",      // protocol assignments, Teredo, ORCHID
     "2001:db8::/32",  // documentation
     "3fff::/20",      // documentation
 };
 
-// NAT64, the local one too, IPv4-translated and IPv4-compatible: the IPv4 address is at the end.
+// NAT64 (well-known and local), IPv4-translated and IPv4-compatible addresses end with the IPv4
+// address.
 constexpr const char* translating_v6[] = {"64:ff9b::/96", "64:ff9b:1::/48", "::ffff:0:0:0/96",
                                           "::/96"};
 
@@ -77,7 +78,7 @@ bool is_public(const Address& address) {
   if (is_mapped(address)) return !in_any(v4, address);
   static const auto global_unicast = *AddressRange::parse("2000::/3");
   static const auto well_known_nat64 = *AddressRange::parse("64:ff9b::/96");
-  if (well_known_nat64.contains(address)) return true;  // if its IPv4 address is
+  if (well_known_nat64.contains(address)) return true;  // `allows` then checks its IPv4 address
   return global_unicast.contains(address) && !in_any(v6, address);
 }
 

@@ -42,16 +42,16 @@ class OwnAddresses {
 // clouds' metadata addresses, carrier-grade NAT, unique local, multicast, documentation, reserved,
 // unspecified, and all addresses of this machine's own interfaces) is closed unless `egress.allow`
 // opens it: by a range, or by a host name, whose addresses are then open for requests to that name
-// only. IPv6 addresses that embed an IPv4 one (mapped, compatible, NAT64, 6to4) are judged by that
-// one too: the range must be open for both.
+// only. If an IPv6 address embeds an IPv4 address (mapped, compatible, NAT64, 6to4), both must be
+// open.
 //
-// HttpClient asks it about the resolved address when it connects, so that a name that changes its
-// address gains nothing. Immutable, hence thread-safe.
+// HttpClient checks the resolved address when it connects. So a name that resolves to another
+// address later does not open that address. Immutable, hence thread-safe.
 class Egress {
  public:
   // `allow`: CIDR ranges ("10.0.0.0/8", "fd00::/8"), addresses and host names, the latter compared
   // without case and a trailing dot. `invalid_argument`, with the entry, for anything else.
-  // `is_own` tells whether an address is this machine's; empty: its interfaces tell.
+  // `is_own` tells whether an address belongs to this machine. Empty: OwnAddresses tells.
   using IsOwn = std::function<bool(const config::Address&)>;
   [[nodiscard]] static model::Result<Egress> create(const std::vector<std::string>& allow,
                                                     IsOwn is_own = {});
@@ -69,7 +69,7 @@ class Egress {
   std::set<std::string, std::less<>> hosts_;
 };
 
-// The current policy, and its beginning if it replaced another one.
+// The current policy, and the time at which it replaced another policy.
 struct EgressInForce {
   std::shared_ptr<const Egress> policy;
   std::optional<std::chrono::steady_clock::time_point> since;

@@ -27,7 +27,7 @@ HttpOutcome failed(HttpError error) {
   return outcome;
 }
 
-// libcurl's set-up is per process; this makes it thread-safe.
+// libcurl's set-up is per process. The static makes it thread-safe.
 bool curl_ready() {
   static const bool ready = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK;
   return ready;
@@ -146,7 +146,7 @@ void HttpClient::run_once(Time until) {
   for (auto& exchange : take_inbox()) begin(std::move(exchange));
   wait_for_events(until);
   collect_finished();
-  // Behind the events: an answer that has arrived while the thread was busy is not timed out.
+  // After the events, so that an answer that arrived while the thread was busy does not time out.
   run_due_timer();
   cut_off();
   collect_finished();
@@ -208,7 +208,7 @@ std::optional<SteadyClock::time_point> HttpClient::first_cut_off() const {
   return first;
 }
 
-// Ends the exchanges that have their status and whose body is late.
+// Ends the exchanges that have a status and whose body is late.
 void HttpClient::cut_off() {
   const auto now = SteadyClock::now();
   if (const auto first = first_cut_off(); !first || *first > now) return;
@@ -246,9 +246,10 @@ void HttpClient::wait_for_events(Time until) {
       continue;
     }
     auto& socket = socket_of(fd);
-    if (socket.registered == 0) continue;  // closed by what an earlier event led to
+    if (socket.registered == 0) continue;  // an earlier event of this round closed it
     if (socket.wanted == 0) {
-      // An idle connection is readable: mostly its end. libcurl finds out at the next use.
+      // An idle connection is readable, mostly because the other end closed it. libcurl finds out
+      // at the next use.
       watch(fd, 0);
       continue;
     }

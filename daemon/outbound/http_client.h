@@ -24,19 +24,19 @@ class HttpTransfer;
 
 struct HttpRequest {
   std::string method;  // a token of RFC 9110, upper case
-  std::string url;     // http or https, without user and password, `.` and `..`
+  std::string url;     // http or https, without user, password, `.` and `..`
   std::vector<std::pair<std::string, std::string>> headers{};
   std::string body{};  // at most what fits in memory; sent if not empty, or for POST, PUT and PATCH
   std::chrono::milliseconds timeout{10'000};    // of the whole exchange, from its begin
   std::size_t max_response_bytes = 256 * 1024;  // of the body
-  // Set: only the status matters. After the headers, the client waits this long for the body, to
-  // reuse the connection. The outcome is the status in any case.
+  // If set, only the status matters. After the headers the client waits this long for the body, so
+  // that it can reuse the connection. The outcome is the status in any case.
   std::optional<std::chrono::milliseconds> wait_for_body{};
 };
 
 enum class HttpError : std::uint8_t {
-  none,            // there is an answer, of any status
-  invalid,         // no such method, URL or header: nothing was sent
+  none,            // the answer came, with any status
+  invalid,         // the method, URL or a header is invalid: nothing was sent
   timeout,         // the outcome at the other end is unknown
   refused,         // name not found, no connection, TLS not trusted, or the connection broke
   egress_refused,  // the policy closes the address: nothing was sent
@@ -46,7 +46,7 @@ enum class HttpError : std::uint8_t {
 
 struct HttpOutcome {
   HttpError error = HttpError::none;
-  int status = 0;                                   // of the answer; 0 when there is none
+  int status = 0;                                   // of the answer; 0 without an answer
   std::string body;                                 // of the answer; empty on an error
   std::optional<std::chrono::seconds> retry_after;  // the header's, not negative, unbounded
   std::chrono::microseconds took{};                 // from begin to end
@@ -62,7 +62,7 @@ struct HttpOutcome {
 
 struct HttpClientSettings {
   std::string name = "http";     // of the Service
-  std::size_t connections = 32;  // that its users have in flight at most. Twice as many, and at
+  std::size_t connections = 32;  // the most that its users have in flight. Twice as many, and at
                                  // least 64, are kept for reuse.
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
   bool own_thread = true;                   // false: its only user's thread calls `run_once`
@@ -80,8 +80,8 @@ struct HttpClientSettings {
 //   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 //
 // `send` is thread-safe. Callbacks run on the client's thread or inside `stop`, one after the
-// other, exactly once for every request, also for those that are refused or aborted; they must not
-// block. They may call `send`.
+// other, exactly once for every request, including refused and aborted ones. They must not block.
+// They may call `send`.
 class HttpClient final : public Service {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -100,18 +100,18 @@ class HttpClient final : public Service {
   void stop() override;
 
   void send(HttpRequest request, Callback callback);
-  // Takes many under one lock; they begin in order.
+  // Takes many requests under one lock. They begin in order.
   void send(std::vector<Exchange> exchanges);
 
-  // Without a thread of its own: begins what was sent, waits for the network until then, the next
-  // `wake` or the next heartbeat, and ends exchanges. `send` does not end the wait. Only from its
-  // user's one thread, between `start` and `stop`.
+  // For a client without its own thread: begins the requests that were sent, waits for the network
+  // until `until`, the next `wake` or the next heartbeat, and ends exchanges. `send` does not end
+  // the wait. For its user's one thread, between `start` and `stop`.
   void run_once(Time until);
-  // Ends the present wait, else the next one. Thread-safe, between `start` and `stop`.
+  // Ends the current wait, else the next one. Thread-safe, between `start` and `stop`.
   void wake();
   [[nodiscard]] bool has_thread() const { return settings_.own_thread; }
 
-  // Replaces the policy. Connections of the former policy serve no further request. Thread-safe.
+  // Replaces the policy. Connections of the former policy serve no further requests. Thread-safe.
   // Kept by: HttpClientTest.AConnectionOfAFormerPolicyServesNoFurtherRequest.
   void set_egress(Egress egress);
 
@@ -119,8 +119,8 @@ class HttpClient final : public Service {
   [[nodiscard]] std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
 
  private:
-  // A socket that libcurl is not interested in stays in epoll while it is quiet, which spares
-  // system calls between two exchanges of a kept connection.
+  // A quiet socket stays in epoll even if libcurl does not wait for it. This saves system calls
+  // between two exchanges of a kept connection.
   struct Watched {
     std::uint32_t wanted = 0;      // by libcurl
     std::uint32_t registered = 0;  // with epoll
@@ -155,7 +155,7 @@ class HttpClient final : public Service {
   std::atomic<std::size_t> in_flight_{0};
   std::thread thread_;
 
-  // The thread's own: libcurl says which sockets it waits for, epoll waits for them.
+  // Used by the thread alone. libcurl names the sockets, epoll waits for them.
   int epoll_ = -1;
   int wake_ = -1;
   void* multi_ = nullptr;  // libcurl's

@@ -21,7 +21,7 @@ constexpr long dns_cache_s = 60;
 // libcurl keeps all headers, without a limit.
 constexpr std::size_t max_header_bytes = 64 * 1024;
 
-// Headers of the message's end and of the connection, which the client sets itself.
+// Headers that frame the message or the connection. The client sets them itself.
 bool frames_message(std::string_view name) {
   for (const std::string_view own :
        {"Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive", "Proxy-Connection", "TE",
@@ -60,7 +60,7 @@ HttpTransfer::HttpTransfer(curl_closesocket_callback close_socket, void* close_d
   curl_easy_setopt(easy_, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy_, CURLOPT_PROXY, "");
   curl_easy_setopt(easy_, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
-  // Sends the path as it was checked; libcurl would remove `..` from it.
+  // Sends the path unchanged, as it was checked. libcurl would remove `..` from it.
   curl_easy_setopt(easy_, CURLOPT_PATH_AS_IS, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(easy_, CURLOPT_SSL_VERIFYHOST, 2L);
@@ -103,8 +103,9 @@ bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) 
   return true;
 }
 
-// The policy is asked when a connection is made, so a connection of an earlier policy must not be
-// reused. libcurl counts ages in whole seconds; a younger connection may be closed, too.
+// A connection of an earlier policy must not be reused, since the policy is checked when a
+// connection is made. libcurl counts ages in whole seconds, so some younger connections may be
+// closed as well.
 void HttpTransfer::set_connections() {
   if (!egress_.since) return;
   using std::chrono::seconds;
@@ -114,7 +115,7 @@ void HttpTransfer::set_connections() {
   curl_easy_setopt(easy_, CURLOPT_MAXLIFETIME_CONN, std::max<long>(1, age - 1));
 }
 
-// Lays libcurl's list over one buffer, which the next exchange reuses.
+// Builds libcurl's list of headers in one buffer, which the next exchange reuses.
 bool HttpTransfer::set_headers() {
   const auto& headers = exchange_.request.headers;
   std::size_t bytes = 32;
@@ -219,7 +220,7 @@ HttpClient::Callback HttpTransfer::release() {
   return callback;
 }
 
-// Also for each line of a trailer, and of answers before the final one (1xx).
+// libcurl also calls this for the lines of trailers and of interim answers (1xx).
 std::size_t HttpTransfer::on_header(char* data, std::size_t size, std::size_t count, void* self) {
   auto& transfer = *static_cast<HttpTransfer*>(self);
   const std::size_t bytes = size * count;

@@ -27,10 +27,10 @@ class HttpTransfer {
   // still returns the callback.
   [[nodiscard]] bool prepare(HttpClient::Exchange exchange, EgressInForce egress);
 
-  // `code` is libcurl's.
+  // The outcome of the exchange. `code` is libcurl's result.
   [[nodiscard]] HttpOutcome outcome(CURLcode code);
 
-  // When to end the exchange before the end of the body; none: wait for the whole body.
+  // When to end the exchange although the body goes on. None: wait for the whole body.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> cut_off() const;
 
   // Ends the exchange, wipes its secrets and returns its callback.
@@ -54,8 +54,9 @@ class HttpTransfer {
   std::string header_lines_;         // each ends with NUL
   HttpClient::Exchange exchange_;
   std::string response_;
-  std::size_t header_bytes_ = 0;  // of all answers on the way to the final one, trailers included
-  std::optional<std::chrono::steady_clock::time_point> headers_in_;  // of the final answer
+  std::size_t header_bytes_ = 0;  // of all answers and trailers, interim answers included
+  // When the headers of the final answer ended.
+  std::optional<std::chrono::steady_clock::time_point> headers_in_;
   bool too_large_ = false;
   bool egress_refused_ = false;
 };

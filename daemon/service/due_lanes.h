@@ -19,27 +19,28 @@ namespace conversed::daemon {
 // The part of a lane that DueLanes needs. `Row` names the place of a row of the store.
 template <typename Row>
 struct DueLane {
-  // When a wait ends, and its number: waits that end together end in the order of their begin.
+  // The end of a wait, and its number: waits that end together end in the order in which they
+  // began.
   using Place = std::pair<model::Timestamp, std::uint64_t>;
 
-  std::optional<model::Timestamp> due;  // when to read its rows; none: not before it is woken
+  std::optional<model::Timestamp> due;  // when to read its rows; none: wait for `wake`
   model::Timestamp not_before{};        // the earliest turn, even if `due` is earlier
-  // Rows up to here have been looked at; none: the next read begins with the longest due.
+  // Rows up to here have been read. None: the next read begins with the earliest due row.
   std::optional<Row> read_up_to;
-  bool read_again = false;  // from the beginning, once the end has been reached
-  bool in_turn = false;     // else it waits at `place`, if it has a `due`
+  bool read_again = false;  // after the last page, read from the beginning again
+  bool in_turn = false;     // false: it waits at `place` if it has a `due`
   Place place{};
   std::size_t in_hand = 0;  // rows or sessions; kept by the owner
 };
 
-// Lanes of due rows: each waits for its time, then all that are due take turns. The lanes belong to
-// the owner and must stay where they are. Times are by the clock of timers. One thread.
+// Lanes of due rows. Each lane waits for its time; then all due lanes take turns. The owner owns
+// the lanes and must not move them. Times use the clock of timers. One thread.
 // Kept by: DeliveryQueueTest.EndpointsTakeTurns,
 // DeliveryQueueTest.WokenWhileItIsReadItIsReadFromTheBeginningAgain.
 template <typename Lane>
 class DueLanes {
  public:
-  // The lane may have a row that is due then.
+  // The lane may have a row that is due at `due`.
   void wake(Lane& lane, model::Timestamp due) {
     if (lane.read_up_to) lane.read_again = true;
     if (lane.in_turn || (lane.due && *lane.due <= due)) return;
@@ -50,7 +51,7 @@ class DueLanes {
 
   void put_off(Lane& lane, model::Timestamp until) {
     lane.not_before = until;
-    if (lane.in_turn || !lane.due) return;  // `next` finds it out
+    if (lane.in_turn || !lane.due) return;  // `next` checks `not_before`
     waiting_.erase(lane.place);
     wait(lane);
   }
@@ -65,7 +66,7 @@ class DueLanes {
     }
   }
 
-  // The next lane in turn that `has_room`; null: none. Its turn comes again behind the others.
+  // The next lane in turn that `has_room`, or null. It goes to the end of the turns.
   template <typename HasRoom>
   [[nodiscard]] Lane* next(model::Timestamp now, const HasRoom& has_room) {
     for (std::size_t tried = turns_.size(); tried > 0; --tried) {
@@ -81,7 +82,8 @@ class DueLanes {
     return nullptr;
   }
 
-  // All due rows of the lane have been looked at. `next_due`: of the first that is not due.
+  // Notes that all due rows of the lane have been read. `next_due`: of the first row that is not
+  // due.
   void read_all(Lane& lane, std::optional<model::Timestamp> next_due) {
     lane.read_up_to.reset();
     if (std::exchange(lane.read_again, false)) return;
@@ -104,7 +106,7 @@ class DueLanes {
     waiting_.emplace(lane.place, &lane);
   }
 
-  std::deque<Lane*> turns_;  // the next one first
+  std::deque<Lane*> turns_;  // in order of their turns
   std::map<typename Lane::Place, Lane*> waiting_;
   std::uint64_t waits_ = 0;  // so far
 };

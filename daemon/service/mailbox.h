@@ -8,15 +8,15 @@
 
 namespace conversed::daemon {
 
-// Passes letters from any thread to the one thread of a Service, which takes all of them at once. A
-// shared_ptr to it may outlive its Service in callbacks. Once closed it drops all letters.
-// Thread-safe.
+// Passes letters from any thread to the one thread of a Service, which takes all letters at once.
+// Callbacks may hold it longer than its Service exists (shared_ptr). Once closed, it drops all
+// letters. Thread-safe.
 //
-// `Letters` is default constructible. Its Service bounds its size.
+// `Letters` is default constructible. The Service bounds its size.
 template <typename Letters>
 class Mailbox {
  public:
-  // Calls `write(Letters&)` under the lock, so it must only move things in.
+  // Calls `write(Letters&)` under the lock, so `write` must only move letters in.
   template <typename Write>
   void put(Write&& write) {
     bool notify = false;
@@ -32,12 +32,12 @@ class Mailbox {
     if (notify) arrived_.notify_one();
   }
 
-  // For a Service that waits elsewhere than in `take`, before its thread starts. `waker` ends that
-  // wait. It is called under the lock and not after `close`, so it must not block.
+  // For a Service that does not wait in `take`; call it before its thread starts. `waker` ends the
+  // Service's wait. It is called under the lock, so it must not block, and not after `close`.
   void wake_by(std::function<void()> waker) { waker_ = std::move(waker); }
 
-  // For that Service's thread, before it waits: whether there is something to take. If not, the
-  // next `put` calls `waker`.
+  // For that Service's thread, before it waits: whether there are letters. If not, the next `put`
+  // calls `waker`.
   [[nodiscard]] bool ready() {
     const std::lock_guard lock(mutex_);
     asleep_ = !full_;
@@ -49,7 +49,7 @@ class Mailbox {
     put([](Letters&) {});
   }
 
-  // For the Service's thread: waits until there is something, or `until`, and takes it. With a
+  // For the Service's thread: waits for letters, at most until `until`, and takes them. With a
   // `waker` it does not wait.
   [[nodiscard]] Letters take(std::chrono::steady_clock::time_point until) {
     std::unique_lock lock(mutex_);
@@ -62,7 +62,7 @@ class Mailbox {
     return std::exchange(letters_, {});
   }
 
-  // For the Service's thread: whether it has nothing to do now. Stays true until the next `put`.
+  // For the Service's thread: sets whether it has nothing to do. The next `put` resets it.
   void set_quiet(bool quiet) {
     const std::lock_guard lock(mutex_);
     quiet_ = quiet && !full_;
@@ -83,7 +83,7 @@ class Mailbox {
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
   Letters letters_;
-  bool full_ = false;  // something was put since the last `take`
+  bool full_ = false;  // there are letters since the last `take`
   bool asleep_ = false;
   bool closed_ = false;
   bool quiet_ = false;

@@ -42,7 +42,7 @@ model::Result<void> give_to_owner(const std::filesystem::path& data_dir,
   struct stat folder {};
   if (::geteuid() != 0 || ::stat(data_dir.c_str(), &folder) != 0 || folder.st_uid == 0) return {};
   for (const char* name : names) {
-    // Never the target of a link: the folder is not root's.
+    // Never follows a link: another user could have made it in this folder.
     if (::lchown((data_dir / name).c_str(), folder.st_uid, folder.st_gid) == 0 || errno == ENOENT) {
       continue;
     }

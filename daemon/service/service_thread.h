@@ -18,8 +18,8 @@
 
 namespace conversed::daemon {
 
-// The one thread that owns all state of a Service, and its mailbox: other threads only put letters
-// into it. `Letters` is as Mailbox requires, with a `bool stop`. For the App's thread.
+// The one thread that owns all state of a Service, and its mailbox. Other threads only put letters
+// into the mailbox. `Letters` is as Mailbox requires, with a `bool stop`. For the App's thread.
 template <typename Letters>
 class ServiceThread {
  public:
@@ -28,9 +28,9 @@ class ServiceThread {
   ServiceThread(const ServiceThread&) = delete;
   ServiceThread& operator=(const ServiceThread&) = delete;
 
-  // `run` reads its letters by `take`, where its heart beats, and returns once it has read a letter
-  // with `stop`. At most once, and not after `stop`. `name` is for the error and for `heartbeats`,
-  // which is null if the thread is not watched.
+  // `run` reads its letters by `take`, which also beats the heartbeat. It returns once it has read
+  // a letter with `stop`. Called at most once, and not after `stop`. `name` is for the error and
+  // for `heartbeats`, which is null if the thread is not watched.
   [[nodiscard]] model::Result<void> start(std::string_view name, model::Heartbeats* heartbeats,
                                           std::function<void()> run) {
     if (thread_.joinable() || stopped_) {
@@ -45,7 +45,7 @@ class ServiceThread {
     return {};
   }
 
-  // For the thread itself: Mailbox::take. May return no letter before `until`.
+  // For the thread itself: Mailbox::take. May return without letters before `until`.
   [[nodiscard]] Letters take(std::chrono::steady_clock::time_point until) {
     heartbeat_.beat();
     return mailbox_->take(std::min(until, std::chrono::steady_clock::now() + model::beat_interval));
@@ -59,31 +59,31 @@ class ServiceThread {
     mailbox_->close();
   }
 
-  // Shared with callbacks, which may come after the Service's end.
+  // Shared with callbacks, which may run after the Service's end.
   [[nodiscard]] const std::shared_ptr<Mailbox<Letters>>& mailbox() const { return mailbox_; }
 
  private:
   const std::shared_ptr<Mailbox<Letters>> mailbox_ = std::make_shared<Mailbox<Letters>>();
   bool stopped_ = false;
-  model::Heartbeat heartbeat_;  // the thread's own while it runs
+  model::Heartbeat heartbeat_;  // used by the thread alone while it runs
   std::thread thread_;
 };
 
-// Letters for a Service whose thread runs what others ask it to.
+// Letters for a Service whose thread runs functions for other threads.
 struct Errands {
   std::vector<std::function<void()>> work;
   bool stop = false;
 };
 using ErrandBox = std::shared_ptr<Mailbox<Errands>>;
 
-// Has the Service's thread run `work`; drops it once the Service has stopped. From any thread.
+// Makes the Service's thread run `work`. Drops it once the Service has stopped. Thread-safe.
 inline void post(const ErrandBox& box, std::function<void()> work) {
   box->put([&](Errands& errands) { errands.work.push_back(std::move(work)); });
 }
 
-// A letter: how the append of an event ended.
+// A letter with the end of an event's append.
 struct AppendEnd {
-  std::string id;  // the sender's name for it
+  std::string id;  // the sender's name for the append
   std::optional<model::Error> error;
 };
 

@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds usual_interval{5'000};
 // Without a watchdog, stalls are still logged.
 constexpr milliseconds usual_stall_limit{30'000};
-// The time that each look asks for; several looks may be late.
+// The extension that each look asks for. It allows several late looks.
 constexpr milliseconds start_extension{60'000};
 // After the drain: joining threads, closing files.
 constexpr milliseconds stop_margin{10'000};
@@ -39,7 +39,7 @@ std::string status_line(std::string line) {
   return "STATUS=" + line;
 }
 
-// Asks for at least this long, from now, for the start or the stop that goes on.
+// Asks the manager to allow the running start or stop at least this long from now.
 void extend(milliseconds by) {
   tell("EXTEND_TIMEOUT_USEC=" + std::to_string(microseconds(by).count()));
 }
@@ -115,7 +115,7 @@ void Supervisor::reloading() {
   const auto now =
       std::chrono::duration_cast<microseconds>(std::chrono::steady_clock::now().time_since_epoch());
   tell("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(now.count()) + "\n" +
-       status_line("Reads the settings again"));
+       status_line("Reading the settings again"));
 }
 
 void Supervisor::reloaded(const std::string& outcome) {
@@ -128,7 +128,7 @@ void Supervisor::reloaded(const std::string& outcome) {
 void Supervisor::stopping(milliseconds limit) {
   const std::lock_guard lock(mutex_);
   if (std::exchange(phase_, Phase::stopping) == Phase::stopping) return;
-  tell("STOPPING=1\n" + status_line("Answers and commits what was accepted, then ends"));
+  tell("STOPPING=1\n" + status_line("Answering and committing accepted requests, then ending"));
   extend(limit + stop_margin);
 }
 

@@ -37,7 +37,7 @@ model::Event event_of(model::EventType type, Claim claim, model::SessionKey sess
   return event;
 }
 
-// The event to append, and its earliest time, by the clock of the row.
+// The event to append, and its due time, by the clock of the row.
 struct Found {
   model::Event event;
   Timestamp due{};
@@ -61,7 +61,7 @@ Found found_of(FollowUp follow_up) {
   return {std::move(event), follow_up.due_at};
 }
 
-// A schedule that was put off has another claim, so this claim's time has come.
+// A schedule that was put off has another claim. So this claim is due now.
 Found found_of(Schedule schedule) {
   auto event = event_of(model::EventType::inject, {Claim::Kind::schedule, schedule.claim()},
                         std::move(schedule.session));
@@ -71,7 +71,7 @@ Found found_of(Schedule schedule) {
   return {std::move(event), Timestamp::min()};
 }
 
-// Nothing: the timer was cancelled, or its session erased. `internal`: its row can't be read.
+// Nullopt: the timer was cancelled, or its session erased. `internal`: its row can't be read.
 Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim) {
   const auto made = [](auto read) -> Result<std::optional<Found>> {
     if (!read) return model::fail(read.error());
@@ -140,7 +140,7 @@ void Scheduler::read_again() {
   wait_for(Timestamp::min());
 }
 
-// A jump of the wall clock changes when schedules are due by the clock of timers.
+// A jump of the wall clock moves the due times of schedules by the clock of timers.
 void Scheduler::look_at_clocks() {
   looked_at_ = clock_.now();
   if (settings_.timer_clock == nullptr) return;
@@ -153,12 +153,12 @@ void Scheduler::look_at_clocks() {
     read_again();
   }
   if (kept_offset_ == offset_ || settings_.mine) return;
-  // Without it, a restart would time waits by the wall clock. Tried again at each look.
+  // Without the stored offset a restart would time waits by the wall clock. Each look tries again.
   if (store_.timers().keep_offset(offset_)) kept_offset_ = offset_;
 }
 
-// Moves recurring schedules to the next time of their rule. A schedule that fired while the wall
-// clock was ahead would else be silent until the clock reaches that time again.
+// Moves recurring schedules to the next time of their rule. Else a schedule that fired while the
+// wall clock was ahead would not fire until the clock reaches that time again.
 void Scheduler::check_schedules() {
   const auto now = SteadyClock::now();
   if (now >= next_check_) {
@@ -190,7 +190,7 @@ SteadyClock::time_point Scheduler::next_look() const {
   auto until = std::min(steady + settings_.max_sleep, std::max(steady, next_check_));
   until = std::min(until, std::max(steady, next_look_));
   if (!store_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
-  // The end of an append and of a mark are letters.
+  // The ends of appends and marks arrive as letters.
   const bool has_slot = appending_ < (failing_ ? 1 : settings_.max_appending) &&
                         in_hand_.size() < settings_.max_in_hand;
   if (!due_ || !has_slot) return until;
@@ -239,7 +239,7 @@ void Scheduler::fire_due() {
 }
 
 bool Scheduler::fire_page(std::size_t& left) {
-  // The page also has the timers in hand and those of other daemons.
+  // The page also has timers in hand and timers of other daemons.
   const auto limit =
       std::min(timers_a_page, left + in_hand_.size() + (settings_.mine ? others_a_page : 0));
   auto page = store_.timers().due(looked_at_, ahead_of_schedules(), limit,
@@ -276,7 +276,7 @@ bool Scheduler::fire(const Due& timer) {
     to_mark_.push_back(timer);
     return true;
   }
-  // Spares the log an event without effect; the claim decides in any case.
+  // A saving only: such an event would find no claim and have no effect.
   if (!*found || (*found)->due > timer.at) return true;
   model::fault_point("timer.before_append");
   (*found)->event.accepted_at = clock_.now();
@@ -290,7 +290,7 @@ void Scheduler::appended(const AppendEnd& append) {
   const auto timer = in_hand_.find(append.id);
   --appending_;
   if (append.error) {
-    // Its id and claim stay the same: the append may have taken effect after all.
+    // Append again with the same id and claim: the failed append may have reached the log.
     wait_for(timer->second.at);
     in_hand_.erase(timer);
     return failed("timers can't be appended", *append.error);

@@ -27,11 +27,11 @@ struct SchedulerSettings {
   std::size_t max_in_hand = 1'024;  // timers that are appended, or whose mark is not known yet
   // The longest sleep between two looks at the clock, which may jump.
   std::chrono::milliseconds max_sleep{5'000};
-  // A timer of which no commit told is found within this time; with `mine`, within
+  // A timer without a notification is found within this time; with `mine`, within
   // `shared_look_interval`.
   std::chrono::milliseconds look_interval{5'000};
   std::chrono::milliseconds shared_look_interval{500};
-  // The pause after a failed append or read. Then one timer tries for all of them.
+  // The pause after a failed append or read. Then one timer is tried before the others.
   std::chrono::milliseconds retry{500};
   // How often recurring schedules are checked against the wall clock, in addition to the start and
   // to each time it was set: another daemon's clock may have been ahead.
@@ -42,12 +42,13 @@ struct SchedulerSettings {
   std::function<std::size_t()> backlog{};
   std::size_t max_backlog = 1'024;
   std::chrono::milliseconds backlog_pause{20};
-  // The clock of timers and follow-ups. Schedules go by the wall clock, with `mine` by this one.
-  // Its offset is kept in the store. Must outlive the Scheduler. Null: all go by the wall clock.
+  // The clock of timers and follow-ups. Schedules use the wall clock; with `mine` they use this
+  // clock, too. Its offset is kept in the store. Must outlive the Scheduler. Null: all use the wall
+  // clock.
   TimerClock* timer_clock = nullptr;
   // In a cluster: whether this daemon appends the timer with this claim's id. The clock is then the
-  // server's, and its offset is not kept. Empty: all timers are its own. Called on the scheduler's
-  // thread.
+  // server's, and its offset is not kept. Empty: the daemon appends all timers. Called on the
+  // scheduler's thread.
   std::function<bool(std::string_view id)> mine{};
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
@@ -55,16 +56,17 @@ struct SchedulerSettings {
 // Appends an Event for each timer that falls due: `timer` for an execution, `time_out` for a
 // question, `follow_up` for a follow-up, `inject` for a schedule. Its id is "<claim's id>-t"; it is
 // accepted at the time of firing, in the order of due times. The Turn that takes the Event consumes
-// the claim. A timer that was cancelled, or went with its session, is not appended. One that was
-// put off waits for its new time.
+// the claim. A timer that was cancelled, or erased with its session, is not appended. A timer that
+// was put off waits for its new time.
 //
-// Rows drive, memory only excludes: the scheduler knows when the next timer is due, and reads the
-// due timers from the store while it has free slots. A timer is in hand until the commit of its
-// mark is known. Commits only wake the scheduler. It finds another daemon's timers by a look.
+// The scheduler knows when the next timer is due, and reads the due timers from the store while it
+// has free slots. The memory only holds the timers in hand, which are not read again: a timer is in
+// hand until the commit of its mark is known. Commits only wake the scheduler. A regular look finds
+// timers of other daemons.
 //
 // Invariants:
-// - A crash, an append of unknown outcome, or two daemons that both take a timer for theirs append
-//   it twice. The second Event finds no claim and has no effect.
+// - A crash, an append of unknown outcome, or two daemons that both believe to own a timer append
+//   its event twice. The second Event finds no claim and has no effect.
 //   Kept by: Schedules.TwiceInOneBatchItHasAnEffectOnce.
 // - A timer whose event is in the log is not appended again, unless `conversed new-epoch` cleared
 //   that mark because the log was lost.
@@ -72,7 +74,7 @@ struct SchedulerSettings {
 // - A row that can't be read delays no other; it is logged and marked as `appended`.
 //   Kept by: SchedulerTest.UnreadableTimerDelaysNoOther.
 // - A recurring schedule is checked against the wall clock at the start, each hour, and when the
-//   clock was set. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays.
+//   clock is set. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays.
 // - In a cluster a timer belongs to the live scheduler that rendezvous hashing picks for its claim.
 //   Each looks every 500 ms, so a shorter timer may be that much late. When members change, each
 //   reads all due timers again. Kept by: SharedTimersTest.EachFiresItsOwnTimersWhereverTheyAreMade,
@@ -93,7 +95,7 @@ class Scheduler final : public Service {
   [[nodiscard]] model::Result<void> start() override;
   void stop() override { thread_.stop(); }
 
-  // A timer or follow-up that is due then has been committed or moved.
+  // Tells of a committed or moved timer or follow-up that is due at `due`.
   void offer(model::Timestamp due);
   void offer(const model::Schedule& schedule);
 
@@ -102,7 +104,7 @@ class Scheduler final : public Service {
     thread_.mailbox()->put([](Letters& letters) { letters.wake = true; });
   }
 
-  // `mine` has changed: reads all due timers again.
+  // Reads all due timers again, since `mine` has changed.
   void look_again() {
     thread_.mailbox()->put([](Letters& letters) { letters.look_again = true; });
   }
@@ -141,7 +143,8 @@ class Scheduler final : public Service {
   void read_again();
   [[nodiscard]] std::size_t may_fire();
   void fire_due();
-  // Fires up to `left` timers of the next page, and counts them. False: no other page is read now.
+  // Fires up to `left` timers of the next page, and lowers `left`. False: reads no further page
+  // now.
   [[nodiscard]] bool fire_page(std::size_t& left);
   // False: the store fails.
   [[nodiscard]] bool fire(const Due& timer);
@@ -155,10 +158,10 @@ class Scheduler final : public Service {
   const model::Clock& clock_;
   Metrics& metrics_;
 
-  // The thread's own. All times are by the clock of timers.
-  // Of the first timer to read; none: none waits.
+  // The thread's own. All times are by the clock of timers. The due time of the first timer to
+  // read. None: no timer waits.
   std::optional<model::Timestamp> due_ = model::Timestamp::min();
-  std::optional<Due> read_up_to_;                 // none: the next read begins with the longest due
+  std::optional<Due> read_up_to_;  // none: the next read begins with the earliest due timer
   std::unordered_map<std::string, Due> in_hand_;  // by the claim's id
   std::size_t appending_ = 0;                     // of those in hand
   std::vector<Due> to_mark_;                      // likewise
@@ -166,7 +169,7 @@ class Scheduler final : public Service {
   std::chrono::milliseconds kept_offset_{0};
   model::Timestamp looked_at_{};
   SteadyClock::time_point next_look_{};
-  // The number of the last schedule that was checked; nothing: no check goes on.
+  // The number of the last schedule that was checked; none: no check runs.
   std::optional<std::int64_t> checked_;
   SteadyClock::time_point next_check_{};
   bool failing_ = false;  // one timer at a time is tried

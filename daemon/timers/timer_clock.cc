@@ -13,14 +13,14 @@ namespace {
 constexpr milliseconds least_jump{2'000};
 // Each change makes the Scheduler read its timers again.
 constexpr milliseconds least_difference{200};
-// A wall clock that was set this long ago counts as right.
+// A wall clock counts as right this long after it was set.
 constexpr milliseconds probation = std::chrono::days(1);
 
 }  // namespace
 
 milliseconds TimerClock::since_boot() {
   timespec time{};
-  // Fails for a clock that the kernel does not know only; Linux knows this one since 2.6.39.
+  // The call fails only for an unknown clock. Linux has this clock since 2.6.39.
   (void)::clock_gettime(CLOCK_BOOTTIME, &time);
   return std::chrono::floor<milliseconds>(std::chrono::seconds(time.tv_sec) +
                                           std::chrono::nanoseconds(time.tv_nsec));

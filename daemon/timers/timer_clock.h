@@ -9,20 +9,20 @@
 
 namespace conversed::daemon {
 
-// The clock of timers. It goes on evenly while the wall clock is set. Each wait goes by one clock:
+// The clock of timers. It runs evenly when the wall clock is set. Each kind of wait uses one clock:
 //
-// - A duration that is in a row (a sleep, a silence, a retry, a lease, the life of a key, a token
-//   or a cursor) goes by this clock, and the row holds this clock's time. Setting the wall clock
-//   neither ends nor prolongs it, also across a restart.
+// - A duration in a row of the store (a sleep, a silence, a retry, a lease, the life of a key, a
+//   token or a cursor) uses this clock, and the row holds this clock's time. Setting the wall clock
+//   does not change the duration, also across a restart.
 //   Kept by: ClockJumps.SleepQuestionAndFollowUpComeWhenTheirTimeIsOver.
-// - A duration that ends with the process (rate limits, lock-outs, time-outs of connections) goes
-//   by std::chrono::steady_clock. Kept by: ClockJumps.LockOutAndRateLimitIgnoreTheWallClock.
-// - A date (a schedule, `at`, a quota's month, all that is shown) goes by the wall clock, in a
-//   cluster by the server's clock (`schedule_now`). A schedule waits for no longer than its rule
-//   says. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays,
+// - A duration that ends with the process (rate limits, lock-outs, time-outs of connections) uses
+//   std::chrono::steady_clock. Kept by: ClockJumps.LockOutAndRateLimitIgnoreTheWallClock.
+// - A date (a schedule, `at`, a quota's month, every time that is shown) uses the wall clock, in a
+//   cluster the server's clock (`schedule_now`). A schedule waits for no longer than its rule says.
+//   Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays,
 //   SchedulerTest.ScheduleOfAClusterGoesByTheServersClock.
-// - Retention (transcripts, dead letters, ended jobs) goes by `retention_now`, so that a clock that
-//   is wrong for less than a day removes nothing.
+// - Retention (transcripts, dead letters, ended jobs) uses `retention_now`, so that a clock that is
+//   wrong for less than a day removes nothing.
 //   Kept by: ClockJumps.NothingYoungIsRemovedOnADayWithAWrongClock.
 //
 // The Scheduler keeps the offset to the wall clock in the store. Daemons that share a store follow
@@ -30,7 +30,7 @@ namespace conversed::daemon {
 // looks like a long downtime. Thread-safe.
 class TimerClock final : public model::Clock {
  public:
-  // A clock that is never set, and that goes on while the machine is suspended.
+  // A clock that is never set, and that runs while the machine is suspended.
   using Steady = std::function<std::chrono::milliseconds()>;
   [[nodiscard]] static std::chrono::milliseconds since_boot();
 
@@ -41,26 +41,27 @@ class TimerClock final : public model::Clock {
   void set_offset(std::chrono::milliseconds offset);
 
   // Follows another clock, which showed `theirs` when the steady clock showed `at`, with an error
-  // of up to `within`. Differences within that error change nothing.
+  // of up to `within`. A difference within that error is ignored.
   void follow(model::Timestamp theirs, std::chrono::milliseconds at,
               std::chrono::milliseconds within);
   [[nodiscard]] std::chrono::milliseconds steady_now() const { return steady_(); }
 
   [[nodiscard]] model::Timestamp now() const override;
 
-  // How far it is ahead of the wall clock. Like `now`, it notices here that the wall clock was set
-  // since the last look. It follows differences below two seconds, such as those of NTP.
+  // How far this clock is ahead of the wall clock. Like `now`, this call notices that the wall
+  // clock was set since the last look. Differences below two seconds, such as those of NTP, are
+  // followed.
   [[nodiscard]] std::chrono::milliseconds offset() const { return read().offset; }
 
-  // Both at one moment.
+  // The time and the offset at one moment.
   struct Reading {
     model::Timestamp wall;
     std::chrono::milliseconds offset;
   };
   [[nodiscard]] Reading read() const;
 
-  // The clock of schedules: the wall clock, in a cluster the server's, so that daemons agree and
-  // none fires early.
+  // The clock of schedules: the wall clock, in a cluster the server's, so that daemons agree and no
+  // schedule fires early.
   [[nodiscard]] model::Timestamp schedule_now() const;
 
   // The clock of retention: the wall clock, and for a day after it was set (or after a start with
@@ -81,7 +82,7 @@ class TimerClock final : public model::Clock {
   bool follows_ = false;
 };
 
-// Another clock of TimerClock as a Clock.
+// Makes a Clock of another time of TimerClock.
 template <model::Timestamp (TimerClock::*other_now)() const>
 class ClockOf final : public model::Clock {
  public:

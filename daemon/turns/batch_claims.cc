@@ -40,7 +40,7 @@ Result<bool> is_new_letter(const BatchDraft& draft, const std::string& id) {
   return letter && letter->state == store::DeadLetterState::fresh;
 }
 
-// As far as the batch has got.
+// Whether the follow-up still waits, as of the batch's last Turn.
 Result<bool> follow_up_waits(const BatchDraft& draft, const std::string& id) {
   if (draft.batch.commit.follow_ups.cancelled) return false;
   if (is_consumed(draft, {Claim::Kind::follow_up, id})) return false;
@@ -54,7 +54,8 @@ Result<bool> is_there(const BatchDraft& draft, const Event& event) {
     case Claim::Kind::pending_call:
     case Claim::Kind::timer:
       if (!waits_for(draft.session, event)) return false;
-      // Operators cancel the timers of questions without touching the session: their rows decide.
+      // An operator may cancel a question's timer without a change of the session. So the timer's
+      // row decides.
       if (event.type == EventType::time_out) return store.calls().waits(claim.id);
       return true;
     case Claim::Kind::dead_letter:

@@ -9,15 +9,15 @@
 //
 // Invariants:
 // - Each time of a schedule has its own claim. The transaction that consumes it also moves the
-//   schedule to its next time, so that a restart or a second append neither doubles nor loses one.
-//   Missed times come once. Kept by: Schedules.TwiceInOneBatchItHasAnEffectOnce,
+//   schedule to its next time, so that a restart or a second append neither repeats nor loses a
+//   time. All missed times together fire once. Kept by: Schedules.TwiceInOneBatchItHasAnEffectOnce,
 //   Schedules.MissedTimesComeOnce.
 // - A follow-up's claim is consumed when it runs, not when it enters the inbox. Until then a user's
-//   message withdraws it, even if that message waits in the inbox or is a dead letter.
+//   message withdraws the follow-up, even if that message waits in the inbox or is a dead letter.
 //   Kept by: FollowUps.OneThatWaitsInTheInboxIsWithdrawnByAMessage.
 namespace conversed::daemon {
 
-// Whether the session still waits for the call or timer that the event is of.
+// Whether the session still waits for the event's call or timer.
 [[nodiscard]] bool waits_for(const model::Session& session, const model::Event& event);
 
 struct FoundClaim {
@@ -28,7 +28,7 @@ struct FoundClaim {
 [[nodiscard]] model::Result<FoundClaim> find_claim(const BatchDraft& draft,
                                                    const model::Event& event);
 
-// A schedule goes on to its next time, or ends.
+// Consumes the claim. A schedule moves to its next time, or ends.
 void consume_claim(BatchDraft& draft, const model::Claim& claim,
                    std::optional<model::Schedule> schedule);
 

@@ -12,18 +12,18 @@ namespace conversed::daemon {
 
 using EndpointPtr = std::shared_ptr<const model::Endpoint>;
 
-// A turn batch in the making, which the parts of TurnBatchBuilder share. One thread.
+// An unfinished turn batch, which the parts of TurnBatchBuilder share. One thread.
 struct BatchDraft {
   const TurnBatchContext& context;
   const TurnBatchInput& input;
   TurnBatch batch{};
-  model::Session session{};  // as the last Turn left it
+  model::Session session{};  // the state after the last Turn
   model::Profile profile{};
-  std::chrono::steady_clock::duration spent{};  // by Turns
+  std::chrono::steady_clock::duration spent{};  // time of its Turns
 
   [[nodiscard]] store::SessionCommit& commit() { return batch.commit; }
 
-  // How far the clock of timers is ahead of the wall clock, which is the only one that Turns know.
+  // How far the clock of timers is ahead of the wall clock. Turns know the wall clock only.
   [[nodiscard]] std::chrono::milliseconds timer_offset() const {
     return context.timer_clock == nullptr ? std::chrono::milliseconds(0)
                                           : context.timer_clock->offset();
@@ -37,15 +37,15 @@ inline bool is_notify(model::EventType type) {
   return type == model::EventType::notify;
 }
 
-// The input of an execution, as far as its outputs depend on it.
+// The facts about an execution's input on which its outputs depend.
 struct Speaker {
   std::string input_id;
   model::EventType source = model::EventType::inject;
   bool keyed = false;                              // the answer is kept under its Idempotency-Key
   std::optional<model::Timestamp> answer_until{};  // see model::Execution
-  bool resumed = false;                            // it may have spoken before
+  bool resumed = false;  // earlier Turns of the execution may have had outputs
 
-  // Of the execution that the input begins.
+  // For the execution that the input begins.
   [[nodiscard]] static Speaker of(const model::Event& input) {
     const bool keyed = input.claim && input.claim->kind == model::Claim::Kind::keyed_event;
     return {input.id, input.type, keyed, input.answer_until};

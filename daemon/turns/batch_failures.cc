@@ -16,7 +16,7 @@ using model::Result;
 
 namespace {
 
-constexpr std::size_t longest_name = 64;  // ids and types of our own are shorter
+constexpr std::size_t longest_name = 64;  // the daemon's own ids and types are shorter
 constexpr std::size_t longest_reason = 2'000;
 
 bool is_name(const std::string& text) {
@@ -42,7 +42,7 @@ void bury_unreadable(BatchDraft& draft, const store::InboxEvent& parts, const st
 Result<void> bury(BatchDraft& draft, const Event& event, const store::InboxEvent& parts,
                   const std::string& reason) {
   bury_unreadable(draft, parts, reason);
-  if (is_notify(event.type)) return {};  // it belongs to no execution
+  if (is_notify(event.type)) return {};  // a notify belongs to no execution
   auto& session = draft.session;
   const bool resumed = !model::is_input(event.type) && session.execution;
   const Speaker speaker = resumed ? Speaker::of(*session.execution) : Speaker::of(event);

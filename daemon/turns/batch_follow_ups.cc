@@ -19,7 +19,7 @@ using model::Result;
 
 namespace {
 
-// Of one project, in its organisation's usage.
+// The counter of one project's follow-ups in the usage of its organisation.
 std::string follow_up_counter(const model::Endpoint& endpoint) {
   return "followUps " + endpoint.project_id;
 }

@@ -13,21 +13,23 @@ struct CompiledFlow;
 // Kept by: FollowUpHistories.EveryExpectedFollowUpComesOnceAndNoOther.
 namespace conversed::daemon {
 
-// All that waited before are withdrawn, with outputs of theirs whose delivery has not begun.
+// Withdraws all waiting follow-ups, and the outputs of follow-ups whose delivery has not begun.
 void cancel_follow_ups(BatchDraft& draft);
-// A follow-up's Flow that waits for a call, or sleeps, ends: the user has answered.
+// Ends a follow-up's Flow that waits for a call or sleeps, since the user has answered.
 void abandon_follow_up(BatchDraft& draft);
 
 enum class TakenUp : std::uint8_t { runs_flow, settled };
-// Begins a follow-up whose claim is consumed. `settled`: it was said, postponed or dropped.
+// Begins a follow-up whose claim is consumed. `settled`: its text was sent, or it was postponed or
+// dropped.
 [[nodiscard]] model::Result<TakenUp> take_up(BatchDraft& draft, const model::Event& event,
                                              const EndpointPtr& endpoint,
                                              const model::ProjectAssets& assets);
 
-// The Flow of a follow-up that an input goes on with; empty: the Endpoint's goes on, or starts.
+// The follow-up's Flow that continues with the input. Empty: the Endpoint's Flow continues or
+// starts.
 [[nodiscard]] std::string waiting_flow(const model::Session& session, const model::Event& event,
                                        const model::Endpoint& endpoint);
-// Whether a follow-up's Flow runs, or goes on. It may be the Endpoint's own Flow.
+// Whether the event starts or continues a follow-up's Flow. That may be the Endpoint's own Flow.
 [[nodiscard]] bool runs_follow_up(const model::Session& session, const model::Event& event,
                                   const model::Endpoint& endpoint, const api::CompiledFlow& flow);
 

@@ -9,22 +9,22 @@
 
 namespace conversed::daemon {
 
-// The session's inbox, as a batch takes from it and adds to it. Added events go behind all stored
-// ones, and are taken only once those are gone. So the order of a session's events depends on the
-// order of its records, and not on how many records come at a time, unless they are too many
-// (`max_drained`).
+// The session's inbox, from which a batch takes events and to which it adds events. Added events go
+// behind all stored ones and are taken only after them. So the order of a session's events follows
+// from the order of its records alone, and not from the number of records in a batch, up to
+// `max_drained`.
 // Kept by:
 // TurnBatchTest.EventsKeepTheirOrderAroundAResultInBatchesOfAnySize.
 class BatchInbox {
  public:
   explicit BatchInbox(BatchDraft& draft) : draft_(draft) {}  // must outlive it
 
-  // Reads what is stored. Errors: those of the store.
+  // Reads the stored inbox. Errors: those of the store.
   [[nodiscard]] model::Result<void> load();
 
   struct Waiting {
     store::InboxEvent parts;
-    std::optional<model::Position> at;  // in the log, if it has come with this batch
+    std::optional<model::Position> at;  // in the log, if this batch has brought the event
   };
   [[nodiscard]] bool has_next() const;
   [[nodiscard]] Waiting take_oldest();  // only if `has_next`

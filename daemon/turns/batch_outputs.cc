@@ -61,7 +61,7 @@ Result<void> come_to_rest(BatchDraft& draft, const Speaker& speaker, bool answer
   auto answer = answer_of(draft, speaker, outputs);
   if (!answer) return fail(answer.error());
   if (speaker.keyed) keep_answer(draft, speaker.input_id, answer->body);
-  // Each client of a cut message has its own part of the outputs.
+  // Clients of a cut message are not answered here: each has got the outputs up to its own cut.
   if (answers) draft.batch.after.answered.push_back({speaker.input_id, *std::move(answer)});
   return {};
 }
@@ -78,7 +78,7 @@ Result<void> settle(BatchDraft& draft, const Speaker& speaker, ExecutionState ex
       if (auto rests = come_to_rest(draft, speaker, *answers, outputs); !rests) return rests;
     } else if (!*answers) {
       draft.session.execution->answer_until.reset();
-      // A client that repeats the message need not wait any longer.
+      // The message is cut: a waiting client that has repeated it can read its answer now.
       if (speaker.keyed) draft.commit().answers.progressed.push_back(speaker.input_id);
     }
   }

@@ -25,7 +25,7 @@ namespace {
 
 using FlowPtr = std::shared_ptr<const api::CompiledFlow>;
 
-// A failure of the store is an error; any other one is the event's.
+// A failure of the store is an error. Any other failure is the event's TurnFailure.
 Result<TurnFailure> failed(const model::Error& error, const std::string& reason) {
   if (is_store_failure(error)) return fail(error);
   return TurnFailure(reason);
@@ -63,7 +63,7 @@ class ProjectLibrary final : public flows::Library {
   const model::ProjectAssets& project_;
 };
 
-// Past the Flow, whatever the session is doing.
+// Sends the notify's text without the Flow, in any state of the session.
 Result<void> say(BatchDraft& draft, const Event& event, const EndpointPtr& endpoint) {
   auto effects = flows::notify_effects(std::move(draft.session), event, draft.context.clock.now());
   draft.session = std::move(effects.session);
@@ -149,7 +149,7 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
                                     .is_follow_up_flow = is_follow_up_flow,
                                     .is_overdue = [&clock] { return clock.is_overdue(); }});
     draft.spent += context.stopwatch() - begun;
-    // Looking for another Flow or a lexicon can meet a store that is down.
+    // The read of another Flow or a lexicon may have met a failing store.
     if (!effects) return failed(effects.error(), effects.error().message);
     return settled(apply(draft, speaker, std::move(*effects), endpoint, *flow));
   } catch (const std::exception&) {
@@ -161,7 +161,7 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
 
 Result<TurnFailure> run_event(BatchDraft& draft, const Event& event) {
   model::fault_point("turn.before_run");
-  // While it was in the inbox, its question may have been answered.
+  // The question may have been answered while its time-out was in the inbox.
   if (event.type == EventType::time_out && !waits_for(draft.session, event)) return TurnFailure();
   auto endpoint = draft.context.assets.endpoint(draft.input.key.endpoint_id);
   if (!endpoint) return failed(endpoint.error(), "its Endpoint is gone");

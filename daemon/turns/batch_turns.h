@@ -7,11 +7,11 @@
 
 namespace conversed::daemon {
 
-// Why an event can't run; none: it has had its effects.
+// Why an event can't run. None: it has run.
 using TurnFailure = std::optional<std::string>;
 
-// Runs an event on the session that the one before it left. After a failure the draft is of no use:
-// its session may have been moved into the Turn. Errors: those of the store.
+// Runs an event on the session as the previous event left it. After a failure the draft must be
+// discarded: its session may have been moved into the Turn. Errors: those of the store.
 [[nodiscard]] model::Result<TurnFailure> run_event(BatchDraft& draft, const model::Event& event);
 
 }  // namespace conversed::daemon

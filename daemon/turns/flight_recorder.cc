@@ -46,7 +46,7 @@ struct FlightRecorder::Header {
   std::uint64_t checksum = 0;
 };
 
-// Valid if the checksum is that of its content, its place and the run; else it is free.
+// Valid if the checksum fits its content, its place and the run. Else it is free.
 struct FlightRecorder::Slot {
   struct Content {
     std::int64_t offset = 0;
@@ -75,7 +75,7 @@ Result<void> cannot(const std::filesystem::path& file, const char* done, int err
                                      std::error_code(error, std::system_category()).message());
 }
 
-// As long as it has to be, with all its blocks there.
+// Gives the file its full size, with all blocks allocated.
 Result<void> allocate(const std::filesystem::path& file, int descriptor, std::size_t size) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0) return cannot(file, "read", errno);
@@ -87,7 +87,7 @@ Result<void> allocate(const std::filesystem::path& file, int descriptor, std::si
   return {};
 }
 
-// Random, so that no two runs have the same number, whichever store they are counted in.
+// Random, so that no two runs have the same number, in any store.
 std::int64_t new_run() {
   std::random_device random;
   const auto high = static_cast<std::uint64_t>(random() & 0x7fffffffU) << 32U;
@@ -125,7 +125,7 @@ FlightRecorder::Left FlightRecorder::left() const {
   const std::string_view its_boot(boot.data(), ::strnlen(boot.data(), boot.size()));
   if (!whole || boot_.empty() || its_boot != boot_) return {};
   Left left{.run = found.content.run, .events = {}};
-  std::set<std::string> seen;  // one event can be noted twice: while its batch is built again
+  std::set<std::string> seen;  // an event is noted twice while its batch is built again
   for (std::uint32_t number = 0; number < capacity; ++number) {
     const Slot noted = file_.slots[number];
     if (noted.checksum == 0 || noted.content.length > longest_id ||
@@ -139,7 +139,7 @@ FlightRecorder::Left FlightRecorder::left() const {
   return left;
 }
 
-// A crash in here leaves a header without its checksum, or slots of a run that is not the header's.
+// A crash in here leaves a header with a wrong checksum, or slots of another run than the header's.
 void FlightRecorder::begin() {
   run_ = new_run();
   Header fresh;
@@ -171,7 +171,7 @@ void FlightRecorder::Notes::note(const store::InHand& event) {
   content.length = static_cast<std::uint32_t>(event.event_id.size());
   std::ranges::copy(event.event_id, content.id.begin());
   slot.content = content;
-  // Last: a slot that is half written says nothing.
+  // Written last: a half-written slot is invalid.
   std::atomic_ref(slot.checksum)
       .store(content.checksum(recorder_->run_, number), std::memory_order_release);
 }

@@ -14,14 +14,14 @@
 
 namespace conversed::daemon {
 
-// Notes the events in hand in a small memory-mapped file. The next start reads them, however this
-// process ends: the kernel keeps the pages of the mapping. A note costs no system call. The file is
-// allocated before it is mapped, so a full disk can't interrupt a write. Notes of another boot are
-// ignored: the machine went down, and no event caused that.
+// Notes the events in hand in a small memory-mapped file. The next start reads them after any end
+// of this process, since the kernel keeps the pages of the mapping. A note costs no system call.
+// The file is allocated before it is mapped, so a full disk can't interrupt a write. Notes of
+// another boot are ignored: the machine went down, and no event has caused that.
 //
 // A slot is held from before the event's Turn until its effects are out after the commit. A batch
 // that waits for the store gives its slots back, and so does a stop that abandons it. Without the
-// file (a full disk) the daemon runs and attributes nothing.
+// file (a full disk) the daemon runs, but attributes no crash.
 // Kept by: FlightRecorderTest.NotesOfAnotherBootAreIgnored,
 // FlightRecorderTest.ATornSlotIsIgnoredAndOthersAreNot,
 // FlightRecorderTest.WithoutRoomItCanNotBeOpened.
@@ -29,9 +29,9 @@ namespace conversed::daemon {
 // `left` and `begin` are for one thread, in this order; notes are thread-safe from then on.
 class FlightRecorder {
  public:
-  // The notes of one batch. Each event has a slot of the file until `clear`. Without a recorder,
-  // and while all slots are taken, `note` does nothing. One thread at a time. The recorder must
-  // outlive it.
+  // The notes of one batch. Each event has a slot of the file until `clear`. `note` does nothing
+  // without a recorder, or if all slots are taken. One thread at a time. The recorder must outlive
+  // it.
   class Notes {
    public:
     Notes() = default;
@@ -85,7 +85,7 @@ class FlightRecorder {
 // hides that file, by the variable CONVERSED_BOOT_ID. Empty: unknown, and all notes are ignored.
 [[nodiscard]] std::string boot_id();
 
-// In the data folder.
+// The file's place in the data folder.
 [[nodiscard]] std::filesystem::path flight_recorder_file(const std::filesystem::path& data_dir);
 
 }  // namespace conversed::daemon

@@ -61,8 +61,8 @@ Result<void> PartitionKeeper::start() {
   return thread_.start("partitions", settings_.heartbeats, [this] { run(); });
 }
 
-// Reads the inboxes once the store knows that this run has taken the partitions up: their former
-// owner can't begin an event any more that may bring a daemon down.
+// Reads the inboxes after the store knows that this run has taken the partitions up. From then on
+// their former owner can't begin an event that may bring a daemon down.
 Result<std::vector<std::string>> PartitionKeeper::take_up(
     std::span<const queue::PartitionRange> partitions) {
   if (partitions.empty()) return std::vector<std::string>();
@@ -72,7 +72,7 @@ Result<std::vector<std::string>> PartitionKeeper::take_up(
   std::vector<std::int32_t> numbers;
   for (const auto& range : partitions) numbers.push_back(range.partition);
   ownership_.take(numbers);
-  // Of an earlier time that they were here.
+  // Forgets the sizes from an earlier ownership of these partitions.
   busy_.forget([this](const std::string& encoded) {
     const auto key = SessionKey::decode(encoded);
     return key && ownership_.owns(*key);
@@ -81,12 +81,13 @@ Result<std::vector<std::string>> PartitionKeeper::take_up(
                                [this](const SessionKey& key) { return ownership_.owns(key); });
   if (!keys) {
     ownership_.give_up(numbers);
-    // Nothing of them was begun. If this fails, too, the next owner takes them for left behind.
+    // No event of them has begun. If this fails as well, the next owner treats the partitions as
+    // left behind by a crash.
     (void)recovery_.give_up(numbers, Recovery::InHand::finished);
     return fail(keys.error());
   }
-  // Before the Lanes have them: what is offered from there on is known to follow what the store
-  // has.
+  // Before the Lanes get the partitions. So everything that commits offer afterwards is newer than
+  // the rows that are read now.
   ports_.ownership_changed();
   log::info("partitions taken up", {{"owned", ownership_.partitions().size()}});
   return keys;
@@ -119,7 +120,7 @@ void PartitionKeeper::run() {
   }
 }
 
-// A store that fails is asked again with the next look.
+// If the store fails, the next look asks again.
 void PartitionKeeper::look() {
   if (!store_.committer().healthy() || ownership_.partitions().empty()) return;
   const auto touch = [this](const Sessions::Inbox& inbox) {

@@ -20,7 +20,7 @@ class BusySessions;
 namespace conversed::daemon {
 
 struct PartitionKeeperSettings {
-  std::size_t in_flight = 4'096;  // records that a daemon may have taken and not finished
+  std::size_t in_flight = 4'096;  // the most unfinished records that a daemon may have read
   std::chrono::milliseconds look_interval{3'000};
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
@@ -28,14 +28,14 @@ struct PartitionKeeperSettings {
 // The keeper calls these. None may block.
 struct PartitionKeeperPorts {
   std::function<void()> ownership_changed;
-  std::function<void(const model::SessionKey&)> touch;  // the session may have something to run
+  std::function<void(const model::SessionKey&)> touch;  // the session may have events to run
 };
 
-// Keeps the parts of a partition that are not records, where several daemons share partitions.
-// At an assignment it takes up the events that a crash has left (Recovery) and finds the sessions
-// whose inboxes can be drained. At a revocation it ends this daemon's ownership and marks the
-// partition as given up in the store. In between it reads the inboxes every few seconds: a daemon
-// that was frozen may commit to them after the partition has moved here.
+// Keeps the state of partitions besides their records, where several daemons share a log. At an
+// assignment it takes up the events that a crash has left (Recovery) and finds the sessions whose
+// inboxes can be drained. At a revocation it ends this daemon's ownership and marks the partition
+// as given up in the store. In between it reads the inboxes every few seconds: a former owner that
+// was suspended may still commit to them.
 //
 // Thread-safe. The pump alone calls it as a PartitionOwner. A thread of its own reads the inboxes.
 class PartitionKeeper final : public queue::PartitionOwner, public Service {
@@ -45,7 +45,7 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
                   Recovery& recovery, api::BusySessions& busy, PartitionKeeperPorts ports);
 
   [[nodiscard]] model::Result<void> start() override;
-  // Ends the thread. Partitions may still be given up afterwards.
+  // Ends the thread. `given_up` may still be called afterwards.
   void stop() override { thread_.stop(); }
 
   // Errors: those of the store; the pump tries again.
@@ -70,8 +70,8 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
 };
 
 // Reads the inboxes of the sessions for which `wanted` is true. Their sizes go to `busy`. Returns
-// the encoded keys of the sessions that can be drained. Call it before any of these sessions runs,
-// else an older size replaces a newer one. Errors: those of the store.
+// the encoded keys of the sessions that can be drained. Call it before any of these sessions runs.
+// Else an older size replaces a newer size. Errors: those of the store.
 [[nodiscard]] model::Result<std::vector<std::string>> waiting_sessions(
     store::Store& store, api::BusySessions& busy,
     const std::function<bool(const model::SessionKey&)>& wanted);

@@ -70,7 +70,7 @@ Result<void> Recovery::take_up(std::span<const queue::PartitionRange> ranges,
   state_.with([&](State& state) {
     for (const auto& range : ranges) forget(state, range.partition);
     for (const auto& [partition, window] : taken->windows) {
-      // A run that went down with a counted event alone had nothing else in hand.
+      // A run that crashed with a counted event alone had no other event in hand.
       const bool alone =
           std::ranges::find(taken->counted, partition, &store::Attempts::Counted::partition) !=
           taken->counted.end();
@@ -117,7 +117,7 @@ Result<void> Recovery::start(const store::InHand& event, int crashes) {
     if (is_new && state.left > 0 && --state.left == 0) state.windows.clear();
     look(state);
   });
-  if (run_.empty()) return {};  // the next start finds it noted by the flight recorder
+  if (run_.empty()) return {};  // the flight recorder has the note
   return store_.attempts().begin(event, crashes + 1);
 }
 

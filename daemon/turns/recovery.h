@@ -23,13 +23,13 @@ class Store;
 namespace conversed::daemon {
 
 // Attributes crashes to events: knows which events were, or may have been, in hand when a daemon
-// went down, and how often. Each of them runs alone until it is committed, so that an event which
-// brings the daemon down is known by having been the only one. Everything else runs as ever.
+// went down, and how often. Each such event runs alone until it is committed. So after the next
+// crash the guilty event is the only one in hand. All other events run side by side.
 //
 // A daemon that reads the whole log takes the events from its flight recorder at its start
-// (`begin`). Of several daemons, each takes those of the partitions that it takes up, which may
-// have been read elsewhere before: as many as can have been in hand. Thread-safe once begun; taking
-// up and giving up are for the one thread that consumes.
+// (`begin`). In a cluster each daemon takes the events of the partitions that it takes up, at most
+// as many as their former owner can have had in hand. Thread-safe once begun; taking up and giving
+// up are for the thread that consumes.
 //
 // Invariants:
 // - An event that brings the daemon down three times is a dead letter, however the process ends.
@@ -43,41 +43,42 @@ namespace conversed::daemon {
 // - Of all partitions that a crash left together, at most `in_flight` events run alone: unfinished
 //   records from the committed position on, and older events in inboxes.
 //   Kept by: RecoveryTest.NoMoreEventsRunAloneThanWereInFlightInAllLeftPartitions.
-// - What an owner has not reached when it gives its partition up runs alone at the next owner.
-//   Kept by: RecoveryTest.EventsThatARunGivesUpUnreachedRunAloneInTheNext.
+// - If an owner gives its partition up early, the events that it has not reached run alone at the
+//   next owner. Kept by: RecoveryTest.EventsThatARunGivesUpUnreachedRunAloneInTheNext.
 class Recovery {
  public:
   // The store must outlive it.
   explicit Recovery(store::Store& store) : store_(store) {}
 
-  // Before anything runs; the Committer must be started. `ranges` are all partitions of the log.
-  // What the recorder knows of the last run is durable when it returns, and the recorder has begun
-  // a new one; null: there is none. Waits until the store works.
+  // Call it before anything runs; the Committer must be started. `ranges` are all partitions of the
+  // log. When it returns, the store has the recorder's notes of the last run, and the recorder has
+  // begun a new run. `recorder` may be null. Waits until the store works.
   [[nodiscard]] model::Result<void> begin(FlightRecorder* recorder,
                                           std::span<const queue::PartitionRange> ranges);
 
-  // Instead of `begin`: this daemon's run of its own, new at each start.
+  // For a cluster, instead of `begin`. `run` is the id of this daemon's run, new at each start.
   void begin_run(std::string run) { run_ = std::move(run); }
-  // Takes these up. At most `in_flight` events of partitions that a crash has left behind are
-  // taken for those that were in hand, all together; what a run that gives them up has not come to
-  // is for the next one. `unavailable`, `timed_out`: to be asked again.
+  // Takes these partitions up. If a crash left some of them behind, at most `in_flight` of their
+  // events, in all, count as having been in hand. If this run gives partitions up before it has
+  // reached such events, the next run takes them over. `unavailable`, `timed_out`: ask again.
   [[nodiscard]] model::Result<void> take_up(std::span<const queue::PartitionRange> ranges,
                                             std::size_t in_flight);
-  // These go to another daemon; with `unfinished` ones they count as left behind.
+  // These partitions go to another daemon. With `unfinished` events they count as left behind by a
+  // crash.
   enum class InHand : std::uint8_t { finished, unfinished };
   [[nodiscard]] model::Result<void> give_up(std::span<const std::int32_t> partitions,
                                             InHand in_hand);
-  // All of them, with nothing unfinished.
+  // Gives up all partitions, without unfinished events.
   [[nodiscard]] model::Result<void> stopped();
 
-  // In how many crashes the event was, or may have been, in hand; none: it need not run alone.
-  // `at`: where the log has it; none if it waited in an inbox of the partition.
+  // The number of crashes with the event possibly in hand. None: it need not run alone. `at`: its
+  // position in the log; none if it waited in an inbox of the partition.
   [[nodiscard]] std::optional<int> crashes(const model::Event& event, std::int32_t partition,
                                            const std::optional<model::Position>& at) const;
-  // The event, which has that many, is about to run alone. In a cluster its next owner counts one
-  // more if this daemon goes down: that is durable when this returns.
+  // Tells that the event, with this number of crashes, is about to run alone. In a cluster its next
+  // owner counts one more crash if this daemon goes down: that is durable when this returns.
   [[nodiscard]] model::Result<void> start(const store::InHand& event, int crashes);
-  // These are committed.
+  // Tells that these events are committed.
   void settled(std::span<const std::string> event_ids);
 
  private:
@@ -87,21 +88,21 @@ class Recovery {
   };
   struct Window {
     store::Attempts::Window of;
-    int crashes;  // that each of its events is counted with
+    int crashes;  // the count of each of its events
   };
   struct State {
     std::map<std::string, Known, std::less<>> events;
     std::map<std::int32_t, Window> windows;  // by partition
-    std::size_t left = 0;                    // events that may yet be taken out of the windows
+    std::size_t left = 0;                    // events that the windows may still yield
   };
   static void know(State& state, std::vector<store::Attempts::Counted> counted);
   static void forget(State& state, std::int32_t partition);
   void look(const State& state) { any_ = !state.events.empty() || !state.windows.empty(); }
 
   store::Store& store_;
-  std::string run_;  // empty: of a daemon that reads the whole log
+  std::string run_;  // empty: this daemon reads the whole log
   model::Guarded<State> state_;
-  std::atomic<bool> any_{false};  // whether `state_` has any
+  std::atomic<bool> any_{false};  // whether `state_` has events or windows
 };
 
 }  // namespace conversed::daemon

@@ -46,19 +46,19 @@ std::string_view reason_of(const std::map<std::string, std::string>& reasons,
   return found == reasons.end() ? std::string_view() : found->second;
 }
 
-// Its claim is consumed when it runs, and not when it comes to the inbox.
+// A follow-up's claim is consumed when it runs, not when it enters the inbox.
 bool is_of_follow_up(const Event& event) {
   return event.claim && event.claim->kind == Claim::Kind::follow_up;
 }
 
-// What earlier tries to build a batch have found.
+// The results of earlier tries to build a batch.
 struct EarlierBuilds {
-  std::map<std::string, std::string> failed{};  // Turns, by event id: why
-  std::chrono::steady_clock::duration spent{};  // by Turns
+  std::map<std::string, std::string> failed{};  // event id → why its Turn failed
+  std::chrono::steady_clock::duration spent{};  // time of Turns
 };
 
-// Builds one batch: gathers the facts about each event, has `decide` decide, and carries the
-// decision out on the draft. Used once.
+// Builds one batch: gathers the facts about each event, calls `decide`, and carries the decision
+// out on the draft. Used once.
 class TurnBatchBuilder {
  public:
   // All must outlive it.
@@ -66,7 +66,7 @@ class TurnBatchBuilder {
                    EarlierBuilds& earlier)
       : draft_{.context = context, .input = input, .spent = earlier.spent}, earlier_(earlier) {}
 
-  // None: a Turn has failed, and `earlier` names it.
+  // None: a Turn has failed, and `earlier` has its event.
   [[nodiscard]] Result<std::optional<TurnBatch>> build();
 
  private:
@@ -84,7 +84,7 @@ class TurnBatchBuilder {
   [[nodiscard]] Result<void> drain();
   [[nodiscard]] Result<void> take(Candidate candidate);
 
-  // Facts. They change nothing of the draft.
+  // Facts. These functions do not change the draft.
   [[nodiscard]] Result<EventFacts> look_at(Candidate& candidate) const;
   [[nodiscard]] Result<bool> has_had_effects(const model::Position& at) const;
   [[nodiscard]] std::string read(Candidate& candidate) const;
@@ -109,11 +109,11 @@ class TurnBatchBuilder {
   BatchDraft draft_;
   BatchInbox inbox_{draft_};
   EarlierBuilds& earlier_;
-  std::vector<std::string> time_outs_;  // that the stored session waits for
-  std::string damage_;                  // of the stored session; nothing runs on it
-  bool execution_lost_ = false;         // it can't be read: only the store knows its calls
-  bool begun_ = false;                  // a Turn has
-  bool failed_ = false;                 // likewise
+  std::vector<std::string> time_outs_;  // the time-outs that the stored session waits for
+  std::string damage_;                  // of the stored session; then no event runs on it
+  bool execution_lost_ = false;  // the execution can't be read: only the store knows its calls
+  bool begun_ = false;           // a Turn has begun
+  bool failed_ = false;          // a Turn has failed
 };
 
 store::InboxEvent TurnBatchBuilder::Candidate::parts() const {
@@ -126,7 +126,7 @@ std::optional<model::Position> TurnBatchBuilder::Candidate::at() const {
 
 Result<std::optional<TurnBatch>> TurnBatchBuilder::build() {
   if (auto loaded = load(); !loaded) return fail(loaded.error());
-  // An inbox that waited goes first, and again behind a record that ended the execution.
+  // The stored inbox runs first. After a record that ended the execution it runs again.
   if (auto drained = drain(); !drained) return fail(drained.error());
   for (const auto& record : draft_.input.records) {
     if (stopped()) break;
@@ -192,7 +192,7 @@ Result<EventFacts> TurnBatchBuilder::look_at(Candidate& candidate) const {
   facts.execution_lost = candidate.logged != nullptr && execution_lost_ &&
                          !model::is_input(event.type) && !is_notify(event.type);
   if (facts.execution_lost) return facts;
-  // An event from the inbox has consumed its claim there, unless it is a follow-up.
+  // An event consumed its claim when it entered the inbox, unless it is a follow-up.
   candidate.claim.there = true;
   if (candidate.logged != nullptr || is_of_follow_up(event)) {
     auto found = find_claim(draft_, event);
@@ -214,21 +214,22 @@ Result<EventFacts> TurnBatchBuilder::look_at(Candidate& candidate) const {
 Result<bool> TurnBatchBuilder::has_had_effects(const model::Position& at) const {
   if (model::planted("no_duplicate_check")) return false;
   const auto& position = draft_.session.position;
-  // Nothing yet, or an operator has opened a newer epoch: all its records are new.
+  // The session has no position yet, or an operator has opened a newer epoch: its records are all
+  // new.
   if (position.epoch < at.epoch) return false;
   auto after = queue::is_after(at, position);
   if (!after) return fail(after.error());
   return !*after;
 }
 
-// Decodes the candidate's event. Returns why that failed, or why the event is not processed.
+// Decodes the candidate's event. Returns why the event can't be decoded or is not processed.
 std::string TurnBatchBuilder::read(Candidate& candidate) const {
   const bool is_logged = candidate.logged != nullptr;
   const auto& key = draft_.input.key;
   if (is_logged && !has_names(candidate.logged->record)) {
     return "its id or type is no UTF-8, or longer than 64 bytes";
   }
-  if (key.endpoint_id.empty()) return "its key is no session's";
+  if (key.endpoint_id.empty()) return "its key is not the key of a session";
   Result<Event> event = [&] {
     if (!is_logged) {
       const auto& parts = candidate.waited.parts;
@@ -248,14 +249,14 @@ std::string TurnBatchBuilder::read(Candidate& candidate) const {
       return "event " + event->id + ": its member at is more than a day ahead";
     }
   }
-  // Else its session would not expire before that time.
+  // A time ahead would keep the session from expiring until then.
   event->accepted_at = std::min(event->accepted_at, now);
   candidate.event = std::move(*event);
   return {};
 }
 
-// Whether it was scheduled for active conversations only, and this one is not active. Other events
-// are refused when they are accepted.
+// Whether a scheduled event is for active conversations only, and this conversation is not active.
+// Other such events are refused before they reach the log.
 bool TurnBatchBuilder::is_too_late(const Candidate& candidate) const {
   const Event& event = *candidate.event;
   if (!candidate.claim.schedule) return false;
@@ -264,8 +265,8 @@ bool TurnBatchBuilder::is_too_late(const Candidate& candidate) const {
          flows::starts_afresh(draft_.session, **endpoint, event.accepted_at);
 }
 
-// Whether the inbox is its place: behind other events there, or while the session is busy. A
-// notify waits for no execution. Nothing waits for a session that can't be read.
+// Whether the event must wait in the inbox: other events are there, or the session is busy. A
+// notify does not wait for an execution. No event waits for a damaged session.
 bool TurnBatchBuilder::must_wait(const Candidate& candidate) const {
   const EventType type = candidate.event->type;
   if (candidate.logged == nullptr) return false;
@@ -278,8 +279,8 @@ bool TurnBatchBuilder::must_wait(const Candidate& candidate) const {
   return (session.busy() && !ends_it) || session.inbox_size > 0 || !may_start();
 }
 
-// The first event starts in any case. After it, no event starts behind slow Turns, or where the
-// batch is to start one event.
+// The first event always starts. Further events do not start after slow Turns, or if the batch may
+// start one event only.
 bool TurnBatchBuilder::may_start() const {
   const auto& input = draft_.input;
   if (draft_.batch.first_started.empty()) return true;
@@ -301,7 +302,7 @@ Result<void> TurnBatchBuilder::carry_out(const Candidate& candidate, const Event
   }
   if (candidate.logged != nullptr) draft_.session.position = candidate.logged->position;
   if (decision.fate == Fate::dropped) {
-    // A session that is gone is not made again for the sake of a position.
+    // A removed session is not made again only to keep a position.
     if (draft_.session.version > 0) batch.changes = true;
     return {};
   }
@@ -320,15 +321,14 @@ Result<void> TurnBatchBuilder::carry_out(const Candidate& candidate, const Event
   return start(candidate, facts, decision);
 }
 
-// The effects of an event that has its claim, wherever it goes.
+// The effects of an event that holds its claim, whether it runs or goes to the inbox.
 void TurnBatchBuilder::accept(const Candidate& candidate, Fate fate) {
   const Event& event = *candidate.event;
   const bool consumes = is_of_follow_up(event) ? fate != Fate::inbox : candidate.logged != nullptr;
   if (event.claim && consumes) consume_claim(draft_, *event.claim, candidate.claim.schedule);
   if (fate == Fate::too_late) {
-    draft_.batch.after.log_lines.push_back(
-        "the scheduled message " + event.claim->id +
-        " came to a conversation that is not active, and was dropped");
+    draft_.batch.after.log_lines.push_back("the scheduled message " + event.claim->id +
+                                           " was dropped, since its conversation is not active");
     return;
   }
   if (candidate.logged != nullptr) count_use(event);
@@ -390,7 +390,7 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
 
 void TurnBatchBuilder::close() {
   auto& batch = draft_.batch;
-  // Data that can't be read is overwritten with a dead letter only, never to keep a position.
+  // Only a dead letter overwrites unreadable data. A position alone never does.
   if (!damage_.empty() && batch.commit.dead_letters.empty()) batch.changes = false;
   settle_time_outs();
   inbox_.close();
@@ -399,7 +399,7 @@ void TurnBatchBuilder::close() {
   batch.commit.after = std::move(draft_.session);
 }
 
-// Cancels the timers of questions that wait no more.
+// Cancels the timers of questions that no longer wait.
 void TurnBatchBuilder::settle_time_outs() {
   const auto left = flows::time_outs_of(draft_.session);
   const auto is_over = [&](const std::string& id) {
@@ -432,8 +432,8 @@ Result<TurnBatch> build_turn_batch(const TurnBatchContext& context, const TurnBa
     auto batch = TurnBatchBuilder(context, input, earlier).build();
     if (!batch) return fail(batch.error());
     if (*batch) return **std::move(batch);
-    // A failed Turn has taken the batch's session with it. Turns are pure: the batch is built again
-    // from the store, and the event becomes a dead letter there.
+    // A failed Turn has spoiled the batch's session. Turns are pure, so the batch is built again
+    // from the store, with the event as a dead letter.
   }
 }
 

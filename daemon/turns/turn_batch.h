@@ -29,45 +29,45 @@ namespace conversed::daemon {
 class Recovery;
 class TimerClock;
 
-// What batches are built from. Everything must outlive the last `build_turn_batch`.
+// The parts that build batches. All must outlive the last `build_turn_batch`.
 struct TurnBatchContext {
   store::Store& store;
   api::AssetsCache& assets;
   api::PendingReplies& pending_replies;
   const model::Clock& clock;
-  TimerClock* timer_clock = nullptr;  // what waits for a while is due by it; null: by `clock`
+  TimerClock* timer_clock = nullptr;  // the clock of waits; null: `clock`
   flows::Limits limits;
-  std::size_t max_drained = 64;  // events that one batch runs of what was in the inbox before it
-  // A batch whose Turns have taken longer starts no more of them: the rest waits in the inbox, and
-  // its lane for its turn.
+  std::size_t max_drained = 64;  // events of the stored inbox that one batch runs
+  // Once its Turns have taken this long, a batch starts no further Turn. Its other events wait in
+  // the inbox until the lane's next turn.
   std::chrono::steady_clock::duration slice = std::chrono::milliseconds(20);
   std::function<std::chrono::steady_clock::time_point()> stopwatch = std::chrono::steady_clock::now;
-  Recovery* recovery = nullptr;  // which events run alone since a crash; null: none
+  Recovery* recovery = nullptr;  // knows the events that run alone after a crash; null: none
   std::int32_t partitions = 1;   // of the log
 };
 
 // The event whose Turn is about to start.
 struct Beginning {
   store::InHand event;
-  std::optional<int> crashes{};  // counted with it in hand; none: it need not run alone
-  bool is_first = true;          // of this build: a build before it was discarded
+  std::optional<int> crashes{};  // crashes with the event in hand; none: it need not run alone
+  bool is_first = true;          // false: an earlier build of the batch was discarded
 };
 
 struct TurnBatchInput {
   model::SessionKey key;
   std::span<const queue::LogRecord> records{};  // of this session, in order
-  bool alone = false;                           // nothing else is in hand; starts one event at most
-  bool one_start = false;                       // start one event at most; implied by `alone`
-  bool after_conflict = false;  // something has changed that was not read: maybe an input is cut
-  // What the store does not take, not even into the inbox: event id → why.
+  bool alone = false;           // no other batch is in hand; starts one event at most
+  bool one_start = false;       // start one event at most; implied by `alone`
+  bool after_conflict = false;  // another commit has changed the session's data, such as a cut
+  // Events that the store refuses, even in the inbox: event id → reason.
   std::map<std::string, std::string> refused{};
-  // Called right before each Turn. It makes a crash in the Turn known to the next start; an error
+  // Called right before each Turn, to make a crash in the Turn known to the next start. An error
   // ends the build. Null: no Turn is noted.
   std::function<model::Result<void>(const Beginning&)> begin{};
 };
 
-// What the worker does once the commit of a TurnBatch is durable, besides what the SessionCommit
-// itself says.
+// The worker's tasks once the commit of a TurnBatch is durable, in addition to the SessionCommit's
+// own effects.
 struct AfterCommit {
   struct Answered {
     std::string input_id;
@@ -75,8 +75,8 @@ struct AfterCommit {
   };
 
   std::vector<Answered> answered;          // for this daemon's waiting clients
-  std::vector<model::Schedule> schedules;  // with their next time
-  std::optional<std::int64_t> inbox_size;  // set if it has changed
+  std::vector<model::Schedule> schedules;  // with their next times
+  std::optional<std::int64_t> inbox_size;  // none: it has not changed
   std::vector<std::string> log_lines;      // written by Flows for the operator
   std::size_t turns = 0;
   std::size_t follow_ups_sent = 0;
@@ -87,21 +87,21 @@ struct AfterCommit {
 struct TurnBatch {
   store::SessionCommit commit;
   AfterCommit after;
-  bool changes = false;       // false: there is nothing to commit
-  bool wants_alone = false;   // nothing is built: an event of it has to run alone
+  bool changes = false;       // false: there is no need to commit
+  bool wants_alone = false;   // the batch is not built: one of its events has to run alone
   bool drain_more = false;    // the inbox holds events that can run now
   std::string first_started;  // id of the first event that was started; empty: none
 };
 
-// The session of a lane. A record whose key is no session's, or one that the store can't keep, can
-// only come from a foreign producer. Its dead letter needs a session to keep the position, so it
-// gets one that no Endpoint can have; of each such key its own, as positions of different
-// partitions do not compare.
+// The session of a lane. A record whose key names no session, or a session that the store can't
+// keep, comes from a foreign producer. Its dead letter needs a session that keeps the position. So
+// it gets a session that no Endpoint can have. Each such key has its own session, since positions
+// of different partitions do not compare.
 [[nodiscard]] model::SessionKey session_of(const std::string& lane_key);
 
 // Takes records in order and decides for each: it has had its effects (dropped), its claim is gone
 // (dropped), the session is busy (inbox), it can't be processed (dead letter), or it runs as a Turn
-// on the state that the one before it left. An inbox that can be drained goes before new records.
+// on the state after the previous Turn. The inbox is drained before new records.
 //
 // Building reads the store and has no side effects but those of `TurnBatchInput::begin`. Errors:
 // `unavailable` (try again later; nothing is lost), `conflict` (a position of a past epoch or
@@ -114,17 +114,17 @@ struct TurnBatch {
 //   Kept by: TurnBatchTest.ATurnThatFailsIsADeadLetterAndItsNeighboursRun.
 // - A dead letter settles its event: it consumes the claim, answers the client and stores the
 //   keyed answer. Kept by: TurnBatchTest.AKeyedMessageKeepsItsAnswerAndAFailedOneSaysSo.
-// - The first dead letter of a damaged session withdraws what the session waited for. Nothing else
-//   overwrites data that can't be read.
+// - The first dead letter of a damaged session withdraws the calls and timers of the session.
+//   Nothing else overwrites unreadable data.
 //   Kept by: TurnBatchTest.AnExecutionThatCannotBeReadLeavesNothingBehind,
 //   TurnBatchTest.ARecordWithoutEffectsOverwritesNoUnreadableData.
 // - A claim is consumed in the transaction of the event's effects, or of its move to the inbox.
 //   Kept by: TurnBatchTest.AKeyedEventInTheInboxHasConsumedItsClaim.
 // - A conflict (version, profile, claim, cut) discards the whole batch.
 //   Kept by: TurnBatchTest.ABatchThatLostIsBuiltAgainFromWhatIsStored.
-// - Once its Turns have taken `slice`, a batch starts no more of them; the rest waits in the inbox.
-//   Kept by: TurnBatchTest.BehindSlowTurnsTheRestWaitsForTheNextBatchInOrder.
-// - An event that this daemon accepted by a clock that was ahead runs as of now. Such a record of
+// - Once its Turns have taken `slice`, a batch starts no further Turn. Its other events wait in the
+//   inbox. Kept by: TurnBatchTest.BehindSlowTurnsTheRestWaitsForTheNextBatchInOrder.
+// - An event that this daemon accepted while its clock was ahead runs as of now. Such a record of
 //   another program is a dead letter.
 //   Kept by: TurnBatchTest.AnEventAcceptedByAClockAheadRunsAsOfNow,
 //   TurnBatchTest.AForeignRecordFromTheFutureIsADeadLetterAndReadable.
@@ -133,7 +133,7 @@ struct TurnBatch {
 [[nodiscard]] model::Result<TurnBatch> build_turn_batch(const TurnBatchContext& context,
                                                         const TurnBatchInput& input);
 
-// Whether the fault is the store's, and trying again later helps.
+// Whether the store has failed, so that a later try may help.
 inline bool is_store_failure(const model::Error& error) {
   return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
 }

@@ -6,17 +6,17 @@
 
 namespace conversed::daemon {
 
-// The backstop of a Turn's budget: a clock of the CPU time that this thread has used since the
-// clock was made. A Turn that waits for the store, or whose process stands still, uses none, so a
-// slow machine fails no Turn. A Turn that is overdue although its budget is a second is a dead
-// letter. Kept by: TurnClock.CountsTheTimeThatTheThreadWorksAndNotThatItWaits,
-// test_neighbors.py Neighbors.test_a_turn_without_end_is_a_dead_letter_and_the_daemon_goes_on.
+// The backstop of a Turn's budget: measures the CPU time of this thread since the clock was made. A
+// Turn that waits for the store, or whose process is suspended, uses none, so a slow machine fails
+// no Turn. A Turn that uses more than the limit becomes a dead letter.
+// Kept by: TurnClock.CountsTheTimeThatTheThreadWorksAndNotThatItWaits, test_neighbors.py
+// Neighbors.test_a_turn_without_end_is_a_dead_letter_and_the_daemon_goes_on.
 class TurnClock {
  public:
   explicit TurnClock(std::chrono::nanoseconds limit = std::chrono::seconds(5)) : limit_(limit) {}
 
-  // On the thread that made it. The clock of the thread takes a system call, and can't be past the
-  // limit before the other clock is.
+  // For the thread that made it. The thread's clock takes a system call, so it is read only once
+  // the wall time is past the limit.
   [[nodiscard]] bool is_overdue() const {
     if (std::chrono::steady_clock::now() - begun_ <= limit_) return false;
     return used_by_thread() - used_ > limit_;
@@ -31,7 +31,7 @@ class TurnClock {
 
   const std::chrono::nanoseconds limit_;
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
-  const std::chrono::nanoseconds used_ = used_by_thread();  // by then
+  const std::chrono::nanoseconds used_ = used_by_thread();  // when the clock was made
 };
 
 }  // namespace conversed::daemon

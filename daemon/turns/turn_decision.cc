@@ -12,7 +12,7 @@ Decision decide(const EventFacts& facts) {
   };
   if (facts.seen) return {Fate::seen};
   if (!facts.unreadable.empty()) return bury(facts.unreadable);
-  // Its claim can't be checked. Nothing else will consume it.
+  // The claim can't be checked, and no other event consumes it.
   if (facts.execution_lost) return bury_damaged();
   if (facts.claim_gone) return {Fate::dropped};
   if (facts.too_late) return {Fate::too_late};

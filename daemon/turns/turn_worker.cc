@@ -25,12 +25,13 @@ namespace {
 using model::Errc;
 
 constexpr std::chrono::milliseconds store_retry_delay{50};
-// How long the planted fault of that name keeps a position ahead of its state: past its commit.
+// How long the planted fault `position_before_state` keeps a position ahead of its state: until
+// after the position's commit.
 constexpr std::chrono::milliseconds planted_delay{150};
 
 }  // namespace
 
-// One run from the Lanes, through as many attempts as it takes.
+// One run from the Lanes, with all attempts that it needs.
 struct TurnWorker::Task {
   Task(queue::Run taken, queue::Finish done, LoneRuns& all, FlightRecorder* recorder)
       : run(std::move(taken)),
@@ -38,8 +39,8 @@ struct TurnWorker::Task {
         finish(std::move(done)),
         in_hand(all),
         noted(recorder) {}
-  // Dropped without an outcome: the daemon stops while the store fails. What is unfinished stays in
-  // the log.
+  // A Task without an outcome is destroyed when the daemon stops while the store fails. Its
+  // unfinished records stay in the log.
   ~Task() {
     leave();
     if (finish) (*finish)(queue::Next::abandoned);
@@ -52,7 +53,7 @@ struct TurnWorker::Task {
     if (last) (*last)(next);
   }
 
-  // Nothing of it is at work any more that could bring the daemon down.
+  // From now on no event of the Task is at work that could bring the daemon down.
   void leave() {
     noted.clear();
     if (std::exchange(entered, false)) in_hand.leave();
@@ -62,12 +63,12 @@ struct TurnWorker::Task {
   const model::SessionKey key;
   std::optional<queue::Finish> finish;
   LoneRuns& in_hand;
-  bool entered = true;  // it counts among those in hand
-  bool alone = false;   // nothing else is in hand
+  bool entered = true;  // it counts as in hand in LoneRuns
+  bool alone = false;   // no other batch is in hand
   FlightRecorder::Notes noted;
   bool after_conflict = false;
-  std::optional<PoisonSearch> search;             // once the database has refused a batch
-  std::chrono::steady_clock::time_point begun{};  // building the batch
+  std::optional<PoisonSearch> search;             // set once the database has refused a batch
+  std::chrono::steady_clock::time_point begun{};  // when the build of the batch began
   TurnBatch batch;
 };
 
@@ -103,9 +104,10 @@ TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) con
                        .records = task.run.records,
                        .alone = task.alone,
                        .after_conflict = task.after_conflict};
-  // What a crash in the Turn leaves behind. A counted event is counted once more in the store of a
-  // cluster; then each event is noted. A crash before the note attributes nothing, and the event
-  // has not started. A crash after it attributes one to an event that may not have started yet.
+  // A crash in the Turn has to be attributed to its event. In a cluster the store counts one more
+  // crash for a counted event. Then the event is noted. A crash before the note is not attributed,
+  // and the event has not started. A crash after the note is attributed, even if the event has not
+  // started yet.
   input.begin = [this, &task, heartbeat](const Beginning& beginning) -> model::Result<void> {
     if (heartbeat != nullptr) heartbeat->beat();
     if (beginning.is_first) task.noted.clear();
@@ -139,8 +141,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   }
   if (model::planted("position_before_state")) {
     task->done(queue::Next::idle);
-    // Some stay behind for longer than the position's commit takes to come: else the fault would
-    // show by luck only.
+    // Delays some states until after the position's commit. Else the fault would show by luck only.
     static std::atomic<unsigned> turns{0};
     if (turns.fetch_add(1) % 16 == 0) std::this_thread::sleep_for(planted_delay);
   }
@@ -152,16 +153,17 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
 }
 
 void TurnWorker::not_built(const TaskPtr& task, const model::Error& error) {
-  if (error.code == Errc::conflict) return ports_.fatal(error);  // the task is abandoned
+  if (error.code == Errc::conflict) return ports_.fatal(error);  // abandons the Task
   if (is_store_failure(error)) {
-    committer_.probe();  // Turns that can't be read write nothing that would show it
+    committer_.probe();  // the failed read wrote nothing, so the Committer has to check the store
   } else {
     log::error("session can't be read", {{"error", error.message}});
   }
   again_later(task, store_retry_delay);
 }
 
-// On the rerunner's thread, once all others have left: none of them waits for this one.
+// `attempt` then runs on the rerunner's thread, once all other batches have left. None of them
+// waits for this Task.
 void TurnWorker::run_alone(const TaskPtr& task) {
   task->entered = false;
   in_hand_.run_alone([this, task] {
@@ -192,7 +194,7 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome,
   }
 }
 
-// After the effects of the batch are out.
+// Goes on after the effects of the batch.
 void TurnWorker::go_on(const TaskPtr& task) {
   if (task->search && task->search->advance(task->run.records)) return again_later(task, {});
   task->leave();
@@ -243,7 +245,7 @@ void TurnWorker::report(const AfterCommit& after, const store::SessionCommit& co
   }
 }
 
-// Meanwhile nothing of it is at work, so that an end of the process is not its doing.
+// Until then no event of the Task is at work, so a crash is not attributed to it.
 void TurnWorker::again_later(const TaskPtr& task, std::chrono::milliseconds delay) {
   task->noted.clear();
   {

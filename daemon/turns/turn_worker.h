@@ -30,20 +30,20 @@ struct TurnPorts {
   // The SessionCommit has pending outputs. `built`: a time before it was submitted.
   std::function<void(const store::SessionCommit&, std::chrono::steady_clock::time_point built)>
       deliver;
-  // A call of this project is to be made to this target.
+  // A call of this project to this target is pending.
   std::function<void(const std::string& project_id, const std::string& target)> call;
-  std::function<void(model::Timestamp)> timer;           // a timer or follow-up falls due then
-  std::function<void(const model::Schedule&)> schedule;  // its next time has come to the store
+  std::function<void(model::Timestamp)> timer;           // when a timer or follow-up falls due
+  std::function<void(const model::Schedule&)> schedule;  // the store has its next time
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
-  std::function<void(const model::Error&)> fatal;  // consumption has to stop
+  std::function<void(const model::Error&)> fatal;  // consumption has to stop because of this error
 };
 
-// Handles the runs of the Lanes: builds a batch, has it committed, and only then lets its effects
-// out and the lane go on. What must be run again (a conflict, a store that can't be read, effects
-// that the database refuses) moves to one thread of its own, so that neither the workers nor the
-// Committer wait. So does a batch of an event that was in hand when the daemon went down: it runs
-// with nothing else in hand. Thread-safe.
+// Handles the runs of the Lanes: builds a batch, submits it for its commit, and only then releases
+// its effects and the lane. A run that must be tried again (a conflict, a store that can't be read,
+// effects that the database refuses) moves to another thread, the rerunner, so that neither the
+// workers nor the Committer wait. So does a batch with an event that was in hand in a crash: it
+// runs with no other batch in hand. Thread-safe.
 //
 // Invariants:
 // - Effects follow their commit: answers, deliveries, calls and the lane's next run wait for the
@@ -53,13 +53,13 @@ struct TurnPorts {
 //   Kept by: LanesDeathTest.AFinishThatIsLostAborts, PumpTest.UnfinishedRecordsComeAgain.
 // - A store failure never counts as an attempt. Consumption pauses and resumes when the store works
 //   again. Kept by: test_failures.py FailingStore.
-// - A stop does not wait for a store that fails. Once the batches in hand had their time, the
-//   Committer gives up failing commits; the log hands their records out again after the next start.
+// - A stop does not wait for a failing store. Once the batches in hand had their time, the
+//   Committer gives up failing commits. Their records are read again after the next start.
 //   Kept by: test_failures.py FailingStore.test_a_stop_does_not_wait_for_a_turns_commit.
 class TurnWorker {
  public:
-  // Everything must outlive it; `context` and `ports` are kept. `recorder`: which notes what is in
-  // hand; null: nothing is noted. `heartbeats`: of its own thread; null: none.
+  // All arguments must outlive it; it copies `context` and `ports`. `recorder` notes the events in
+  // hand; null: none is noted. `heartbeats`: of the rerunner; null: none.
   TurnWorker(TurnBatchContext context, store::Committer& committer, api::KeyWatch& watch,
              api::BusySessions& busy, Metrics& metrics, TurnPorts ports,
              FlightRecorder* recorder = nullptr, model::Heartbeats* heartbeats = nullptr);
@@ -70,15 +70,15 @@ class TurnWorker {
   // The Lanes' handler. Waits while another batch runs alone.
   void handle(queue::Run run, queue::Finish finish);
 
-  // Gives up what waits to be run again: its records are not finished and will be delivered anew.
-  // Tolerates being called twice.
+  // Gives up the runs that wait for another try. Their records stay unfinished and are read again
+  // after the next start. Tolerates a second call.
   void stop();
 
  private:
   struct Task;
   using TaskPtr = std::shared_ptr<Task>;
 
-  // On the thread that the heartbeat is of.
+  // `heartbeat` belongs to the calling thread.
   void attempt(const TaskPtr& task, model::Heartbeat* heartbeat);
   [[nodiscard]] TurnBatchInput input_of(Task& task, model::Heartbeat* heartbeat) const;
   void not_built(const TaskPtr& task, const model::Error& error);

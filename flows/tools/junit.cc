@@ -1,25 +1,17 @@
-#include <array>
 #include <cstdio>
 
 #include "flows/expression/text.h"
 #include "flows/tools/flow_test.h"
+#include "store/text/markup.h"
 
 namespace conversed::flows::tools {
 namespace {
 
-// For an attribute or a text. Leaves out characters that XML 1.0 can't hold.
+// Leaves out the control characters that XML 1.0 can't hold.
 std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : expression::scrub(text)) {
-    constexpr std::string_view special = "&<>\"";
-    constexpr std::array<std::string_view, 4> names{"&amp;", "&lt;", "&gt;", "&quot;"};
-    if (const auto at = special.find(c); at != std::string_view::npos) {
-      out += names[at];
-    } else if (c == '\n' || c == '\t' || static_cast<unsigned char>(c) >= 0x20) {
-      out += c;
-    }
-  }
-  return out;
+  std::string kept = expression::scrub(text);
+  std::erase_if(kept, [](unsigned char c) { return c < 0x20 && c != '\n' && c != '\t'; });
+  return text::escape_markup(kept);
 }
 
 std::string seconds(std::chrono::microseconds time) {

@@ -20,7 +20,7 @@ std::string joined(const std::vector<std::string>& parts, const char* separator)
   return text;
 }
 
-// Before the operator's, which may replace them.
+// Set before the operator's properties, which may replace them.
 std::vector<Property> defaults(KafkaRole role) {
   std::vector<Property> all{{"client.id", "conversed"},
                             {"socket.nagle.disable", "true"},
@@ -28,10 +28,10 @@ std::vector<Property> defaults(KafkaRole role) {
                             {"reconnect.backoff.ms", "50"},
                             {"reconnect.backoff.max.ms", "1000"}};
   if (is_producer(role)) {
-    // Batches form while earlier ones are on their way; waiting for more only costs time.
+    // Batches form while earlier ones are in flight, so a wait for more records only costs time.
     all.emplace_back("linger.ms", "0");
-    // The brokers' limit counts; dead letters, which are a little longer than what they are of,
-    // have a higher one.
+    // The brokers' limit decides. Dead letters have a higher limit, since they are a little longer
+    // than their records.
     all.emplace_back("message.max.bytes", std::to_string(max_kafka_record_bytes));
   } else {
     all.emplace_back("session.timeout.ms", "10000");
@@ -41,11 +41,11 @@ std::vector<Property> defaults(KafkaRole role) {
 }
 
 std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role) {
-  // No request may make a deleted topic again.
+  // No request may create a deleted topic again.
   std::vector<Property> all{{"bootstrap.servers", joined(settings.bootstrap_servers, ",")},
                             {"allow.auto.create.topics", "false"}};
   if (is_producer(role)) {
-    // The library's own bounds are above ours, which count what waits for its outcome.
+    // The library's bounds are above the daemon's, which count all records without an outcome.
     const std::size_t kbytes = 2 * settings.max_waiting_bytes / 1024 + 1'024;
     all.insert(all.end(),
                {{"enable.idempotence", "true"},
@@ -55,7 +55,7 @@ std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role)
                 {"queue.buffering.max.kbytes", std::to_string(kbytes)}});
     if (role == KafkaRole::mover) {
       all.emplace_back("transactional.id", KafkaNames(settings).records + ".move");
-      // As long as brokers allow without being told otherwise.
+      // The longest time that brokers allow by default.
       all.emplace_back("transaction.timeout.ms", "900000");
       all.emplace_back("message.timeout.ms", "300000");
     }
@@ -74,8 +74,8 @@ std::vector<Property> promises(const KafkaLogSettings& settings, KafkaRole role)
   return all;
 }
 
-// What is wrong with it, if anything is. The library's own message would quote the value, which may
-// be a secret.
+// Sets the property. Returns the problem, if there is one. The library's own message would quote
+// the value, which may be a secret.
 std::optional<std::string> set(rd_kafka_conf_t* conf, const Property& property) {
   const auto& [name, value] = property;
   const auto done = rd_kafka_conf_set(conf, name.c_str(), value.c_str(), nullptr, 0);
@@ -86,7 +86,7 @@ std::optional<std::string> set(rd_kafka_conf_t* conf, const Property& property) 
   return "Kafka's client does not take the value of " + name + "; mend it or leave it out";
 }
 
-// Whether the promises rest on the property, or it is another name of one of these.
+// Whether the daemon's promises depend on the property, or it is another name of such a property.
 bool is_reserved(std::string_view name) {
   constexpr std::array<std::string_view, 5> others{"auto.commit.interval.ms", "delivery.timeout.ms",
                                                    "metadata.broker.list", "partitioner",
@@ -104,7 +104,7 @@ std::vector<std::string> set_operators(rd_kafka_conf_t* conf,
   std::vector<std::string> problems;
   for (const auto& property : properties) {
     if (is_reserved(property.first)) {
-      problems.push_back(property.first + " is conversed's own; leave it out");
+      problems.push_back(property.first + " is set by conversed itself; leave it out");
     } else if (auto problem = set(conf, property)) {
       problems.push_back(std::move(*problem));
     }
@@ -140,8 +140,8 @@ void set_callbacks(rd_kafka_conf_t* conf, KafkaRole role, KafkaHandler& handler)
   rd_kafka_conf_set_log_cb(
       conf, [](const rd_kafka_t* client, int level, const char* facility, const char* message) {
         constexpr int warning = 4;
-        // Without a client it is about a configuration that is refused with an error anyway.
-        // CONFWARN: one list of properties serves producers and consumers.
+        // Without a client the message is about a configuration that is refused with an error
+        // anyway. CONFWARN: one list of properties serves producers and consumers.
         if (client == nullptr || level > warning || std::string_view(facility) == "CONFWARN")
           return;
         handler_of(rd_kafka_opaque(client))
@@ -177,7 +177,7 @@ Result<KafkaClient> make_kafka_client(const KafkaLogSettings& settings, KafkaRol
   KafkaClient client(rd_kafka_new(is_producer(role) ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER,
                                   conf.get(), reason.data(), reason.size()));
   if (!client) {
-    // Of properties that do not go together; it names them, and no values of secrets.
+    // The reason names properties that contradict each other, and no values of secrets.
     return model::fail(
         Errc::invalid_argument,
         "Kafka's client can't be made with queue.kafka.properties: " + std::string(reason.data()));

@@ -12,7 +12,8 @@
 
 #include "queue/kafka/kafka_log.h"
 
-// Owners of librdkafka's objects; its callbacks as a class; its errors as ours. For kafka_*.
+// Owners of librdkafka's objects, its callbacks as a class, its errors as model::Error. For
+// kafka_*.
 namespace conversed::queue {
 
 template <auto destroy>
@@ -25,8 +26,8 @@ struct KafkaDeleter {
 template <typename T, auto destroy>
 using KafkaOwned = std::unique_ptr<T, KafkaDeleter<destroy>>;
 
-// Destroys a consumer without leaving its group: a static member keeps its partitions until it is
-// back, or its session has timed out.
+// Destroys a consumer without leaving its group. A static member keeps its partitions until it
+// comes back or its session times out.
 inline void destroy_kafka_client(rd_kafka_t* client) {
   rd_kafka_destroy_flags(client, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
@@ -47,8 +48,8 @@ using KafkaDeleteRecords = KafkaOwned<rd_kafka_DeleteRecords_t, rd_kafka_DeleteR
 
 using KafkaReport = std::function<void(const std::string& what)>;
 
-// What a client calls back, on the thread that polls it, except `report`. None may throw. The
-// client keeps a pointer to it: it must outlive the client.
+// The callbacks of a client. Called on the thread that polls, except `report`. None may throw. The
+// client keeps a pointer to it, so it must outlive the client.
 class KafkaHandler {
  public:
   // `report` must outlive this.
@@ -58,15 +59,16 @@ class KafkaHandler {
   virtual void on_delivery(const rd_kafka_message_t& /*message*/) {}
   virtual void on_rebalance(rd_kafka_resp_err_t /*what*/,
                             rd_kafka_topic_partition_list_t& /*partitions*/) {}
-  // For operators, from any thread, the library's included. `what` holds no secret.
+  // Reports a fact to operators. For any thread, including the library's. `what` contains no
+  // secret.
   void report(const std::string& what) const { report_(what); }
 
  private:
   const KafkaReport& report_;
 };
 
-// An error of the broker or the library: `too_large`, `too_many`, `bad_upstream` where the broker
-// refuses, else `unavailable`. `doing` says what failed.
+// An error of the broker or the library: `too_large`, `too_many`, `bad_upstream` if the broker
+// refuses, else `unavailable`. `doing` names the failed action.
 [[nodiscard]] Error kafka_error(rd_kafka_resp_err_t error, std::string_view doing);
 // The same, or success.
 [[nodiscard]] Result<void> kafka_result(rd_kafka_resp_err_t error, std::string_view doing);
@@ -84,7 +86,7 @@ struct KafkaNames {
         dead_letters(settings.topic_prefix + ".deadletters"),
         epochs(settings.topic_prefix + ".epochs") {}
 
-  const std::string records;  // the topic that the log is
+  const std::string records;  // the topic of the log's events
   const std::string group;
   const std::string dead_letters;
   const std::string epochs;
@@ -95,12 +97,12 @@ inline constexpr std::size_t max_kafka_record_bytes = std::size_t{16} << 20;
 
 enum class KafkaRole : std::uint8_t {
   producer,
-  mover,     // a producer of one transaction (kafka_move.h)
+  mover,     // the producer of a move's transaction (kafka_move.h)
   consumer,  // a member of the group
-  observer,  // asks for offsets, topics and epochs; joins no group
+  observer,  // asks for offsets, topics and epochs, without joining the group
 };
 
-// A client with the properties that the role and the promises ask for, and the operator's.
+// Makes a client with the properties of its role, of the daemon's promises, and of the operator.
 // `handler` must outlive it. Errors: `invalid_argument` names the property, never its value.
 [[nodiscard]] Result<KafkaClient> make_kafka_client(const KafkaLogSettings& settings,
                                                     KafkaRole role, KafkaHandler& handler);

@@ -10,9 +10,10 @@ namespace {
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
 
-// A poll of none serves the group this often; its time-outs are ten times that and more.
+// A poll for no records serves the group this often. The group's time-outs are at least ten times
+// longer.
 constexpr std::chrono::milliseconds serve_interval = 300ms;
-// Of a key that makes a dead letter too large.
+// The kept bytes of a key that makes a dead letter too large.
 constexpr std::size_t cut_key_bytes = 256;
 
 Error gone_back(const std::string& how) {
@@ -37,7 +38,8 @@ Result<std::unique_ptr<KafkaConsumer>> KafkaConsumer::open(KafkaConsumerContext 
 
 Result<void> KafkaConsumer::join() {
   auto settings = context_.settings;
-  // A member that is known gets what it had, by whatever number of partitions that was shared out.
+  // A known member would get its old partitions, which were assigned for another number of
+  // partitions.
   settings.instance_id += '.' + std::to_string(context_.epochs->partitions());
   auto client = make_kafka_client(settings, KafkaRole::consumer, *this);
   if (!client) return model::fail(client.error());
@@ -53,7 +55,8 @@ Result<void> KafkaConsumer::join() {
                       "The log can't be subscribed to");
 }
 
-// The client's end waits for all that it has given out, lists of partitions included.
+// The client's destruction waits for all objects that it has handed out, including lists of
+// partitions.
 void KafkaConsumer::leave() {
   unburied_.reset();
   assigned_by_group_.reset();
@@ -93,10 +96,10 @@ Result<std::vector<LogRecord>> KafkaConsumer::poll(std::size_t max,
   auto assignment = assignment_;
   while (records.size() < max) {
     auto record = next(records.empty() ? now + wait : now);
-    // What was taken under an assignment that is over is read again by whoever has the next.
+    // Records of a past assignment are dropped: the partition's next owner reads them again.
     if (std::exchange(assignment, assignment_) != assignment_) records.clear();
     if (!record) {
-      // What was taken before is handed out first; the error comes again.
+      // Hands out the records before the error. The next poll meets the error again.
       if (!records.empty()) break;
       return model::fail(record.error());
     }
@@ -146,7 +149,7 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
     served_at_ = SteadyClock::now();
     KafkaMessage message(rd_kafka_consumer_poll(client_.get(), static_cast<int>(left.count())));
     if (message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-      // Offsets before the end without a record end a transaction, or were given up by one.
+      // Offsets without a record mark the end of a transaction, or belong to an aborted one.
       const auto ended = partitions_.find(message->partition);
       if (ended != partitions_.end() && message->offset > ended->second.next) {
         pass(ended->second, message->offset);
@@ -156,7 +159,7 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
     if (message) {
       auto record = take(std::move(message));
       if (!record || *record) return record;
-      // Each that can't be read takes a while: a run of them must not keep the caller.
+      // Each unreadable record takes time. Many of them in a row must not hold the caller up.
       if (woken_.exchange(false) || SteadyClock::now() >= until) return std::nullopt;
       continue;
     }
@@ -165,19 +168,19 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
   }
 }
 
-// The others of the group don't wait for what keeps this one from beginning.
+// Serves the group, so that its other members need not wait until this one can begin.
 void KafkaConsumer::serve_group() {
   KafkaMessage message(rd_kafka_consumer_poll(client_.get(), 0));
   if (message && message->err != RD_KAFKA_RESP_ERR_NO_ERROR) (void)take(std::move(message));
 }
 
-// None for what is no record to hand out.
+// None: the message is no record to hand out.
 Result<std::optional<LogRecord>> KafkaConsumer::take(KafkaMessage message) {
   if (message->err != RD_KAFKA_RESP_ERR_NO_ERROR) {
     std::array<char, 512> reason{};
     const auto fatal = rd_kafka_fatal_error(client_.get(), reason.data(), reason.size());
-    // A broker that crashes while the group changes may not know this member again. A second daemon
-    // of its name is told of, too, should there be one.
+    // A broker that crashes while the group changes may not recognize this member. The report also
+    // helps if a second daemon has its name.
     fenced_ = fatal == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID;
     if (fatal != RD_KAFKA_RESP_ERR_NO_ERROR && !fenced_) {
       broken_ = {Errc::conflict, "The log can't be read any more: " + std::string(reason.data())};
@@ -217,14 +220,13 @@ Result<LogRecord> KafkaConsumer::read(const rd_kafka_message_t& message) const {
   const auto& epoch = context_.epochs->at(message.partition, message.offset);
   const auto right = partition_of(record->key, static_cast<std::int32_t>(epoch.first.size()));
   if (right != message.partition) {
-    return model::fail(
-        Errc::invalid_argument,
-        "It belongs into partition " + std::to_string(right) + ", by murmur2 of its key.");
+    return model::fail(Errc::invalid_argument, "It belongs in partition " + std::to_string(right) +
+                                                   ", by murmur2 of its key.");
   }
   return LogRecord{std::move(*record), {epoch.epoch, message.partition, message.offset}};
 }
 
-// A dead letter that is too large is stored without a part of it, so that the partition goes on.
+// A dead letter that is too large is stored in part, so that the partition goes on.
 Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::string& reason) {
   const KafkaHeaderList own{{"dead-letter-reason", reason},
                             {"dead-letter-topic", context_.names.records},
@@ -267,7 +269,8 @@ Result<void> KafkaConsumer::bury(const rd_kafka_message_t& message, const std::s
   return {};
 }
 
-// What is below `next` counts as finished once everything that was handed out before it is.
+// The offsets below `next` count as finished once all records that were handed out before are
+// finished.
 void KafkaConsumer::pass(Partition& partition, std::int64_t next) {
   partition.next = next;
   if (partition.last_handed_out >= partition.committed) {
@@ -275,8 +278,8 @@ void KafkaConsumer::pass(Partition& partition, std::int64_t next) {
   }
 }
 
-// Commits what was passed with nothing unfinished before it. If it fails, dead letters among it are
-// written once more after a restart.
+// Commits passed offsets that follow no unfinished record. If the commit fails, their dead letters
+// are written once more after a restart.
 void KafkaConsumer::commit_passed() {
   const auto now = SteadyClock::now();
   if (now < commit_passed_at_) return;
@@ -292,10 +295,10 @@ void KafkaConsumer::commit_passed() {
   }
 }
 
-// Always of all partitions, as the protocol of `range` is.
+// The lists always have all partitions, as the protocol `range` demands.
 void KafkaConsumer::on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) {
   if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
-    // `next` goes on with it: it takes questions to the brokers that may fail.
+    // `next` continues: it has to ask the brokers, which may fail.
     assigned_by_group_.reset(rd_kafka_topic_partition_list_copy(&list));
   } else {
     give_up();
@@ -318,7 +321,7 @@ void KafkaConsumer::give_up() {
   rd_kafka_assign(client_.get(), nullptr);
 }
 
-// On the thread that polls; gives up when somebody wakes it.
+// For the thread that polls. `wake` makes it give up.
 KafkaAsker KafkaConsumer::asker() {
   return {.client = client_.get(), .wait = context_.settings.request_timeout, .pause = [this] {
             std::unique_lock lock(mutex_);
@@ -326,8 +329,8 @@ KafkaAsker KafkaConsumer::asker() {
           }};
 }
 
-// A partition that goes on ending below what is committed has lost records: the next ones would get
-// offsets that sessions have seen, and be taken for repeated ones.
+// A partition that stays shorter than its committed offset has lost records. The next records would
+// get offsets that sessions have seen, and would look like repeats.
 Result<void> KafkaConsumer::check_ends(const KafkaRanges& read) {
   if (!read.lost.empty()) {
     broken_ = kafka_records_lost(read.lost);
@@ -340,7 +343,7 @@ Result<void> KafkaConsumer::check_ends(const KafkaRanges& read) {
   const auto now = SteadyClock::now();
   if (!ends_below_since_) ends_below_since_ = now;
   if (now - *ends_below_since_ < context_.settings.request_timeout) {
-    return model::fail(Errc::unavailable, read.ends_below + ". It is looked at again.");
+    return model::fail(Errc::unavailable, read.ends_below + ". It is checked again.");
   }
   broken_ = gone_back(read.ends_below);
   return model::fail(*broken_);
@@ -378,7 +381,7 @@ Result<void> KafkaConsumer::begin_assignment() {
       rd_kafka_assign(client_.get(), kafka_partitions(context_.names.records, from).get()),
       "The partitions can't be read");
   if (!begun) return begun;
-  // A partition that was given up while it was paused has stayed so in the library.
+  // If a partition was given up while it was paused, the library still has it paused.
   pause_all(false);
   return {};
 }
@@ -403,10 +406,11 @@ Result<void> KafkaConsumer::commit(std::span<const Position> finished) {
 Result<void> KafkaConsumer::commit_offsets(const KafkaOffsets& offsets) {
   if (offsets.empty()) return {};
   constexpr const char* doing = "The finished positions can't be committed";
-  // Whoever has them now commits for them; without a generation, an empty group would take it.
+  // The partitions' new owner commits for them. An empty group would accept a commit without a
+  // generation.
   if (rd_kafka_assignment_lost(client_.get()) != 0) {
     return model::fail(Errc::unavailable,
-                       std::string(doing) + ": the partitions have gone to another member.");
+                       std::string(doing) + ": another member has the partitions now.");
   }
   const auto list = kafka_partitions(context_.names.records, offsets);
   for (int at = 0; at < list->cnt; ++at) {
@@ -434,7 +438,7 @@ Result<void> KafkaConsumer::commit_offsets(const KafkaOffsets& offsets) {
   return {};
 }
 
-// Those that are so already are left as they are.
+// Pauses or resumes all partitions, unless they are in that state.
 void KafkaConsumer::pause_all(bool paused) {
   all_paused_ = paused;
   KafkaOffsets all;

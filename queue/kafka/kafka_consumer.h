@@ -22,7 +22,7 @@
 
 namespace conversed::queue {
 
-// What a consumer works with; all of it outlives it.
+// The parts that a consumer uses. All must outlive it.
 struct KafkaConsumerContext {
   const KafkaLogSettings& settings;
   const KafkaNames& names;
@@ -31,11 +31,12 @@ struct KafkaConsumerContext {
   std::function<void()> closed;  // called at the end of the consumer
 };
 
-// The log's member of the group. Thread contract: Consumer's.
+// The log's member of the group. Threads: as Consumer.
 //
 // Messages are taken one by one, since batches of librdkafka skip offsets around pause and resume.
-// Partitions come and go inside `poll` only. Under pressure (polls of none) one message is held
-// back here, and then all partitions are paused until there is room, or they are given up.
+// Partitions are assigned and revoked inside `poll` only. Under pressure (polls for no records) one
+// message is held back here. Then all partitions are paused until there is room, or until they are
+// revoked.
 class KafkaConsumer final : public Consumer, public KafkaHandler {
  public:
   // Errors: `invalid_argument`, `unavailable`.
@@ -53,10 +54,10 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
  private:
   struct Partition {
     std::int64_t committed = 0;
-    std::int64_t next = 0;    // above all that was handed out or passed
-    std::int64_t pruned = 0;  // what is below has been asked to be deleted
-    // What was passed (dead letters, ends of transactions) behind a record that was handed out: its
-    // offset -> the end of them. They are committed with it.
+    std::int64_t next = 0;    // behind all offsets that were handed out or passed
+    std::int64_t pruned = 0;  // records below this offset were asked to be deleted
+    // Passed offsets (dead letters, ends of transactions) behind a record that was handed out: the
+    // record's offset → the end of the passed ones. They are committed with the record.
     std::map<std::int64_t, std::int64_t> finished_behind;
     std::int64_t last_handed_out = -1;
   };
@@ -72,11 +73,12 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   [[nodiscard]] Result<void> check_ends(const KafkaRanges& read);
   void give_up();
   void serve_group();
-  // Joins the group, begins what it has assigned and tries a dead letter again, each if it is due.
+  // Joins the group, begins newly assigned partitions and stores a waiting dead letter, each if
+  // needed.
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<void> poll_none();
   void pause_all(bool paused);
-  // Waits for one message until `until`; none when there is none, or somebody woke it.
+  // Waits for one message until `until`. None: none has come, or `wake` was called.
   [[nodiscard]] Result<std::optional<LogRecord>> next(SteadyTime until);
   [[nodiscard]] Result<std::optional<LogRecord>> take(KafkaMessage message);
   [[nodiscard]] Result<void> bury(const rd_kafka_message_t& message, const std::string& reason);
@@ -84,25 +86,26 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   void commit_passed();
   [[nodiscard]] Result<LogRecord> read(const rd_kafka_message_t& message) const;
   [[nodiscard]] Result<void> commit_offsets(const KafkaOffsets& offsets);
-  // Asks for what is finished to be deleted, now and then; reads the answers with the next request.
+  // Asks the brokers to delete finished records from time to time. Reads the answers with the next
+  // request.
   void prune();
   void report_prune_answers();
 
   const KafkaConsumerContext context_;
   Listener& listener_;
   KafkaClient client_;
-  KafkaQueue queue_;  // the client's, to wake it by; under the mutex
+  KafkaQueue queue_;  // of the client, for `wake`; under the mutex
   KafkaQueue prune_answers_;
-  KafkaPartitions assigned_by_group_;  // until the listener is told
+  KafkaPartitions assigned_by_group_;  // set until the listener is told
   std::map<std::int32_t, Partition> partitions_;
-  KafkaMessage unburied_;            // unreadable, and its dead letter is not stored yet
-  std::deque<LogRecord> held_back_;  // taken, and not handed out
+  KafkaMessage unburied_;            // an unreadable message whose dead letter is not stored yet
+  std::deque<LogRecord> held_back_;  // taken from the client, not handed out yet
   std::optional<Error> broken_;
-  bool fenced_ = false;  // the client is of no use any more: a new one is to join
+  bool fenced_ = false;  // the client is useless: a new client has to join
   bool all_paused_ = false;
-  std::uint64_t assignment_ = 0;  // counts those that are over
+  std::uint64_t assignment_ = 0;  // the number of ended assignments
   std::optional<SteadyTime> ends_below_since_;
-  SteadyTime commit_passed_at_{};  // not before; it has failed
+  SteadyTime commit_passed_at_{};  // the next try after a failed commit
   SteadyTime served_at_{};
   SteadyTime pruned_at_;
 

@@ -62,7 +62,7 @@ std::int64_t KafkaEpochs::resume_at(std::int32_t partition, std::int64_t committ
   return committed;
 }
 
-// A partition that the topic did not have yet begins with its first record.
+// In an epoch before a partition existed, the partition begins with its first record.
 std::int64_t KafkaEpochs::first_of(const Start& start, std::int32_t partition) {
   const auto at = static_cast<std::size_t>(partition);
   return at < start.first.size() ? start.first[at] : 0;

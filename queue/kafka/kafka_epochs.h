@@ -17,23 +17,23 @@ class KafkaEpochs {
     std::vector<std::int64_t> first;  // by partition: the offset at which the epoch begins
   };
 
-  // Of a topic that has seen no other: all is epoch 1.
+  // For a new topic: all its records are of epoch 1.
   [[nodiscard]] static KafkaEpochs initial(std::size_t partitions);
-  // From the value of their record; `internal` when it can't be read.
+  // From the value of the record of epochs. `internal` if it can't be read.
   [[nodiscard]] static Result<KafkaEpochs> parse(std::string_view value);
   [[nodiscard]] std::string to_value() const;
-  // With one more, which begins at `ends`.
+  // Adds an epoch that begins at `ends`.
   [[nodiscard]] KafkaEpochs with(std::int64_t epoch, std::vector<std::int64_t> ends) const;
 
   [[nodiscard]] std::int64_t newest() const { return starts_.back().epoch; }
   // How many partitions the topic had in the newest epoch.
   [[nodiscard]] std::size_t partitions() const { return starts_.back().first.size(); }
 
-  // The epoch that a record at this offset belongs to, and its number of partitions, by which keys
-  // were placed.
+  // The epoch of the record at this offset. It has the number of partitions by which keys were
+  // placed.
   [[nodiscard]] const Start& at(std::int32_t partition, std::int64_t offset) const;
-  // Where to read on from a position that was committed in `epoch`: a later one may have begun
-  // below it, after records were lost.
+  // Where to go on after a position that was committed in `epoch`. A later epoch may have begun
+  // below it, after a loss of records.
   [[nodiscard]] std::int64_t resume_at(std::int32_t partition, std::int64_t committed,
                                        std::int64_t epoch) const;
 

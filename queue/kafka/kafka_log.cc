@@ -20,8 +20,8 @@ namespace {
 
 Result<void> check(const KafkaLogSettings& settings) {
   const auto bad = [](const char* what) { return model::fail(Errc::invalid_argument, what); };
-  if (settings.bootstrap_servers.empty()) return bad("The log needs a broker to begin with.");
-  if (settings.topic_prefix.empty()) return bad("The log needs a prefix of its topics.");
+  if (settings.bootstrap_servers.empty()) return bad("The log needs at least one broker.");
+  if (settings.topic_prefix.empty()) return bad("The log needs a prefix for its topics.");
   if (settings.instance_id.empty()) return bad("The log's reader needs a name.");
   if (settings.partitions < 1 || settings.partitions > 1'024) {
     return bad("A log has 1 to 1024 partitions.");
@@ -32,8 +32,8 @@ Result<void> check(const KafkaLogSettings& settings) {
 Error made_again(const std::string& topic) {
   return {Errc::conflict,
           "The topic " + topic +
-              " was deleted and made again: what it held is gone, and what is appended would be "
-              "taken for it. Stop all daemons and run `conversed new-epoch`."};
+              " was deleted and made again: its records are gone, and new records would be "
+              "taken for repeats. Stop all daemons and run `conversed new-epoch`."};
 }
 
 class KafkaLog final : public Log, public KafkaHandler {
@@ -72,25 +72,26 @@ class KafkaLog final : public Log, public KafkaHandler {
 
   const KafkaLogSettings settings_;
   const KafkaNames names_;
-  // Questions to the brokers are asked one at a time. Before `state_mutex_`, if both.
+  // One question to the brokers at a time. Lock it before `state_mutex_`.
   std::mutex observer_mutex_;
   KafkaClient observer_;
   std::unique_ptr<KafkaProducer> producer_;
 
   std::mutex state_mutex_;
   std::condition_variable changed_;
-  bool looked_ = false;  // once, at least
+  bool looked_ = false;  // at least once
   bool look_now_ = false;
   bool stopped_ = false;
   std::optional<Error> trouble_;
   Epochs epochs_;  // null until the topics have been checked
-  // What this has seen of each partition: one that ends below it is another one.
+  // The highest end that this log has seen of each partition. A partition that ends below it was
+  // made again.
   KafkaOffsets ends_;
   std::optional<std::chrono::steady_clock::time_point> below_since_;  // the log ends below `ends_`
-  std::optional<Error> made_again_;  // for good: what is appended would be lost
-  // For appends: of the topic, once it is known and as long as there is no trouble; else 0.
+  std::optional<Error> made_again_;  // permanent: appended records would be lost
+  // For appends: the topic's number of partitions, or 0 while it is unknown or the brokers fail.
   std::atomic<std::int32_t> writable_partitions_{0};
-  bool reachable_ = false;  // the thread's own, as the next one
+  bool reachable_ = false;  // used by the thread alone, like the next member
   bool was_gone_ = false;
   std::atomic<bool> subscribed_{false};
   std::once_flag stop_once_;
@@ -108,7 +109,7 @@ Result<void> KafkaLog::open() {
   return {};
 }
 
-// Looks at the brokers once each `probe_interval`, and at once after trouble.
+// Asks the brokers once each `probe_interval`, and at once after a failure.
 void KafkaLog::run() {
   model::name_this_thread("log observer");
   for (;;) {
@@ -133,7 +134,7 @@ void KafkaLog::run() {
   }
 }
 
-// For questions asked with the observer locked; gives up when the log is stopped.
+// For questions with the observer locked. Gives up when the log is stopped.
 KafkaAsker KafkaLog::observer() {
   return {.client = observer_.get(), .wait = settings_.request_timeout, .pause = [this] {
             std::unique_lock lock(state_mutex_);
@@ -163,7 +164,7 @@ Result<void> KafkaLog::look() {
     if (auto same = check_still_the_same(*known); !same) return same;
     was_gone_ = false;
   }
-  // Appends to the partitions that have one go on.
+  // Appends to partitions with a leader go on.
   reachable_ = true;
   if (!state->has_leaders) {
     return model::fail(Errc::unavailable, "The topic " + names_.records + " has no leader.");
@@ -184,9 +185,10 @@ Result<void> KafkaLog::check_still_the_same(const KafkaEpochs& epochs) {
   }
   const auto now = std::chrono::steady_clock::now();
   if (!below_since_) below_since_ = now;
-  // A leader that has just taken over can't tell yet all that is there.
+  // A new leader can't tell the end of the partition at once.
   if (now - *below_since_ < settings_.request_timeout) {
-    return model::fail(Errc::unavailable, "The topic's end is behind. It is looked at again.");
+    return model::fail(Errc::unavailable,
+                       "The topic ends below a known offset. It is checked again.");
   }
   made_again_ = made_again(names_.records);
   return {};
@@ -203,15 +205,17 @@ Result<void> KafkaLog::prepare() {
         Errc::conflict,
         "The topic " + names_.records + " has " + std::to_string(*partitions) +
             " partitions, and had " + std::to_string((*epochs)->partitions()) +
-            ": sessions would move to others and lose their order. Stop what writes to it and all "
-            "daemons, and run `conversed new-epoch`, which moves what is not finished.");
+            ": sessions would move to others and lose their order. Stop all other producers and "
+            "all "
+            "daemons, and run `conversed new-epoch`, which moves unfinished records.");
   }
   const std::lock_guard state(state_mutex_);
   epochs_ = std::move(*epochs);
   return {};
 }
 
-// With the observer locked. The first to find none stores those of a new log: the same for all.
+// With the observer locked. The first daemon of a new log stores its epochs. All daemons would
+// store the same.
 Result<KafkaLog::Epochs> KafkaLog::stored_epochs(std::int32_t partitions) {
   auto stored = read_kafka_epochs(observer(), names_);
   if (!stored) return model::fail(stored.error());
@@ -233,8 +237,8 @@ Result<void> KafkaLog::store_epochs(const KafkaEpochs& epochs) {
   return {};
 }
 
-// Waits for the first look at the brokers only. Once the topics have been checked, later trouble is
-// no error here.
+// Waits only for the first answer of the brokers. Once the topics have been checked, a later
+// failure is no error here.
 Result<KafkaLog::Epochs> KafkaLog::checked_epochs() {
   std::unique_lock lock(state_mutex_);
   changed_.wait(lock, [this] { return looked_ || stopped_; });
@@ -251,7 +255,7 @@ void KafkaLog::append(Record record, AppendCallback done) {
   }
   auto headers = kafka_headers_of(record);
   const std::int32_t partition = partition_of(record.key, partitions);
-  // The record will not be below what is there by now.
+  // The record's offset can't be below the present end.
   const std::int64_t least = [&] {
     const std::lock_guard state(state_mutex_);
     return ends_[partition];
@@ -269,9 +273,9 @@ void KafkaLog::append(Record record, AppendCallback done) {
                   });
 }
 
-// An offset below the end that was known when the record was sent is one of another topic under the
-// same name: a reader would take the record for the one that had it. The end that is known by now
-// says nothing, since the broker counts records whose reports are still on their way.
+// An offset below the end that was known when the record was sent belongs to a new topic of the
+// same name: a reader would take the record for the earlier one with that offset. The end that is
+// known now proves nothing, since it includes records whose delivery reports have not come yet.
 Result<Position> KafkaLog::position_of(const KafkaPlace& place, std::int64_t least) {
   const std::lock_guard state(state_mutex_);
   auto& end = ends_[place.partition];
@@ -323,7 +327,7 @@ Result<std::vector<PartitionRange>> KafkaLog::read_ranges(std::int32_t partition
   return std::move(read->ranges);
 }
 
-// The topics as they are now count, not as they were when they were checked.
+// Asks for the present topics. They may have changed since their check.
 Result<std::int64_t> KafkaLog::new_epoch(std::int64_t above) {
   const std::lock_guard lock(observer_mutex_);
   const auto partitions = prepare_kafka_topics(observer(), names_, settings_);
@@ -362,7 +366,7 @@ Result<void> KafkaLog::health() {
   return {};
 }
 
-// From the producer. The next look follows at once and tells whether the trouble has ended.
+// The producer reports a failure. The next look follows at once and shows whether it has ended.
 void KafkaLog::in_trouble(const Error& error) {
   const std::lock_guard state(state_mutex_);
   trouble_ = error;

@@ -14,7 +14,7 @@ using KafkaFault = KafkaOwned<rd_kafka_error_t, rd_kafka_error_destroy>;
 using GroupMetadata =
     KafkaOwned<rd_kafka_consumer_group_metadata_t, rd_kafka_consumer_group_metadata_destroy>;
 
-constexpr std::string_view doing = "What is not finished can't be moved";
+constexpr std::string_view doing = "Unfinished records can't be moved";
 
 Result<void> done_or_failed(rd_kafka_error_t* outcome) {
   const KafkaFault error(outcome);
@@ -45,10 +45,10 @@ class Mover final : public KafkaHandler {
   KafkaClient producer_;
   KafkaClient reader_;
   std::vector<PartitionRange> ranges_;
-  KafkaOffsets left_;  // partitions that are read, and their ends
+  KafkaOffsets left_;  // the partitions to read, and their ends
 };
 
-// `rd_kafka_init_transactions` undoes an earlier move that was interrupted.
+// `rd_kafka_init_transactions` aborts an interrupted earlier move.
 Result<void> Mover::open() {
   auto producer = make_kafka_client(move_.settings, KafkaRole::mover, *this);
   if (!producer) return model::fail(producer.error());
@@ -66,7 +66,8 @@ Result<KafkaMoved> Mover::run() {
   if (!read) return model::fail(read.error());
   ranges_ = std::move(read->ranges);
   KafkaMoved moved{.epoch = move_.epoch, .first = {}};
-  if (read->newest_committed > move_.epochs.newest()) {  // it was moved, and that is not noted yet
+  if (read->newest_committed >
+      move_.epochs.newest()) {  // an earlier call moved it, but its epoch is not stored
     moved.epoch = read->newest_committed;
     for (const auto& range : ranges_) moved.first.push_back(range.committed);
     return moved;
@@ -78,7 +79,7 @@ Result<KafkaMoved> Mover::run() {
   auto done = copy_all();
   if (done) done = commit();
   if (done) return moved;
-  // If this fails, the next call aborts it, or the brokers do after the transaction's time-out.
+  // If this fails, the next call or the brokers' time-out aborts the transaction.
   (void)done_or_failed(rd_kafka_abort_transaction(producer_.get(), 6 * wait_ms_));
   return model::fail(done.error());
 }

@@ -9,13 +9,13 @@
 
 namespace conversed::queue {
 
-// A topic that has got another number of partitions, so that keys belong elsewhere.
+// A topic with a changed number of partitions, so that keys belong to other partitions.
 struct KafkaMove {
   const KafkaLogSettings& settings;
   const KafkaNames& names;
-  const KafkaEpochs& epochs;    // of the records that are there
-  std::int32_t partitions = 0;  // that the topic has now
-  std::int64_t epoch = 0;       // to be opened
+  const KafkaEpochs& epochs;    // of the present records
+  std::int32_t partitions = 0;  // the topic's new number
+  std::int64_t epoch = 0;       // the epoch to open
 };
 
 // Where the epoch begins, by partition.
@@ -24,11 +24,11 @@ struct KafkaMoved {
   std::vector<std::int64_t> first;
 };
 
-// Appends every unfinished record once more, in order, to the partition where its key belongs now,
-// and commits the positions in front of the copies. All of it is one transaction: a crash leaves
-// nothing of it or all. If an earlier call has committed, and its epoch is not stored yet, this
-// returns the result of that call. Nobody may consume or append meanwhile. Errors: `unavailable`,
-// `bad_upstream`, and those of `settings.is_finished`.
+// Appends every unfinished record once more, in order, to the partition of its key, and commits the
+// positions in front of the copies. The move is one transaction: a crash leaves all of it or none.
+// If an earlier call has committed, and its epoch is not stored yet, returns the result of that
+// call. No consumer or producer may run meanwhile. Errors: `unavailable`, `bad_upstream`, and those
+// of `settings.is_finished`.
 [[nodiscard]] Result<KafkaMoved> move_kafka_records(const KafkaMove& move, const KafkaAsker& asker);
 
 }  // namespace conversed::queue

@@ -42,7 +42,7 @@ Result<std::unique_ptr<KafkaProducer>> KafkaProducer::open(const KafkaLogSetting
 KafkaProducer::KafkaProducer(const KafkaLogSettings& settings, Trouble trouble)
     : KafkaHandler(settings.report), settings_(settings), trouble_(std::move(trouble)) {}
 
-// The order of the sends is that of taking the lock.
+// Records are sent in the order in which senders get the lock.
 void KafkaProducer::send(KafkaOutgoing record, KafkaPlaced done, Bound bound) {
   const std::size_t bytes = record.key.size() + record.value.size();
   auto waiting = std::make_unique<Waiting>(Waiting{std::move(record), std::move(done), 0, bytes});
@@ -52,13 +52,13 @@ void KafkaProducer::send(KafkaOutgoing record, KafkaPlaced done, Bound bound) {
     const bool full = waiting_records_ >= settings_.max_waiting_records ||
                       waiting_bytes_ + bytes > settings_.max_waiting_bytes;
     if (full && bound == Bound::settings) {
-      return model::fail(Errc::too_many, "Too much waits for Kafka already.");
+      return model::fail(Errc::too_many, "Too many records wait for Kafka already.");
     }
     waiting->number = ++sent_;
     if (replacing_) {
       parked_.push_back(std::move(waiting));
     } else if (const auto error = produce(waiting); error == RD_KAFKA_RESP_ERR__FATAL) {
-      replacing_ = true;  // the thread finds out the same and does it
+      replacing_ = true;  // the thread meets the same error and replaces the client
       parked_.push_back(std::move(waiting));
     } else if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       return model::fail(kafka_error(error, "Kafka does not take the record"));
@@ -79,8 +79,8 @@ std::future<Result<KafkaPlace>> KafkaProducer::send_own(KafkaOutgoing record) {
   return outcome;
 }
 
-// Gives `waiting` to the client, unless there is an error. Key and value stay where they are until
-// the delivery report brings the owner back.
+// Gives `waiting` to the client, unless there is an error. Key and value must not move until the
+// delivery report returns the ownership.
 rd_kafka_resp_err_t KafkaProducer::produce(Owned& waiting) {
   KafkaOutgoing& record = waiting->record;
   KafkaHeaders headers = to_headers(record.headers);
@@ -117,8 +117,8 @@ bool KafkaProducer::has_failed() const {
   return rd_kafka_fatal_error(client_.get(), nullptr, 0) != RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-// Until every record in the client's hands has its report: those that have none by then get one
-// that says whether they may have been stored.
+// Waits until every record in the client has its report. Then makes the client report the remaining
+// records, with whether they may have been stored.
 void KafkaProducer::empty(std::chrono::milliseconds wait) {
   if (rd_kafka_flush(client_.get(), static_cast<int>(wait.count())) == RD_KAFKA_RESP_ERR_NO_ERROR) {
     return;

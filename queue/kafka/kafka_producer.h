@@ -31,14 +31,15 @@ struct KafkaPlace {
 };
 using KafkaPlaced = std::function<void(Result<KafkaPlace>)>;
 
-// Sends records and tells what became of each. Thread-safe.
+// Sends records and reports the outcome of each. Thread-safe.
 //
-// Records of one partition keep the order of their sends. Librdkafka's producer can fail for good
-// (a sequence of its records is broken); then it is replaced: what was certainly not stored is sent
-// again by the new one in the same order, what may have been stored is `timed_out`.
+// Records of one partition keep the order of their sends. librdkafka's producer can fail
+// permanently (a sequence of its records is broken). Then a new one replaces it: records that were
+// certainly not stored are sent again in the same order, records that may have been stored are
+// `timed_out`.
 class KafkaProducer final : public KafkaHandler {
  public:
-  // `settings` must outlive it. `trouble` is told when the brokers can't be reached or don't
+  // `settings` must outlive it. `trouble` is called when the brokers can't be reached or do not
   // answer, on the producer's thread or the sender's. Errors: `invalid_argument`.
   using Trouble = std::function<void(const Error&)>;
   [[nodiscard]] static Result<std::unique_ptr<KafkaProducer>> open(const KafkaLogSettings& settings,
@@ -47,17 +48,18 @@ class KafkaProducer final : public KafkaHandler {
   KafkaProducer(const KafkaProducer&) = delete;
   KafkaProducer& operator=(const KafkaProducer&) = delete;
 
-  // Whether a record is refused when too much waits already. The log's own records (epochs, dead
-  // letters) are never refused: each caller has one at most.
+  // Whether a record is refused if too many records wait. The log's own records (epochs, dead
+  // letters) are never refused: each caller has at most one.
   enum class Bound : std::uint8_t { settings, none };
   // Calls `done` exactly once, on the producer's thread or, for an immediate refusal, inside this
   // call. Errors: as Log::append.
   void send(KafkaOutgoing record, KafkaPlaced done, Bound bound = Bound::settings);
-  // A record of the log's own, with an outcome to wait for; not on the producer's thread.
+  // Sends a record of the log's own. The caller can wait for the outcome, but not on the producer's
+  // thread.
   [[nodiscard]] std::future<Result<KafkaPlace>> send_own(KafkaOutgoing record);
 
-  // Refuses what comes, waits for what is in hand for the settings' `stop_timeout`, calls back for
-  // all of it and ends the thread. May be called again.
+  // Refuses new records, waits up to `stop_timeout` for records in hand, calls back for all of them
+  // and ends the thread. May be called again.
   void stop();
 
  private:
@@ -83,17 +85,17 @@ class KafkaProducer final : public KafkaHandler {
 
   const KafkaLogSettings& settings_;
   const Trouble trouble_;
-  KafkaClient client_;  // replaced by the thread, under the lock and with `replacing_` set
+  KafkaClient client_;  // the thread replaces it, under the lock and with `replacing_` set
 
   std::mutex mutex_;
   bool replacing_ = false;
   bool stopped_ = false;
-  std::deque<Owned> parked_;  // while it is replaced
+  std::deque<Owned> parked_;  // records that wait for the new client
   std::uint64_t sent_ = 0;
   std::size_t waiting_records_ = 0;
   std::size_t waiting_bytes_ = 0;
 
-  std::vector<Owned> again_;  // the thread's own: what a failed client certainly did not store
+  std::vector<Owned> again_;  // the thread's own: records that a failed client did not store
   std::atomic<bool> stopping_{false};
   std::once_flag stop_once_;
   std::jthread thread_;

@@ -30,9 +30,9 @@ AdminOptions options(rd_kafka_t* client, rd_kafka_admin_op_t operation, millisec
   return made;
 }
 
-// The one answer to an admin request.
+// The answer to an admin request.
 Result<KafkaEvent> answer_of(rd_kafka_queue_t* queue, milliseconds wait, std::string_view doing) {
-  // The request has a time-out of its own, which comes first.
+  // The request's own time-out is shorter.
   KafkaEvent event(rd_kafka_queue_poll(queue, 2 * in_ms(wait)));
   if (!event) return model::fail(Errc::unavailable, std::string(doing) + ": no answer in time.");
   const auto done = kafka_result(rd_kafka_event_error(event.get()), doing);
@@ -43,12 +43,12 @@ Result<KafkaEvent> answer_of(rd_kafka_queue_t* queue, milliseconds wait, std::st
 struct Wanted {
   std::string name;
   std::int32_t partitions;
-  std::map<std::string, std::string> config;  // it has to have these
-  std::map<std::string, std::string> wishes;  // it gets these where it is made here
+  std::map<std::string, std::string> config;  // required settings
+  std::map<std::string, std::string> wishes;  // further settings of a topic that is made here
 };
 
-// Accepted records stay until they are finished, however long that takes; the driver deletes them
-// then. Dead letters stay until an operator deletes them.
+// Accepted records stay until they are finished, without limit of time. Then the driver deletes
+// them. Dead letters stay until an operator deletes them.
 std::vector<Wanted> wanted_topics(const KafkaNames& names, std::int32_t partitions) {
   const std::map<std::string, std::string> kept{
       {"cleanup.policy", "delete"}, {"retention.ms", "-1"}, {"retention.bytes", "-1"}};
@@ -81,13 +81,13 @@ Result<void> create(rd_kafka_t* client, const Wanted& wanted, milliseconds wait)
   const auto* const* results =
       rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event->get()), &count);
   const auto error = rd_kafka_topic_result_error(results[0]);
-  if (error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) return {};  // another daemon was quicker
+  if (error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) return {};  // another daemon has made it
   return kafka_result(error, doing);
 }
 
 using Settings = std::map<std::string, std::string>;
 
-// The settings of a topic; none, with a report, where they may not be looked at.
+// The settings of a topic. Empty, with a report, if this client may not read them.
 Result<Settings> describe(const KafkaAsker& asker, const std::string& topic,
                           const KafkaReport& report) {
   constexpr std::string_view doing = "The settings of the log's topics can't be read";
@@ -104,7 +104,7 @@ Result<Settings> describe(const KafkaAsker& asker, const std::string& topic,
   const auto* resource = rd_kafka_DescribeConfigs_result_resources(
       rd_kafka_event_DescribeConfigs_result(event->get()), &count)[0];
   const auto error = rd_kafka_ConfigResource_error(resource);
-  // The right to describe topics is not one that records depend on.
+  // Records do not depend on the right to describe topics.
   if (error == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED ||
       error == RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED) {
     report(topic + ": " + kafka_error(error, doing).message +
@@ -133,7 +133,7 @@ Result<void> check(const Wanted& wanted, const Settings& found, std::int32_t rep
   const auto in_sync = found.find("min.insync.replicas");
   if ((replicas < 2 || (in_sync != found.end() && in_sync->second == "1"))) {
     report("The topic " + wanted.name +
-           " has one replica that must be in sync: what it holds does not survive the loss of a "
+           " needs only one replica in sync: its records do not survive the loss of a "
            "broker, or of its power.");
   }
   return {};
@@ -156,8 +156,8 @@ Result<KafkaTopicState> wait_for_leaders(const KafkaAsker& asker, const Wanted& 
   }
 }
 
-// What the partition begins and ends with. The client may still believe that a topic which was made
-// a moment ago, or has a new leader, is not there: it is asked to look again.
+// Reads the partition's first and end offset. The client may not know yet a topic that was just
+// made, or its new leader: then it is asked to refresh.
 rd_kafka_resp_err_t query_watermarks(const KafkaAsker& asker, const std::string& topic,
                                      std::int32_t partition, std::int64_t& first,
                                      std::int64_t& end) {
@@ -184,7 +184,8 @@ std::optional<std::int64_t> epoch_of_note(const rd_kafka_topic_partition_t& part
   return epoch;
 }
 
-// A daemon that reads the partition may have finished more, and deleted it, since it was asked.
+// Asks for the committed offset again: since the first question a daemon may have finished and
+// deleted further records.
 Result<std::int64_t> committed_again(const KafkaAsker& asker, const std::string& topic,
                                      std::int32_t partition) {
   const auto asked = kafka_partitions(topic, {{partition, RD_KAFKA_OFFSET_INVALID}});
@@ -198,7 +199,7 @@ Result<std::int64_t> committed_again(const KafkaAsker& asker, const std::string&
 
 Result<KafkaTopicState> kafka_topic_state(rd_kafka_t* client, const std::string& topic,
                                           milliseconds wait) {
-  const std::string doing = "The topic " + topic + " can't be looked at";
+  const std::string doing = "The topic " + topic + " can't be read";
   const KafkaTopic handle(rd_kafka_topic_new(client, topic.c_str(), nullptr));
   const rd_kafka_metadata_t* raw = nullptr;
   const auto error = rd_kafka_metadata(client, 0, handle.get(), &raw, in_ms(wait));
@@ -304,9 +305,9 @@ Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker, const std::string
       if (!again) return model::fail(again.error());
       if (*again < range.first) {
         read.lost = "Partition " + std::to_string(range.partition) + " of " + topic +
-                    " begins at offset " + std::to_string(range.first) + ", and what is below " +
-                    std::to_string(*again) +
-                    " is finished: " + std::to_string(range.first - *again) +
+                    " begins at offset " + std::to_string(range.first) +
+                    ", and only the records below " + std::to_string(*again) +
+                    " are finished: " + std::to_string(range.first - *again) +
                     " records in between are gone";
       }
     }

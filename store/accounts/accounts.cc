@@ -17,7 +17,7 @@ Result<std::string> insert_user(Connection& connection, const std::string& organ
                                 const std::optional<std::string>& password_hash,
                                 model::Timestamp now) {
   if (!text::is_email(user.email)) {
-    return fail(Errc::invalid_argument, "this is no e-mail address: " + user.email);
+    return fail(Errc::invalid_argument, "this is not an e-mail address: " + user.email);
   }
   const auto folded = text::lower_case(user.email);
   const auto owner = connection.value<std::string>(
@@ -79,7 +79,7 @@ Result<Member> find_member(Connection& connection, const std::string& project_id
 
 Result<void> join_project(Connection& connection, const std::string& user_id,
                           const Accounts::NewMembership& membership) {
-  // One organisation for both, or the project is not this user's to see.
+  // Project and user must have one organisation. Else the user may not see the project.
   if (!connection.exists(
           "SELECT 1 FROM projects p JOIN users u ON u.organisation_id = p.organisation_id"
           " WHERE p.id = :p AND u.id = :u",
@@ -106,15 +106,15 @@ Result<void> check_is_dispensable(Connection& connection, const std::string& use
   }
   return fail(Errc::conflict,
               "this is the only user who can administer the platform; give the role platformAdmin "
-              "to another one with a password first");
+              "to another user with a password first");
 }
 
-// As it is stored: in lower case, each once.
+// The domains as they are stored: in lower case, without repetitions.
 Result<std::vector<std::string>> normal_domains(const std::vector<std::string>& domains) {
   std::vector<std::string> normal;
   for (const std::string& domain : domains) {
     if (!text::is_email("a@" + domain)) {
-      return fail(Errc::invalid_argument, "this is no e-mail domain: " + domain);
+      return fail(Errc::invalid_argument, "this is not an e-mail domain: " + domain);
     }
     normal.push_back(text::lower_case(domain));
   }
@@ -141,8 +141,8 @@ constexpr std::string_view key_prefix = "cvk_";
 constexpr std::size_t secret_length = 2 * random_secret_bytes;  // in hex
 constexpr std::size_t key_length = key_prefix.size() + model::id_length + 1 + secret_length;
 
-// The id of the organisation with this id or name; of the only one, if that is empty. Nothing if
-// several fit: an organisation's name may be another one's id.
+// The id of the organisation with this id or name. For an empty text: the id of the only
+// organisation. None if several fit: one organisation's name may be another's id.
 std::optional<std::string> find_organisation(Connection& connection, std::string_view wanted) {
   auto found = wanted.empty()
                    ? connection.values<std::string>("SELECT id FROM organisations LIMIT 2")
@@ -296,7 +296,7 @@ Result<void> Accounts::set_roles(const std::string& organisation_id, const std::
         "SELECT roles FROM users WHERE id = :i AND organisation_id = :o", user_id, organisation_id);
     if (!before) return fail(Errc::not_found, "there is no such user");
     if (has_platform_admin(roles) && !has_platform_admin(*before)) {
-      // A userAdmin may have made them and would get the new role through them.
+      // A userAdmin may have made these keys and would get the new role through them.
       connection.run("DELETE FROM api_keys WHERE user_id = :u", user_id);
       end_oauth_grants_of_user(connection, user_id);
     }
@@ -378,7 +378,7 @@ Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view
     }
   });
   if (!found) return fail(found.error());
-  // No connection is held while the password is checked.
+  // The check of the password holds no connection.
   if (!verify_password(hash, password)) {
     return fail(Errc::unauthenticated, "address or password is wrong");
   }

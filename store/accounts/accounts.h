@@ -41,7 +41,7 @@ struct Member {
   std::vector<std::string> allowed_locales;  // ids
 };
 
-// The user who makes a request, with roles.
+// The user of a request, with roles.
 struct Principal {
   std::string user_id;
   std::string organisation_id;
@@ -73,8 +73,8 @@ struct NewApiKey {
 };
 
 // Organisations, users, roles and API keys. Thread-safe; blocks on the disk. `authenticate` and
-// setting a password take some 20 ms of CPU. Errors beside those named: `not_found` (also for
-// another organisation's), `unavailable`, `internal`.
+// setting a password take some 20 ms of CPU. Further errors: `not_found` (also for rows of another
+// organisation), `unavailable`, `internal`.
 class Accounts : Rows {
  public:
   using Rows::Rows;
@@ -82,7 +82,7 @@ class Accounts : Rows {
   // Grows with each committed change of users, roles or keys by this object. Imports change
   // members, too: a cache of principals is stale if this or `Assets::generation()` has grown.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
-  // After a change by another daemon.
+  // Notes a change by another daemon.
   void bump_generation() { generation_.fetch_add(1); }
 
   struct NewMembership {
@@ -102,19 +102,19 @@ class Accounts : Rows {
                                                                       const NewUser& admin) {
     return add_organisation(name, admin, Which::first);
   }
-  // `conflict` if the name or the address is taken, or the domain is another organisation's.
+  // `conflict` if the name or the address is taken, or the domain belongs to another organisation.
   [[nodiscard]] model::Result<Organisation> create_organisation(const std::string& name,
                                                                 const NewUser& admin) {
     return add_organisation(name, admin, Which::further);
   }
   [[nodiscard]] model::Result<std::vector<Organisation>> organisations() const;
-  // Replaces the organisation's domains. `conflict` if another organisation has one of them,
-  // `invalid_argument` if one is not a domain.
+  // Replaces the organisation's domains. `conflict` if another organisation has a domain of them,
+  // `invalid_argument` if a text is not a domain.
   [[nodiscard]] model::Result<DomainsSet> set_domains(const std::string& organisation_id,
                                                       const std::vector<std::string>& domains);
 
-  // `conflict` if the address is taken or its domain is another organisation's, `invalid_argument`
-  // if it is not an address, `not_found` if there is no such project.
+  // `conflict` if the address is taken or its domain belongs to another organisation,
+  // `invalid_argument` if it is not an address, `not_found` if there is no such project.
   [[nodiscard]] model::Result<User> create_user(const std::string& organisation_id,
                                                 const NewUser& user);
   [[nodiscard]] model::Result<std::vector<User>> users(const std::string& organisation_id) const;
@@ -123,9 +123,9 @@ class Accounts : Rows {
   [[nodiscard]] model::Result<User> user(const std::string& organisation_id,
                                          const std::string& user_id) const;
 
-  // Sets a new password, or none. The old password is invalid, and the user's OAuth grants end.
-  // This and the next two are a `conflict` if they would leave the installation without a
-  // platformAdmin who has a password. Kept by: AccountsTest.LastPlatformAdminWithAPasswordStays.
+  // Sets a new password, or removes it. The old password becomes invalid, and the user's OAuth
+  // grants end. This and the next two are a `conflict` if they would leave the installation without
+  // a platformAdmin who has a password. Kept by: AccountsTest.LastPlatformAdminWithAPasswordStays.
   [[nodiscard]] model::Result<void> set_password(const std::string& organisation_id,
                                                  const std::string& user_id,
                                                  const std::optional<std::string>& password);
@@ -145,13 +145,14 @@ class Accounts : Rows {
                                                      std::string_view password) const;
   // The user's present rights, for tokens of an external issuer. `user` is an id or an address;
   // `organisation` is an id or a name, or empty for the installation's only organisation.
-  // `not_found` if the user is another organisation's, or if it is empty and there are several.
+  // `not_found` if the user belongs to another organisation, or if `organisation` is empty and
+  // there are several.
   [[nodiscard]] model::Result<Principal> principal_in(std::string_view organisation,
                                                       std::string_view user) const;
 
   [[nodiscard]] model::Result<Member> member(const std::string& project_id,
                                              const std::string& user_id) const;
-  // `invalid_argument` if one is not a locale of the project.
+  // `invalid_argument` if an id is not a locale of the project.
   [[nodiscard]] model::Result<Member> set_allowed_locales(const std::string& project_id,
                                                           const std::string& user_id,
                                                           const std::vector<std::string>& locales);

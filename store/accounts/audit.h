@@ -11,21 +11,21 @@
 
 namespace conversed::store {
 
-// One operation of one actor, tried or done. An unknown text is empty.
+// One operation of one actor, attempted or done. An unknown text is empty.
 struct AuditEntry {
   std::string id;        // model::new_id()
   std::int64_t row = 0;  // ascends with time; for paging; set when it is read
   model::Timestamp at{};
-  std::string organisation_id;  // the actor's
-  std::string user_id;          // the actor's
-  std::string actor;            // their e-mail address at that time
+  std::string organisation_id;  // of the actor
+  std::string user_id;          // of the actor
+  std::string actor;            // the actor's e-mail address at that time
   std::string credential;       // "password", "key ID", "token"
   std::string address;          // of the client
   std::string operation;        // the operationId of the OpenAPI document; "signIn" of a sign-in
   std::string route;            // "DELETE /management/apikeys/{keyId}"
   std::string object;           // "keyId=..., projectId=..."
   std::string subject_user;     // the user of conversations whose data was read or changed
-  std::string subject_session;  // and the session
+  std::string subject_session;  // the session whose data was read or changed
   int status = 0;               // of the answer; 0: the daemon ended before it answered
   std::string trace_id;
 };
@@ -53,7 +53,8 @@ class Audit : Rows {
   // and the organisation are set; otherwise it is emptied, since it may be a password.
   using Begun = std::function<void(model::Result<AuditEntry>)>;
   void begin(AuditEntry entry, Begun done);
-  // Stores the answer's status. Lost when the store fails: the entry stays without one.
+  // Stores the answer's status. While the store fails, the status is lost and the entry stays
+  // without it.
   void end(std::string id, int status);
 
   // Lists entries before row `before` (0: all), newest first. Blocks on the disk. Errors:
@@ -62,7 +63,8 @@ class Audit : Rows {
                                                             std::int64_t before,
                                                             std::size_t limit) const;
 
-  // Deletes up to `limit` entries from before then, oldest first. Returns their number. Blocks.
+  // Deletes up to `limit` entries that are older than `before`, oldest first. Returns their number.
+  // Blocks.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 };
 

@@ -4,7 +4,7 @@
 
 namespace conversed::store {
 
-// The lines of common_passwords.txt, in lower case, each with a line break before and behind it.
+// The lines of common_passwords.txt in lower case, each between two line breaks.
 extern const std::string_view common_passwords;
 
 }  // namespace conversed::store

@@ -10,7 +10,7 @@ import math
 import sys
 from pathlib import Path
 
-SHORTEST = 12  # shorter ones are refused anyway: store/accounts/passwords.h
+SHORTEST = 12  # shorter passwords are refused anyway: store/accounts/passwords.h
 ENTRIES = 10_000
 
 # Favorites first.
@@ -76,7 +76,7 @@ qwertzuiop123 testing12345 test123test1 hello1234567 abcdefg12345 abcdefgh1234 a
 fuckyou12345 fuckyoufuckyou fuckyouall1 motherfucker motherfucker1 sonofabitch bullshit1234 asshole12345
 """.split()
 
-# What is put behind a word, by how often.
+# Suffixes of words, the most frequent first.
 SUFFIXES = """
 1 123 12 1234 12345 123456 ! 2 7 123! 1! 11 21 22 23 13 01 69 77 99 88 007 101 111 222 321 333 456 555 666 777 786 789
 888 999 000 1234567 12345678 123456789 1234567890 1111 2222 0000 4321 54321 654321 !! !1 @ @1 @12 @123 @1234 #1 1@

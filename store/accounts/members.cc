@@ -11,7 +11,7 @@ namespace {
 // Rows of crashed daemons are kept for a while, for operators who read the database.
 constexpr std::int64_t forgotten_after_ms = 3'600'000;
 
-// Of this moment, not of the transaction's beginning.
+// The time now, not at the transaction's beginning.
 std::string now_ms(const Connection& connection) {
   return connection.dialect() == Dialect::postgres
              ? "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"

@@ -16,40 +16,39 @@ struct ClusterMember {
   std::string run;  // new at each start
   std::vector<std::string> roles;
   std::string version;
-  std::vector<std::int32_t> partitions;  // of the log, that it owns
+  std::vector<std::int32_t> partitions;  // the log's partitions that it owns
   model::Timestamp started_at{};         // by the store's clock, as all times here
   model::Timestamp seen_at{};
 };
 
-// A member that has not beaten for this long is gone.
+// A member without a heartbeat for this long has ended.
 inline constexpr std::chrono::milliseconds member_lifetime{5'000};
 
 // The daemons that share the store. Times are the database server's, so no daemon's clock matters.
-// Thread-safe; blocks on the disk. Errors beside those named: `unavailable`, `timed_out`,
-// `internal`.
+// Thread-safe; blocks on the disk. Further errors: `unavailable`, `timed_out`, `internal`.
 //
-// One run at a time has a name. Kept by: MembersTest.ANameBelongsToOneRunAtATime.
+// A name belongs to one run at a time. Kept by: MembersTest.ANameBelongsToOneRunAtATime.
 class Members : Rows {
  public:
   using Rows::Rows;
 
-  // The run that has the name.
+  // The run to which the name belongs.
   struct Holder {
-    std::string run;  // empty: the caller's run has the name now
+    std::string run;  // empty: the caller's run now has the name
     model::Timestamp seen_at{};
   };
-  // Adds the member and sets its times. If another run that was seen lately has its name, returns
-  // that run and does nothing. `previous_run` does not count: the caller knows that it has ended.
-  // Part of a start: waits until the store works.
+  // Adds the member and sets its times. If another run with a recent heartbeat has its name,
+  // returns that run and changes nothing. `previous_run` does not count: the caller knows that it
+  // has ended. Part of a start: waits until the store works.
   [[nodiscard]] model::Result<Holder> join(const ClusterMember& member,
                                            const std::string& previous_run);
 
-  // The member is alive. `conflict` if another run has its name meanwhile.
+  // Writes the member's heartbeat. `conflict` if another run has taken its name.
   [[nodiscard]] model::Result<void> beat(const ClusterMember& member);
 
   [[nodiscard]] model::Result<void> leave(const ClusterMember& member);
 
-  // The members that were seen lately, by name; `now` by the server's clock.
+  // The members with a recent heartbeat, by name; `now` by the server's clock.
   struct Present {
     model::Timestamp now{};
     std::vector<ClusterMember> members;

@@ -17,10 +17,10 @@ constexpr std::string_view access_prefix = "cva_";
 constexpr std::string_view refresh_prefix = "cvr_";
 constexpr std::string_view code_prefix = "cvc_";
 constexpr std::string_view client_secret_prefix = "cvs_";
-// Sealed texts belong to no row.
+// Sealed texts are not rows: they share this place.
 constexpr std::string_view sealed_place = "oauth/sealed/request";
 // Writes that add rows remove up to this many expired rows of each kind: more than a write adds, so
-// that they don't pile up, and few enough that no write is slow.
+// that expired rows do not accumulate, and few enough for a quick write.
 constexpr int prune_at_once = 16;
 
 constexpr std::string_view select_code = "SELECT 1 FROM oauth_codes WHERE hash = :h";
@@ -69,13 +69,13 @@ void insert_token(Connection& connection, const std::string& grant_id, std::stri
 Result<void> check_sign_in(Connection& connection, const std::string& client_id,
                            const SignIn& sign_in) {
   if (!has_password(connection, sign_in)) {
-    return fail(Errc::unauthenticated, "the user has another password by now, or none");
+    return fail(Errc::unauthenticated, "the user's password was changed or removed");
   }
   if (!connection.exists("SELECT 1 FROM oauth_clients WHERE id = :c", client_id)) return not_good();
   return {};
 }
 
-// New tokens of a grant, which lives as long as the longest of them.
+// Issues new tokens of a grant. The grant expires with its last token.
 IssuedTokens issue(Writer& writer, const std::string& grant_id, const TokenLifetimes& lifetimes) {
   IssuedTokens tokens{new_secret(access_prefix), new_secret(refresh_prefix)};
   const auto now = writer.timer_now();
@@ -98,8 +98,8 @@ std::string begin_grant(Writer& writer, const std::string& client_id, const std:
   return id;
 }
 
-// Issues tokens for the grant that `take` returns. Without a grant the write is committed all the
-// same, since a second use ends a grant, and the code or token is refused.
+// Issues tokens for the grant that `take` returns. Without a grant the code or token is refused,
+// but the write is committed, since a second use ends a grant.
 template <typename Take>
 Result<IssuedTokens> issue_for(Committer& committer, const TokenLifetimes& lifetimes,
                                const Take& take) {
@@ -119,7 +119,7 @@ struct StoredCode {
   std::string redirect_uri;
   bool redirect_uri_sent = false;
   std::optional<std::string> challenge;
-  std::optional<std::string> grant_id;  // set once it was exchanged
+  std::optional<std::string> grant_id;  // set once the code was exchanged
   model::Timestamp expires_at{};
 };
 
@@ -136,7 +136,7 @@ std::optional<StoredCode> find_code(Connection& connection, const std::string& h
 bool matches(const StoredCode& code, const CodeExchange& exchange, model::Timestamp now) {
   const bool same_uri = exchange.redirect_uri.empty() ? !code.redirect_uri_sent
                                                       : exchange.redirect_uri == code.redirect_uri;
-  // A verifier without a challenge is refused, too: an attacker may have removed the challenge from
+  // A verifier without a challenge is also refused: an attacker may have removed the challenge from
   // the request (RFC 9700 §2.1.1).
   return code.expires_at > now && same_uri && code.challenge == exchange.challenge;
 }
@@ -218,7 +218,7 @@ Result<std::vector<OauthClient>> Oauth::clients(const std::string& organisation_
 
 Result<void> Oauth::remove_client(const std::string& organisation_id,
                                   const std::string& client_id) {
-  // A write that finds nothing would be committed, too.
+  // Checked first, since even a write that changes no row costs a commit.
   const auto known =
       read_exists(database_, "SELECT 1 FROM oauth_clients WHERE id = :i AND organisation_id = :o",
                   client_id, organisation_id);
@@ -339,7 +339,7 @@ Result<void> Oauth::revoke(const std::string& client_id, const std::string& toke
 
 Result<AccessToken> Oauth::verify_access_token(std::string_view token, model::Timestamp now) const {
   if (!token.starts_with(access_prefix)) {
-    return fail(Errc::unauthenticated, "this is no access token");
+    return fail(Errc::unauthenticated, "this is not an access token");
   }
   const auto hash = hash_of_secret(token);
   return read(database_, [&](Connection& connection) -> Result<AccessToken> {
@@ -362,7 +362,7 @@ std::string Oauth::seal(std::string_view text) const {
 
 Result<std::string> Oauth::open_sealed(std::string_view sealed) const {
   auto text = sealer_.open_sealed(sealed_place, sealed);
-  if (!text) return fail(Errc::invalid_argument, "this was not sealed here");
+  if (!text) return fail(Errc::invalid_argument, "the text was not sealed by this installation");
   return text;
 }
 

@@ -20,7 +20,7 @@ struct OauthClient {
   std::string id;
   std::string organisation_id;  // only its users sign in here
   std::string name;
-  bool is_public = false;  // it can keep no secret (RFC 6749 §2.1)
+  bool is_public = false;  // the client can't keep a secret (RFC 6749 §2.1)
   std::vector<std::string> redirect_uris{};
   bool password_grant = false;
   model::Timestamp created_at{};
@@ -43,14 +43,14 @@ struct CodeRequest {
   std::string client_id;
   SignIn sign_in;
   std::string redirect_uri;        // where the code goes
-  bool redirect_uri_sent = false;  // the request named it, so the exchange has to name it, too
+  bool redirect_uri_sent = false;  // the request named it, so the exchange has to name it as well
   std::optional<std::string> challenge{};  // of PKCE: SHA-256 of the verifier, base64url
 };
 struct CodeExchange {
   std::string client_id;
   std::string code;
   std::string redirect_uri;                // empty: not sent
-  std::optional<std::string> challenge{};  // of the verifier that was sent
+  std::optional<std::string> challenge{};  // made of the verifier in the request
 };
 
 struct AccessToken {
@@ -62,15 +62,14 @@ struct AccessToken {
 // stored.
 //
 // A grant is the family of all tokens of one sign-in, and outlives each of them. Used refresh
-// tokens and exchanged codes stay as long as their grant: a second use ends it. Writes that add
-// tokens or codes remove expired ones.
+// tokens and exchanged codes stay as long as their grant: a second use ends the grant. Writes that
+// add tokens or codes remove expired ones.
 // Kept by: OauthTest.SecondUseIsNoticedLongAfterTheCodeHasExpired,
 // OauthTest.ReusedRefreshTokenEndsItsFamilyAndNoOther,
 // OauthTest.ExpiredRowsAreRemovedByLaterSignIns.
 //
-// Thread-safe; blocks on the disk. Errors beside those named: `unavailable`, `internal`.
-// `invalid_argument`: the code or token is unknown, expired, used or another client's. The message
-// does not tell which.
+// Thread-safe; blocks on the disk. Further errors: `unavailable`, `internal`. `invalid_argument`:
+// the code or token is unknown, expired, used or another client's. The message does not tell which.
 class Oauth {
  public:
   // All must outlive it.
@@ -84,38 +83,39 @@ class Oauth {
   [[nodiscard]] model::Result<NewOauthClient> create_client(OauthClient wanted);
   [[nodiscard]] model::Result<std::vector<OauthClient>> clients(
       const std::string& organisation_id) const;
-  // Also removes its grants. `not_found` also for another organisation's.
+  // Removes the client and its grants. `not_found` also for a client of another organisation.
   [[nodiscard]] model::Result<void> remove_client(const std::string& organisation_id,
                                                   const std::string& client_id);
 
-  // `not_found` if there is none.
+  // `not_found` if there is no such client.
   [[nodiscard]] model::Result<OauthClient> client(const std::string& client_id) const;
-  // The client, if the secret is its own, or if it is public and there is none; else
+  // The client, if the secret is right, or if the client is public and no secret is given. Else
   // `unauthenticated`.
   [[nodiscard]] model::Result<OauthClient> authenticate_client(
       const std::string& client_id, const std::optional<std::string>& secret) const;
 
-  // A code that is valid for `lifetime`. `unauthenticated` if the user's password has changed since
-  // the sign-in.
+  // Makes a code that is valid for `lifetime`. `unauthenticated` if the user's password has changed
+  // since the sign-in.
   [[nodiscard]] model::Result<std::string> create_code(const CodeRequest& request,
                                                        std::chrono::milliseconds lifetime);
   // Exchanges a code, once. A second exchange ends the grant of the first.
   [[nodiscard]] model::Result<IssuedTokens> exchange_code(const CodeExchange& exchange,
                                                           const TokenLifetimes& lifetimes);
-  // A grant without a code. `unauthenticated` if the user's password has changed since the sign-in.
+  // Makes a grant without a code. `unauthenticated` if the user's password has changed since the
+  // sign-in.
   [[nodiscard]] model::Result<IssuedTokens> grant(const std::string& client_id,
                                                   const SignIn& sign_in,
                                                   const TokenLifetimes& lifetimes);
-  // Exchanges a refresh token, once. A second exchange ends its family: one of the two was a
-  // thief's.
+  // Exchanges a refresh token, once. A second exchange ends its family, since a thief must have
+  // made one of the two.
   [[nodiscard]] model::Result<IssuedTokens> refresh(const std::string& client_id,
                                                     const std::string& token,
                                                     const TokenLifetimes& lifetimes);
-  // Ends an access token, or the whole family of a refresh token. A token that the client does not
-  // have is no error.
+  // Ends an access token, or the whole family of a refresh token. A token of another client, or an
+  // unknown one, is no error.
   [[nodiscard]] model::Result<void> revoke(const std::string& client_id, const std::string& token);
 
-  // `unauthenticated` if it is unknown, expired or ended. A point select.
+  // `unauthenticated` if the token is unknown, expired or ended. Reads one row by its key.
   [[nodiscard]] model::Result<AccessToken> verify_access_token(std::string_view token,
                                                                model::Timestamp now) const;
 

@@ -45,7 +45,7 @@ model::Result<void> check_new_password(std::string_view password) {
                            " characters and at most " + std::to_string(max_password_bytes) +
                            " bytes");
   }
-  // Some 10 µs, beside the 20 ms of the hash.
+  // The search takes some 10 µs, the hash 20 ms.
   if (common_passwords.find('\n' + text::lower_case(password) + '\n') != std::string_view::npos) {
     return model::fail(model::Errc::invalid_argument,
                        "this password is one of the most common; choose another, such as four "
@@ -64,7 +64,7 @@ model::Result<std::string> hash_password(std::string_view password) {
 bool verify_password(const std::optional<std::string>& stored, std::string_view password) {
   ready();
   if (password.size() > max_password_bytes) return false;
-  const std::string& nobody = dummy();  // made at the first call, also for a known user
+  const std::string& nobody = dummy();  // even for a known user: calls take equally long
   const std::string& against = stored ? *stored : nobody;
   const bool matches =
       crypto_pwhash_str_verify(against.c_str(), password.data(), password.size()) == 0;

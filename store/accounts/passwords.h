@@ -11,13 +11,13 @@ namespace conversed::store {
 inline constexpr std::size_t min_password_characters = 12;
 inline constexpr std::size_t max_password_bytes = 1024;
 
-// Whether a user may choose this password. `invalid_argument` if it is too short, too long, or one
-// that guessers try first (common_passwords.txt, without regard to ASCII case).
+// Whether a user may choose this password. `invalid_argument` if it is too short, too long, or
+// among the common passwords (common_passwords.txt, without regard to ASCII case).
 [[nodiscard]] model::Result<void> check_new_password(std::string_view password);
 
-// argon2id with 19 MiB and two passes. Takes some 20 ms of CPU: call it from a thread that may.
-// `invalid_argument` for a password that `check_new_password` refuses, `unavailable` when memory is
-// short. Thread-safe.
+// argon2id with 19 MiB and two passes. Takes some 20 ms of CPU: never call it on a thread that
+// serves connections. `invalid_argument` for a password that `check_new_password` refuses,
+// `unavailable` when memory is short. Thread-safe.
 [[nodiscard]] model::Result<std::string> hash_password(std::string_view password);
 
 // Whether the password belongs to the hash. Without a hash (no such user, or no password) it does

@@ -20,8 +20,8 @@ namespace conversed::store {
 
 void end_oauth_grants_of_user(Connection& connection, const std::string& user_id);
 
-// Returns the new user's id. `conflict` if the address is taken or its domain is another
-// organisation's, `invalid_argument` if it is not an address.
+// Returns the new user's id. `conflict` if the address is taken or its domain belongs to another
+// organisation, `invalid_argument` if it is not an address.
 [[nodiscard]] model::Result<std::string> insert_user(
     Connection& connection, const std::string& organisation_id, const Accounts::NewUser& user,
     const std::optional<std::string>& password_hash, model::Timestamp now);

@@ -33,7 +33,7 @@ void SignIns::note(const std::string& user_id, std::string_view address, model::
   const auto work = [user_id, hash](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     connection.run("DELETE FROM sign_ins WHERE user_id = :u AND address = :a", user_id, hash);
-    // The user may be gone by now.
+    // The user may have been removed meanwhile.
     connection.run(
         "INSERT INTO sign_ins (user_id, address, seen_at) SELECT id, :a, :n FROM users"
         " WHERE id = :u",

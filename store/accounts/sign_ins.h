@@ -15,14 +15,14 @@ namespace conversed::store {
 // blocks on the disk.
 class SignIns {
  public:
-  static constexpr std::size_t max_addresses = 32;  // of one user; the newest stay
+  static constexpr std::size_t max_addresses = 32;  // of one user; only the newest are kept
 
   // All must outlive it.
   SignIns(Database& database, Committer& committer, const Sealer& sealer)
       : database_(database), committer_(committer), sealer_(sealer) {}
 
-  // Whether the user with this e-mail address has signed in from there; false while the store can't
-  // be read.
+  // Whether the user with this e-mail address has signed in from the client address `address`.
+  // False while the store can't be read.
   [[nodiscard]] bool knows(std::string_view email, std::string_view address) const;
 
   // Notes a sign-in. Written at most once a day, without waiting, and not while the store fails.

@@ -1,4 +1,5 @@
-// Reads of conversations. Imports are in import.cc, the rest in management.cc.
+// The part of Assets that conversations read. Imports are in import.cc, other functions in
+// management.cc.
 #include "store/assets/assets.h"
 
 #include "store/assets/lists.h"
@@ -10,7 +11,7 @@ namespace conversed::store {
 
 namespace {
 
-// `column`: the one to find it by.
+// `column`: the column to search.
 Result<std::optional<model::Endpoint>> load_endpoint(Database& database, const std::string& column,
                                                      const std::string& value) {
   using Row = model::Endpoint;

@@ -18,11 +18,11 @@ namespace conversed::store {
 
 class Sealer;
 
-// How many versions of a Flow are kept, besides those that executions are pinned to.
+// The number of kept versions of a Flow, in addition to versions that executions are pinned to.
 inline constexpr std::int64_t kept_flow_versions = 20;
 
 struct ImportLimits {
-  std::uint64_t tokens = 0;  // of the organisation, in all; 0: no limit
+  std::uint64_t tokens = 0;  // of the whole organisation; 0: no limit
 };
 
 struct ProjectInfo {
@@ -75,8 +75,8 @@ struct LexiconEntry {
   std::string main_keyphrase;
   std::vector<std::string> keyphrases;
   std::vector<std::string> slots;     // names
-  std::vector<std::string> slot_ids;  // beside `slots`
-  std::string data;                   // JSON text; "null" when there is none
+  std::vector<std::string> slot_ids;  // in the order of `slots`
+  std::string data;                   // JSON text; "null" without data
 };
 struct Lexicon {
   std::string id;
@@ -92,11 +92,11 @@ struct KnowledgeChunk {
   std::int64_t order = 0;
   std::string text;
   bool disabled = false;
-  std::string data;  // JSON text; "null" when there is none
+  std::string data;  // JSON text; "null" without data
   model::Timestamp created_at{};
 };
 
-// An HTTP Connection with its secret fields in clear; only for the code that sends the request.
+// An HTTP Connection with its secret fields in clear. Only for the code that sends the request.
 struct ConnectionSecrets {
   std::string id;
   std::string project_id;
@@ -106,7 +106,7 @@ struct ConnectionSecrets {
   std::string fields;              // JSON text
 };
 
-// The secrets that sign deliveries to an Endpoint's webhook, in clear; only for the code that
+// The secrets that sign deliveries to an Endpoint's webhook, in clear. Only for the code that
 // signs.
 struct WebhookSecrets {
   std::optional<std::string> current;   // none: deliveries are not signed
@@ -114,8 +114,8 @@ struct WebhookSecrets {
   model::Timestamp changed_at{};        // the time of that import
 };
 
-// Projects and their assets. Thread-safe; blocks on the disk. Errors: `not_found` (also for another
-// organisation's or project's), `conflict`, `unavailable`, `internal`.
+// Projects and their assets. Thread-safe; blocks on the disk. Errors: `not_found` (also for rows of
+// another organisation or project), `conflict`, `unavailable`, `internal`.
 class Assets {
  public:
   // All must outlive it.
@@ -124,11 +124,12 @@ class Assets {
 
   // Grows after each committed change of an asset. A cache filled at another value is stale.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
-  // Likewise, but grows only after changes of lexicons: these are large, and a new Token must not
-  // make their caches stale.
+  // As `generation`, but grows only after changes of lexicons. Lexicons are large, and a new Token
+  // must not make their caches stale.
   [[nodiscard]] std::uint64_t lexicon_generation() const { return lexicon_generation_.load(); }
 
-  // --- What conversations read -------------------------------------------------------------------
+  // --- For conversations
+  // ---------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::optional<model::Endpoint>> endpoint_by_token(
       const std::string& url_token) const;
   [[nodiscard]] model::Result<std::optional<model::Endpoint>> endpoint(const std::string& id) const;
@@ -146,43 +147,43 @@ class Assets {
   // --- Import ------------------------------------------------------------------------------------
   // Imports the whole bundle or nothing. An asset with the same name keeps its id and gets the
   // bundle's values; a new asset gets an id. An asset that the bundle does not name stays: a bundle
-  // may be one part of a project, and sessions refer to Endpoints and Flows. Of a named lexicon or
-  // knowledge source, missing entries and chunks are removed; entries with the same main keyphrase
-  // and chunks with the same text keep their ids. A Flow with the same definition keeps its
-  // version. A replaced webhook secret becomes the previous one. `by`: the user who imports. Kept
-  // by: AssetsTest.SecondImportKeepsEveryIdAndVersion, AssetsTest.PartsThatABundleDoesNotNameStay,
-  // AssetsTest.ImportThatFailsLeavesNothingBehind.
+  // may be one part of a project, and sessions refer to Endpoints and Flows. If the bundle names a
+  // lexicon or knowledge source, entries and chunks that it lacks are removed. Entries with the
+  // same main keyphrase and chunks with the same text keep their ids. A Flow with the same
+  // definition keeps its version. A replaced webhook secret becomes the previous one. `by`: the
+  // user who imports. Kept by: AssetsTest.SecondImportKeepsEveryIdAndVersion,
+  // AssetsTest.PartsThatABundleDoesNotNameStay, AssetsTest.ImportThatFailsLeavesNothingBehind.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
-  // or a member's address belongs to another project or organisation; `quota_exhausted` if it adds
-  // Tokens beyond the limit. New members become users without a password.
+  // or a member's address belongs to another project or organisation; `quota_exhausted` if the
+  // bundle adds Tokens beyond the limit. New members become users without a password.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(const std::string& organisation_id,
                                                             const model::Bundle& bundle,
                                                             const ImportLimits& limits = {},
                                                             const std::string& by = {});
 
-  // The same inside a transaction.
+  // The same inside the Writer's transaction.
   [[nodiscard]] model::Result<nlohmann::json> import_bundle(Writer& writer,
                                                             const std::string& organisation_id,
                                                             const model::Bundle& bundle,
                                                             const ImportLimits& limits,
                                                             const std::string& by = {});
-  // Creates or updates one Flow by name; returns id and version. Removes versions beyond the kept
-  // ones.
+  // Creates or updates one Flow by name; returns id and version. Removes versions beyond
+  // `kept_flow_versions`.
   [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
                                                                   const std::string& project_id,
                                                                   const std::string& name,
                                                                   const std::string& definition);
-  // After a change by another daemon.
+  // Notes a change by another daemon.
   enum class Lexicons : std::uint8_t { stay, may_change };
   void bump_generation(Lexicons lexicons) {
     if (lexicons == Lexicons::may_change) lexicon_generation_.fetch_add(1);
     generation_.fetch_add(1);
   }
 
-  // The project as a bundle whose import makes the same project. It is read in one snapshot,
-  // ordered by names where the project has no order. Connections and webhooks have their sources,
-  // never their secrets. Kept by: FlowVersions.ExportHasSourcesAndNoSecrets.
+  // The project as a bundle whose import makes the same project. Read in one snapshot. Parts
+  // without an order are ordered by name. Connections and webhooks have their sources, never their
+  // secrets. Kept by: FlowVersions.ExportHasSourcesAndNoSecrets.
   [[nodiscard]] model::Result<model::Bundle> export_bundle(const std::string& project_id) const;
 
   // --- Versions of Flows -------------------------------------------------------------------------
@@ -191,13 +192,14 @@ class Assets {
   // Newest first.
   [[nodiscard]] model::Result<std::vector<FlowVersionInfo>> flow_versions(
       const std::string& flow_id) const;
-  // Makes a new version equal to an older one, unless the newest is equal already. Returns the
-  // newest. `not_found` if that version is not kept.
+  // Makes a new version equal to an older one, unless the newest version equals it. Returns the
+  // newest version. `not_found` if the older version is not kept.
   [[nodiscard]] model::Result<model::FlowVersion> roll_back(const std::string& flow_id,
                                                             std::int64_t version,
                                                             const std::string& by);
 
-  // Removes the previous secrets of webhooks that were replaced before then. Returns their number.
+  // Removes the previous secrets of webhooks that were replaced earlier than `before`. Returns
+  // their number.
   [[nodiscard]] model::Result<std::int64_t> forget_previous_secrets(model::Timestamp before);
 
   // --- Management --------------------------------------------------------------------------------
@@ -242,11 +244,11 @@ class Assets {
   [[nodiscard]] model::Result<Page<KnowledgeChunk>> chunks(const std::string& source_id,
                                                            const PageRequest& request) const;
   [[nodiscard]] static std::vector<std::string_view> chunk_sort_fields();
-  // Of all sources of all projects.
+  // The chunks of all sources of all projects.
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 
-  // The generations grow once the Writer's transaction is durable. For changes of assets by other
-  // means than the functions above.
+  // Makes the generations grow once the Writer's transaction is durable. For changes of assets
+  // without the functions above.
   void grow(Writer& writer, Lexicons lexicons) {
     writer.on_commit([this, lexicons] { bump_generation(lexicons); });
   }

@@ -1,4 +1,4 @@
-// The part of Assets that gives a project back as the bundle that it could have come from.
+// The part of Assets that writes a project as a bundle.
 #include "store/assets/assets.h"
 #include "store/secrets/sealer.h"
 #include "store/sql/read.h"
@@ -39,7 +39,7 @@ class Export {
     return connection_.all(row_of<&Named::first, &Named::second>, sql, in...);
   }
 
-  // In the place of ids their names; an id without a name is left out.
+  // Replaces ids by names. An id without a name is left out.
   static void put_names(std::vector<std::string>& ids, const Names& names) {
     std::erase_if(ids, [&](const auto& id) { return !names.contains(id); });
     for (auto& id : ids) id = names.at(id);

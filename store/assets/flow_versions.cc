@@ -13,7 +13,7 @@ namespace conversed::store {
 
 namespace {
 
-// The versions that busy sessions are pinned to: the Endpoint's Flow by id, entered Flows by name.
+// The versions to which busy sessions are pinned: the Endpoint's Flow by id, entered Flows by name.
 struct Pins {
   std::set<std::pair<std::string, std::int64_t>> by_id;
   std::set<std::pair<std::string, std::int64_t>> by_name;
@@ -23,7 +23,7 @@ Pins pins_of(Connection& connection, const std::string& project_id) {
   Pins pins;
   connection.rows(
       [&](const std::string& text) {
-        // A damaged execution pins nothing: it can't go on.
+        // A damaged execution pins no version: it can't go on.
         auto execution = model::execution_from(nlohmann::json::parse(text, nullptr, false));
         if (!execution) return;
         pins.by_id.emplace(std::move(execution->flow_id), execution->flow_version);

@@ -18,14 +18,13 @@ struct WantedVersion {
   std::optional<std::int64_t> restored_from{};
 };
 
-// The Flow's newest version if its definition is the same, else a new one. Makes the Flow if it is
-// missing. Throws SqlError.
+// Returns the Flow's newest version if its definition is the same, else makes a new version. Makes
+// the Flow if it is missing. Throws SqlError.
 [[nodiscard]] model::FlowVersion write_flow_version(Writer& writer, const WantedVersion& wanted);
 
-// Removes versions beyond the kept ones from the Flows of a project, except versions that an
-// execution is pinned to. Reads the project's busy sessions only if there is a version to remove.
-// Throws SqlError.
-// Kept by: FlowVersions.AVersionThatASessionIsPinnedToIsKeptBeyondTheLastTwenty.
+// Removes the versions of a project's Flows beyond `kept_flow_versions`, except versions to which
+// an execution is pinned. Reads the project's busy sessions only if there is a version to remove.
+// Throws SqlError. Kept by: FlowVersions.AVersionThatASessionIsPinnedToIsKeptBeyondTheLastTwenty.
 void prune_flow_versions(Connection& connection, const std::string& project_id);
 
 }  // namespace conversed::store

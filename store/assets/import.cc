@@ -1,5 +1,5 @@
-// The part of Assets that takes a bundle, whole or not at all: it runs inside one write of the
-// Committer, whose savepoint undoes everything at the first error.
+// The part of Assets that imports a bundle, as a whole or not at all: the import is one write of
+// the Committer, whose savepoint undoes it at the first error.
 #include <algorithm>
 
 #include "store/accounts/people.h"
@@ -20,18 +20,19 @@ namespace {
 
 struct PlacedChunk {
   std::string id;
-  std::optional<std::int64_t> place{};  // none: it is new
+  std::optional<std::int64_t> place{};  // none: the chunk is new
   model::Timestamp created{};
 };
 
-// Distances of new places: behind the last one, and between two that stand.
+// The distances of new places: behind the last place, and between two present places.
 constexpr std::int64_t step = std::int64_t{1} << 28;
 constexpr std::int64_t near = std::int64_t{1} << 16;
 
-// Keeps the places of the longest rising run. The other known chunks have moved: they lose theirs.
+// Keeps the places of the longest rising run. The other known chunks have moved and lose their
+// places.
 void keep_longest_run(std::vector<PlacedChunk>& chunks) {
   std::vector<std::size_t> ends;  // ends[k]: the chunk with the lowest place that ends a run of k+1
-  std::vector<std::size_t> earlier(chunks.size(), chunks.size());  // the one before it in its run
+  std::vector<std::size_t> earlier(chunks.size(), chunks.size());  // its predecessor in its run
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (!chunks[i].place) continue;
     const auto end = std::ranges::lower_bound(ends, *chunks[i].place, {},
@@ -51,8 +52,8 @@ void keep_longest_run(std::vector<PlacedChunk>& chunks) {
   }
 }
 
-// Gives each new chunk a place behind all `old` ones of its gap, at the end behind `last`, so that
-// cursors at removed chunks lead to it. `old` is in rising order. False: there is no room.
+// Gives each new chunk a place behind all `old` places of its gap, and at the end behind `last`, so
+// that cursors at removed chunks lead to it. `old` is in rising order. False: there is no room.
 bool place_new(std::vector<PlacedChunk>& chunks, const std::vector<std::int64_t>& old,
                std::int64_t last) {
   for (std::size_t begin = 0; begin < chunks.size(); ++begin) {
@@ -105,11 +106,11 @@ struct Import {
 
   struct SealedSecrets {
     std::string current;   // empty: none
-    std::string previous;  // the same
+    std::string previous;  // empty: none
     model::Timestamp changed_at{};
   };
 
-  // The id of the row of the owner with the name, or a new one.
+  // The id of the owner's row with this name, or a new id.
   std::string id_of(const std::string& table, const std::string& owner_column,
                     const std::string& owner, const std::string& name,
                     const std::string& name_column = "name") {
@@ -132,7 +133,8 @@ struct Import {
     return {};
   }
 
-  // Rows with nothing but a name, in the bundle's order. Sets `ids`, by name; returns the report.
+  // Writes rows that have only a name, in the bundle's order. Sets `ids`, by name; returns the
+  // report.
   json take_names(const std::string& table, const std::string& owner_column,
                   const std::string& owner, const std::vector<std::string>& names,
                   std::map<std::string, std::string>& ids) {
@@ -188,7 +190,7 @@ struct Import {
     return {};
   }
 
-  // A limit that was lowered, or found exceeded, stands in the way of new Tokens only.
+  // A limit that is exceeded already refuses new Tokens only.
   Result<void> take_tokens() {
     const auto before = token_count(connection_, organisation_id_);
     auto& report = report_["tokens"] = json::array();
@@ -282,9 +284,10 @@ struct Import {
     }
   }
 
-  // A chunk has no name: it keeps its id by its text, and its place unless it has moved.
+  // A chunk has no name: a chunk with the same text keeps its id, and its place unless it has
+  // moved.
   void take_chunks(const std::string& source, const std::vector<model::BundleChunk>& chunks) {
-    std::multimap<std::string, PlacedChunk> known;  // chunks of one text in their order
+    std::multimap<std::string, PlacedChunk> known;  // chunks with the same text keep their order
     std::vector<std::int64_t> places;
     connection_.rows(
         [&](std::string text, std::string id, std::int64_t place, model::Timestamp created) {
@@ -316,7 +319,8 @@ struct Import {
     connection_.run(
         "UPDATE knowledge_sources SET last_place = :l, numbering = numbering + :r WHERE id = :s",
         last, renumbered, source);
-    // Unchanged chunks are not written: a second import of the same bundle leaves the index alone.
+    // Unchanged chunks are not written, so that a second import of the same bundle does not change
+    // the index.
     for (std::size_t i = 0; i < all.size(); ++i) {
       const std::string data = chunks[i].data.dump();
       connection_.run(
@@ -357,8 +361,7 @@ struct Import {
     return endpoint.url_token;
   }
 
-  // The secret that another one replaces becomes the previous one; the same one again changes
-  // nothing.
+  // A replaced secret becomes the previous one. The same secret again changes nothing.
   SealedSecrets webhook_secrets_for(const std::string& id, const std::string& secret) {
     if (secret.empty()) return {};
     const auto place = "endpoints/webhook_secret/" + id;
@@ -413,7 +416,8 @@ struct Import {
     return {};
   }
 
-  // In a project that is set up, the users of a new Endpoint are followed up as all others are.
+  // If the project's proactive follow-up is set up, a new Endpoint gets the follow-up Flow of the
+  // others.
   void follow_up_new_endpoints() {
     const auto journey = connection_.value<std::string>(
         "SELECT definition FROM journeys WHERE project_id = :p", project_);

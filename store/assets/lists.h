@@ -14,7 +14,7 @@ namespace conversed::store {
 
 inline constexpr std::string_view select_entries =
     "SELECT id, main_keyphrase, keyphrases, slots, data FROM lexicon_entries ";
-// Without the names of the slots.
+// Makes an entry without the names of its slots.
 inline constexpr auto entry_row =
     row_of<&LexiconEntry::id, &LexiconEntry::main_keyphrase, &LexiconEntry::keyphrases,
            &LexiconEntry::slot_ids, &LexiconEntry::data>;
@@ -30,7 +30,7 @@ inline constexpr auto chunk_row =
            &KnowledgeChunk::order, &KnowledgeChunk::text, &KnowledgeChunk::disabled,
            &KnowledgeChunk::data, &KnowledgeChunk::created_at>;
 
-// The one value of a statement. `not_found`, with the message: there is none.
+// The single value of a statement. `not_found`, with the message, if there is no row.
 template <typename Out, typename... In>
 [[nodiscard]] Result<Out> read_value(Database& database, const char* missing, std::string_view sql,
                                      const In&... in) {
@@ -41,7 +41,7 @@ template <typename Out, typename... In>
   });
 }
 
-// The rows of a statement with two columns, by the first. Throws SqlError.
+// The rows of a statement with two columns, as a map by the first column. Throws SqlError.
 [[nodiscard]] std::map<std::string, std::string, std::less<>> read_pairs(Connection& connection,
                                                                          std::string_view sql,
                                                                          const std::string& owner);

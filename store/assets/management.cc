@@ -1,4 +1,4 @@
-// The part of Assets that the API and the operators use, whole lists and pages.
+// The part of Assets for the API and operators: whole lists and pages.
 #include <array>
 #include <map>
 
@@ -162,7 +162,7 @@ constexpr std::array entry_fields{
     PagedField{"data", "data", SqlType::text, Unique::no},
 };
 
-// Within one source, the references are the same for all.
+// Within one source, the references are the same for all chunks.
 constexpr std::array chunk_fields{
     PagedField{"_id", "id", SqlType::text, Unique::yes},
     PagedField{"order", "place", SqlType::integer, Unique::yes},
@@ -170,7 +170,7 @@ constexpr std::array chunk_fields{
     PagedField{"disabled", "disabled", SqlType::integer, Unique::no},
     PagedField{"storeReference", "source_id", SqlType::text, Unique::no},
     PagedField{"sourceReference", "source_id", SqlType::text, Unique::no},
-    // In seconds, as it is shown.
+    // In seconds, as the API shows it.
     PagedField{"createdAt", "(created_at / 1000)", SqlType::integer, Unique::no},
 };
 

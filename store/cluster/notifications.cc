@@ -42,7 +42,7 @@ struct Notifications::State {
     std::string topic;
     Heard heard;
   };
-  std::mutex mutex;  // held during calls, so that the end of a subscription waits for them
+  std::mutex mutex;  // held during calls: the end of a subscription waits for them
   std::list<Listener> listeners;
 };
 

@@ -7,10 +7,9 @@
 
 namespace conversed::store {
 
-// Topics. `outputs`: short names of sessions with new outputs; `jobs`: the id of a changed job;
-// `answers`: ids of inputs whose waiting clients have something to read. `touch` and `deliver` ask
-// the owner of a session, given by its encoded key, to run its lane once more, and to look for
-// pending outputs.
+// Topics. `outputs`: short names of sessions with new outputs. `jobs`: the id of a changed job.
+// `answers`: ids of inputs with news for their waiting clients. `touch` and `deliver` name a
+// session by its encoded key: its owner runs its lane once more, or looks for its pending outputs.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
@@ -19,8 +18,8 @@ inline constexpr std::string_view deliver_topic = "deliver";
 
 inline constexpr std::size_t max_notification_bytes = 7'000;  // of one announcement, with its topic
 
-// A name of 16 characters for a key of any length. Every daemon of every version computes the same.
-// Two keys may share a name.
+// A name of 16 characters for a key of any length. All daemons of all versions compute the same
+// name. Two keys may share a name.
 inline constexpr std::size_t short_name_length = 16;
 [[nodiscard]] std::string short_name(std::string_view key);
 
@@ -30,21 +29,21 @@ class Connection;
 // transaction is durable: a topic, or a topic, a space and a payload; at most 7,000 bytes, no NUL.
 // Does nothing in SQLite, which has one daemon. Throws SqlError.
 void announce(Connection& connection, std::string_view notification);
-// The same for a topic of sessions. If the key is too long for a notification, all daemons hear
-// that one may have been lost.
+// The same for a topic of sessions. If the key is too long for a notification, all daemons are told
+// that a notification may have been lost.
 void announce(Connection& connection, std::string_view topic, std::string_view session);
 
-// Hands out the notifications that daemons on one store send by `announce`: "TOPIC" or
-// "TOPIC PAYLOAD". They arrive in the order of the commits, at every daemon, the sender included.
-// While the connection is down, notifications may be lost: afterwards each listener is called with
-// an empty payload and has to read the store. Thread-safe.
+// Passes on the notifications that daemons on one store send by `announce`: "TOPIC" or "TOPIC
+// PAYLOAD". They arrive in the order of the commits, at every daemon, the sender included. While
+// the connection is down, notifications may be lost. Afterwards each listener is called with an
+// empty payload and has to read the store. Thread-safe.
 // Kept by: Notifications.AllSubscribersHearOfAPossibleLoss.
 class Notifications {
  public:
   // Called on the watch's thread, one call at a time. It must not block or end a subscription.
   using Heard = std::function<void(std::string_view payload)>;
 
-  // The end of the last copy ends the subscription, and waits for a call in progress.
+  // The destruction of the last copy ends the subscription. It waits for a call in progress.
   using Subscription = std::shared_ptr<const void>;
 
   Notifications();
@@ -54,7 +53,7 @@ class Notifications {
 
   [[nodiscard]] Subscription subscribe(std::string topic, Heard heard);
 
-  // For the watch: the notification; empty if some may have been lost.
+  // For the watch. `heard` is the notification; empty if notifications may have been lost.
   void tell(std::string_view heard);
 
  private:

@@ -11,8 +11,8 @@ using model::PendingCall;
 
 namespace {
 
-constexpr std::size_t max_target_bytes = 255;  // a key of an index is bounded
-// No host holds a blank.
+constexpr std::size_t max_target_bytes = 255;  // keeps the index's keys short
+// The blank keeps it apart from all hosts.
 constexpr std::string_view model_target = "model ";
 
 }  // namespace

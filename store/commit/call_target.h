@@ -5,7 +5,7 @@
 
 #include "store/model/effects.h"
 
-// The upstream of a call, as its row names it. Pure.
+// The name of a call's upstream in its row. Pure.
 namespace conversed::store {
 
 // The target of a call: the host and port of its URL, the Connection of a language model, or
@@ -14,7 +14,7 @@ namespace conversed::store {
 
 [[nodiscard]] std::string target_of_host(std::string_view host);
 
-// The Connection of a target that is a language model; empty: it is none.
+// The Connection of a target that is a language model. Empty: it is another target.
 [[nodiscard]] std::string connection_of_target(const std::string& target);
 
 inline constexpr const char* knowledge_target = "knowledge";

@@ -32,14 +32,14 @@ struct CommitItem {
   Committer::Done done;
   Outcome outcome = Outcome::conflict;
 };
-// Once its caller has been told, `work` and `done` are gone.
+// Once its caller has been told, `work` and `done` are empty.
 struct WriteItem {
   Committer::Work work;
   Committer::WriteDone done;
   Committer::Patience patience = Committer::Patience::until_it_works;
   Result<void> result;                           // of the last try
   std::vector<std::function<void()>> on_commit;  // of the last try
-  bool alone = false;                            // outside of any transaction
+  bool alone = false;                            // runs outside of any transaction
 };
 struct MarkItem {
   std::function<void(Connection&)> write;
@@ -69,16 +69,16 @@ model::Error failing_error() {
 
 model::Error unknown_error() {
   return {Errc::timed_out,
-          "the store failed while this was written; whether it was done is not known"};
+          "the store failed during the write; it is not known whether the change was made"};
 }
 
-// A savepoint confines errors of the work. Only failures of the database are thrown: they concern
-// the whole transaction.
+// A savepoint confines errors of the work. Throws only failures of the database: they concern the
+// whole transaction.
 void run_work(Connection& connection, WriteItem& write, Now now) {
-  // Without work this try does nothing, even if an earlier try did.
+  // A write without work is empty in this try, even if an earlier try ran its work.
   write.on_commit.clear();
   if (!write.work) return;
-  // Throws errors of earlier statements here, so that they do not count as this work's.
+  // Throws the errors of earlier statements here, so that they are not attributed to this work.
   connection.settle();
   connection.savepoint();
   Result<void>& result = write.result;
@@ -103,7 +103,7 @@ Result<void> run_outside(Connection& connection, const Committer::Work& work, No
   } catch (const SqlError& error) {
     return fail(to_error(error));
   } catch (const std::exception&) {
-    return fail(Errc::internal, "the store could not do this");
+    return fail(Errc::internal, "the write failed inside the store");
   }
 }
 
@@ -116,9 +116,9 @@ struct Committer::Impl {
 
   enum class Attempt : std::uint8_t {
     committed,
-    refused,   // a value in the batch; rolled back
-    too_long,  // for the server's time limit; rolled back
-    failed,    // the store; rolled back, unless the COMMIT itself failed
+    refused,   // the database refuses a value in the batch; rolled back
+    too_long,  // the server's time limit has passed; rolled back
+    failed,    // the store has failed; rolled back, unless the COMMIT itself failed
   };
 
   void push(Item item);
@@ -152,12 +152,12 @@ struct Committer::Impl {
   std::thread thread;
   std::thread::id thread_id;  // under `mutex`
 
-  // Of the Committer's thread. The marker of the transaction in hand, and whether its COMMIT
+  // For the Committer's thread: the marker of the running transaction, and whether its COMMIT
   // reported an error, so that its outcome has to be looked up.
   const std::string writer_id = model::new_id();
   std::int64_t batch_number = 0;
   bool outcome_unknown = false;
-  bool outcome_uncertain = false;  // the last try's COMMIT failed, and may have worked all the same
+  bool outcome_uncertain = false;  // the last try's COMMIT reported an error, but may have worked
   std::span<Item> in_hand;         // taken from `waiting`; tried as a whole or in parts
 };
 
@@ -185,7 +185,7 @@ void Committer::stop() {
   impl_->filled.notify_all();
   impl_->drained.notify_all();
   if (impl_->thread.joinable()) impl_->thread.join();
-  // Items are left only if the thread never started: it drains the queue.
+  // Items are left only if the thread never started, since the thread drains the queue.
   std::deque<Item> left;
   {
     const std::lock_guard lock(impl_->mutex);
@@ -241,9 +241,9 @@ void Committer::on_health(std::function<void(bool)> listener) {
 
 void Committer::Impl::push(Item item) {
   std::unique_lock lock(mutex);
-  // `healthy` turns false before waiting writes are dismissed, so none is missed.
+  // `healthy` turns false before waiting writes are dismissed, so no write is missed.
   const auto dismissed = [&] { return impatient(item) != nullptr && !owner.healthy(); };
-  // A callback runs on the thread that makes room: it must not wait for itself.
+  // A callback runs on the thread that makes room, so it must not wait for room.
   if (std::this_thread::get_id() != thread_id) {
     drained.wait(lock,
                  [&] { return waiting.size() < settings.max_waiting || stopping || dismissed(); });
@@ -306,8 +306,8 @@ void Committer::Impl::commit(std::span<Item> batch) {
         return finish(batch);
       case Attempt::refused:
       case Attempt::too_long:
-        // A database that refuses values works. Each half may take its time, so impatient writes
-        // are dismissed first.
+        // A database that refuses values is healthy. If the batch took too long, each half may also
+        // take long, so impatient writes are dismissed first.
         tried == Attempt::refused ? report(true) : dismiss_impatient(batch);
         if (batch.size() == 1) {
           refuse(batch.front(), tried);
@@ -319,7 +319,7 @@ void Committer::Impl::commit(std::span<Item> batch) {
         report(false);
         dismiss_impatient(batch);
         if (!back_off(delay)) {
-          outcome_unknown = false;  // the next batch is another one
+          outcome_unknown = false;  // the next batch has another outcome
           return give_up(batch);
         }
         delay = std::min(delay * 2, settings.max_backoff);
@@ -327,8 +327,8 @@ void Committer::Impl::commit(std::span<Item> batch) {
   }
 }
 
-// One transaction. When an earlier try's COMMIT reported an error, it is first looked up whether
-// that try took effect after all.
+// One transaction. If an earlier try's COMMIT reported an error, looks up first whether that try
+// took effect.
 Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
   if (outcome_unknown && look_up() == Attempt::committed) return Attempt::committed;
   if (outcome_unknown) return Attempt::failed;
@@ -347,25 +347,27 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
     connection.rollback();
     owner.last_failure_ = error.what();
     if (error.kind() == SqlError::Kind::refused) {
-      outcome_unknown = false;  // a refused COMMIT is a sure no
+      outcome_unknown = false;  // a refused COMMIT certainly had no effect
       return Attempt::refused;
     }
-    // A single SessionCommit is tried again, however long it takes: its events must have effects.
+    // A single SessionCommit is tried again without limit: its events must have effects.
     const bool too_long = error.kind() == SqlError::Kind::too_long &&
                           (batch.size() > 1 || !std::holds_alternative<CommitItem>(batch.front()));
     if (!outcome_unknown) return too_long ? Attempt::too_long : Attempt::failed;
-    // Asking a silent server would take as long again while callers wait: the next try asks.
+    // A look-up at a silent server would take as long again while callers wait. So the next try
+    // asks.
     const Attempt found = error.silent() ? Attempt::failed : look_up();
     outcome_uncertain = outcome_unknown || error.uncertain();
     return found;
   }
 }
 
-// Whether a COMMIT that reported an error took effect after all. `failed`: it did not, or, if the
-// outcome stays unknown, that can't be read now.
+// Whether a COMMIT that reported an error took effect. `failed`: it did not, or it can't be read
+// now, and then the outcome stays unknown.
 Committer::Impl::Attempt Committer::Impl::look_up() {
   try {
-    // Alone: where the COMMIT's connection was lost, its server may be at it still.
+    // In a transaction, which waits for its turn: the server may still run the lost connection's
+    // COMMIT.
     connection.begin();
     const bool durable = connection.value<std::int64_t>("SELECT batch FROM writers WHERE id = :i",
                                                         writer_id) == batch_number;
@@ -378,8 +380,8 @@ Committer::Impl::Attempt Committer::Impl::look_up() {
   }
 }
 
-// Ends the writes without patience. The batch is tried again without them, also to find out when
-// the store works again.
+// Ends the writes without patience. The batch is tried again without them. This also shows when the
+// store works again.
 void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
   // `tried` is a part of `in_hand`.
   const auto first = static_cast<std::size_t>(tried.data() - in_hand.data());
@@ -425,7 +427,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
       writer_id, batch_number, now.wall);
 }
 
-// False if there is to be no further try.
+// False if there must be no further try.
 bool Committer::Impl::back_off(std::chrono::milliseconds delay) {
   std::unique_lock lock(mutex);
   return !filled.wait_for(lock, delay, [this] { return stopping || !retrying; });
@@ -454,7 +456,7 @@ void Committer::Impl::refuse(Item& item, Attempt tried) {
   } else if (auto* write = std::get_if<WriteItem>(&item)) {
     write->result = tried == Attempt::refused
                         ? fail(Errc::conflict, "the store refuses these values")
-                        : fail(Errc::timed_out, "the store takes too long for this");
+                        : fail(Errc::timed_out, "the store takes too long for this write");
     write->on_commit.clear();
   } else {
     std::get<MarkItem>(item).marked = nullptr;

@@ -24,7 +24,7 @@ namespace conversed::store {
 class Connection;
 class Database;
 
-// An event that waits in its session's inbox; the parts of its log record.
+// An event in its session's inbox, as the parts of its log record.
 struct InboxEvent {
   std::string event_id;
   std::string type;
@@ -38,14 +38,14 @@ struct InboxEvent {
 struct NewDeadLetter {
   std::string id;  // model::new_id()
   InboxEvent event;
-  std::string reason;  // for operators; holds no secret
+  std::string reason;  // for operators; contains no secret
 };
 
 // How long answers to keyed requests are kept.
 inline constexpr std::chrono::milliseconds answer_lifetime = std::chrono::hours(24);
 
 // The first 2xx answer to a keyed `POST /{URLToken}`. A request that repeats the key gets it again.
-// Without a body the input has failed and its key is free.
+// Without a body: the input has failed and its key is free.
 struct NewAnswer {
   std::string input_id;
   std::optional<std::string> body;
@@ -55,7 +55,7 @@ struct NewAnswer {
 // An input whose answers are in the SessionCommit.
 struct Uncut {
   std::string input_id;
-  model::Timestamp until{};  // its client's deadline, by the clock of timers
+  model::Timestamp until{};  // the client's deadline, by the clock of timers
 };
 
 // Cuts an input: from its SessionCommit on, the input's outputs are deliveries.
@@ -70,56 +70,56 @@ struct QuotaUse {
   std::int64_t amount = 1;
 };
 
-// The user's profile, as the Turns read and changed it.
+// The user's profile: the version that the Turns have read, and their change of it.
 struct ProfileUse {
-  std::optional<std::int64_t> read_version;  // checked if set; 0: there was none
+  std::optional<std::int64_t> read_version;  // checked if set; 0: there was no profile
   std::optional<nlohmann::json> data;        // written if set; needs `read_version`
 };
 
-// What the session waits for.
+// Changes to the calls and timers for which the session waits.
 struct CallChanges {
   std::vector<model::PendingCall> started;
   std::vector<std::string> cancelled;  // ids of calls and timers; a missing one is no error
-  // All calls and timers of the session lose their claim, before anything else is written.
+  // All calls and timers of the session lose their claim before other changes are written.
   bool all_abandoned = false;
 };
 
 struct FollowUpChanges {
-  // The session's waiting follow-ups are deleted before `added` are stored. So are outputs of
-  // earlier ones whose delivery has not begun.
+  // The session's waiting follow-ups, and outputs of earlier follow-ups whose delivery has not
+  // begun, are deleted before `added` are stored.
   bool cancelled = false;
   std::vector<model::FollowUp> added;
 };
 
 struct InboxChanges {
-  std::int64_t removed = 0;       // so many of the oldest, before anything is added
-  std::vector<InboxEvent> added;  // behind the ones that are there, in this order
+  std::int64_t removed = 0;       // how many of the oldest events are removed, before `added`
+  std::vector<InboxEvent> added;  // behind the present events, in this order
 };
 
-// What clients of `POST /{URLToken}` can read after the SessionCommit.
+// Changes for waiting clients of `POST /{URLToken}`.
 struct AnswerChanges {
   std::vector<NewAnswer> kept;
   // Inputs whose outputs in this SessionCommit are their answer. If one of them is cut
   // (store/conversation/answers.h), or its deadline has passed, the SessionCommit is a conflict.
   std::vector<Uncut> uncut;
   std::vector<NewCut> cuts;
-  // Inputs that are at rest, cut, or taken up: waiting clients have something to read.
+  // Inputs that are at rest, cut, or taken up: their waiting clients look again.
   std::vector<std::string> progressed;
 };
 
 // The changes of one turn batch to its session. They become durable together or not at all.
 struct SessionCommit {
   model::SessionKey key;
-  // The version that the Turns began from; 0: the session must not exist. A later SessionCommit of
+  // The session's version before the Turns; 0: the session must not exist. A later SessionCommit of
   // the same session may be submitted before this one is committed, with `expected_version` one
-  // higher: if this one loses, so does that one.
+  // higher. If this one is a conflict, the later one is a conflict as well.
   std::int64_t expected_version = 0;
-  // As it is afterwards. `version` (one more than expected) and `inbox_size` are set by the commit.
-  // `position` counts as finished in the log.
+  // The session after the Turns. The commit sets `version` (one more than expected) and
+  // `inbox_size`. `position` counts as finished in the log.
   model::Session after;
   ProfileUse profile;
 
-  std::vector<model::Claim> claims;  // if one is missing, the SessionCommit is a conflict
+  std::vector<model::Claim> claims;  // if a claim is missing, the SessionCommit is a conflict
   std::vector<model::ScheduleFired> schedules_fired;  // one for each claim of a schedule
   CallChanges calls;
   FollowUpChanges follow_ups;
@@ -132,21 +132,21 @@ struct SessionCommit {
   AnswerChanges answers;
 
   std::vector<NewDeadLetter> dead_letters;
-  // Events that ran alone since a crash (store/conversation/attempts.h): their counts are deleted.
+  // Events that ran alone after a crash (store/conversation/attempts.h): their counts are deleted.
   std::vector<std::string> attempts_settled;
   std::vector<QuotaUse> quota;
 };
 
 enum class Outcome : std::uint8_t {
   committed,  // durable, with all effects
-  conflict,   // nothing was done: version, profile or claim was not as expected; load and run again
-  poison,     // nothing was done: the database refuses these values
+  conflict,   // no change: version, profile or a claim was not as expected; load and run again
+  poison,     // no change: the database refuses these values
 };
 
 // One moment by both clocks (daemon/timers/timer_clock.h).
 struct Now {
-  model::Timestamp wall{};    // what people are shown
-  model::Timestamp timers{};  // what everything goes by that waits for a while
+  model::Timestamp wall{};    // for times that people see
+  model::Timestamp timers{};  // for due times and expiry
 };
 
 // The database inside one transaction; valid only inside the closure.
@@ -161,10 +161,10 @@ class Writer {
   [[nodiscard]] model::Timestamp now() const { return now_.wall; }
   [[nodiscard]] model::Timestamp timer_now() const { return now_.timers; }
 
-  // Calls `told` once the transaction is known to be durable, unless this work fails: on the
-  // Committer's thread, before the caller's `done` and before callbacks of later transactions. That
-  // may be long after the caller got `timed_out`, so all that `told` refers to has to live as long
-  // as the Committer runs. It must not block.
+  // Calls `told` once the transaction is known to be durable, unless this work fails. The call is
+  // on the Committer's thread, before the caller's `done` and before callbacks of later
+  // transactions. It may come long after the caller got `timed_out`, so all objects that `told`
+  // uses have to live as long as the Committer runs. It must not block.
   void on_commit(std::function<void()> told) { on_commit_.push_back(std::move(told)); }
   [[nodiscard]] std::vector<std::function<void()>> take_on_commit() {
     return std::exchange(on_commit_, {});
@@ -178,10 +178,10 @@ class Writer {
 
 struct CommitterSettings {
   std::size_t max_batch = 512;                // commits and writes in one transaction
-  std::size_t max_waiting = 65536;            // beyond it `submit` and `write` block
+  std::size_t max_waiting = 65536;            // then `submit` and `write` block
   std::chrono::milliseconds min_backoff{10};  // between tries while the disk or database fails
   std::chrono::milliseconds max_backoff{1000};
-  // Must outlive the Committer. Null: the clock that it is given.
+  // Must outlive the Committer. Null: the constructor's `clock`.
   const model::Clock* timer_clock = nullptr;
 
   [[nodiscard]] Now now(const model::Clock& clock) const {
@@ -189,14 +189,14 @@ struct CommitterSettings {
   }
 };
 
-// Group commit. One thread writes all that has gathered in one transaction, commits it, and then
-// calls back, in the order of submission.
+// Group commit. One thread writes all waiting commits and writes in one transaction, commits it,
+// and then calls back in the order of submission.
 //
 // - A store failure (disk full, locked, I/O error) never counts as an attempt: the batch is rolled
 //   back, `healthy()` turns false, and the same batch is tried again until it works or the
 //   Committer stops. Kept by: FailureTest.FullDiskHealsAndLosesNothing.
-// - A value that the database refuses is found by bisection; only its SessionCommit is `poison`. In
-//   the same way a write that exceeds the server's time limit gets `timed_out`.
+// - If the database refuses a value, bisection finds its SessionCommit: only that one is `poison`.
+//   In the same way a write that exceeds the server's time limit gets `timed_out`.
 //   Kept by: FailureTest.PoisonAmongAHundredIsFoundAndAllOthersCommit,
 //   PostgresTest.ASlowWriteTimesOutAndDelaysNoOthers.
 // - A COMMIT that reported an error may have worked. Each transaction writes its number into
@@ -205,17 +205,17 @@ struct CommitterSettings {
 //   Kept by: PostgresTest.CommitWhoseSessionBreaksIsFoundOutAndDoneOnce.
 //
 // Thread-safe except `start` and `stop`. Callbacks run on the Committer's thread: they must neither
-// block nor call `write_and_wait`. A callback of one write may come before or after notifications
-// of another, so `write_and_wait` works together with Writer::on_commit.
+// block nor call `write_and_wait`. The callback of one write may come before or after the
+// notifications of another. So `write_and_wait` may be combined with Writer::on_commit.
 class Committer {
  public:
-  // `commit`: as submitted, without context, flow state, execution, and the texts and data of
+  // `commit` is the submitted one without context, flow state, execution, and the texts and data of
   // follow-ups.
   using Done = std::function<void(Outcome, const SessionCommit& commit)>;
   using Work = std::function<model::Result<void>(Writer&)>;
   using WriteDone = std::function<void(model::Result<void>)>;
-  // A write without patience fails fast while the store fails. The other one waits until the store
-  // works, or the Committer stops or ends its retries.
+  // `none`: fails fast while the store fails. `until_it_works`: waits until the store works, or the
+  // Committer stops or ends its retries.
   enum class Patience : std::uint8_t { none, until_it_works };
 
   // Both must outlive the Committer.
@@ -225,27 +225,27 @@ class Committer {
   void start();
 
   // Commits all that was submitted, then stops. While the store fails, it gives up after the
-  // present try: the rest is not durable and its callbacks are not called (writes get
-  // `unavailable`). Tolerates double stop and stop without start.
+  // current try: the remaining commits are not durable and their callbacks are not called (writes
+  // get `unavailable`). Tolerates double stop and stop without start.
   void stop();
 
-  // From now on a failed transaction is not tried again: its writes are given up as by `stop`, so
+  // From now on a failed transaction is not tried again. Its writes are given up as by `stop`, so
   // that no caller waits for a failing store. Other transactions are committed as before.
   void stop_retrying();
 
-  // Blocks while `max_waiting` are waiting. After `stop` the SessionCommit is dropped without a
+  // Blocks while `max_waiting` items wait. After `stop` the SessionCommit is dropped without a
   // callback.
   void submit(SessionCommit commit, Done done);
 
   // Runs `work` inside the next transaction, under a savepoint. If it returns an error, only its
   // own changes are undone and `done` gets the error. `work` may run more than once (a batch is
-  // tried again), so its only effects are those through the Writer, and assignments. Without
-  // patience, while the store fails: `unavailable`: nothing was done and nothing will be;
-  // `timed_out`: its COMMIT failed, and it is not known whether it was done.
+  // tried again), so it may only use the Writer and assign. Without patience, while the store
+  // fails, the error is `unavailable` (no change was or will be made) or `timed_out` (its COMMIT
+  // failed, and the outcome is not known).
   void write(Work work, WriteDone done, Patience patience = Patience::until_it_works);
 
-  // The same for callers that may block; never from a callback. `work` returns a Result, a value or
-  // nothing. Returns the result of its last run.
+  // The same for callers that may block; never call it from a callback. `work` returns a Result, a
+  // value or nothing. Returns the result of its last run.
   template <typename F>
   [[nodiscard]] AsResult<std::invoke_result_t<const F&, Writer&>> write_and_wait(
       const F& work, Patience patience = Patience::none) {
@@ -261,20 +261,20 @@ class Committer {
     return *std::move(last);
   }
 
-  // Runs `work` between two transactions and waits for it: for a checkpoint of SQLite. All commits
-  // wait meanwhile. Otherwise as `write_and_wait`.
+  // Runs `work` between two transactions and waits for it, such as a checkpoint of SQLite. All
+  // commits wait meanwhile. Otherwise as `write_and_wait`.
   [[nodiscard]] model::Result<void> run_alone(Work work);
 
-  // Writes an empty transaction, unless a probe waits already. Callers whose reads fail use it to
-  // update `healthy()` while nothing is written.
+  // Writes an empty transaction, unless a probe is waiting. Callers whose reads fail use it to
+  // update `healthy()` if no other write is there to do so.
   void probe();
 
-  // A write of a service that has worked off a row. No SessionCommit of the same transaction
-  // depends on it. Blocks as `submit`. `marked` is called once the mark is durable, on the
-  // Committer's thread, and never if the database refuses it or the Committer stops before.
+  // Writes the mark of a service that is done with a row. No SessionCommit of the same transaction
+  // depends on it. Blocks as `submit`. `marked` is called on the Committer's thread once the mark
+  // is durable. It is not called if the database refuses the mark or the Committer stops before.
   void mark(std::function<void(Connection&)> write, std::function<void()> marked = {});
 
-  // False from the first failed try of a transaction to the next one that works.
+  // False from the first failed try of a transaction until a transaction works again.
   [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }
 
   // Called on the Committer's thread when `healthy()` changes.
@@ -292,14 +292,14 @@ class Committer {
   struct Impl;
   std::unique_ptr<Impl> impl_;
   std::atomic<bool> healthy_{true};
-  std::string last_failure_;  // the Committer's thread's
+  std::string last_failure_;  // used by the Committer's thread
   std::atomic<bool> probing_{false};
   std::atomic<std::uint64_t> transactions_{0};
   std::atomic<std::uint64_t> commits_{0};
 };
 
-// The base of classes that keep rows: they read by connections of the database and write through
-// the Committer. Both must outlive it.
+// The base of classes that keep rows: they read through the database's connections and write
+// through the Committer. Both must outlive it.
 class Rows {
  public:
   Rows(Database& database, Committer& committer) : database_(database), committer_(committer) {}

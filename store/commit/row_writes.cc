@@ -71,7 +71,7 @@ void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now)
 
 namespace {
 
-// As many of the words in one announcement as it can hold.
+// Announces the words, as many as fit into each announcement.
 void announce_words(Connection& connection, std::string_view topic,
                     const std::set<std::string>& words) {
   std::string notification;
@@ -88,7 +88,7 @@ void announce_words(Connection& connection, std::string_view topic,
 }  // namespace
 
 void announce_progress(Connection& connection, const std::set<std::string>& input_ids) {
-  std::set<std::string> own;  // no client waits for inputs of other programs
+  std::set<std::string> own;  // only this program's inputs: no client waits for others
   std::ranges::copy_if(input_ids, std::inserter(own, own.end()), model::is_id);
   announce_words(connection, answers_topic, own);
 }

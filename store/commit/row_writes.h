@@ -23,7 +23,7 @@ template <typename... In>
       [&](Writer& writer) { return writer.connection().run_counted(sql, in...); });
 }
 
-// Changes one row. `not_found`, with this message, if there is none.
+// Changes one row. `not_found`, with `missing` as message, if there is no such row.
 template <typename... In>
 [[nodiscard]] model::Result<void> change_one(Connection& connection, const char* missing,
                                              std::string_view sql, const In&... in) {
@@ -31,24 +31,24 @@ template <typename... In>
   return model::fail(model::Errc::not_found, missing);
 }
 
-// The output is to be delivered: at once, or with the session's other deliveries if they wait for a
-// retry. `endpoint_id`: the session's.
+// Adds the delivery of an output: it is due at once, or with the session's other deliveries if they
+// wait for a retry. `endpoint_id`: of the session.
 void insert_delivery(Connection& connection, std::int64_t session, const std::string& endpoint_id,
                      std::int64_t seq, const std::string& output_id, bool withdrawable);
 
-// Ends what the session waits for: all its calls and timers lose their claim.
+// All calls and timers of the session lose their claim.
 void abandon_execution(Connection& connection, std::int64_t session);
 
-// A user's message with a deadline has failed: its client gets an error, and its key is free. Does
-// nothing for a cut message: its client has had an answer. The row names no user.
+// Notes that a user's message with a deadline has failed: its client gets an error, and its key is
+// free. Does nothing for a cut message, since its client has an answer. The row names no user.
 void fail_input(Connection& connection, const std::string& input_id, model::Timestamp now);
 
-// The inputs that end when their session is erased: the running one and the messages in the inbox.
-// Those with a deadline fail now.
+// Returns the inputs that end when their session is erased: the running input and the messages in
+// the inbox. Inputs with a deadline fail now.
 std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
                                     const std::string& key, model::Timestamp now);
 
-// `now`: by the clock of timers. An earlier cut of the input stays.
+// Adds a cut, unless the input is cut already. `now`: by the clock of timers.
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now);
 
 // Notifies other daemons of inputs that waiting clients can read about (AnswerChanges::progressed),

@@ -16,13 +16,13 @@ using model::Claim;
 using model::json_text;
 
 struct StoredSession {
-  std::int64_t id = 0;  // 0: there is none
+  std::int64_t id = 0;  // 0: the session is not stored
   std::int64_t version = 0;
   std::int64_t inbox_size = 0;
 };
 
-// Asks for the row of a claim. The claim is valid if there is one; a keyed event's claim is valid
-// if there is none, since the row says that it has had its effects.
+// Asks for the row of a claim. The claim is valid if the row exists. A keyed event's claim is valid
+// if its row is missing: the row says that the event has had its effects.
 Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::string& session_key) {
   switch (claim.kind) {
     case Claim::Kind::pending_call:
@@ -63,7 +63,7 @@ void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
       connection.run("DELETE FROM follow_ups WHERE id = :i", claim.id);
       break;
     case Claim::Kind::schedule:
-      break;  // move_schedule knows where it goes on
+      break;  // move_schedule deletes or moves the row
   }
 }
 
@@ -168,7 +168,7 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
   }
 }
 
-// `withdraws`: whether the session has deliveries that can be taken back.
+// `withdraws`: whether the session has deliveries that can be withdrawn.
 void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdraws) {
   connection.run("DELETE FROM follow_ups WHERE session = :s", session);
   if (!withdraws) return;
@@ -220,7 +220,7 @@ bool claims_twice(const SessionCommit& commit) {
   return false;
 }
 
-// All that a SessionCommit leaves behind beside the row of its session.
+// Writes all changes of a SessionCommit except its session's row.
 void write_effects(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
                    bool withdraws, Now now) {
   const SessionCommit& commit = encoded.commit;
@@ -228,7 +228,7 @@ void write_effects(Connection& connection, const EncodedCommit& encoded, std::in
   for (const auto& claim : commit.claims) consume(connection, claim, now.timers);
   for (const auto& fired : commit.schedules_fired) move_schedule(connection, fired);
   if (commit.calls.all_abandoned) abandon_execution(connection, session);
-  // Before this SessionCommit's own outputs and follow-ups: they are younger.
+  // Before this SessionCommit's own outputs and follow-ups, which must stay.
   if (commit.follow_ups.cancelled) cancel_follow_ups(connection, session, withdraws);
   write_inbox(connection, commit, session);
   write_outputs(connection, encoded, session);
@@ -270,9 +270,10 @@ EncodedCommit encode(SessionCommit commit) {
   }
   encoded.follow_ups.reserve(commit.follow_ups.added.size());
   for (auto& follow_up : commit.follow_ups.added) {
-    encoded.follow_ups.push_back(json_text({{"text", std::move(follow_up.text)},
-                                            {"data", std::move(follow_up.data)},
-                                            {"plan", model::to_json(follow_up.plan)}}));
+    encoded.follow_ups.push_back(
+        json_text(nlohmann::json({{"text", std::move(follow_up.text)},
+                                  {"data", std::move(follow_up.data)},
+                                  {"plan", model::to_json(follow_up.plan)}})));
   }
   commit.after.context = nullptr;
   commit.after.flow_state = nullptr;
@@ -288,8 +289,8 @@ struct CommitGroup::Candidate {
   Asked<std::int64_t, std::int64_t, std::int64_t> session;
   std::optional<Asked<std::int64_t>> profile{};
   std::vector<Asked<int>> claims{};
-  std::vector<Asked<int>> cuts{};  // of inputs that the SessionCommit takes for uncut
-  bool is_late = false;            // past the deadline of one of them
+  std::vector<Asked<int>> cuts{};  // of inputs that the SessionCommit expects to be uncut
+  bool is_late = false;            // the deadline of such an input has passed
   StoredSession stored{};
   std::optional<Asked<std::int64_t>> inserted{};
   std::optional<Asked<int>> withdrawable{};
@@ -298,7 +299,7 @@ struct CommitGroup::Candidate {
   bool is_as_expected();
 };
 
-// Takes every answer, also after the first unexpected one.
+// Takes all answers, even after an unexpected one.
 bool CommitGroup::Candidate::is_as_expected() {
   const SessionCommit& commit = encoded->commit;
   if (auto row = session.take()) std::tie(stored.id, stored.version, stored.inbox_size) = *row;
@@ -368,13 +369,14 @@ void CommitGroup::add(const EncodedCommit& encoded, Outcome& outcome) {
 
 void CommitGroup::flush() {
   for (auto& candidate : candidates_) {
-    // The same event twice in one batch: the second has no claim.
+    // If the batch has the same event twice, the second has no claim.
     const bool wins = candidate.is_as_expected() && !claims_twice(candidate.encoded->commit);
     *candidate.outcome = wins ? Outcome::committed : Outcome::conflict;
   }
   std::erase_if(candidates_,
                 [](const Candidate& each) { return *each.outcome == Outcome::conflict; });
-  // From here on everything is written, or the database refuses it and the batch is rolled back.
+  // From here on all changes are written, or the database refuses a value and the batch is rolled
+  // back.
   for (auto& candidate : candidates_) {
     if (candidate.stored.id == 0) {
       candidate.inserted = insert_session(connection_, *candidate.encoded);

@@ -17,18 +17,18 @@
 // throws SqlError.
 namespace conversed::store {
 
-// A SessionCommit with its JSON written out, so that the Committer's thread only binds and steps.
+// A SessionCommit with its JSON as text, so that the Committer's thread only binds and steps.
 struct EncodedCommit {
-  SessionCommit commit;  // without the JSON that was written out
+  SessionCommit commit;  // without the values that are texts now
   std::string key;
   std::string context;
   std::string flow_state;
   std::optional<std::string> execution;
   std::optional<std::string> profile;
-  std::vector<std::optional<std::string>> output_data;    // beside commit.outputs
-  std::vector<std::optional<std::string>> call_requests;  // beside commit.calls.started
-  std::vector<std::optional<std::string>> call_targets;   // likewise; none: a timer
-  std::vector<std::string> follow_ups;                    // beside commit.follow_ups.added
+  std::vector<std::optional<std::string>> output_data;    // in the order of commit.outputs
+  std::vector<std::optional<std::string>> call_requests;  // in the order of commit.calls.started
+  std::vector<std::optional<std::string>> call_targets;   // in the same order; none: a timer
+  std::vector<std::string> follow_ups;                    // in the order of commit.follow_ups.added
 };
 
 [[nodiscard]] EncodedCommit encode(SessionCommit commit);
@@ -37,7 +37,7 @@ struct EncodedCommit {
 struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
-  std::set<std::string> spoken;  // short names of sessions with new outputs, where others may poll
+  std::set<std::string> spoken;      // in a cluster: short names of sessions with new outputs
   std::set<std::string> progressed;  // inputs that other daemons' clients may wait for
 
   void flush(Connection& connection, Now now) const;
@@ -45,7 +45,7 @@ struct BatchTotals {
 
 // Independent session commits of one transaction. The group asks for version, profile and claims of
 // all of them, and then writes the winners. So over a network a group of any size costs a few round
-// trips, and a SessionCommit that loses has changed nothing and needs no savepoint.
+// trips. A SessionCommit with a conflict has changed nothing and needs no savepoint.
 // Kept by: CommitterTest.CommitAgainstAnotherVersionIsConflictAndChangesNothing,
 // PostgresTest.ManyTurnsCostAFewRoundTrips.
 class CommitGroup {
@@ -55,8 +55,8 @@ class CommitGroup {
   CommitGroup(const CommitGroup&) = delete;
   CommitGroup& operator=(const CommitGroup&) = delete;
 
-  // Both must outlive the next `flush`, which sets the outcome to `committed` or `conflict`. A
-  // SessionCommit that depends on one in the group flushes the group first.
+  // Both must outlive the next `flush`, which sets the outcome to `committed` or `conflict`. If the
+  // SessionCommit depends on another in the group, the group is flushed first.
   void add(const EncodedCommit& encoded, Outcome& outcome);
   void flush();
 

@@ -12,11 +12,11 @@ namespace conversed::store {
 // The calendar month in UTC that a quota counts in: "2026-07".
 [[nodiscard]] std::string month_of(model::Timestamp time);
 
-// Counters. Jobs have "jobs".
+// Names of counters. The counter of jobs is "jobs".
 inline constexpr const char* injects_counter = "injects";
-// In a cluster: counted when a daemon accepts the inject, not at the commit.
+// In a cluster: counts an inject when a daemon accepts it, not at its commit.
 inline constexpr const char* accepted_injects_counter = "acceptedInjects";
-inline constexpr const char* model_tokens_counter = "modelTokens";  // as language models count
+inline constexpr const char* model_tokens_counter = "modelTokens";  // as the models report them
 
 // An organisation's use of its plan, by month. The Committer counts in the transaction of the
 // counted change. Thread-safe; blocks on the disk. Errors: `unavailable`.

@@ -15,7 +15,7 @@ namespace {
 
 using Stage = InputState::Stage;
 
-// Of an input that waits in the inbox.
+// The event of an input in the inbox.
 std::optional<model::Event> waiting_event(Connection& connection, std::int64_t session,
                                           const AwaitedInput& input) {
   auto row = connection.row<std::string, std::string, std::string>(
@@ -28,14 +28,15 @@ std::optional<model::Event> waiting_event(Connection& connection, std::int64_t s
   return event ? std::optional(*std::move(event)) : model::Event();
 }
 
-// The state as far as the session's row tells. `progress`: the columns that `read_state` asks for.
+// Sets the state from the session's row. `progress`: the columns that `read_state` reads.
 void read_progress(Connection& connection, const AwaitedInput& input, const auto& progress,
                    InputState& state) {
   const auto& [session, epoch, partition, offset, text] = progress;
   const auto runs_until = [&](const std::optional<model::Timestamp>& answer_until) {
     state.stage = Stage::runs;
     state.answer_until = answer_until;
-    if (!answer_until && !state.cut_behind) state.cut_behind = 0;  // it was cut from the start
+    if (!answer_until && !state.cut_behind)
+      state.cut_behind = 0;  // without a deadline it is cut from the start
   };
   if (text) {
     const auto running = model::execution_from(nlohmann::json::parse(*text, nullptr, false));
@@ -51,8 +52,8 @@ void read_progress(Connection& connection, const AwaitedInput& input, const auto
 }
 
 InputState read_state(Connection& connection, const AwaitedInput& input, model::Timestamp now) {
-  // Many clients may be cut in one transaction, which all daemons wait for: one round trip for
-  // these.
+  // One round trip for these statements: a transaction may cut many inputs, and all daemons wait
+  // for it.
   auto cut_row =
       connection.ask<std::int64_t>("SELECT behind FROM cuts WHERE input_id = :i", input.id);
   auto session_row = connection.ask<std::int64_t, std::int64_t, std::int32_t, std::int64_t,

@@ -14,7 +14,7 @@ std::vector<Attempts::Counted> read_counted(Connection& connection) {
                         "SELECT event_id, log_partition, count FROM attempts ORDER BY event_id");
 }
 
-// Of events that were committed, although the daemon went down before it could say so.
+// Deletes the counts of events that were committed just before the crash.
 void forget_finished(Connection& connection, std::int32_t partition, std::int64_t committed) {
   connection.run(
       "DELETE FROM attempts WHERE log_partition = :p AND log_offset < :o"
@@ -22,8 +22,8 @@ void forget_finished(Connection& connection, std::int32_t partition, std::int64_
       partition, committed);
 }
 
-// A partition whose run is another one was left behind. Its window outlives runs that give it up
-// before all below is finished.
+// A partition that still belongs to another run was left behind. Its window outlives runs that give
+// the partition up before all records below it are finished.
 void take_partition(Writer& writer, const std::string& run, const Attempts::Taking& taking,
                     Attempts::TakenUp& taken) {
   Connection& connection = writer.connection();
@@ -107,7 +107,7 @@ Result<void> Attempts::begin(const InHand& event, int count) {
     writer.connection().run(
         "INSERT INTO attempts (event_id, count, log_partition, log_offset)"
         " VALUES (:e, :c, :p, :o)"
-        // Another daemon may have begun it meanwhile.
+        // Another daemon may have begun the event meanwhile.
         " ON CONFLICT (event_id) DO UPDATE SET count = CASE WHEN excluded.count > attempts.count"
         " THEN excluded.count ELSE attempts.count END",
         event.event_id, count, event.partition, event.offset);

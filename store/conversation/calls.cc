@@ -31,7 +31,7 @@ Result<bool> Calls::waits(const std::string& id) const {
   return read_exists(database_, "SELECT 1 FROM pending_calls WHERE id = :i", id);
 }
 
-// One step in the index, however many calls the lanes before it have.
+// Takes one step in the index, independent of the number of calls in earlier lanes.
 Result<std::optional<Calls::Lane>> Calls::lane_behind(
     const std::string& project_id, const std::optional<std::string>& target) const {
   constexpr auto lane = row_of<&Lane::project_id, &Lane::target, &Lane::due_at>;
@@ -69,7 +69,7 @@ void Calls::appended(const std::string& id, std::function<void()> marked) {
   committer_.mark(work, std::move(marked));
 }
 
-// The owner of the session's partition may have gone on with the call since.
+// The owner of the session's partition may have changed the call since.
 void Calls::put_off(const std::string& id, model::Timestamp due_at, int attempts,
                     std::function<void()> marked) {
   const auto work = [id, due_at, attempts](Connection& connection) {

@@ -13,27 +13,27 @@
 
 namespace conversed::store {
 
-// Calls and searches that Nodes wait for, and timers. A row is the claim of its result: the Turn
+// Calls and searches for which Nodes wait, and timers. A row is the claim of its result: the Turn
 // that takes the result deletes the row. Thread-safe; blocks on the disk. Errors: `unavailable`,
 // `internal`.
 //
-// A call is due until its result is in the log. The calls of one project to one target are read
-// together. All due times are by the clock of timers.
+// A call is due until its result is in the log. The calls of one project to one target form a lane
+// and are read together. All due times use the clock of timers.
 //
-// A read of due rows is a range of an index: the mark `appended` takes a row out of it.
-// Kept by: CallsTest.DueCallsAndLanesAreRangesOfAnIndex.
+// A read of due rows is a range of an index. The mark `appended` removes a row from the index. Kept
+// by: CallsTest.DueCallsAndLanesAreRangesOfAnIndex.
 class Calls : Rows {
  public:
   using Rows::Rows;
 
   struct Found {
     model::PendingCall call;
-    int attempts = 0;  // tries that have failed
+    int attempts = 0;  // failed tries
   };
   // A call or a timer. `internal`: its row can't be read.
   [[nodiscard]] model::Result<std::optional<Found>> find(const std::string& id) const;
 
-  // Whether its row is there, so that its result can still have effects; cheap.
+  // Whether its row exists, so that its result can still have effects. Cheap.
   [[nodiscard]] model::Result<bool> waits(const std::string& id) const;
 
   struct Lane {
@@ -42,7 +42,7 @@ class Calls : Rows {
     model::Timestamp due_at{};  // of its first call
   };
   // The next lane with calls, in the order of projects and targets: behind this target of the
-  // project; without a target, behind all of the project's.
+  // project, or, without a target, behind all targets of the project.
   [[nodiscard]] model::Result<std::optional<Lane>> lane_behind(
       const std::string& project_id, const std::optional<std::string>& target) const;
 
@@ -53,24 +53,24 @@ class Calls : Rows {
   };
   struct Page {
     std::vector<Due> calls;
-    std::optional<model::Timestamp> next;  // behind a page that is not full: the first not yet due
+    std::optional<model::Timestamp> next;  // the next due time, if the page is not full
   };
-  // The lane's calls that are due at `now`, the longest due first, at most `limit`. Goes on behind
-  // `after`, the last entry of a page. The caller knows which of them are under way.
+  // The lane's calls that are due at `now`, earliest first, at most `limit`, behind `after`, the
+  // last entry of the previous page. The caller knows which of them are under way.
   [[nodiscard]] model::Result<Page> due(const std::string& project_id, const std::string& target,
                                         model::Timestamp now, std::size_t limit,
                                         const Due* after = nullptr) const;
 
-  // Marks do not block. `marked` is called on the Committer's thread once the mark is durable, and
-  // never if the Committer stops before. A missing row is no error.
+  // Marks do not block. `marked` is called on the Committer's thread once the mark is durable, but
+  // not if the Committer stops before. A missing row is no error.
   //
-  // The result is in the log, or the row can't be read: the call is no longer due.
+  // The call is no longer due: its result is in the log, or its row can't be read.
   void appended(const std::string& id, std::function<void()> marked);
-  // `attempts` tries have failed; the next one is due at `due_at`.
+  // `attempts` tries have failed. The next try is due at `due_at`.
   void put_off(const std::string& id, model::Timestamp due_at, int attempts,
                std::function<void()> marked);
 
-  // Makes calls that are due later than `latest` due at `now`. No retry waits that long: the clock
+  // Makes calls that are due after `latest` due at `now`. No retry waits that long, so the clock
   // was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 

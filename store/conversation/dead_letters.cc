@@ -49,7 +49,7 @@ Result<DeadLetter> find(Connection& connection, const std::string& project_id,
   return *std::move(letter);
 }
 
-// Of a new letter alone: the state changes once.
+// Changes the state of a new dead letter. A state changes only once.
 Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
                           const std::string& id, DeadLetterState state) {
   auto letter = find(connection, project_id, id);
@@ -107,7 +107,7 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
                                   "SELECT output_id FROM outputs WHERE session = :s AND seq = :q",
                                   *session, *letter->output_seq)
                             : std::nullopt;
-    if (!output) return fail(Errc::not_found, "the output is not kept any more");
+    if (!output) return fail(Errc::not_found, "the output is no longer kept");
     insert_delivery(connection, *session, letter->key.endpoint_id, *letter->output_seq, *output,
                     false);
     announce(connection, deliver_topic, letter->key.encode());
@@ -120,7 +120,7 @@ Result<std::int64_t> DeadLetters::count_new() const {
   return read_number(database_, "SELECT COUNT(*) FROM dead_letters WHERE state = 'new'");
 }
 
-// Numbers ascend with time: the first dead letter that is young enough ends the range.
+// Numbers ascend with time, so the first young dead letter ends the range.
 Result<std::int64_t> DeadLetters::prune(model::Timestamp before, std::size_t limit) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
     Connection& connection = writer.connection();

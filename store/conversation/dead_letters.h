@@ -28,8 +28,8 @@ struct DeadLetter {
 
 // Events that could not be processed and outputs that could not be delivered. An event is replayed
 // by appending it again with the claim {dead_letter, id}: the Turn that takes it sets the state.
-// Thread-safe; blocks on the disk. Errors: `not_found` (also for another project's), `unavailable`,
-// `internal`.
+// Thread-safe; blocks on the disk. Errors: `not_found` (also for rows of another project),
+// `unavailable`, `internal`.
 class DeadLetters : Rows {
  public:
   using Rows::Rows;
@@ -42,20 +42,20 @@ class DeadLetters : Rows {
   [[nodiscard]] model::Result<DeadLetter> get(const std::string& project_id,
                                               const std::string& id) const;
 
-  // `conflict` unless it is new.
+  // `conflict` unless the dead letter is new.
   [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id);
 
-  // Puts an undelivered output back among the pending ones. `conflict` unless it is new,
+  // Makes an undelivered output pending again. `conflict` unless the dead letter is new,
   // `invalid_argument` if it is an event. `committed` is called as by Writer::on_commit.
   [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
                                                   const std::string& id,
                                                   const std::function<void()>& committed = {});
 
-  // How many are new; for metrics.
+  // The number of new dead letters; for metrics.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;
 
-  // Deletes up to `limit` dead letters from before then, oldest first, in any state. Returns their
-  // number.
+  // Deletes up to `limit` dead letters that are older than `before`, oldest first, in any state.
+  // Returns their number.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 };
 

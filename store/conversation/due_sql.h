@@ -6,7 +6,7 @@
 // files of this folder and their tests.
 namespace conversed::store {
 
-// By session, whatever the number of its deliveries.
+// Reads one row per session, for any number of its deliveries.
 inline constexpr std::string_view sql_of_due_sessions =
     "SELECT d.session, (SELECT key FROM sessions WHERE id = d.session), d.due_at, d.attempts"
     " FROM deliveries d WHERE d.endpoint_id = :e AND (d.due_at, d.session) > (:d, :r)"

@@ -29,11 +29,11 @@ constexpr auto output_row =
     row_of<&Output::id, &Output::seq, &Output::input_id, &Output::text, &Output::data,
            &Output::trace_id, &Output::source, &Output::created_at, &Output::withdrawable>;
 
-// By the output's id, too: the numbers of an erased session begin again.
+// Also compares the output's id, since numbers begin again after the erasure of a session.
 void mark_delivered(Connection& connection, const std::string& key, const std::string& output_id,
                     std::int64_t seq, int attempts) {
   if (attempts > 0) {
-    // The session's other outputs are due now, unless this one was marked before.
+    // Makes the session's other outputs due now, unless this output was marked before.
     connection.run(
         "UPDATE deliveries SET due_at = 0, attempts = 0 WHERE session ="
         " (SELECT d.session FROM deliveries d WHERE d.session ="
@@ -98,7 +98,7 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
   });
 }
 
-// One step in the index an Endpoint, however many sessions it has.
+// Takes one step in the index per Endpoint, independent of the number of its sessions.
 Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
                                                    std::size_t limit) const {
   return read(database_, [&](Connection& connection) -> Result<std::vector<DueEndpoint>> {
@@ -185,15 +185,15 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
   committer_.write(std::move(work), std::move(done), Committer::Patience::none);
 }
 
-// Rows are in the order of time, but for clocks that were set back: a page without an old one is
-// the end.
+// Rows are in the order of time, unless a clock was set back. A page without an old row is the end.
 Result<Outbox::Pruned> Outbox::prune(model::Timestamp before, std::int64_t after_row,
                                      std::size_t limit) {
   struct Looked {
     std::int64_t last = 0;
     bool found = false;
   };
-  // Many outputs may wait for a dead webhook. Reading past them costs the writer nothing.
+  // Many outputs may wait for a dead webhook. A reader's connection passes over them, so the writer
+  // loses no time.
   auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
     Looked page;
     connection.rows(

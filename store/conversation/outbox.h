@@ -16,11 +16,12 @@ namespace conversed::store {
 // The pending outputs of one session, oldest first.
 struct DueDelivery {
   model::SessionKey key{};
-  model::Timestamp due_at{};  // the epoch: at once, no try has failed
+  model::Timestamp due_at{};  // the epoch: due at once, no try has failed
   int attempts = 0;           // of the first output
-  // `created_at` is by the clock of timers. Empty: delivered meanwhile, or `wanted` refused it.
+  // `created_at` is by the clock of timers. Empty: delivered meanwhile, or `wanted` refused the
+  // session.
   std::vector<model::Output> outputs{};
-  std::int64_t session = 0;  // its row; orders sessions that are due at the same time
+  std::int64_t session = 0;  // its row, which orders sessions with the same due time
   bool damaged = false;      // its outputs can't be read
 };
 
@@ -60,13 +61,13 @@ class Outbox : Rows {
   [[nodiscard]] model::Result<std::vector<model::Output>> outputs_of_input(
       const model::SessionKey& key, const std::string& input_id) const;
 
-  // At most `sessions` sessions of the Endpoint that are due at `now`, longest due first, each with
-  // at most `outputs_each` outputs, or with none if `wanted` refuses it (empty: all are wanted).
-  // The next page begins behind `after`, the last entry of this one. The caller knows which
-  // deliveries are under way. All due times are by the clock of timers.
+  // At most `sessions` sessions of the Endpoint that are due at `now`, earliest first, each with at
+  // most `outputs_each` outputs, or with none if `wanted` refuses the session (empty: all are
+  // wanted). The page begins behind `after`, the last entry of the previous page. The caller knows
+  // which deliveries are under way. All due times use the clock of timers.
   struct Page {
     std::vector<DueDelivery> sessions;
-    std::optional<model::Timestamp> next;  // behind a page that is not full: the first not yet due
+    std::optional<model::Timestamp> next;  // the next due time, if the page is not full
   };
   using Wanted = std::function<bool(const model::SessionKey&)>;
   [[nodiscard]] model::Result<Page> due(const std::string& endpoint_id, model::Timestamp now,
@@ -78,23 +79,23 @@ class Outbox : Rows {
   [[nodiscard]] model::Result<std::vector<DueEndpoint>> endpoints(const std::string& after,
                                                                   std::size_t limit) const;
 
-  // Makes sessions that are due later than `latest` due at `now`. No retry waits that long: the
-  // clock was set back while no daemon ran.
+  // Makes sessions that are due after `latest` due at `now`. No retry waits that long, so the clock
+  // was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 
   // The number of pending outputs; for metrics.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 
   // Marks a follow-up's output as being delivered: a message of the user no longer withdraws it.
-  // Does not block. `done` is called on the Committer's thread, with `not_found` if it was
+  // Does not block. `done` is called on the Committer's thread, with `not_found` if the output was
   // withdrawn before.
   void begin_delivery(const model::SessionKey& key, std::int64_t seq, Committer::WriteDone done);
   // Marks the output as delivered. A missing row is no error: the output was marked before, or
-  // erased. `attempts`: tries of it that have failed. `marked`: see Committer::mark.
+  // erased. `attempts`: failed tries of this output. `marked`: see Committer::mark.
   void delivered(const model::SessionKey& key, const model::Output& output, int attempts,
                  std::function<void()> marked = {});
-  // The session's oldest pending output has failed. All outputs of the session wait until `due_at`,
-  // by the clock of timers. `attempts`: tries so far, above 0.
+  // A try of the session's oldest pending output has failed. All outputs of the session wait until
+  // `due_at`, by the clock of timers. `attempts`: tries so far, above 0.
   void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
                   std::function<void()> marked = {});
   // Gives up a pending output: it becomes a dead letter, and the session's next output is due at
@@ -103,11 +104,11 @@ class Outbox : Rows {
   void give_up(const model::SessionKey& key, const model::Output& output, const std::string& reason,
                Committer::WriteDone done);
 
-  // Reads `limit` outputs behind a row (0: from the first), oldest first, and deletes those from
-  // before `before` that are not pending.
+  // Reads `limit` outputs behind a row (0: from the first), oldest first. Deletes the outputs among
+  // them that are older than `before` and not pending.
   struct Pruned {
     std::int64_t removed = 0;
-    std::optional<std::int64_t> last_row;  // the last row read; none: the rest is younger
+    std::optional<std::int64_t> last_row;  // the last row read; none: all other rows are younger
   };
   [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, std::int64_t after_row,
                                             std::size_t limit);

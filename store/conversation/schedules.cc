@@ -97,7 +97,7 @@ Result<std::optional<Schedule>> Schedules::by_claim(const std::string& claim) co
   });
 }
 
-// Reads no session and no message: damage there hides no schedule.
+// Reads no session and no message, so that damage there hides no schedule.
 Result<std::vector<Schedules::Row>> Schedules::recurring(std::int64_t after,
                                                          std::size_t limit) const {
   return read_all(

@@ -15,15 +15,15 @@ namespace conversed::store {
 
 // Injects that wait for their time. The row holds the claim of the next event. The transaction of
 // the event's effects (SessionCommit::schedules_fired) deletes the row, or moves it to its next
-// time under another claim. So each time fires once, however often its event is appended.
-// Thread-safe; blocks on the disk. Errors: `not_found` (also for another project's), `unavailable`,
-// `internal`.
+// time under another claim. So each time fires once, even if its event is appended repeatedly.
+// Thread-safe; blocks on the disk. Errors: `not_found` (also for rows of another project),
+// `unavailable`, `internal`.
 class Schedules : Rows {
  public:
   using Rows::Rows;
 
-  // If the key has a kept answer, returns it and does nothing. `conflict` if the key was used with
-  // another body.
+  // Stores a schedule. If the key has a kept answer, returns that and changes nothing. `conflict`
+  // if the key was used with another body.
   [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(
       const model::Schedule& schedule, const std::optional<KeyedAnswer>& keyed);
 
@@ -37,16 +37,16 @@ class Schedules : Rows {
   [[nodiscard]] model::Result<model::Schedule> get(const std::string& project_id,
                                                    const std::string& id) const;
 
-  // The schedule with this claim; none if the event has come or the schedule was changed.
+  // The schedule with this claim. None if its event has run or the schedule was changed.
   [[nodiscard]] model::Result<std::optional<model::Schedule>> by_claim(
       const std::string& claim) const;
 
-  // Recurring schedules behind `after`, oldest first; without session and message.
+  // Recurring schedules behind `after`, oldest first, without session and message.
   [[nodiscard]] model::Result<std::vector<Row>> recurring(std::int64_t after,
                                                           std::size_t limit) const;
 
   // Moves each schedule to an earlier time if its row still has the given run and time. The claim
-  // stays, so only one of the two events has effects.
+  // stays, so an event that is already appended and the new one have effects only once.
   struct Sooner {
     model::Schedule schedule;
     model::Timestamp due_at{};
@@ -59,7 +59,7 @@ class Schedules : Rows {
   // Sets another time or rule and returns the changed schedule. An earlier event that is in the log
   // and has not run has no effect.
   struct When {
-    std::string cron;  // empty: once
+    std::string cron;  // empty: the schedule fires once
     std::string timezone;
     model::Timestamp due_at{};
   };

@@ -11,7 +11,8 @@ namespace conversed::store {
 
 namespace {
 
-// Reads a part that may be damaged: with somewhere to note the damage, the part stays as it was.
+// Reads a part that may be damaged. If `damage` is given, notes the damage there and leaves the
+// part as it was.
 template <typename F>
 void read_part(std::string* damage, const F& part) {
   if (damage == nullptr) return part();
@@ -76,7 +77,8 @@ Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& ke
   });
 }
 
-// Two statements, two snapshots: the commit checks both versions, so a mixed pair loses.
+// Two statements read two snapshots. The commit checks both versions, so a mixed pair is a
+// conflict.
 Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<Loaded> {
     Loaded loaded;
@@ -120,7 +122,7 @@ Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project
           Place place{.key = stored_or_throw(model::SessionKey::decode(key)),
                       .last_activity_at = active,
                       .row = row};
-          std::string damage;  // shown elsewhere
+          std::string damage;  // not shown here
           read_part(&damage, [&] { place.flow_state = stored_json(flow_state); });
           if (execution) {
             read_part(&damage, [&] {
@@ -135,7 +137,7 @@ Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project
   });
 }
 
-// Each is the range of an index, or of the table's key.
+// Each statement reads a range of an index or of the table's key.
 Result<std::vector<Sessions::Inbox>> Sessions::inboxes(Which which, std::int64_t after_row,
                                                        std::size_t limit) const {
   return read_all(database_, row_of<&Inbox::key, &Inbox::size, &Inbox::row>,
@@ -182,7 +184,7 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
     std::optional<std::int64_t> last;
     std::vector<std::int64_t> old;  // rows
   };
-  // Most pages have none: they cost the writer nothing.
+  // Most pages have no old session, and need no write.
   auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
     Looked page;
     connection.rows(

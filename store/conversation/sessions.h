@@ -33,9 +33,9 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::optional<model::Session>> load(
       const model::SessionKey& key) const;
 
-  // Session and profile by one connection, for a Turn. A profile that was never written has version
-  // 0 and no data. Damaged parts are left empty, and `damage` names the damage: no Turn may run on
-  // it.
+  // Loads session and profile for a Turn by one connection. A profile that was never written has
+  // version 0 and no data. Damaged parts are left empty, and `damage` names the damage: no Turn may
+  // run on the session.
   struct Loaded {
     std::optional<model::Session> session;
     model::Profile profile;
@@ -48,13 +48,13 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::vector<InboxEvent>> inbox(const model::SessionKey& key,
                                                              std::size_t limit) const;
 
-  // Newest first; `before_row` 0 begins. Restricted to a project.
+  // Sessions of a project, newest first, from below `before_row`; 0: from the newest.
   [[nodiscard]] model::Result<std::vector<SessionSummary>> list(const std::string& project_id,
                                                                 std::int64_t before_row,
                                                                 std::size_t limit) const;
 
-  // Where sessions of a project stand; newest first, `before_row` 0 begins. Damaged parts are left
-  // empty.
+  // The places in their Flows of a project's sessions, newest first, from below `before_row`; 0:
+  // from the newest. Damaged parts are left empty.
   struct Place {
     model::SessionKey key;
     model::Timestamp last_activity_at{};
@@ -66,9 +66,9 @@ class Sessions : Rows {
                                                          std::int64_t before_row,
                                                          std::size_t limit) const;
 
-  // Inboxes that are not empty, by row: at most `limit` of those behind `after_row` (0 begins). To
-  // drain are those of sessions that are not busy. No event wakes them, so the owner of their
-  // partition runs them when it takes the partition up.
+  // Inboxes with events, by row, at most `limit` behind `after_row` (0: from the first).
+  // `to_drain`: only inboxes of sessions that are not busy. No event wakes these sessions, so the
+  // owner of their partition runs them when it takes the partition up.
   enum class Which : std::uint8_t { all, to_drain };
   struct Inbox {
     model::SessionKey key;
@@ -80,26 +80,27 @@ class Sessions : Rows {
 
   // Ends the conversation in one transaction: empties context, Flow state and execution, and
   // deletes the claims of pending calls and timers. The answer of the execution's input becomes a
-  // failure unless the input is cut: then its client has had an answer, and its key is spent.
+  // failure, unless the input is cut: then its client has an answer, and its key stays used.
   // Outputs, their numbers and the inbox stay. `committed` is called as by Writer::on_commit, with
-  // the input of the ended execution; empty: there was none, or it can't be read. `not_found` if
+  // the input of the ended execution. Empty: no execution ran, or it can't be read. `not_found` if
   // there is no such session. Kept by: SessionsTest.ResetTakesTheClaimsAwayAndKeepsTheNumbers,
   // SessionsTest.ResetEndsTheExecutionsInputAsFailed.
   using ResetDone = std::function<void(const std::string& ended_input)>;
   [[nodiscard]] model::Result<void> reset(const model::SessionKey& key,
                                           const ResetDone& committed = {});
 
-  // Reads `limit` sessions behind a row (0: from the first) and deletes those that were last active
-  // before `before`, have nothing running or waiting, and have no outputs. Retention reads all
-  // sessions once a round: an index by activity would cost every Turn.
+  // Reads `limit` sessions behind a row (0: from the first). Deletes the sessions among them that
+  // were last active before `before` and have no execution, no waiting events, follow-ups or calls,
+  // and no outputs. Retention reads all sessions once a round: an index by activity would cost
+  // every Turn.
   //
   // A session whose last record is not `finished` stays: the log may deliver the record again, and
-  // only the session's position drops it.
+  // only the session's position shows that it has had its effects.
   // Kept by: HousekeeperTest.SessionWhoseRecordMayComeAgainStays.
   using Finished = std::function<bool(const model::Position&)>;
   struct Pruned {
     std::int64_t removed = 0;
-    std::optional<std::int64_t> last_row;  // the last row read; none: there are no more
+    std::optional<std::int64_t> last_row;  // the last row read; none: there are no more rows
   };
   [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, const Finished& finished,
                                             std::int64_t after_row, std::size_t limit);

@@ -28,22 +28,22 @@ constexpr model::Names<Kind, 5> kinds{{{{Kind::journey, "journey"},
                                         {Kind::question, "question"},
                                         {Kind::schedule, "schedule"}}}};
 
-// Rows of one table that a step looks at, and steps of one page.
+// The rows of one table in a step, and the steps of one page.
 constexpr std::size_t rows_a_step = 1'000;
 constexpr int steps_a_page = 5;
 
-// The kinds of timers that a table keeps. Its rows can be of two kinds.
+// The timers in one table. Its rows have one or two kinds.
 struct Source {
   Kind first;
   Kind second;
-  bool by_wall_clock;  // of the due time; else by the clock of timers
+  bool by_wall_clock;  // the due time is by the wall clock; else by the clock of timers
   std::string table;
-  std::string claim;      // with the due time the order of an index
+  std::string claim;      // orders an index together with the due time
   std::string is_second;  // whether the row is of the second kind
-  std::string key;        // the session's
+  std::string key;        // of the session
   std::string of_session;
 
-  // Ends inside its condition.
+  // The text ends inside the WHERE condition.
   [[nodiscard]] std::string select() const {
     return "SELECT due_at, " + claim + ", id, " + key + ", " + is_second + " FROM " + table +
            " WHERE due_at IS NOT NULL";
@@ -61,7 +61,7 @@ const std::array<Source, 3>& sources() {
   return all;
 }
 
-// Makes rows of the source's query. `offset`: of the clock of timers.
+// Makes rows of the source's query. `offset`: of the clock of timers to the wall clock.
 auto rows_of(const Source& source, milliseconds offset) {
   return [&source, offset](model::Timestamp due, std::string claim, std::string id,
                            model::SessionKey key, bool is_second) {
@@ -82,10 +82,10 @@ bool has_kind(const Timers::Filter& filter, Kind kind) {
   return !filter.kind || *filter.kind == kind;
 }
 
-// A part of all tables, in order; rows of other projects and kinds, too.
+// A part of all tables, in order, including rows of other projects and kinds.
 struct Step {
   std::vector<Row> rows;
-  std::optional<Place> end;  // how far all tables were read; nothing: to the end
+  std::optional<Place> end;  // the place up to which all tables were read; none: the end
 };
 
 // Reads the rows behind `after` of one table, by its index.
@@ -115,7 +115,7 @@ Step look(Connection& connection, const Timers::Filter& filter, milliseconds off
     }
   }
   std::ranges::sort(step.rows, comes_before, &Row::place);
-  // Behind the end of one table's part, rows of it may be missing.
+  // Behind the end of one table's part, the step lacks rows of that table.
   if (step.end) {
     std::erase_if(step.rows, [&](const Row& row) { return comes_before(*step.end, row.place); });
   }
@@ -135,7 +135,7 @@ Result<Found> find(Connection& connection, const std::string& id) {
   return fail(Errc::not_found, "there is no such timer; it may have fallen due");
 }
 
-// Whether a follow-up comes in time when it is due then, by the clock of timers.
+// Whether a follow-up that is due at `due`, by the clock of timers, comes before it expires.
 Result<void> check_expiry(Connection& connection, const std::string& id, model::Timestamp due) {
   const auto value =
       connection.value<nlohmann::json>("SELECT value FROM follow_ups WHERE id = :i", id);
@@ -143,7 +143,7 @@ Result<void> check_expiry(Connection& connection, const std::string& id, model::
   const auto plan = stored_or_throw(model::follow_up_plan_from(value->at("plan")));
   if (!plan.expires_at || due < *plan.expires_at) return {};
   return fail(Errc::invalid_argument,
-              "the follow-up expires before that time, and would be dropped; name an earlier one");
+              "the follow-up expires before that time and would be dropped; name an earlier time");
 }
 
 FollowUp follow_up_from(std::string id, model::SessionKey key, std::string trace,
@@ -159,7 +159,8 @@ FollowUp follow_up_from(std::string id, model::SessionKey key, std::string trace
 
 }  // namespace
 
-// Each part is the range of an index, and the first rows of all parts are among the first of each.
+// Each part is the range of an index. The first rows of the union are among the first rows of each
+// part.
 Result<Timers::DuePage> Timers::due(model::Timestamp now, std::chrono::milliseconds offset,
                                     std::size_t limit, const Due* after) const {
   return read(database_, [&](Connection& connection) -> Result<DuePage> {
@@ -190,7 +191,7 @@ Result<Timers::DuePage> Timers::due(model::Timestamp now, std::chrono::milliseco
 void Timers::appended(std::vector<Due> timers, std::function<void()> marked) {
   auto work = [timers = std::move(timers)](Connection& connection) {
     for (const auto& [at, claim] : timers) {
-      if (claim.kind == Claim::Kind::schedule) {  // put off it has another claim
+      if (claim.kind == Claim::Kind::schedule) {  // if it was put off, it has another claim
         connection.run("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
       } else if (claim.kind == Claim::Kind::follow_up) {
         connection.run("UPDATE follow_ups SET appended = 1 WHERE id = :i AND due_at = :d", claim.id,
@@ -292,8 +293,8 @@ Result<void> Timers::cancel(const std::string& id) {
     if (!found) return fail(found.error());
     if (found->row.kind == Kind::sleep) {
       return fail(Errc::conflict,
-                  "an execution sleeps until then, and would stand still for ever: put the timer "
-                  "forward to have it go on, or reset the session to end it");
+                  "an execution sleeps until then, and would never go on: move the timer "
+                  "to an earlier time, or reset the session to end the execution");
     }
     writer.connection().run("DELETE FROM " + found->source.table + " WHERE id = :i", id);
     return {};
@@ -307,7 +308,7 @@ Result<Row> Timers::reschedule(const std::string& id, model::Timestamp due_at) {
     if (!found) return fail(found.error());
     Row moved = std::move(found->row);
     if (moved.kind == Kind::schedule) {
-      return fail(Errc::conflict, "a schedule is put off by the routes of schedules");
+      return fail(Errc::conflict, "this timer is a schedule: change it by the routes of schedules");
     }
     moved.due_at = due_at;
     moved.place.due = due_at + timer_offset(connection);

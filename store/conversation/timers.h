@@ -19,42 +19,42 @@ namespace conversed::store {
 
 // Timers of all kinds: three tables, read in one order. A row is the claim of its event: the Turn
 // that takes the event deletes the row, or moves a schedule to its next time. So a cancelled timer
-// has no effect even if its event is in the log already. Thread-safe; blocks on the disk. Errors
-// beside those named: `unavailable`, `internal`.
-// Kept by: PendingTimersTest.AreCancelledWithTheirClaims.
+// has no effect, even if its event is already in the log. Thread-safe; blocks on the disk. Further
+// errors: `unavailable`, `internal`. Kept by: PendingTimersTest.AreCancelledWithTheirClaims.
 class Timers : Rows {
  public:
   using Rows::Rows;
 
-  // ---- For the scheduler. Only due time and claim are read, so no damage to the rest of a row
-  // hides it.
+  // ---- For the scheduler. Only due time and claim are read, so that damage in other columns hides
+  // no timer.
   struct Due {
     model::Timestamp at{};
     model::Claim claim;  // `timer`, `follow_up` or `schedule`
   };
   struct DuePage {
     std::vector<Due> timers;
-    std::optional<model::Timestamp> next;  // behind a page that is not full: the first not yet due
+    std::optional<model::Timestamp> next;  // the next due time, if the page is not full
   };
   // At most `limit` timers that are due at `now` and whose events are not in the log, by due time
-  // and the claim's id. The next page begins behind `after`, the last entry of this one. All times
-  // are by the clock of timers, which is `offset` ahead of the clock of schedules.
+  // and the claim's id. The page begins behind `after`, the last entry of the previous page. All
+  // times use the clock of timers, which is `offset` ahead of the clock of schedules.
   [[nodiscard]] model::Result<DuePage> due(model::Timestamp now, std::chrono::milliseconds offset,
                                            std::size_t limit, const Due* after = nullptr) const;
 
-  // The events of these timers are in the log, or their rows can't be read. A timer that was
-  // rescheduled since keeps its new time. Does not block. `marked` is called on the Committer's
-  // thread once the marks are durable, and never if the Committer stops before.
+  // Marks timers whose events are in the log, or whose rows can't be read. A timer that was
+  // rescheduled meanwhile keeps its new time. Does not block. `marked` is called on the Committer's
+  // thread once the marks are durable, but not if the Committer stops before.
   void appended(std::vector<Due> timers, std::function<void()> marked);
 
-  // A new log replaces the old one: it holds neither the events of timers nor the results of calls.
+  // Clears the marks of timers and calls: a new log, without their events, replaces the old log.
   [[nodiscard]] model::Result<void> log_lost();
 
-  // How far the clock of timers is ahead of the wall clock, as kept last; at first 0.
+  // The stored offset of the clock of timers to the wall clock; at first 0.
   [[nodiscard]] model::Result<std::chrono::milliseconds> offset() const;
   [[nodiscard]] model::Result<void> keep_offset(std::chrono::milliseconds offset);
 
-  // A follow-up's row is deleted when it runs, and by an earlier message of the user.
+  // Whether the follow-up's row exists. It is deleted when the follow-up runs, or when a message of
+  // the user withdraws it.
   [[nodiscard]] model::Result<bool> follow_up_waits(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<model::FollowUp>> follow_up(
       const std::string& id) const;
@@ -76,7 +76,7 @@ class Timers : Rows {
   };
   struct Row {
     Kind kind = Kind::journey;
-    std::string id;  // the claim's; of a schedule its own
+    std::string id;  // of the claim; for a schedule its own id
     model::SessionKey session;
     model::Timestamp due_at{};  // by the wall clock
     Place place;
@@ -89,23 +89,23 @@ class Timers : Rows {
   };
   struct Page {
     std::vector<Row> rows;
-    std::optional<Place> next;  // the next page begins behind it; none: there is none
+    std::optional<Place> next;  // the next page begins behind it; none: this is the last page
   };
-  // The first `limit` timers behind `after`. A page may hold fewer, even none, although more
+  // The first `limit` timers behind `after`. A page may hold fewer timers, even none, although more
   // follow: the number of rows read is bounded, and they may be of other projects and kinds. An
-  // index by project would cost each follow-up that is armed.
+  // index by project would make each new follow-up write more.
   [[nodiscard]] model::Result<Page> list(const Filter& filter, const Place& after,
                                          std::size_t limit) const;
 
-  // Of any project. `not_found`.
+  // A timer of any project. Error: `not_found`.
   [[nodiscard]] model::Result<Row> get(const std::string& id) const;
 
-  // Deletes the timer. A question then waits without limit. `not_found`; `conflict` for a sleep:
-  // its execution would never go on.
+  // Deletes the timer. A question then waits without limit. Errors: `not_found`; `conflict` for a
+  // sleep, whose execution would never go on.
   [[nodiscard]] model::Result<void> cancel(const std::string& id);
 
-  // Sets another time by the wall clock and returns the changed timer. An event that is in the log
-  // already comes in any case. `conflict` for a schedule: use Schedules. `invalid_argument` for a
+  // Sets another time by the wall clock and returns the changed timer. An event that is already in
+  // the log fires anyway. `conflict` for a schedule: use Schedules. `invalid_argument` for a
   // follow-up that expires before that time.
   [[nodiscard]] model::Result<Row> reschedule(const std::string& id, model::Timestamp due_at);
 };
@@ -115,7 +115,7 @@ class Timers : Rows {
 // The names of all kinds.
 [[nodiscard]] std::vector<std::string_view> timer_kinds();
 
-// As Timers::offset, by the caller's connection; throws SqlError.
+// As Timers::offset, by the caller's connection. Throws SqlError.
 [[nodiscard]] std::chrono::milliseconds timer_offset(Connection& connection);
 
 }  // namespace conversed::store

@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t max_page_bytes = std::size_t{1} << 20;
 constexpr std::int64_t rows_a_batch = 500;
 
-// Damaged data is the user's, too.
+// The JSON, or the text itself if it is damaged: damaged data also belongs to the user.
 json readable(std::string text) {
   auto value = json::parse(text, nullptr, false);
   return value.is_discarded() ? json(std::move(text)) : std::move(value);
@@ -52,7 +52,7 @@ struct Column {
   enum class Kind : std::uint8_t { number, text, json };
   Kind kind;
   std::string sql;
-  std::string member{};  // of the item; empty: it has the column's name
+  std::string member{};  // of the item; empty: the column's name
 
   [[nodiscard]] SqlType type() const {
     return kind == Kind::number ? SqlType::integer : SqlType::text;
@@ -64,7 +64,7 @@ Column number_of(std::string sql, std::string member = {}) {
 Column text_of(std::string sql) {
   return {Column::Kind::text, std::move(sql)};
 }
-// NULL is shown as null.
+// A column of JSON. NULL becomes null.
 Column json_of(const std::string& sql, std::string member = {}) {
   return {Column::Kind::json, "COALESCE(" + sql + ", 'null')", member.empty() ? sql : member};
 }
@@ -72,7 +72,7 @@ Column seconds_of(const std::string& sql, std::string member) {
   return number_of(sql + " / 1000", std::move(member));
 }
 
-// A kind of items: which rows they are, and what of a row the item shows.
+// A kind of items: its rows, and the columns that an item shows.
 struct Kind {
   Kind(const char* name_, Of of_, const std::string& rows, Column place_, std::string key,
        std::vector<Column> members_)
@@ -90,7 +90,7 @@ struct Kind {
   Of of;
   Column place;  // ascends within the statement's rows
   std::vector<Column> members;
-  std::string sql;  // gives place and session key of each row, and the members
+  std::string sql;  // selects place and session key of each row, and the members
   std::vector<SqlType> types;
 };
 
@@ -139,16 +139,16 @@ json item_of(const Kind& kind, std::vector<SqlValue>&& row) {
   return item;
 }
 
-// One page on its way.
+// Reads one page.
 class Reader {
  public:
-  // The rows of one statement: the number of the session or the id of the Endpoint, and what the
-  // statement's condition asks for.
+  // The rows of one statement: the number of the session or the id of the Endpoint, and the values
+  // of the statement's condition.
   struct Scope {
     std::string name;
     std::vector<SqlValue> in;
   };
-  // In the order of their names.
+  // Ordered by name.
   using Scopes = std::map<Of, std::vector<Scope>>;
 
   Reader(Connection& connection, Scopes scopes, std::size_t limit)
@@ -167,7 +167,7 @@ class Reader {
   }
 
  private:
-  // Of numbers, and of ids, which have one length.
+  // Compares numbers, and ids, which have one length.
   static bool comes_before(const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   }
@@ -199,14 +199,14 @@ class Reader {
 };
 
 model::Error came_meanwhile() {
-  return {Errc::conflict, "an event of this user is on its way or in hand; try again in a moment"};
+  return {Errc::conflict, "an event of this user is being processed; try again in a moment"};
 }
 
 model::KeyRange keys_of_user(const std::string& project_id, const std::string& endpoint_id,
                              const std::string& user_id) {
   auto from = model::SessionKey{project_id, endpoint_id, user_id, ""}.encode();
   auto to = from;
-  ++to.back();  // the separator: no character of a name is before the one that follows it
+  ++to.back();  // the separator: no character of a name is below its successor
   return {std::move(from), std::move(to)};
 }
 
@@ -287,7 +287,7 @@ Result<UserData::Page> UserData::read_page(const UserOfProject& user, const Plac
 Result<std::unique_lock<std::mutex>> UserData::begin_erasure() {
   std::unique_lock lock(erasing_, std::try_to_lock);
   if (lock) return lock;
-  return fail(Errc::conflict, "another user is being erased; try again when that is done");
+  return fail(Errc::conflict, "another user is being erased; try again when that has ended");
 }
 
 Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseHooks& hooks) {
@@ -307,8 +307,8 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
   return erased;
 }
 
-// Outputs are deleted in batches, the rest with the session. A Turn that began before finds the
-// session gone and begins anew.
+// Deletes outputs in batches, then all other rows with the session. The commit of a Turn that began
+// before is a conflict: its batch is built again on a new session.
 Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& hooks,
                                      Erased& erased) {
   for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
@@ -350,7 +350,8 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
   return {};
 }
 
-// Keys first: a repeat that comes now is new, and one that came before still finds its answer.
+// First the keys: a repeat that comes afterwards is new, and an earlier repeat still finds its
+// answer.
 Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& hooks,
                                   Erased& erased) {
   auto ranges = key_ranges(user);
@@ -360,7 +361,7 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
   }
   struct Deletion {
     std::string_view sql;
-    std::int64_t Erased::*counted;  // null: not reported
+    std::int64_t Erased::*counted;  // null: the number is not reported
   };
   static constexpr std::array of_keys{
       Deletion{"DELETE FROM append_keys WHERE (scope, idempotency_key) IN (SELECT scope,"
@@ -409,9 +410,9 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
 // Deleted data is overwritten in the file (secure_delete), but the write-ahead log still has older
 // versions of its pages.
 Result<void> UserData::empty_write_ahead_log() {
-  // In PostgreSQL the log and the pages are the administrator's; VACUUM removes deleted rows.
+  // PostgreSQL's administrator manages its log and pages; VACUUM removes deleted rows.
   if (database_.dialect() != Dialect::sqlite) return {};
-  constexpr int tries = 20;  // each waits a while for readers, which are inside for one statement
+  constexpr int tries = 20;  // each waits a while for readers, which hold it for one statement
   for (int i = 0; i < tries; ++i) {
     std::int64_t busy = 1;
     auto ran = committer_.run_alone([&](Writer& writer) -> Result<void> {

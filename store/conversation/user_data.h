@@ -16,7 +16,7 @@
 
 namespace conversed::store {
 
-// A user of a project's Endpoints, by the name that clients give.
+// A user of a project's Endpoints, by the userId that clients give.
 struct UserOfProject {
   std::string project_id;
   std::string user_id;
@@ -25,29 +25,27 @@ struct UserOfProject {
 // All data of one user of conversations: the profile, and of each session its state, outputs,
 // inbox, pending calls and timers, kept answers and dead letters. Thread-safe; blocks on the disk.
 //
-// A new table or column that names a user, or holds the user's texts, belongs here, too.
+// A new table or column that names a user, or holds the user's texts, must be added here.
 // `secure_delete` overwrites deleted data in SQLite's file; Committer::run_alone empties the
-// write-ahead log.
-// Kept by: UserDataTest.ErasedUserLeavesNoTraceInTheFiles,
+// write-ahead log. Kept by: UserDataTest.ErasedUserLeavesNoTraceInTheFiles,
 // UserDataTest.ExportHasEverythingOnceWhateverThePages.
 class UserData : Rows {
  public:
   using Rows::Rows;
 
-  // Where the next page of an export begins: a kind of items, the session or Endpoint that is read,
-  // and its last item so far.
+  // The begin of an export's next page: the kind of items, the current session or Endpoint, and its
+  // last exported item.
   struct Place {
     std::size_t kind = 0;
     std::string scope{};
     std::string id{};
 
-    // As text without blanks, and back; none if the text is not a place.
+    // To a text without blanks, and back. None if the text is not a place.
     [[nodiscard]] std::string to_text() const;
     [[nodiscard]] static std::optional<Place> from_text(std::string_view text);
   };
   struct Page {
-    std::vector<nlohmann::json>
-        items;  // objects; `kind` names what each is, times are Unix seconds
+    std::vector<nlohmann::json> items;  // objects with their `kind`; times are Unix seconds
     std::optional<Place> next;
   };
   // The items behind `after`: at most `limit` (above 0), and about a megabyte. Errors:
@@ -68,25 +66,24 @@ class UserData : Rows {
     std::int64_t profiles = 0;
   };
   struct EraseHooks {
-    // Whether the log has committed the record at this position. Otherwise it would be read again
-    // and make a new session.
+    // Whether the log has committed the record at this position. Else the record would be read
+    // again and make a new session.
     std::function<bool(const model::Position&)> finished;
-    // Called after the commit that ended a session, on the Committer's thread, with its inputs that
-    // never get an answer.
+    // Called on the Committer's thread after the commit that ended a session, with its inputs that
+    // will never get an answer.
     std::function<void(const model::SessionKey&, const std::vector<std::string>& inputs)> ended;
     // Frees the Idempotency-Keys of these sessions in the log, if the log keeps keys. Called before
-    // their answers are deleted: otherwise a repeated key would wait for an answer that never
-    // comes.
+    // their answers are deleted: else a repeated key would wait for an answer that never comes.
     std::function<model::Result<void>(const std::vector<model::KeyRange>& sessions)> forget_keys{};
   };
-  // One erasure at a time holds this lock: an erasure loads the disk. The thread that gets the lock
-  // releases it. `conflict` while another erasure holds it.
+  // One erasure at a time holds this lock, since an erasure loads the disk. The thread that gets
+  // the lock releases it. `conflict` while another erasure holds it.
   [[nodiscard]] model::Result<std::unique_lock<std::mutex>> begin_erasure();
 
   // Removes all data of the user in batches of bounded size, and its traces in the store's files.
-  // Messages with a deadline that have no answer have failed; the row that says so names no user.
-  // After an error, call it again: it goes on. Errors: `conflict` if an event of the user is in
-  // hand (nothing was done), or came meanwhile; `unavailable`, also if everything is removed but
+  // Messages with a deadline and without an answer become failures; the row of a failure names no
+  // user. After an error, call it again: it goes on. Errors: `conflict` if an event of the user is
+  // in hand (no change was made), or came meanwhile; `unavailable`, also if all data is removed but
   // the write-ahead log could not be emptied.
   [[nodiscard]] model::Result<Erased> erase(const UserOfProject& user, const EraseHooks& hooks);
 

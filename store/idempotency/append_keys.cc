@@ -35,7 +35,7 @@ void AppendKeys::reserve(AppendKeyUse use, std::function<void(Result<Reserved>)>
     connection.run("DELETE FROM append_keys WHERE created_at <= :c", oldest);
     if (auto row = find_row(connection, use.scope, use.key, oldest);
         row && (use.supersedes.empty() || use.supersedes != row->event_id)) {
-      // This use appends, too: the first use does not know whether its event is in the log.
+      // This use also appends, since it is unknown whether the first use's event is in the log.
       if (!row->position && row->body_hash == use.body_hash) {
         connection.run(
             "UPDATE append_keys SET uses = uses + 1 WHERE scope = :s AND idempotency_key = :k",
@@ -96,7 +96,8 @@ Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
   });
 }
 
-// A store that fails must not gather them: the row as it is says enough for the key's next use.
+// While the store fails, these writes must not accumulate: the unchanged row is enough for the
+// key's next use.
 void AppendKeys::write_at_once(Committer::Work work, std::function<void()> told) {
   if (!committer_.healthy()) return told();
   committer_.write(

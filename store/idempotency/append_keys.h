@@ -11,12 +11,12 @@
 
 namespace conversed::store {
 
-// A use of a client's `Idempotency-Key` for something that is appended to the log.
+// A use of a client's `Idempotency-Key` for an event that is appended to the log.
 struct AppendKeyUse {
   std::string scope;       // keys of two scopes never meet
   std::string key;         // as the client sent it
   std::string body_hash;   // text
-  std::string event_id;    // the event that the key stands for if it is free
+  std::string event_id;    // the event that gets the key if the key is free
   std::string supersedes;  // replaces a row for this event; else empty
   std::string session_key{};
 };
@@ -24,7 +24,7 @@ struct AppendKeyUse {
 struct AppendKeyRow {
   std::string body_hash;
   std::string event_id;
-  std::optional<model::Position> position;  // none: it is not known whether the log has the record
+  std::optional<model::Position> position;  // none: it is unknown whether the log has the record
 };
 
 inline constexpr std::chrono::hours append_key_lifetime{24};
@@ -36,21 +36,21 @@ class AppendKeys : Rows {
  public:
   using Rows::Rows;
 
-  // The row of the key: this use's, durably, if the key was free; otherwise the row that was there.
+  // The row of the key: a new, durable row for this use if the key was free, else the present row.
   struct Reserved {
     AppendKeyRow row;
     bool fresh = false;
   };
-  // `unavailable` and `timed_out` as soon as the store begins to fail; the row may be there then.
+  // `unavailable` and `timed_out` as soon as the store begins to fail. The row may exist then.
   void reserve(AppendKeyUse use, std::function<void(model::Result<Reserved>)> done);
 
-  // The log has the record of this use's event; the lifetime begins again. `told` is called once a
-  // later `reserve` sees the position, or as soon as the store fails: then a `reserve` may not see
-  // it.
+  // Notes that the log has the record of this use's event. The lifetime begins again. `told` is
+  // called once a later `reserve` sees the position, or as soon as the store fails: then a
+  // `reserve` may not see it.
   void settle(const AppendKeyUse& use, const model::Position& position, std::function<void()> told);
 
-  // This use has appended no record, so the key is free, unless a use of another daemon has found
-  // the row since and may have appended a record under it.
+  // Notes that this use has appended no record. The key is free then, unless another daemon's use
+  // has found the row meanwhile and may have appended a record under it.
   void release(const AppendKeyUse& use, std::function<void()> told);
 
   // Blocks on the disk. Errors: `unavailable`, `internal`.

@@ -26,13 +26,13 @@ struct KeptAnswer {
 struct KeyedAnswer {
   AnswerKey key;
   KeptAnswer answer;
-  std::string session_key{};  // of the session that it is about; empty: about none
+  std::string session_key{};  // of the request's session; empty: it has none
 };
 
 inline constexpr std::chrono::hours keyed_answer_lifetime{24};
 
-// The kept answer, if the key was used. `conflict` if it was used with another body. Call both in
-// the transaction of the change, so that no other request comes between.
+// Returns the kept answer if the key was used. `conflict` if it was used with another body. Call
+// both functions in the transaction of the change, so that no other request comes between.
 [[nodiscard]] model::Result<std::optional<KeptAnswer>> find_keyed_answer(Writer& writer,
                                                                          const AnswerKey& key);
 void keep_keyed_answer(Writer& writer, const KeyedAnswer& keyed);

@@ -38,7 +38,8 @@ Result<Job> find(Connection& connection, const std::string& id) {
   return *std::move(job);
 }
 
-// The one place where a state changes: along the table, from the state that was read.
+// Changes the state, along the table, from the state that was read. No other function changes a
+// state.
 Result<void> change_state(Connection& connection, const Job& job, JobState to,
                           model::Timestamp now) {
   if (!model::can_become(job.state, to)) {
@@ -51,12 +52,12 @@ Result<void> change_state(Connection& connection, const Job& job, JobState to,
   return {};
 }
 
-// The job as its worker sees it: with the lease that the token names, and not over.
+// The job, if the token's lease is still valid and the job has not ended.
 Result<Job> held(Connection& connection, const std::string& id, std::int64_t token) {
   auto job = find(connection, id);
   if (!job) return job;
   if (job->fencing_token != token || model::is_final(job->state)) {
-    return fail(Errc::conflict, "the job was given to another worker or is over");
+    return fail(Errc::conflict, "the job was given to another worker or has ended");
   }
   return job;
 }
@@ -74,7 +75,7 @@ Result<void> count(Writer& writer, const Jobs::Creation& creation) {
   return Usage::add(writer, {creation.organisation_id, "jobs", 1});
 }
 
-// Times in seconds, as they are shown.
+// Times are in seconds, as the API shows them.
 constexpr std::array job_fields{
     PagedField{"_id", "id", SqlType::text, Unique::yes},
     PagedField{"status", "state", SqlType::text, Unique::no},
@@ -110,7 +111,8 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
       kept = *std::move(found);
       if (kept) return kept;
     }
-    // The partial unique index is the rule; asking first gives the answer its name.
+    // The partial unique index enforces the rule. The query before the insert finds the other job's
+    // id for the message.
     const auto other = connection.value<std::string>(
         "SELECT id FROM jobs WHERE project_id = :p AND type = :t"
         " AND state IN ('queued', 'active', 'cancelling', 'done')",
@@ -172,7 +174,7 @@ Result<Job> Jobs::lease(const std::string& id, model::Timestamp until) {
     Connection& connection = writer.connection();
     auto leased = find(connection, id);
     if (!leased) return leased;
-    if (model::is_final(leased->state)) return fail(Errc::conflict, "the job is over");
+    if (model::is_final(leased->state)) return fail(Errc::conflict, "the job has ended");
     if (leased->lease_until > writer.timer_now()) {
       return fail(Errc::conflict, "another worker has the job");
     }

@@ -15,18 +15,18 @@
 
 namespace conversed::store {
 
-// Jobs. The row decides; events only wake workers. Thread-safe; blocks on the disk. Errors beside
-// those named: `not_found`, `unavailable`, `internal`.
+// Jobs. The row is the truth; notifications only wake workers. Thread-safe; blocks on the disk.
+// Further errors: `not_found`, `unavailable`, `internal`.
 //
-// A worker holds a lease with a fencing token and names the token in every write. After a newer
-// lease its writes are a `conflict`. Kept by: JobsTest.WorkerWithAnOldLeaseCanNotWrite.
-// Each change of state is one conditional write along model::job_transitions.
+// A worker has a lease with a fencing token and names the token in every write. After a newer lease
+// its writes are a `conflict`. Kept by: JobsTest.WorkerWithAnOldLeaseCanNotWrite. Each change of
+// state is one conditional write along model::job_transitions.
 // Kept by: JobsTest.StoredStatesAreThoseOfTheTable, JobsTest.CancellingJobEndsAndStaysEnded.
 class Jobs : Rows {
  public:
   using Rows::Rows;
 
-  // A worker's write. Progress and step never fall: lower values are ignored.
+  // A worker's write. Lower values of progress and step are ignored.
   struct Progress {
     int progress = 0;
     int current_step = 0;
@@ -34,13 +34,13 @@ class Jobs : Rows {
   };
 
   struct Creation {
-    std::string organisation_id{};   // its plan counts the job; empty: no plan does
+    std::string organisation_id{};   // the organisation whose plan counts the job; empty: none
     std::int64_t max_per_month = 0;  // 0: no limit
     std::optional<KeyedAnswer> keyed{};
   };
-  // Stores a queued job. `conflict` if the project has a job of the type that is unfinished or
-  // done; the message is that job's id alone. `quota_exhausted`. If the key has a kept answer,
-  // returns it and does nothing.
+  // Stores a queued job. `conflict` if the project has an unfinished or done job of the type; then
+  // the message is only that job's id. `quota_exhausted` if the plan is used up. If the key has a
+  // kept answer, returns that and changes nothing.
   [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(const model::Job& job,
                                                                 const Creation& creation);
   [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(const model::Job& job) {
@@ -50,7 +50,7 @@ class Jobs : Rows {
   [[nodiscard]] model::Result<model::Job> get(const std::string& id) const;
 
   struct Filter {
-    std::vector<std::string> project_ids{};  // only jobs of these
+    std::vector<std::string> project_ids{};  // only jobs of these projects
     std::optional<model::JobState> state{};
   };
   // A page of jobs, newest first unless the request sorts it. Errors as read_page in paging.h.
@@ -68,8 +68,8 @@ class Jobs : Rows {
   [[nodiscard]] model::Result<void> renew(const std::string& id, std::int64_t token,
                                           model::Timestamp until);
 
-  // Ends the leases of an earlier run, so that its jobs go on at once. Only for a daemon that has
-  // the store alone. Part of a start: waits until the store works.
+  // Ends the leases of an earlier run, so that its jobs go on at once. Only for a daemon without
+  // other daemons on its store. Part of a start: waits until the store works.
   [[nodiscard]] model::Result<void> end_leases();
 
   // Deletes at most `limit` jobs that ended as `cancelled` or `error` before `before`, oldest
@@ -97,11 +97,11 @@ class Jobs : Rows {
   // cancelling or cancelled job stays as it is; `conflict` for a job that ended otherwise.
   [[nodiscard]] model::Result<model::Job> cancel(const std::string& id);
 
-  // Notifies workers of other daemons (store/cluster/notifications.h) of the id of a job to take
-  // up, or to look at.
+  // The topic that sends a job's id to the workers of other daemons
+  // (store/cluster/notifications.h), so that they take the job up or read its state.
   static constexpr std::string_view wake_topic = "wake-job";
 
-  // Called with a job's id once its creation or a change is durable, on the Committer's thread. Set
+  // Called on the Committer's thread with a job's id once its creation or a change is durable. Set
   // it before the first job.
   using Listener = std::function<void(const std::string& id)>;
   void on_change(Listener listener) { listener_ = std::move(listener); }

@@ -15,7 +15,7 @@ std::string secret_place(const std::string& tenant_id) {
   return "proactive_tenants/secret/" + tenant_id;
 }
 
-// A set-up that is done is never forgotten.
+// Retention never deletes a job that is `done`, so its row shows the set-up.
 FollowUpSwitch switch_of(Connection& connection, const std::string& project_id) {
   const auto active = connection.value<std::int64_t>(
       "SELECT j.active FROM journeys j WHERE j.project_id = :p AND EXISTS (SELECT 1 FROM jobs b"

@@ -19,42 +19,42 @@ struct Tenant {
   std::string external_id{};              // at the provisioning service; empty: none
 };
 
-// Whether a project's silent users are followed up.
+// The state of a project's proactive follow-up.
 enum class FollowUpSwitch : std::uint8_t {
-  not_set_up,  // it was never set up, a set-up runs, or the set-up was undone
+  not_set_up,  // never set up, a set-up runs, or the set-up was undone
   off,
   on,
 };
 
 // The steps of the set-up of proactive follow-up and their undoing, one function each; and the
 // switch. Each runs in the caller's transaction, which also holds the job's progress. Conversations
-// see the change once the caller calls Assets::grow. Undoing a missing thing is no error.
+// see the change once the caller calls Assets::grow. Undoing a missing part is no error.
 // Thread-safe. Errors: `unavailable`, `internal`, and those named.
 class Proactive {
  public:
   // Both must outlive it.
   Proactive(Database& database, const Sealer& sealer) : database_(database), sealer_(sealer) {}
 
-  // In clear; only for the request that announces the tenant. `not_found`.
+  // The secret in clear, only for the request that announces the tenant. Error: `not_found`.
   [[nodiscard]] model::Result<std::string> tenant_secret(const std::string& tenant_id) const;
-  // The journey's definition, active or not; null: there is none.
+  // The definition of the active or inactive journey; null: there is no journey.
   [[nodiscard]] model::Result<nlohmann::json> journey(const std::string& project_id) const;
 
-  // With a new secret. `conflict` if the project has a tenant.
+  // Adds the tenant with a new secret. `conflict` if the project has a tenant.
   [[nodiscard]] model::Result<void> add_tenant(Writer& writer, const Tenant& tenant) const;
   static void set_external_id(Writer& writer, const std::string& tenant_id,
                               const std::string& external_id);
   static void remove_tenant(Writer& writer, const std::string& tenant_id);
 
-  // Not active yet. `conflict` if the project has a journey.
+  // Adds the journey, still inactive. `conflict` if the project has a journey.
   [[nodiscard]] static model::Result<void> add_journey(Writer& writer,
                                                        const std::string& project_id,
                                                        const std::string& journey_id,
                                                        const nlohmann::json& definition);
-  // Replaces the journey of a project that is set up, also if it is switched off; `definition` as
-  // `add_journey` takes it. If the definition names a Flow, that Flow follows up silent
-  // users from now on. A generated Flow stays, since an author may have edited it. Does nothing in
-  // a project that is not set up.
+  // Replaces the journey of a project that is set up, even if it is switched off. `definition` is
+  // as for `add_journey`. If the definition names a Flow, that Flow follows up silent users from
+  // now on. A generated Flow stays, since an author may have edited it. Does nothing in a project
+  // that is not set up.
   [[nodiscard]] static model::Result<void> replace_journey(Writer& writer,
                                                            const std::string& project_id,
                                                            const nlohmann::json& definition);
@@ -63,17 +63,17 @@ class Proactive {
 
   [[nodiscard]] model::Result<FollowUpSwitch> follow_up_switch(const std::string& project_id) const;
   // Makes the journey inactive and deletes its waiting follow-ups in the same transaction.
-  // Follow-ups of Nodes, tenant, journey and Flow stay. A follow-up that a Turn arms which began
-  // before is dropped when it falls due. Returns the number of deleted follow-ups; 0 in a project
-  // that is not set up. `conflict` while a set-up runs, which would switch it on.
+  // Follow-ups of Nodes, tenant, journey and Flow stay. If a Turn that began before adds a
+  // follow-up, it is dropped when it is due. Returns the number of deleted follow-ups; 0 in a
+  // project that is not set up. `conflict` while a set-up runs, which would switch it on.
   [[nodiscard]] static model::Result<std::int64_t> switch_off(Writer& writer,
                                                               const std::string& project_id);
-  // Follows up by the present journey, from each user's next message on. `conflict` unless the
-  // project is set up.
+  // Makes the journey active: it follows up each user after the user's next message. `conflict`
+  // unless the project is set up.
   [[nodiscard]] static model::Result<void> switch_on(Writer& writer, const std::string& project_id);
 
-  // Attaches the Flow to the project's Endpoints: to all, or to the one of this name. `not_found`
-  // if the project has no such Endpoint, or no Flow of this id.
+  // Attaches the Flow to all Endpoints of the project, or to the Endpoint with this name.
+  // `not_found` if the project has no such Endpoint, or no Flow of this id.
   [[nodiscard]] static model::Result<void> attach(Writer& writer, const std::string& project_id,
                                                   const std::string& flow_id,
                                                   const std::string& endpoint_name);
@@ -86,8 +86,7 @@ class Proactive {
   [[nodiscard]] static model::Result<std::string> flow_named(Writer& writer,
                                                              const std::string& project_id,
                                                              const std::string& name);
-  // Removes a generated Flow unless it is in use meanwhile: it has a new version, or is an
-  // Endpoint's Flow.
+  // Removes a generated Flow, unless it has a new version or an Endpoint uses it.
   static void remove_generated_flow(Writer& writer, const std::string& flow_id);
 
  private:

@@ -8,7 +8,7 @@
 namespace conversed::store {
 namespace {
 
-// Numbers the stores that have no vocabulary yet.
+// Gives a vocabulary number to each knowledge store without one.
 void add_vocabularies(Connection& connection) {
   connection.run(
       "INSERT INTO knowledge_vocabularies (store_id) SELECT DISTINCT c.store_id"
@@ -17,7 +17,7 @@ void add_vocabularies(Connection& connection) {
       " ON CONFLICT (store_id) DO NOTHING");
 }
 
-// Some chunks that the index lacks; empty: it lacks none.
+// Some chunks that are not in the index. Empty: all are.
 std::vector<UnindexedChunk> unindexed_chunks(Connection& connection) {
   constexpr std::int64_t chunks_a_page = 500;
   return connection.all(
@@ -29,10 +29,10 @@ std::vector<UnindexedChunk> unindexed_chunks(Connection& connection) {
       chunks_a_page);
 }
 
-// ---- By SQLite's FTS5. The index holds words that were folded here, so that it works alike for
-// all languages; migrations/001_schema says how triggers keep it in step.
+// ---- By SQLite's FTS5. The index holds words that this program has folded, so that it works the
+// same for all languages. Triggers update it: see migrations/001_schema.
 
-// The question as an expression of FTS5. Any part of it makes a hit; the rank says how good it is.
+// The question as an expression of FTS5. Any part of it makes a hit.
 std::string match_of(const std::string& prefix, const std::vector<QuestionPart>& question) {
   std::string match;
   for (const auto& part : question) {
@@ -52,7 +52,7 @@ std::string prefix_of(std::int64_t vocabulary) {
 std::vector<KnowledgeHit> ranked_in_sqlite(Connection& connection, const Vocabulary& vocabulary,
                                            const std::vector<QuestionPart>& question,
                                            const model::KnowledgeQuery& query) {
-  // Texts are read of the best ones only: the inner query sorts no more than numbers and ids.
+  // Reads only the texts of the best chunks: the inner query sorts numbers and ids.
   return connection.all(
       row_of<&KnowledgeHit::chunk_id, &KnowledgeHit::source, &KnowledgeHit::text,
              &KnowledgeHit::data, &KnowledgeHit::score_ppm>,

@@ -16,28 +16,27 @@ class Database;
 // A chunk that answers a question.
 struct KnowledgeHit {
   std::string chunk_id;
-  std::string source;  // its name
+  std::string source;  // the source's name
   std::string text;
-  std::string data;  // JSON text; "null" when there is none
-  std::int64_t score_ppm =
-      0;  // above 0, below a million: how much of what was asked is found in it
+  std::string data;            // JSON text; "null" without data
+  std::int64_t score_ppm = 0;  // above 0, below a million: the part of the question that it answers
 };
 
 // Search in the chunks of knowledge stores, by SQLite's FTS5 or PostgreSQL's tsvector. Thread-safe;
 // blocks on the disk.
 //
 // Any text is a question, in any language. Its words are searched without regard to case and
-// accents; nothing in it is an operator. Disabled chunks are not found.
-// Kept by: KnowledgeTest.NoTextIsASyntaxError, KnowledgeTest.RandomTextsAreQuestions.
-// Chunks of other stores change neither hits nor ranks.
+// accents; it has no operators. Disabled chunks are not found.
+// Kept by: KnowledgeTest.NoTextIsASyntaxError, KnowledgeTest.RandomTextsAreQuestions. Chunks of
+// other knowledge stores change neither hits nor ranks.
 // Kept by: KnowledgeTest.NothingOfOthersIsFoundOrChangesRanks.
 class KnowledgeSearch {
  public:
   // Must outlive it.
   explicit KnowledgeSearch(Database& database) : database_(database) {}
 
-  // The best `query.limit` chunks, best first; equally good ones in the store's order. All
-  // committed chunks are found. `not_found`: the project has no store of that name; `timed_out`: it
+  // The best `query.limit` chunks, best first; equal ranks in the store's order. All committed
+  // chunks are found. `not_found`: the project has no store of that name; `timed_out`: the search
   // takes longer than `most`; `unavailable`.
   [[nodiscard]] model::Result<std::vector<KnowledgeHit>> search(
       const std::string& project_id, const model::KnowledgeQuery& query,
@@ -48,7 +47,7 @@ class KnowledgeSearch {
 };
 
 // Adds the words of new and changed chunks to the index, in the open transaction. Triggers note
-// each such chunk in `knowledge_unindexed`, so no writer can forget it. Throws SqlError.
+// each such chunk in `knowledge_unindexed`, so no writer can miss one. Throws SqlError.
 // Kept by: KnowledgeTest.TheIndexFollowsDeletedChangedAndDisabledChunks.
 void index_knowledge(Connection& connection);
 

@@ -8,10 +8,10 @@
 #include "store/knowledge/knowledge.h"
 #include "store/text/knowledge_words.h"
 
-// What PostgreSQL does differently, for knowledge*.cc alone. All throw SqlError.
+// The functions that differ in PostgreSQL. For knowledge*.cc only. All throw SqlError.
 namespace conversed::store {
 
-// The index of one knowledge store. Its terms begin with the number, so that stores don't mix.
+// The index of one knowledge store. Its terms begin with the number, so that stores do not mix.
 struct Vocabulary {
   std::int64_t number = 0;
   std::int64_t chunks = 0;

@@ -1,6 +1,6 @@
-// Search in knowledge by PostgreSQL's tsvector. Of text search it uses the index alone: words are
-// parted and folded here, and the rank is that of SQLite. Triggers keep the index in step
-// (migrations/001_schema/postgres).
+// Search in knowledge by PostgreSQL's tsvector. It uses only the index of PostgreSQL's text search:
+// this program splits and folds the words, and the rank is the same as in SQLite. Triggers update
+// the index (migrations/001_schema/postgres).
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -26,8 +26,8 @@ std::string lexeme_of(const std::string& vocabulary, const QuestionPart& part) {
                                                : vocabulary + '_' + part.term;
 }
 
-// One part as it is looked for, and how much it counts: a chunk that is all of it to the end of
-// time would come to the sum of all.
+// One part of the question with its weight. The sum of all weights is the upper bound of a chunk's
+// rank.
 struct WeighedPart {
   std::string lexeme;
   std::string query;
@@ -61,8 +61,8 @@ std::vector<WeighedPart> weigh(Connection& connection, const std::string& vocabu
   return parts;
 }
 
-// The words of a chunk as the text of a tsvector. Of a chunk with more different words than one
-// holds the first ones count.
+// The words of a chunk as the text of a tsvector. If the chunk has more different words than a
+// tsvector can hold, only the first ones are in it.
 std::string vector_of(const std::string& vocabulary, const std::vector<text::Word>& words) {
   std::map<std::string, std::size_t> times;
   std::size_t bytes = 0;
@@ -107,7 +107,7 @@ void take_in(Connection& connection, json& rows) {
 
 }  // namespace
 
-// BM25, as fts_rank.cc has it for SQLite.
+// Computes BM25 as fts_rank.cc does for SQLite.
 std::vector<KnowledgeHit> ranked_in_postgres(Connection& connection, const Vocabulary& vocabulary,
                                              const std::vector<QuestionPart>& question,
                                              const model::KnowledgeQuery& query) {

@@ -155,4 +155,8 @@ std::string json_text(const json& value) {
   return text;
 }
 
+std::string json_text(const nlohmann::ordered_json& value, int indent) {
+  return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
 }  // namespace conversed::model

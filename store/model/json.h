@@ -24,14 +24,10 @@ inline constexpr std::size_t max_json_memory = std::size_t{128} << 20;
                                                 std::size_t max_depth = max_json_depth,
                                                 std::size_t max_memory = max_json_memory);
 
-// The value as JSON: on one line, or indented. Bytes that are not UTF-8 become U+FFFD.
-template <typename Json>
-[[nodiscard]] std::string json_text(const Json& value, int indent = -1) {
-  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
-
-// The same on one line, without an allocation for the writer.
-[[nodiscard]] std::string json_text(const nlohmann::json& value);
+// The value as JSON on one line. Bytes that are not UTF-8 become U+FFFD.
 void append_json(std::string& out, const nlohmann::json& value);
+[[nodiscard]] std::string json_text(const nlohmann::json& value);
+// For values with ordered members. `indent`: blanks per level; -1: on one line.
+[[nodiscard]] std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
 }  // namespace conversed::model

@@ -186,7 +186,7 @@ class Commands(CtlCase):
         self.assertRegex(self.json("inject", *self.session("web", "injected"), "--data", '{"event": "packed"}')["_id"], ID)
         text = self.people("inject", *self.session("web", "injected"), "--text", "hi", "--cron", "0 9 * * mon-fri",
                            "--preview")
-        self.assertRegex(text, rf"^It would come at \(UTC\)\n(  {TIME}\n){{10}}$")
+        self.assertRegex(text, rf"^The message would come at \(UTC\)\n(  {TIME}\n){{10}}$")
         text = self.people("inject", *self.session("web", "injected"), "--text", "hi", "--in", "1h")
         self.assertRegex(text, rf"^Scheduled as {ID}; it comes at \(UTC\)\n  {TIME}\n$")
 
@@ -221,7 +221,7 @@ class Commands(CtlCase):
     def test_sessions_reset(self):
         self.say("web", "reset", "hi")
         self.assertEqual(self.people("sessions", "reset", *self.session("web", "reset")),
-                         "Reset. What waits in its inbox runs now.\n")
+                         "Reset. The events in its inbox run now.\n")
         self.assertEqual(self.json("sessions", "reset", *self.session("web", "reset")), {})
 
     def test_deadletters_list(self):
@@ -404,7 +404,7 @@ class Commands(CtlCase):
     def test_schedules_reschedule(self):
         schedule = self.schedule("moved")
         self.assertRegex(self.people("schedules", "reschedule", schedule, "--in", "3h", "--preview"),
-                         rf"^It would come at \(UTC\)\n  {TIME}\n$")
+                         rf"^The message would come at \(UTC\)\n  {TIME}\n$")
         self.assertRegex(self.people("schedules", "reschedule", schedule, "--in", "3h"), f"^Scheduled as {schedule}; ")
         self.assertEqual(self.json("schedules", "reschedule", schedule, "--cron", "0 9 * * *")["cron"], "0 9 * * *")
 

@@ -191,7 +191,7 @@ TEST_F(SupervisorTest, NothingIsSaidAfterStopping) {
   make_ready();
   supervisor_->stopping(seconds(20));
   EXPECT_EQ(manager_->taken(),
-            Messages({"STOPPING=1\nSTATUS=Answers and commits what was accepted, then ends",
+            Messages({"STOPPING=1\nSTATUS=Answering and committing accepted requests, then ending",
                       "EXTEND_TIMEOUT_USEC=30000000"}));
   supervisor_->reloading();
   supervisor_->stopping(seconds(20));

@@ -86,7 +86,7 @@ TEST(ParseJson, NamesTheByteThatIsWrong) {
 }
 
 TEST(JsonText, ReplacesBytesThatAreNoUtf8) {
-  EXPECT_EQ(json_text({{"a", "x\xFFy"}}), "{\"a\":\"x\xEF\xBF\xBDy\"}");
+  EXPECT_EQ(json_text(nlohmann::json({{"a", "x\xFFy"}})), "{\"a\":\"x\xEF\xBF\xBDy\"}");
 }
 
 }  // namespace
