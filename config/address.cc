@@ -16,7 +16,7 @@ constexpr std::array<std::uint8_t, 12> mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 
 
 struct Text {
   Address address{};
-  int width = 128;  // 32 if it is written as IPv4
+  int width = 128;  // 32 for the IPv4 notation
 };
 
 std::optional<Text> parse(std::string_view text) {

@@ -40,7 +40,7 @@ std::string value_text(const Key& key, const Settings& settings) {
   return "[" + text::joined(items) + "]";
 }
 
-// Opens the groups of `path` that are not open after `previous`.
+// Writes the groups of `path` that are not open after `previous`.
 void open_groups(std::string& out, std::string_view path, std::string_view previous) {
   std::size_t begin = 0;
   for (std::size_t depth = 0; depth < depth_of(path); ++depth) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// The rows of the table in keys.cc. The member's type decides how its value is written: a number, a
-// duration, true or false, a word of an enumeration, a text, a Secret, or a list of these. For
-// keys.cc only.
+// The rows of the table in keys.cc. The member's type decides the form of its value: a number, a
+// duration, true or false, a word of an enumeration, a text, a Secret, or a list of these. Only
+// keys.cc includes this file.
 
 #include <algorithm>
 #include <type_traits>
@@ -18,7 +18,7 @@ inline constexpr std::string_view store_driver_words[] = {"sqlite", "postgres"};
 inline constexpr std::string_view log_level_words[] = {"debug", "info", "warn", "error"};
 inline constexpr std::string_view log_format_words[] = {"json", "text"};
 
-// Bounds of a number of bytes. A plain Range is of a count, or of a duration in milliseconds.
+// Bounds of a number of bytes. A plain Range bounds a count, or a duration in milliseconds.
 struct Bytes {
   std::uint64_t min;
   std::uint64_t max;
@@ -40,7 +40,7 @@ inline constexpr bool is_vector = false;
 template <typename T>
 inline constexpr bool is_vector<std::vector<T>> = true;
 
-using Pair = std::pair<std::string, Secret>;  // written `name=value`
+using Pair = std::pair<std::string, Secret>;  // written as `name=value`
 
 template <typename T>
 Complaint parse_item(const Key& key, const std::string& text, T& value) {
@@ -82,7 +82,7 @@ std::string item_text(const Key& key, const T& value) {
   }
 }
 
-// A list of words has at least one, each once, and is stored in the enumeration's order.
+// A list of words has at least one word, each once. It is stored in the enumeration's order.
 template <typename T>
 Complaint parse_items(const Key& key, const Items& items, std::vector<T>& values) {
   constexpr std::size_t max_items = 1000;
@@ -104,7 +104,7 @@ Complaint parse_items(const Key& key, const Items& items, std::vector<T>& values
   return std::nullopt;
 }
 
-// `Field` is a lambda that gives the member of the Settings; see CONVERSED_FIELD.
+// `Field` is a lambda that returns the member of Settings; see CONVERSED_FIELD.
 template <typename Field>
 constexpr Key row(std::string_view path, std::string_view doc) {
   using Value = std::remove_reference_t<std::invoke_result_t<Field, Settings&>>;
@@ -145,7 +145,8 @@ constexpr Key setting(std::string_view path, Field, const Rule& rule, std::strin
   if constexpr (std::is_same_v<Rule, Range>) {
     key.range = rule;
   } else if constexpr (std::is_same_v<Rule, Bytes>) {
-    // The member's name ends in its unit; the setting's value has its own.
+    // The member's name ends in its unit. The setting's name does not, because its value has a
+    // unit.
     key.path.remove_suffix(std::string_view("_bytes").size());
     key.form = Form::size;
     key.range = {rule.min, rule.max};
@@ -157,7 +158,7 @@ constexpr Key setting(std::string_view path, Field, const Rule& rule, std::strin
   return key;
 }
 
-// Marks a row that SIGHUP applies. Every user of such a value reads it anew each time.
+// Marks a row that SIGHUP applies. All users of such a value read it anew each time.
 constexpr Key reloads(Key key) {
   key.reloads = true;
   return key;

@@ -9,7 +9,7 @@
 namespace conversed::config {
 namespace {
 
-// `/new`, `/a/b`. Clients and proxies would resolve dot segments and empty ones.
+// A path such as `/new` or `/a/b`. Clients and proxies would resolve dot segments and empty ones.
 bool is_base_path(std::string_view text) {
   if (text.empty()) return true;
   if (text.front() != '/' || text.back() == '/' || text.size() > 200) return false;
@@ -21,7 +21,8 @@ bool is_base_path(std::string_view text) {
   return true;
 }
 
-// Names of topics and group members have at most 249 characters; our endings need some.
+// Names of topics and group members have at most 249 characters. The suffixes of the daemon need
+// some.
 bool is_name_for_kafka(std::string_view text) {
   return text.size() <= 200 && text::consists_of(text, "._-") && text != "." && text != "..";
 }
@@ -71,12 +72,12 @@ constexpr TextRule kafka_property{
     "a list of name=value, such as [security.protocol=sasl_ssl, sasl.mechanism=SCRAM-SHA-512]"};
 constexpr TextRule postgres_url{is_postgres_url,
                                 "a URL that begins with postgresql://, or nothing"};
-// As many bytes as HS256 makes of them (RFC 7518 section 3.2).
+// HS256 makes 32 bytes, and RFC 7518 section 3.2 asks for a key of at least that size.
 constexpr TextRule long_secret{
     [](std::string_view text) { return text.empty() || (text.size() >= 32 && is_line(text)); },
     "32 bytes or more without control characters, or nothing"};
 
-// The path of a member of Settings, and an accessor without captures, for reading and for writing.
+// The path of a member of Settings, and an accessor without captures for reading and writing.
 #define CONVERSED_FIELD(member) #member, ([](auto& settings) -> auto& { return settings.member; })
 
 constexpr std::uint64_t second = 1000;
@@ -85,7 +86,7 @@ constexpr std::uint64_t hour = 60 * minute;
 constexpr std::uint64_t day = 24 * hour;
 constexpr std::uint64_t kib = 1024;
 constexpr std::uint64_t mib = 1024 * kib;
-constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();  // what SQL can hold
+constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();  // in SQL
 
 constexpr Key table[] = {
     setting(
@@ -200,7 +201,7 @@ constexpr Key table[] = {
             "it."),
     setting(CONVERSED_FIELD(limits.inbox), Range{1, 1'000'000},
             "Events that wait in the store for one busy session. Further ones are answered 429."),
-    // Half of what the Committer takes, so that parked events find room beside them.
+    // Half of the Committer's capacity, so that parked events find room beside them.
     setting(CONVERSED_FIELD(limits.in_flight), Range{1, 32'768},
             "Events of all sessions in memory. With the embedded log up to 512 more for each "
             "worker wait for their commit."),
@@ -353,7 +354,7 @@ constexpr Key table[] = {
 constexpr std::string_view reserved[] = {
     "CONVERSED_CONFIG",   // the path of the settings file, for start scripts
     "CONVERSED_NIGHTLY",  // long test campaigns
-    "CONVERSED_TEST_",    // the tests' own
+    "CONVERSED_TEST_",    // variables of the tests
     "CONVERSED_FAULT_",   // fault injection
 };
 
@@ -372,7 +373,7 @@ Reloaded reload(Settings& running, const Settings& wanted) {
   for (const Key& key : table) {
     const auto value = key.show(wanted, key);
     if (key.show(running, key) == value) continue;
-    if (key.reloads) (void)key.assign(running, key, value);  // of its form, since it was loaded
+    if (key.reloads) (void)key.assign(running, key, value);  // load() has checked its form
     (key.reloads ? result.applied : result.need_restart).push_back(key.path);
   }
   return result;

@@ -15,13 +15,13 @@
 
 namespace conversed::config {
 
-// How a value is written. The member's type decides it (key_forms.h).
+// The form of a value. The member's type decides it (key_forms.h).
 enum class Form : std::uint8_t {
-  text,      // follows Key::text; a Secret, too
+  text,      // checked by Key::text; also for a Secret
   count,     // a whole number
   duration,  // milliseconds
   size,      // bytes
-  word,      // one of Key::words; true or false, too
+  word,      // one of Key::words; also for true and false
   list,      // of texts, or of words
 };
 
@@ -33,27 +33,28 @@ struct Range {
 
 struct TextRule {
   bool (*accepts)(std::string_view text);
-  std::string_view expected;  // follows "expected "; of a list of items that follow the rule
+  std::string_view expected;  // follows "expected "; for a list whose items follow the rule
   bool lower_case = false;    // whether the text is stored in lower case
 };
 
 // One setting. Immutable, with static lifetime.
 struct Key {
   std::string_view path;  // `queue.kafka.topic_prefix`
-  std::string_view doc;   // for operators: what it does, and when to change it
+  std::string_view doc;   // for operators: its effect, and when to change it
   Form form = Form::text;
-  Range range{};                              // of count, duration and size
-  const TextRule* text = nullptr;             // of text and of lists of texts
-  std::span<const std::string_view> words{};  // of word and of lists of words
-  bool is_secret = false;                     // whether the member is a Secret, or holds some
+  Range range{};                              // for count, duration and size
+  const TextRule* text = nullptr;             // for text and for lists of texts
+  std::span<const std::string_view> words{};  // for word and for lists of words
+  bool is_secret = false;                     // whether the member is a Secret or contains Secrets
   bool reloads = false;                       // whether SIGHUP applies it, without a restart
 
-  // Sets the value. nullopt: done. Otherwise nothing is changed, and the text says what is wrong;
-  // it is empty if the expected form says all. `items` has one element unless the form is a list.
+  // Sets the value. nullopt: done. Otherwise the value stays, and the text is the problem. It is
+  // empty if the expected form explains the problem. `items` has one element unless the form is a
+  // list.
   std::optional<std::string> (*assign)(Settings&, const Key&,
                                        const std::vector<std::string>& items) = nullptr;
-  // The value as it is written, one element unless the form is a list. The result may be a secret:
-  // check is_secret before you print it.
+  // The value in its written form, one element unless the form is a list. The result may be a
+  // secret: check is_secret before you print it.
   std::vector<std::string> (*show)(const Settings&, const Key&) = nullptr;
 
   [[nodiscard]] bool is_list() const { return form == Form::list; }
@@ -63,15 +64,15 @@ struct Key {
   [[nodiscard]] std::string expected() const;
 };
 
-// In the order of the default file; the keys of one area are neighbours.
+// Ordered as in the default file. The keys of one area are neighbors.
 [[nodiscard]] std::span<const Key> keys();
 
-// The text of config/conversed.yaml: every key with its explanation, its form and its default. Kept
-// by: DefaultFile.IsWhatTheTableSays.
+// The text of config/conversed.yaml: every key with its explanation, its form and its default.
+// Kept by: DefaultFile.IsWhatTheTableSays.
 [[nodiscard]] std::string default_file();
 
-// Environment variables that begin with CONVERSED_ and are no setting. Names that end with '_' are
-// prefixes of variables for tests, which a daemon ignores otherwise.
+// Environment variables that begin with CONVERSED_ and are not settings. Names that end with '_'
+// are prefixes of variables for tests. A daemon ignores all of them.
 [[nodiscard]] std::span<const std::string_view> reserved_variables();
 
 // The changed keys of a reload, as paths in the table's order.

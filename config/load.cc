@@ -27,7 +27,7 @@ using yaml::Located;
 // Limits for a hostile or mistaken settings file.
 constexpr yaml::Limits limits{.max_depth = 8, .max_memory = std::size_t{2} << 20};
 
-// Where a value stands: a Problem without its message.
+// The place of a value: a Problem without its message.
 using Place = Problem;
 
 const Key* find_key(std::string_view path) {
@@ -43,7 +43,7 @@ bool is_group(std::string_view path) {
                                      [&](const Key& key) { return key.path.starts_with(prefix); });
 }
 
-// The nearest path of a key or group; else a key of the same name in another group.
+// The nearest path of a key or group. If none is near, a key of the same name in another group.
 std::string_view nearest_path(const std::string& path) {
   std::vector<std::string_view> candidates;
   std::vector<std::string_view> same_name;
@@ -64,8 +64,8 @@ std::string did_you_mean(std::string_view candidate) {
   return candidate.empty() ? "" : "; did you mean " + std::string(candidate) + "?";
 }
 
-// The file's text, or why it can't be read. A FIFO or a device would block or never end, so only
-// regular files are read.
+// The file's text, or why it can't be read. Only regular files are read, because a FIFO or a device
+// would block or never end.
 tl::expected<std::string, std::string> read_text(const std::filesystem::path& path) {
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -76,7 +76,7 @@ tl::expected<std::string, std::string> read_text(const std::filesystem::path& pa
     return tl::unexpected(std::string("is not a regular file"));
   }
   std::ifstream file(path, std::ios::binary);
-  // One byte more than allowed, since the size may change while we read (and is 0 in /proc).
+  // One byte above the limit, because the size may change during the read (and is 0 in /proc).
   std::string text(max_file_bytes + 1, '\0');
   if (!file || (!file.read(text.data(), static_cast<std::streamsize>(text.size())) && file.bad())) {
     return tl::unexpected("cannot be read: " + std::string(std::strerror(errno)));
@@ -123,7 +123,7 @@ class Loader {
       problem(place_of(document.root->place(), ""),
               "expected keys and values, such as `listen: {port: 8080}`");
     }
-    // The parser's problems came first.
+    // The parser's problems were added first, so all are sorted by their places.
     std::stable_sort(problems_.begin(), problems_.end(),
                      [](const Problem& a, const Problem& b) { return a.line < b.line; });
   }
@@ -152,7 +152,7 @@ class Loader {
       problem(shown, "unknown key" + did_you_mean(nearest_path(path)));
     } else if (member.value.is_object()) {
       take_map(member.value, path);
-    } else if (!member.value.is_null()) {  // `listen:` with all below it commented out
+    } else if (!member.value.is_null()) {  // `listen:` whose keys are all commented out
       problem(place, "expected keys and values below it");
     }
   }
@@ -182,7 +182,8 @@ class Loader {
     assign(key, place, items, text::in_quotes(text::joined(items)));
   }
 
-  // A file for each secret, named like its key, and the master key's file. Other files are ignored.
+  // Reads one file for each secret, named like its key, and the master key's file. Ignores other
+  // files.
   void read_credentials() {
     if (inputs_.credentials.empty()) return;
     std::error_code ignored;
@@ -253,8 +254,8 @@ class Loader {
     return nullptr;
   }
 
-  // A service manager's StateDirectory= comes first; of several folders the first is ours. The XDG
-  // Base Directory Specification ignores a relative $XDG_STATE_HOME.
+  // A service manager's StateDirectory= comes first. If it lists several folders, the first belongs
+  // to the daemon. The XDG Base Directory Specification ignores a relative $XDG_STATE_HOME.
   void fill_data_dir() {
     if (!settings_.data_dir.empty() || bad_.contains("data_dir")) return;
     const std::string* state = variable("XDG_STATE_HOME");
@@ -275,7 +276,7 @@ class Loader {
     }
   }
 
-  // A problem of two keys. It is reported at the place of the first.
+  // Reports a problem of two keys at the place of the first one.
   void require(bool holds, std::string_view path, const std::string& message) {
     if (holds || bad_.contains(path)) return;
     Place place{.file = inputs_.file ? file_ : "settings", .path = std::string(path)};
@@ -339,7 +340,7 @@ class Loader {
   std::string file_;
   Settings settings_;
   std::vector<Problem> problems_;
-  std::vector<std::pair<std::string_view, Place>> given_;  // the place that set each key, last wins
+  std::vector<std::pair<std::string_view, Place>> given_;  // each key's place; the last one wins
   std::set<std::string_view> bad_;                         // keys whose value was refused
 };
 
@@ -370,7 +371,7 @@ std::string format_problems(const std::vector<Problem>& problems) {
   for (const Problem& problem : problems) {
     out += problem.file;
     if (problem.line != 0) out += ":" + std::to_string(problem.line);
-    // With a key's path the column adds nothing.
+    // A key's path is exact enough without the column.
     if (problem.path.empty() && problem.column != 0) out += ":" + std::to_string(problem.column);
     out += ": ";
     if (!problem.path.empty()) out += problem.path + ": ";

@@ -16,16 +16,16 @@
 
 namespace conversed::config {
 
-// Of a settings file, or of a credential.
+// Of a settings file or of a credential.
 inline constexpr std::size_t max_file_bytes = 1024 * 1024;
 
 // Names and values of environment variables.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-// One problem of the settings, for people. Never holds the value of a secret. Kept by:
-// Load.SecretsAreNeverShown.
+// One problem of the settings, for people. Never contains the value of a secret.
+// Kept by: Load.SecretsAreNeverShown.
 struct Problem {
-  std::string file;          // as the operator named it, or `environment_source`
+  std::string file;          // the name that the operator gave, or `environment_source`
   std::uint32_t line = 0;    // from 1; 0: no line applies
   std::uint32_t column = 0;  // from 1; 0: no column applies
   std::string path{};        // the key (`listen.port`) or the variable; may be empty
@@ -48,7 +48,7 @@ struct Inputs {
   std::optional<std::filesystem::path> file;  // none: the built-in defaults
   Environment environment{};
   bool root = false;  // whether the user is root, for the default data_dir
-  // The folder of secrets that a service manager hands over; empty: none.
+  // The folder of secrets from a service manager. Empty: none.
   std::filesystem::path credentials = {};
   KafkaCheck kafka_problems{};
 };
@@ -59,13 +59,13 @@ struct Inputs {
 
 // The defaults, changed by the file, then by the credentials (a file named like a secret key, such
 // as store.postgres.url), then by the environment (CONVERSED_LISTEN_PORT). Every value of the
-// result is in range and of its form, so that its users check nothing again; data_dir is never
-// empty. A failure has at least one problem: those of the file in its order, of the credentials, of
+// result has its form and is in range, so its users need no checks. data_dir is never empty. A
+// failure has at least one problem: the problems of the file in its order, of the credentials, of
 // the environment, then of combinations. Reads only the file and the credentials (max_file_bytes
 // each). Throws only std::bad_alloc. Thread-safe.
 [[nodiscard]] tl::expected<Settings, std::vector<Problem>> load(const Inputs& inputs);
 
-// Settings that are allowed but seldom meant, each with advice: for the log and the status.
+// Settings that are allowed but probably mistakes, each with advice, for the log and the status.
 [[nodiscard]] std::vector<std::string> warnings_of(const Settings& settings);
 
 }  // namespace conversed::config

@@ -1,12 +1,11 @@
 #pragma once
 
-// Everything that an operator can set, one struct an area. The initialisers here are the defaults,
-// and the only place that holds them; `keys.cc` names, bounds and explains each. A class takes the
-// struct of its own area, never all of `Settings`.
+// All settings, one struct for each area. The initializers here are the only place with the
+// defaults. `keys.cc` names, bounds and explains each setting. A class takes the struct of its own
+// area, never the whole `Settings`.
 //
-// Units: a duration carries its own, `*_bytes` are bytes, all else counts things. The ranges that
-// the comments leave out are enforced by the loader, so a struct that came from `load` needs no
-// checks.
+// Units: a duration has its own unit, `*_bytes` are bytes, all others are counts. The loader
+// enforces the ranges, so users of a loaded struct need no checks.
 
 #include <chrono>
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace conversed::config {
 
 using Duration = std::chrono::milliseconds;
 
-// A value that must never be printed: there is no operator<<, and `reveal` is easy to search for.
+// A value that must never be printed. It has no operator<<, and `reveal` is easy to search for.
 // Immutable, hence thread-safe.
 class Secret {
  public:
@@ -40,11 +39,11 @@ enum class StoreDriver : std::uint8_t { sqlite, postgres };
 enum class LogLevel : std::uint8_t { debug, info, warn, error };
 enum class LogFormat : std::uint8_t { json, text };
 
-// What a daemon does; in a cluster each may do a part.
+// The work of a daemon. In a cluster a daemon may have only some roles.
 enum class Role : std::uint8_t {
   api,        // answers HTTP
   worker,     // runs Turns and jobs, makes their calls, sends outputs to webhooks
-  scheduler,  // appends what fell due, tidies up
+  scheduler,  // appends events that fall due, does maintenance
 };
 inline constexpr std::string_view role_words[] = {"api", "worker", "scheduler"};
 [[nodiscard]] constexpr std::string_view to_string(Role role) {
@@ -56,19 +55,19 @@ struct ListenSettings {
   std::uint16_t port = 8080;  // 0: the kernel picks one
 };
 
-// Where the copies of log and store go that an operator asks for, or a migration makes.
+// The folder of backups that an operator requests or a migration makes.
 struct BackupSettings {
   std::filesystem::path dir;  // empty: `backups` in data_dir
 };
 
-// How long things are kept; 0: for ever.
+// How long data is kept; 0: for ever.
 struct RetentionSettings {
   Duration transcripts{0};
   Duration dead_letters{0};
   Duration audit = std::chrono::days(365);
 };
 
-// Where /healthz, /readyz and /metrics are served.
+// The address of /healthz, /readyz and /metrics.
 struct AdminSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 9464;  // 0: the kernel picks one
@@ -84,7 +83,7 @@ struct KafkaSettings {
 
 struct QueueSettings {
   QueueDriver driver = QueueDriver::sqlite;
-  std::uint32_t partitions = 8;  // fixed when the log, or its topic, is made
+  std::uint32_t partitions = 8;  // fixed when the log or its topic is created
   KafkaSettings kafka;
 };
 
@@ -98,9 +97,9 @@ struct StoreSettings {
   PostgresSettings postgres;
 };
 
-// Of several daemons on one store and log.
+// For several daemons on one store and log.
 struct ClusterSettings {
-  std::string name;  // of this daemon; empty: made of the host's name and data_dir
+  std::string name;  // this daemon's; empty: made of the host's name and data_dir
 };
 
 struct ApiSettings {
@@ -120,13 +119,13 @@ struct LimitSettings {
   std::uint32_t burst = 100;
   std::uint32_t connections = 10'000;
   std::uint32_t connections_per_address = 1000;
-  std::uint64_t large_bodies_bytes = std::uint64_t{128} << 20;  // above api.max_body, in all
+  std::uint64_t large_bodies_bytes = std::uint64_t{128} << 20;  // above api.max_body, all together
   std::uint32_t inbox = 1000;       // records of one session in the store
   std::uint32_t in_flight = 4096;   // records in memory
-  std::uint32_t backlog = 262'144;  // records beyond that wait in the embedded log
+  std::uint32_t backlog = 262'144;  // further records, which wait in the embedded log
 };
 
-// Of one organisation; 0: unlimited.
+// Limits of one organisation; 0: unlimited.
 struct QuotaSettings {
   std::uint64_t injects_per_month = 0;
   std::uint64_t jobs_per_month = 0;
@@ -136,32 +135,32 @@ struct QuotaSettings {
 };
 
 struct OauthSettings {
-  std::string issuer;  // an address without a slash at its end; empty: as the client has it
+  std::string issuer;  // an address without a slash at its end; empty: the address of the request
   Duration access_token_lifetime = std::chrono::hours(1);
   Duration refresh_token_lifetime = std::chrono::days(30);
 };
 
-// Guesses at passwords, by HTTP Basic and OAuth alike.
+// Limits on wrong passwords, by HTTP Basic and by OAuth.
 struct SignInSettings {
   std::uint32_t account_failures = 100;  // at least 1
   std::uint32_t address_failures = 100;  // 0: addresses are not counted
   Duration lockout = std::chrono::hours(1);
 };
 
-// Tokens that a contact-center platform signs. Without keys and secret there are none.
+// Tokens that a contact-center platform signs. Without keys and secret every token is refused.
 struct ContactCenterSettings {
   std::string jwks_file;  // RS256 and ES256
   Secret secret;          // HS256; at least 32 bytes
   std::string secret_file;
   std::string issuer;    // empty: not checked
   std::string audience;  // empty: not checked
-  // Whose users the tokens name: an organisation by id or name, or the claim that says so. Both
-  // empty: the only organisation of the installation's.
+  // The organisation whose users the tokens name, by id or name, or the claim with it. Both empty:
+  // the only organisation of the installation.
   std::string organisation;
   std::string organisation_claim;
 };
 
-// The service that is told of each tenant; without a URL there is none.
+// The service that learns of each tenant. Empty URL: there is none.
 struct ProvisioningSettings {
   std::string url;
   Secret token;
@@ -187,7 +186,7 @@ struct DeliverySettings {
   Duration retry_for = std::chrono::hours(24);
   Duration timeout = std::chrono::seconds(10);
   std::uint32_t connections = 32;
-  Duration secret_overlap = std::chrono::hours(24);  // 0: a replaced secret signs no more
+  Duration secret_overlap = std::chrono::hours(24);  // 0: a replaced secret no longer signs
 };
 
 struct CallSettings {
@@ -214,7 +213,7 @@ struct LogSettings {
 };
 
 struct Settings {
-  // Empty stands for the default place, which depends on the user; `load` fills it in.
+  // Empty: the default, which depends on the user. `load` sets it.
   std::filesystem::path data_dir;
   // Where the keys are that secrets are sealed with. Empty: data_dir/master.key, which is made with
   // the store. Not a key of the file: a service manager hands it over among the credentials.

@@ -20,7 +20,7 @@ bool is_host_label(std::string_view label) {
 
 bool is_host_name(std::string_view text) {
   if (text.empty() || text.size() > 253) return false;
-  // `10.0.0.256` is a slip, not a name.
+  // `10.0.0.256` is a mistyped address, not a name.
   if (std::all_of(text.begin(), text.end(), [](char c) { return text::is_digit(c) || c == '.'; })) {
     return false;
   }

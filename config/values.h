@@ -1,6 +1,6 @@
 #pragma once
 
-// The forms of settings' texts. All functions are pure and thread-safe.
+// Checks the forms of settings' texts. All functions are pure and thread-safe.
 
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ namespace conversed::config {
 // host:port, [IPv6]:port; the port is 1 to 65535.
 [[nodiscard]] bool is_host_and_port(std::string_view text);
 
-// The parts between commas, without the blanks around them; an empty text has none.
+// The parts between commas, without blanks around them. An empty text has no parts.
 [[nodiscard]] std::vector<std::string> split_list(std::string_view text);
 
 }  // namespace conversed::config

@@ -1,9 +1,6 @@
 #include "flows/fields.h"
 
-#include <unicode/timezone.h>
-
 #include <algorithm>
-#include <memory>
 #include <utility>
 
 #include "store/text/ascii.h"
@@ -47,7 +44,7 @@ void Report::add(Place place, std::string path, std::string message) {
 }
 
 Problems Report::take() {
-  // References are checked last, but people read from the top.
+  // References are checked last, but people read a file from its top.
   std::stable_sort(problems_.begin(), problems_.end(), [](const Problem& a, const Problem& b) {
     return std::pair(a.place.line, a.place.column) < std::pair(b.place.line, b.place.column);
   });
@@ -243,12 +240,6 @@ std::vector<std::string> Fields::names(std::string_view field) const {
 
 bool is_word(std::string_view text, std::string_view others) {
   return !text.empty() && text::consists_of(text, others);
-}
-
-bool is_time_zone(const std::string& name) {
-  const auto id = icu::UnicodeString::fromUTF8(name);
-  const std::unique_ptr<icu::TimeZone> zone(icu::TimeZone::createTimeZone(id));
-  return zone != nullptr && *zone != icu::TimeZone::getUnknown();
 }
 
 }  // namespace conversed::flows

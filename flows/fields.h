@@ -14,7 +14,7 @@
 #include "flows/problem.h"
 #include "store/text/near.h"
 
-// Reading a Located value field by field, collecting all problems on the way. One thread at a time.
+// Reads a Located value field by field and collects all problems. One thread at a time.
 namespace conversed::flows {
 
 using Names = std::set<std::string, std::less<>>;
@@ -26,9 +26,9 @@ class Report {
       : file_(std::move(file)), max_problems_(max_problems) {}
 
   void add(Place place, std::string path, std::string message);
-  // Counts the problems that were too many to keep, too.
+  // Includes the problems that were not kept, because there were too many.
   [[nodiscard]] std::size_t size() const { return problems_.size() + omitted_; }
-  // In the file's order; a last line says how many were left out.
+  // The problems in the file's order. The last line says how many are not listed.
   [[nodiscard]] Problems take();
 
  private:
@@ -48,20 +48,20 @@ class View {
   [[nodiscard]] View item(std::size_t index) const;
   [[nodiscard]] View member(const Located::Member& member) const;
   [[nodiscard]] std::vector<View> items() const;
-  // The member of that name; nothing if it is missing or null.
+  // The member of that name. Nothing if it is missing or null.
   [[nodiscard]] std::optional<View> find(std::string_view name) const;
-  // As in `flows[0].nodes[3].then[0]`, from the root of the file.
+  // The path from the root of the file, such as `flows[0].nodes[3].then[0]`.
   [[nodiscard]] std::string path() const;
   void problem(std::string message) const {
     report_->add(value_->place(), path(), std::move(message));
   }
 
-  // False, and a problem, if the value is something else.
+  // False, and a problem, if the value has another type.
   [[nodiscard]] bool expect_list(std::string_view what = "a list") const;
   [[nodiscard]] bool expect_mapping() const;
 
-  // Each reports a problem and gives nothing if the value is something else.
-  [[nodiscard]] std::optional<std::string> text() const;  // an empty text is one
+  // Each returns nothing and reports a problem if the value has another type.
+  [[nodiscard]] std::optional<std::string> text() const;  // may be empty
   [[nodiscard]] std::optional<bool> flag() const;
   [[nodiscard]] std::optional<std::int64_t> integer(std::int64_t least, std::int64_t most) const;
   [[nodiscard]] std::optional<std::chrono::milliseconds> duration(
@@ -69,7 +69,7 @@ class View {
   // A text of 1 to 200 characters without control characters or blanks at its ends.
   [[nodiscard]] std::optional<std::string> name() const;
   [[nodiscard]] std::optional<std::string> one_of(std::span<const std::string_view> choices) const;
-  // A list of unique texts, each read by `read`. Items with problems are left out.
+  // A list of unique texts. `read` reads each item. Items with problems are left out.
   using Read = std::function<std::optional<std::string>(const View& item)>;
   [[nodiscard]] std::vector<std::string> unique(const Read& read) const;
   [[nodiscard]] std::vector<std::string> names() const { return unique(&View::name); }
@@ -81,11 +81,11 @@ class View {
   const Located* value_;
   Report* report_;
   const View* parent_ = nullptr;
-  const std::string* name_ = nullptr;  // in the parent; null: the parent is a list
+  const std::string* name_ = nullptr;  // in the parent; null if the parent is a list
   std::size_t index_ = 0;
 };
 
-// The fields of a mapping. Another value and an unknown field are problems at once.
+// The fields of a mapping. A value of another type and an unknown field are reported at once.
 class Fields {
  public:
   Fields(const View& view, std::initializer_list<std::string_view> known)
@@ -95,17 +95,18 @@ class Fields {
   [[nodiscard]] const View& view() const { return view_; }
   // Nothing if the field is missing or null.
   [[nodiscard]] std::optional<View> find(std::string_view name) const { return view_.find(name); }
-  // The same, and a problem if there is nothing.
+  // Like `find`, but reports a problem if the field is missing or null.
   [[nodiscard]] std::optional<View> require(std::string_view name) const;
 
-  // Required fields give an empty value besides the problem.
+  // If the field is missing, these report a problem and return an empty value.
   [[nodiscard]] std::string name(std::string_view field) const;
   [[nodiscard]] std::string text(std::string_view field) const;  // required, not empty
   [[nodiscard]] std::string optional_text(std::string_view field) const;
   [[nodiscard]] std::string one_of(std::string_view field,
                                    std::span<const std::string_view> choices) const;
   [[nodiscard]] bool flag(std::string_view field, bool otherwise) const;
-  // Calls `read` for each element of the list, if the field is there. Another value is a problem.
+  // Calls `read` for each element of the list, if the field exists. A value of another type is a
+  // problem.
   void each(std::string_view field, const std::function<void(const View&)>& read) const;
   [[nodiscard]] std::vector<std::string> names(std::string_view field) const;
 
@@ -113,15 +114,13 @@ class Fields {
   View view_;
 };
 
-// The end of `unknown key 'nodse'; did you mean 'nodes'?`; empty if no known word is near.
+// The end of `unknown key 'nodse'; did you mean 'nodes'?`. Empty if no known word is near.
 template <typename Words>
 [[nodiscard]] std::string did_you_mean(std::string_view word, const Words& known) {
   const auto nearest = text::nearest(word, known);
   return nearest.empty() ? std::string() : "; did you mean '" + std::string(nearest) + "'?";
 }
-// True for one or more letters and digits of ASCII, and characters of `others`.
+// Whether the text consists of one or more ASCII letters, ASCII digits, and characters of `others`.
 [[nodiscard]] bool is_word(std::string_view text, std::string_view others);
-// A name of the time-zone database that ICU knows.
-[[nodiscard]] bool is_time_zone(const std::string& name);
 
 }  // namespace conversed::flows

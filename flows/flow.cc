@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t max_id_bytes = 64;
 constexpr std::size_t max_nodes = 10'000;  // in one Flow
 
-// An id begins with a letter and has no brackets and dots, so it can't be confused with a path.
+// An id begins with a letter and has no brackets or dots, so it differs from every path.
 bool is_node_id(std::string_view id) {
   return is_word(id, "_-") && id.size() <= max_id_bytes && id.front() != '-' &&
          (id.front() < '0' || id.front() > '9');
@@ -149,7 +149,7 @@ void FlowCompiler::node(const View& view, std::string path, NodeIndex index, Nod
   const View config_view = view.member(*typed);
   NodeConfig config(*this, *type, view, config_view, std::move(path), index, next);
   auto made = type->create(config);
-  // Only now: creating branches has moved the array.
+  // The slot is set after the branches, because compiling branches moves the array.
   flow_->slots_[static_cast<std::size_t>(index)] = {std::move(made), type, std::move(address), next,
                                                     config.take_outline()};
 }

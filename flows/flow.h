@@ -16,9 +16,9 @@ namespace conversed::flows {
 struct NodeType;
 class View;
 
-// Names that a Flow may refer to. The loader checks references against the bundle. Flows of the
-// store compile without: a deleted Connection fails its Node when the Node runs. Kept by:
-// HttpRequestNode.FailsAtOnceWhenItsConnectionIsDeleted.
+// Names that a Flow may refer to. The loader checks references against the bundle. A stored Flow
+// compiles without these names: if a Connection was deleted, its Node fails when it runs.
+// Kept by: HttpRequestNode.FailsAtOnceWhenItsConnectionIsDeleted.
 struct KnownNames {
   std::set<std::string, std::less<>> connections;
   std::set<std::string, std::less<>> models;  // Connections to language models
@@ -29,16 +29,16 @@ struct KnownNames {
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> knowledge;
 };
 
-// One version of a Flow, compiled: an array of Nodes, each with its address and what follows it.
-// Immutable; threads share it without locks.
+// One version of a Flow, compiled: an array of Nodes, each with its address and the Node that
+// follows. Immutable. Threads share it without locks.
 class Flow {
  public:
-  // From the definition that a Bundle and the store carry: `{"name","lexicons":[..],"nodes":[..]}`.
-  // The problems have paths, and places if the definition comes from a file.
+  // Compiles a definition from a Bundle or the store: `{"name","lexicons":[..],"nodes":[..]}`. The
+  // problems have paths, and places if the definition comes from a file.
   [[nodiscard]] static Checked<std::shared_ptr<const Flow>> compile(
       const nlohmann::json& definition);
 
-  // The same from JSON text, as in `FlowVersion::definition`. Other text is a Problem.
+  // Compiles JSON text, such as `FlowVersion::definition`. Text that is not JSON is a Problem.
   [[nodiscard]] static Checked<std::shared_ptr<const Flow>> compile_text(
       std::string_view definition);
 
@@ -46,12 +46,12 @@ class Flow {
   [[nodiscard]] static std::shared_ptr<const Flow> compile(const View& definition,
                                                            const KnownNames* known);
 
-  // A way that a Node may take besides the one to the Node that follows it.
+  // A branch of a Node, besides the way to the Node that follows.
   struct Way {
     std::string name;  // of the field: `then`, `cases: yes`, `onError`
     NodeIndex to = end_of_flow;
   };
-  // Something of the project that a Node names.
+  // An object of the project that a Node names.
   struct Use {
     enum class Kind : std::uint8_t { connection, flow, knowledge, lexicon, slot };
     Kind kind = Kind::connection;
@@ -64,7 +64,7 @@ class Flow {
     std::string name;
     Place place;
   };
-  // Something that a Node does, but its author hardly meant.
+  // A use of a Node that works, but is probably a mistake.
   struct Warning {
     Place place;
     std::string message;
@@ -72,7 +72,7 @@ class Flow {
   // Facts about a Node for tools. Running a Flow does not need them.
   struct Outline {
     Place place;
-    std::string label;      // its text or condition, as it is written; may be empty
+    std::string label;      // its text or condition as written; may be empty
     bool continues = true;  // the Node that follows may come next
     std::vector<Way> ways;
     std::vector<Use> uses;
@@ -81,12 +81,12 @@ class Flow {
     std::vector<Warning> warnings;
   };
 
-  // A Node at its place in the Flow. Stored state names a Node by its address only. Kept by:
-  // Turn.FindsTheWaitingNodeByItsIdInANewVersion, Flow.GivesEveryNodeAStableAddress.
+  // A Node at its place in the Flow. Stored state names a Node only by its address.
+  // Kept by: Turn.FindsTheWaitingNodeByItsIdInANewVersion, Flow.GivesEveryNodeAStableAddress.
   struct Slot {
     std::unique_ptr<const Node> node;
     const NodeType* type = nullptr;
-    std::string address;  // its id, else its path, such as `nodes[3].then[0]`
+    std::string address;  // its id, otherwise its path, such as `nodes[3].then[0]`
     NodeIndex next = end_of_flow;
     Outline outline;
   };
@@ -94,13 +94,13 @@ class Flow {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] const std::vector<std::string>& lexicons() const { return lexicons_; }
   [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
-  // The first Node; `end_of_flow` if there is none.
+  // The first Node. `end_of_flow` if there is none.
   [[nodiscard]] NodeIndex start() const { return start_; }
   // Requires an index below `slots().size()`.
   [[nodiscard]] const Slot& slot(NodeIndex index) const {
     return slots_[static_cast<std::size_t>(index)];
   }
-  // The Node with this address; `end_of_flow` if there is none.
+  // The Node with this address. `end_of_flow` if there is none.
   [[nodiscard]] NodeIndex find(const std::string& address) const;
 
  private:

@@ -9,23 +9,23 @@
 
 namespace conversed::flows {
 
-// Compiles one Flow. A list of Nodes gets neighboring places in the array, so that the Node after
-// each is known before its branches are compiled. The readers of files bound the nesting, and so
-// the recursion. One thread, one use.
+// Compiles one Flow. The Nodes of a list get neighboring places in the array, so the successor of
+// each Node is known before its branches are compiled. The readers of files bound the nesting and
+// thereby the recursion. One thread, one use.
 class FlowCompiler {
  public:
   FlowCompiler(Report& report, const KnownNames* known)
       : report_(report), known_(known), flow_(new Flow) {}
 
-  // Null if there were problems; they are in the report.
+  // Null if there were problems, which are in the report.
   [[nodiscard]] std::shared_ptr<const Flow> compile(const View& definition);
 
-  // Compiles a list of Nodes; `next` comes after its last one. Returns the index of its first one,
-  // or `next` if the list is empty. `path` is that of the list in the Flow.
+  // Compiles a list of Nodes. `next` follows its last Node. Returns the index of its first Node, or
+  // `next` if the list is empty. `path` is the list's path in the Flow.
   [[nodiscard]] NodeIndex sequence(const View& list, const std::string& path, NodeIndex next);
 
-  // The Node of this id is a way of the Node at `from`. If there is none, `compile` reports it at
-  // its end.
+  // Declares a way from the Node at `from` to the Node with this id. If there is no such Node,
+  // `compile` reports it at the end.
   void expect_node(const View& reference, std::string id, NodeIndex from);
 
   [[nodiscard]] NodeIndex nodes_so_far() const { return NodeIndex(flow_->slots_.size()); }
@@ -41,7 +41,7 @@ class FlowCompiler {
   };
 
   void node(const View& view, std::string path, NodeIndex index, NodeIndex next);
-  // The member that is named by a Node type; null, and a problem, if there is none.
+  // The member that is named after a Node type. Null, and a problem, if there is none.
   [[nodiscard]] const Located::Member* typed_member(const View& view);
   [[nodiscard]] std::string address_of(const View& view, const std::string& path);
   void check_references();
@@ -54,7 +54,7 @@ class FlowCompiler {
 };
 
 // Reports `there is no Flow 'x'; did you mean 'y'?` for a text that is not among `known`. `missing`
-// is the message's begin: "there is no Flow".
+// is the beginning of the message: "there is no Flow".
 void expect_known(const View& view, std::string_view missing, const Names& known);
 
 }  // namespace conversed::flows

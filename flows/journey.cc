@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-// What a silent user is asked, by language (ISO 639-1); the first is for all others.
+// The question to a silent user, by language (ISO 639-1). Other languages get the first one.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 12> questions{{
     {"en", "Are you still there? I am happy to help."},
     {"cs", "Jste tam ještě? Rád pomohu."},

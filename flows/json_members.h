@@ -5,10 +5,10 @@
 #include <optional>
 #include <string>
 
-// Members of JSON that may have any shape: stored state, and answers from elsewhere.
+// Reads members of JSON that may have any shape: stored state, and answers of upstreams.
 namespace conversed::flows {
 
-// Null if there is no such member, or the value is no object.
+// Null if the member is missing or the value is not an object.
 [[nodiscard]] inline const nlohmann::json* find_member(const nlohmann::json& value,
                                                        const char* name) {
   if (!value.is_object()) return nullptr;
@@ -16,13 +16,13 @@ namespace conversed::flows {
   return found == value.end() ? nullptr : &*found;
 }
 
-// Null if there is no such text.
+// Null if the member is missing or not a text.
 [[nodiscard]] inline const std::string* find_text(const nlohmann::json& value, const char* name) {
   const nlohmann::json* found = find_member(value, name);
   return found != nullptr && found->is_string() ? found->get_ptr<const std::string*>() : nullptr;
 }
 
-// A whole number from 0 to 2^53; nothing for other values.
+// A whole number from 0 to 2^53. Nothing for other values.
 [[nodiscard]] inline std::optional<std::int64_t> count_in(const nlohmann::json& value) {
   if (!value.is_number_integer()) return std::nullopt;
   const auto count = value.get<std::int64_t>();

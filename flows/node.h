@@ -21,44 +21,44 @@ using model::Result;
 enum class NodeIndex : std::uint32_t {};
 inline constexpr NodeIndex end_of_flow{std::numeric_limits<std::uint32_t>::max()};
 
-// What comes after a Node has run.
+// The next step after a Node has run.
 struct Continue {};  // the Node that follows
 struct Jump {        // the Node at `to`; `end_of_flow` ends the execution
   NodeIndex to = end_of_flow;
 };
-// The execution ends. The next input goes to this Node's `on_input`. If none comes in time,
-// `on_time_out` runs. An inject that leaves the Node waiting does not give it more time.
+// The execution ends. This Node's `on_input` gets the next input. If none comes in time,
+// `on_time_out` runs. An inject that leaves the Node waiting does not extend the time.
 struct Wait {
   std::optional<std::chrono::milliseconds> time_out = std::nullopt;
 };
 struct Stop {};  // the execution ends; the next input starts the Flow at its beginning
-// The Turn ends. The answer goes to this Node's `on_call_result`. The Turn sets `idempotency_key`.
+// The Turn ends. This Node's `on_call_result` gets the answer. The Turn sets `idempotency_key`.
 struct CallUpstream {
   model::HttpCall http;
 };
-struct AskKnowledge {  // likewise
+struct AskKnowledge {  // like CallUpstream, for a search in knowledge
   model::KnowledgeQuery query;
 };
 struct Enter {  // the first Node of another Flow of the project
   std::string flow;
-  bool comes_back = true;  // the Node that follows this one runs after that Flow's end
+  bool comes_back = true;  // the Node after this one runs after that Flow's end
 };
-struct Restart {};  // the first Node of the Endpoint's Flow; all entered Flows are left
+struct Restart {};  // the first Node of the Endpoint's Flow; leaves all entered Flows
 struct Sleep {      // the Turn ends; this Node's `on_timer` runs after `duration`
   std::chrono::milliseconds duration{};
 };
 using Step =
     std::variant<Continue, Jump, Wait, Stop, CallUpstream, AskKnowledge, Enter, Restart, Sleep>;
 
-// The step that comes after `done`, or its error.
+// `step`, or the error of `done`.
 [[nodiscard]] inline Result<Step> step_after(Result<void> done, Step step = Continue{}) {
   if (!done) return model::fail(std::move(done.error()));
   return step;
 }
 
-// One compiled Node of a Flow. Immutable and shared by threads; the Turn holds what changes.
-// Each function does no I/O, reads no clock and never blocks. An Error fails the whole Turn, which
-// then has no effects. A Node that can continue after a failure returns a Step instead.
+// One compiled Node of a Flow. Immutable and shared by threads; the Turn holds all mutable state.
+// The functions do no I/O, read no clock and never block. An Error fails the whole Turn, which then
+// has no effects. A Node that can continue after a failure returns a Step instead.
 class Node {
  public:
   Node() = default;
@@ -68,7 +68,7 @@ class Node {
 
   [[nodiscard]] virtual Result<Step> run(Turn& turn) const = 0;
 
-  // The input that came after `Wait`; it is `input` in the Turn's scope.
+  // The next input after `Wait`. It is `input` in the Turn's scope.
   [[nodiscard]] virtual Result<Step> on_input(Turn& turn) const;
   // The result of `CallUpstream` or `AskKnowledge`.
   [[nodiscard]] virtual Result<Step> on_call_result(Turn& turn,
@@ -76,11 +76,12 @@ class Node {
   // The time of `Sleep` is over.
   [[nodiscard]] virtual Result<Step> on_timer(Turn& turn) const;
 
-  // No answer has come in the time of `Wait`. Called only if `takes_time_out`.
+  // No answer has come within the time of `Wait`. Called only if `takes_time_out`.
   [[nodiscard]] virtual Result<Step> on_time_out(Turn& turn) const;
   [[nodiscard]] virtual bool takes_time_out() const { return false; }
 
-  // Which of the first three this Node takes. Stored state that awaits something else is bad data.
+  // The first three functions that this Node implements. Stored state that awaits another one is
+  // invalid.
   enum class Awaits : std::uint8_t { nothing, input, call_result, timer };
   [[nodiscard]] virtual Awaits awaits() const { return Awaits::nothing; }
 };

@@ -17,8 +17,8 @@ using expression::Path;
 using expression::Template;
 using Kind = Flow::Use::Kind;
 
-// Braces may hold the label of a Token. The labels are known while a bundle is checked. For a Flow
-// of the store any label is possible.
+// Braces may contain the label of a Token. The labels are known during the check of a bundle. For a
+// stored Flow any label is possible.
 expression::IsLabel labels(const KnownNames* known) {
   return
       [known](std::string_view label) { return known == nullptr || known->tokens.contains(label); };
@@ -73,7 +73,7 @@ void NodeConfig::check_keys() {
     if (field.is_beside) beside.push_back(field.name);
   }
   for (const auto& member : node_.value().members()) {
-    // A second type was reported as such.
+    // A second type was reported already.
     if (member.name == "id" || find_node_type(member.name) != nullptr) continue;
     const std::string path = node_.member(member).path();
     if (std::find(beside.begin(), beside.end(), member.name) == beside.end()) {
@@ -138,7 +138,7 @@ void NodeConfig::warn(const View& at, std::string message) {
 }
 
 Expression NodeConfig::condition_at(const View& view) {
-  // `if: true` is accepted, for trying things out.
+  // `if: true` is accepted, for experiments.
   const auto& scalar = view.value().scalar();
   const auto text = scalar.is_boolean() || scalar.is_number() ? scalar.dump() : view.text();
   if (!text) return {};

@@ -21,27 +21,27 @@ class FlowCompiler;
 struct NodeField;
 struct NodeType;
 
-// The config of one Node while its Flow is compiled. Each reader reports a wrong value at its place
-// and gives a harmless one, so that all problems are reported at once. A Flow with problems never
-// runs. Reading the config also notes the facts for tools (Flow::Outline). One thread.
+// The config of one Node during the compilation of its Flow. Each reader reports a wrong value at
+// its place and returns a harmless one, so that all problems are reported at once. A Flow with
+// problems never runs. Reading the config also records facts for tools (Flow::Outline). One thread.
 class NodeConfig {
  public:
-  // `node` is the whole Node, `config` the value under the type's name; both outlive this.
+  // `node` is the whole Node, `config` the value under the type's name. Both must outlive this.
   NodeConfig(FlowCompiler& compiler, const NodeType& type, const View& node, const View& config,
              std::string path, NodeIndex here, NodeIndex next);
 
-  // Reads the type's fields into the members that they name. A missing field leaves its member as
-  // it is; a missing required one is a problem.
+  // Reads the type's fields into their members. A missing field leaves its member unchanged. A
+  // missing required field is a problem.
   void read_fields(Node& node);
   // Call it last.
   [[nodiscard]] Flow::Outline take_outline();
 
-  // Nothing if the field is missing or null; `require` reports that as a problem.
+  // Nothing if the field is missing or null. `require` reports that as a problem.
   [[nodiscard]] std::optional<View> find(std::string_view field) const;
   std::optional<View> require(std::string_view field);
   [[nodiscard]] bool has(std::string_view field) const { return find(field).has_value(); }
 
-  // Reads a field, by the type of its member.
+  // These read a field by the type of its member.
   void read(const View& at, const NodeField&, bool& into) { into = at.flag().value_or(into); }
   void read(const View& at, const NodeField& field, int& into);
   void read(const View& at, const NodeField& field, std::chrono::milliseconds& into);
@@ -50,7 +50,7 @@ class NodeConfig {
   void read(const View& at, const NodeField&, expression::Template& into) {
     into = template_at(at);
   }
-  // One text or a list of at least one.
+  // One text, or a list of at least one.
   void read(const View& at, const NodeField&, std::vector<expression::Template>& into);
   void read(const View& at, const NodeField&, expression::Expression& into) {
     into = condition_at(at);
@@ -70,7 +70,7 @@ class NodeConfig {
     read(at, field, into.emplace());
   }
 
-  // Readers that a field names. `connection` is no Connection to a language model.
+  // Readers that a field names. `connection` refuses a Connection to a language model.
   void connection(const View& at, std::string& into);
   void model_connection(const View& at, std::string& into);
   void flow_name(const View& at, std::string& into);  // another Flow of the project
@@ -81,54 +81,54 @@ class NodeConfig {
     std::string store;
     std::vector<std::string> sources;  // empty: all of the store
   };
-  // The field `store`, with `sources` of this Node.
+  // Reads the field `store` with this Node's `sources`.
   void knowledge(const View& store, Knowledge& into);
 
-  // Of a value at any place in this Node.
+  // Reads a value at any place in this Node.
   [[nodiscard]] Knowledge knowledge_at(const View& store, const std::optional<View>& sources);
   [[nodiscard]] expression::JsonTemplate json_template_at(const View& view);
   [[nodiscard]] std::optional<expression::Path> path_at(const View& view);
   [[nodiscard]] std::optional<Regex> regex_at(const View& view, Regex::Case which);
   [[nodiscard]] expression::Expression condition_at(const View& view);
   [[nodiscard]] expression::Template template_at(const View& view);
-  // For a member with a default that its field does not replace.
+  // Records the write of a default that no field replaces.
   void note_write(std::string path) { outline_.writes.push_back(std::move(path)); }
 
-  // The first Node of a list of Nodes, after which the Node behind this one comes. A missing list
-  // leads to that Node at once.
+  // The first Node of a list of Nodes. After the list, the Node after this one runs. A missing list
+  // leads directly to that Node.
   [[nodiscard]] NodeIndex branch(std::string_view field, const View* nodes);
-  // The first of the Nodes of the list, after which this Node runs again; nothing if the list is
-  // empty. `name` is that of the way.
+  // The first Node of a list after which this Node runs again. Nothing if the list is empty. `name`
+  // is the name of the way.
   [[nodiscard]] std::optional<NodeIndex> loop(const View& nodes, const std::string& name);
-  [[nodiscard]] NodeIndex nodes_so_far() const;  // the array's size now
+  [[nodiscard]] NodeIndex nodes_so_far() const;  // the current size of the array
   // A mapping of texts to lists of Nodes.
   [[nodiscard]] std::vector<std::pair<std::string, NodeIndex>> branches(std::string_view field,
                                                                         const View& mapping);
 
-  // For free-form Nodes: each member names a place below `root` and has the template of its value.
+  // For free-form Nodes: each member names a place below `root`. Its value is a template.
   [[nodiscard]] std::vector<std::pair<expression::Path, expression::JsonTemplate>> assignments(
       std::string_view root);
-  // For free-form Nodes: one name or a list of names of places below `root`.
+  // For free-form Nodes: one name, or a list of names, of places below `root`.
   [[nodiscard]] std::vector<expression::Path> places(std::string_view root);
 
-  // For a Node whose type may continue, but which does not.
+  // For a Node that never continues, although its type may.
   void never_continues() { outline_.continues = false; }
 
   void problem(std::string_view field, std::string message);
-  // For a config that does no harm when it runs, and that earlier versions accepted: imports refuse
-  // it, but a stored Flow compiles. Kept by:
-  // StoredDefinitions.CompileWithWordsThatTheirTypeIgnores.
+  // Reports a harmless config that earlier versions accepted. Imports refuse it, but a stored Flow
+  // compiles.
+  // Kept by: StoredDefinitions.CompileWithWordsThatTheirTypeIgnores.
   void import_problem(const View& at, std::string message);
-  // For `flow check` alone.
+  // Reported only by `flow check`.
   void warn(const View& at, std::string message);
 
  private:
   void check_keys();
   void expect_true();
-  // Checks each text of the value on its own, so that a problem has the place of its text.
+  // Checks each text of the value separately, so that a problem has the place of its text.
   void check_templates(const View& view);
   void note_reads(const View& view, const expression::MembersRead& reads);
-  // The name at the place; empty if it is none. A problem if it is not among the `known` names.
+  // The name at the place. Empty if there is none. A problem if it is not among the `known` names.
   [[nodiscard]] std::string named(const View& at, Flow::Use::Kind kind, std::string_view missing,
                                   const Names KnownNames::*known);
   void use(Flow::Use::Kind kind, const View& at, std::string name);
@@ -137,7 +137,7 @@ class NodeConfig {
   const NodeType& type_;
   const View& node_;
   const View& config_;
-  const std::string path_;  // of this Node in its Flow, such as `nodes[3].then[0]`
+  const std::string path_;  // this Node's path in its Flow, such as `nodes[3].then[0]`
   const NodeIndex here_;
   const NodeIndex next_;
   Flow::Outline outline_;

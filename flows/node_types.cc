@@ -6,7 +6,7 @@
 namespace conversed::flows {
 namespace {
 
-// By name: find_node_type searches by halves.
+// Sorted by name for the binary search of find_node_type.
 constexpr std::array all{
     &add_lexicon_keyphrase_node,
     &add_to_context_node,

@@ -13,26 +13,27 @@
 #include "flows/node.h"
 #include "flows/node_config.h"
 
-// The list of Node types. A new type is a file in nodes/, a line below and one in node_types.cc.
+// The list of Node types. A new type needs a file in nodes/, a line here and a line in
+// node_types.cc.
 namespace conversed::flows {
 
 using NodePtr = std::unique_ptr<const Node>;
 
-// One config key of a Node type. Keys that are not listed are problems. docs/flows/nodes.md
-// describes each. Kept by: NodeTypes.AreDocumented.
+// One config key of a Node type. Other keys are problems. docs/flows/nodes.md describes each key.
+// Kept by: NodeTypes.AreDocumented.
 struct NodeField {
   std::string_view name;
   bool is_required = false;
-  // Reads the field into its member of the Node; `found` is null if the field is missing. Null: the
-  // Node's `check` reads it.
+  // Reads the field into its member of the Node. `found` is null if the field is missing. Null: the
+  // Node's `check` reads the field.
   void (*read)(NodeConfig& config, const NodeField& field, const View* found, Node& node) = nullptr;
-  std::int64_t least = 0;  // of a number, or of a duration in milliseconds
+  std::int64_t least = 0;  // for a number, or for a duration in milliseconds
   std::int64_t most = 0;
-  std::span<const std::string_view> choices{};  // of a text
-  bool is_beside = false;  // may stand beside the type's name as well as in the mapping under it
-  // The value of a missing field: of a number, of a duration in milliseconds, or of a flag.
+  std::span<const std::string_view> choices{};  // for a text
+  bool is_beside = false;  // allowed beside the type's name, too, not only in the mapping under it
+  // The default of a number, of a duration in milliseconds, or of a flag.
   std::optional<std::int64_t> default_number{};
-  std::string_view default_word{};  // of a text
+  std::string_view default_word{};  // the default of a text
 
   [[nodiscard]] constexpr NodeField within(std::int64_t low, std::int64_t high) const {
     NodeField field = *this;
@@ -98,8 +99,8 @@ void read_member(NodeConfig& config, const NodeField& field, const View* found, 
   }
 }
 
-// A field that a Node may have. It is read into `member`, by `reader(config, view, member)` or, by
-// default, as `NodeConfig::read` reads a member of that type.
+// An optional field of a Node. `reader(config, view, member)` reads it into `member`. Without a
+// reader `NodeConfig::read` reads it by the member's type.
 template <auto member = nullptr, auto reader = nullptr>
 [[nodiscard]] constexpr NodeField optional(std::string_view name) {
   NodeField field{.name = name};
@@ -108,7 +109,7 @@ template <auto member = nullptr, auto reader = nullptr>
   return field;
 }
 
-// A field that a Node must have.
+// A required field of a Node.
 template <auto member = nullptr, auto reader = nullptr>
 [[nodiscard]] constexpr NodeField required(std::string_view name) {
   NodeField field = optional<member, reader>(name);
@@ -118,19 +119,19 @@ template <auto member = nullptr, auto reader = nullptr>
 
 struct NodeType {
   std::string_view name;
-  // The field that gets a value which is no mapping (`- say: Hello`); empty: none.
+  // The field of a value that is not a mapping (`- say: Hello`). Empty: none.
   std::string_view shorthand{};
-  // The keys of the config are not `fields` but names that the author chooses (`addToContext`). A
-  // type with neither is written `- stop: true`.
+  // The config's keys are names that the author chooses, not `fields` (`addToContext`). A type with
+  // neither is written `- stop: true`.
   bool free_form = false;
-  bool continues = true;  // the Node that follows may come next
+  bool continues = true;  // the Node that follows may run next
   std::span<const NodeField> fields{};
   // Reads the config and reports its problems to it. Never returns null.
   NodePtr (*create)(NodeConfig& config) = nullptr;
 };
 
-// `create` of the type N of Nodes. After the fields `N::check(config)` runs, if there is one: it
-// reads and checks what the fields alone can't tell.
+// `create` of the Node type N. After the fields it calls `N::check(config)` if that exists, for
+// checks that involve several fields.
 template <typename N>
 [[nodiscard]] NodePtr create(NodeConfig& config) {
   auto node = std::make_unique<N>();
@@ -180,10 +181,10 @@ extern const NodeType think_node;
 extern const NodeType update_profile_node;
 extern const NodeType wait_node;
 
-// All of them, by name.
+// All Node types, sorted by name.
 [[nodiscard]] std::span<const NodeType* const> node_types();
 
-// Null if there is no such type.
+// Null if the type does not exist.
 [[nodiscard]] const NodeType* find_node_type(std::string_view name);
 
 }  // namespace conversed::flows

@@ -11,9 +11,9 @@
 namespace conversed::flows {
 namespace {
 
-// ICU counts saved states in batches of ten thousand, over all matches of a matcher; a hundred
-// thousand take some milliseconds. It does not count the characters that it reads, hence the limit
-// on texts.
+// ICU counts saved states in batches of ten thousand, over all matches of a matcher. A hundred
+// thousand take some milliseconds. ICU does not count the characters that it reads, so texts are
+// limited, too.
 constexpr std::int32_t max_step_batches = 10;
 constexpr std::int32_t max_stack_bytes = 1 << 20;
 
@@ -22,7 +22,8 @@ icu::UnicodeString units_of(std::string_view text) {
   return {units.data(), static_cast<std::int32_t>(units.size())};
 }
 
-// Up to `most` bytes, not cut within a character: each begins with a byte that is no continuation.
+// The first bytes, up to `most`, without cutting a character. Every character begins with a byte
+// that is not a continuation byte.
 std::string_view beginning(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
@@ -39,8 +40,8 @@ tl::unexpected<model::Error> gave_up() {
                      "text; avoid repetitions within repetitions, such as (a+)+");
 }
 
-// Lets the Turn pay. Each place at which a match may begin, and each saved state, can read the
-// whole text, at about a nanosecond a character.
+// Makes the Turn pay. Each place where a match may begin, and each saved state, can cause a read of
+// the whole text, at about a nanosecond a character.
 class Payer {
  public:
   Payer(std::int32_t units, expression::TurnBudget* budget)
@@ -49,12 +50,12 @@ class Payer {
   [[nodiscard]] bool is_spent() const { return budget_ != nullptr && budget_->is_spent(); }
 
   bool pay_for_search(std::int32_t pattern_units) {
-    constexpr std::size_t to_begin = 1'000;  // with some ways to try later: ICU reports many only
+    constexpr std::size_t to_begin = 1'000;  // with some saved states: ICU reports only batches
     const auto pattern = static_cast<std::size_t>(pattern_units);
     return pay(to_begin + units_ * units_ / looks_a_step + units_ * pattern / literals_a_step);
   }
 
-  // ICU's callback: another ten thousand ways. False ends the search.
+  // ICU's callback after another ten thousand saved states. False ends the search.
   static UBool U_CALLCONV pay_for_batch(const void* self, std::int32_t) {
     constexpr std::size_t ways = 10'000;
     const auto& payer = *static_cast<const Payer*>(self);
@@ -63,7 +64,7 @@ class Payer {
 
  private:
   static constexpr std::size_t looks_a_step = 100;
-  static constexpr std::size_t literals_a_step = 16;  // a pattern's characters, at each place
+  static constexpr std::size_t literals_a_step = 16;  // characters of the pattern, at each place
 
   [[nodiscard]] bool pay(std::size_t steps) const {
     return budget_ == nullptr || budget_->step(steps);
@@ -137,7 +138,7 @@ model::Result<std::vector<Regex::Match>> Regex::find_all(std::string_view text, 
 
 model::Result<bool> Regex::fits(std::string_view text, expression::TurnBudget* budget) const {
   const std::string_view trimmed = expression::trim(text);
-  if (trimmed.size() > max_text_bytes) return false;  // its beginning alone says nothing
+  if (trimmed.size() > max_text_bytes) return false;  // its first bytes do not decide
   const icu::UnicodeString units = units_of(trimmed);
   Payer payer(units.length(), budget);
   const auto matcher = pattern_->matcher(units, payer);

@@ -9,11 +9,10 @@ namespace conversed::api {
 
 struct SignInPage {
   std::string_view client_name;
-  std::string_view request;  // hidden field; the form sends it
-  std::string_view
-      redirect_scheme;  // scheme of the URI that the browser is sent to after the sign-in
-  std::string_view username = {};  // as typed in the last try
-  std::string_view message = {};   // the error of the last try
+  std::string_view request;          // hidden field; the form sends it
+  std::string_view redirect_scheme;  // of the URI after the sign-in
+  std::string_view username = {};    // as typed in the last try
+  std::string_view message = {};     // the error of the last try
 };
 
 // The page on which a user signs in: one form with `username` and `password`, posted to

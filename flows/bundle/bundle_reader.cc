@@ -7,6 +7,7 @@
 #include "flows/fields.h"
 #include "flows/flow_compiler.h"
 #include "flows/journey.h"
+#include "flows/time/time_zone.h"
 #include "store/model/ids.h"
 #include "store/model/url.h"
 #include "store/text/ascii.h"
@@ -20,7 +21,7 @@ constexpr std::array<std::string_view, 10> parts{
     "conversed", "project",         "members", "tokens",    "connections",
     "lexicons",  "knowledgeStores", "flows",   "endpoints", "proactive"};
 
-// Roles within a project. A project's file must not grant those of the organisation or
+// Roles within a project. A project's file must not grant roles of the organisation or the
 // installation.
 constexpr std::array<std::string_view, 6> project_roles{"connectionAdmin", "conversationAdmin",
                                                         "memberManager",   "proactiveAdmin",
@@ -32,7 +33,7 @@ constexpr std::array<std::string_view, 7> token_types{
 constexpr std::array<std::string_view, 4> connection_types{"httpBasic", "httpBearer", "httpHeader",
                                                            "llm"};
 
-// The required fields of a Connection; it may have others.
+// The required fields of a Connection. It may have others.
 std::vector<std::string> required_fields(std::string_view type) {
   if (type == "httpBasic") return {"username", "password"};
   if (type == "httpBearer") return {"token"};
@@ -41,12 +42,12 @@ std::vector<std::string> required_fields(std::string_view type) {
   return {};
 }
 
-// The path of each request is appended to it.
+// Whether request paths can be appended to the URL.
 bool is_base_url(std::string_view url) {
   return model::url_problem(url).empty() && url.find_first_of("?#") == std::string_view::npos;
 }
 
-// The text in the field; empty if there is none.
+// The text in the field, or empty.
 std::string_view text_in(const Located& item, std::string_view field) {
   const Located* found = item.find(field);
   return found != nullptr && found->is_text() ? std::string_view(found->text()) : "";
@@ -72,7 +73,7 @@ void read_quiet_hours(const View& view) {
   }
   if (const auto at = fields.require("timezone")) {
     const auto zone = at->text();
-    if (zone && !is_time_zone(*zone))
+    if (zone && !TimeZone::find(*zone))
       at->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
   }
   const auto from = fields.find("from");
@@ -83,7 +84,7 @@ void read_quiet_hours(const View& view) {
   }
 }
 
-// A text of the bundle that users read.
+// Checks the length of a text that users read.
 void expect_short(const Fields& fields, std::string_view field) {
   const auto at = fields.find(field);
   if (!at || !at->value().is_text()) return;
@@ -93,8 +94,8 @@ void expect_short(const Fields& fields, std::string_view field) {
   }
 }
 
-// Reads the parts of a bundle. It collects all names first, so that each reference is checked at
-// its place. One use, one thread.
+// Reads the parts of a bundle. It collects all names first, so that each reference can be checked
+// at its place. One use, one thread.
 class BundleReader {
  public:
   BundleReader(const View& root, const Environment& environment, Variables variables)
@@ -139,7 +140,8 @@ class BundleReader {
     return names;
   }
 
-  // The names that Flows may refer to. Reports no problems: reading the elements does.
+  // Collects the names that Flows may refer to. Reports no problems, because reading the elements
+  // does.
   void collect_names() {
     const Located& top = root_.value();
     known_.connections = names_in(top, "connections", "name");
@@ -159,7 +161,7 @@ class BundleReader {
     }
   }
 
-  // Reads the parts of a list. Each has another value of `key`.
+  // Reads the parts of a list. Each part must have a different value of `key`.
   template <typename Part, typename Read>
   void read_list(const Fields& fields, std::string_view list, std::string_view key,
                  std::string Part::*key_of, std::vector<Part>& into, Read read_part) {
@@ -170,7 +172,7 @@ class BundleReader {
     });
   }
 
-  // Adds `value` to `seen`; a problem if it is there already.
+  // Adds `value` to `seen`. Reports a problem if it is there already.
   static void expect_unique(const View& part, std::string_view key, const std::string& value,
                             Names& seen) {
     if (value.empty() || seen.insert(value).second) return;
@@ -230,7 +232,7 @@ class BundleReader {
       (void)values->expect_mapping();
       for (const auto& member : values->value().members()) {
         const View at = values->member(member);
-        // Only texts are sent. A secret of another type would be written into exports.
+        // Calls send only texts, and exports would write a secret of another type in clear.
         if (!member.value.is_text()) {
           at.problem("expected a text, not " + std::string(member.value.kind_name()) +
                      "; write a number in quotes");
@@ -242,7 +244,7 @@ class BundleReader {
     }
     connection.hosts = read_hosts(fields, connection.type);
     check_connection(fields, connection);
-    // A secret that the file holds in clear has no source.
+    // A secret that stands in clear in the file has no source.
     for (auto& [name, value] : connection.source.items()) {
       if (model::is_secret_field(connection.type, name) &&
           !has_variable(value.get_ref<const std::string&>())) {
@@ -279,7 +281,7 @@ class BundleReader {
         place.problem("a Connection of type " + connection.type + " needs the field '" + name +
                       "'");
       } else if (!connection.source.contains(name)) {
-        continue;  // it is no text, which is reported already
+        continue;  // not a text; reported already
       } else if (connection.source[name].get_ref<const std::string&>().empty()) {
         place.problem("the field '" + name + "' is empty; write a text");
       } else if (const auto& url = connection.fields[name].get_ref<const std::string&>();
@@ -294,7 +296,7 @@ class BundleReader {
     }
   }
 
-  // Whether the text has a `${NAME}`; `$${` is none.
+  // Whether the text has a `${NAME}`. `$${` is none.
   static bool has_variable(std::string_view text) {
     for (auto at = text.find("${"); at != std::string_view::npos; at = text.find("${", at + 2)) {
       if (at == 0 || text[at - 1] != '$') return true;
@@ -302,12 +304,12 @@ class BundleReader {
     return false;
   }
 
-  // Whether all variables of the text have values here, so that it can be checked.
+  // Whether all variables of the text have values, so that the text can be checked.
   [[nodiscard]] bool is_known(std::string_view text) const {
     return variables_ == Variables::needed || !has_variable(text);
   }
 
-  // The text with each `${NAME}` replaced; `$${` stands for `${`.
+  // The text with each `${NAME}` replaced. `$${` becomes `${`.
   std::string expand(const View& view, const std::string& text) {
     std::string expanded;
     std::size_t at = 0;

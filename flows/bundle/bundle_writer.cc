@@ -1,4 +1,4 @@
-// A Bundle to the text of a file: the way back of bundle_reader.cc.
+// Writes a Bundle as the text of a file: the reverse of bundle_reader.cc.
 #include "flows/bundle/loader.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ using nlohmann::ordered_json;
 
 ordered_json in_order(const json& value);
 
-// First the keys that are there among `first`, then the others by name.
+// The keys of `first` in their order, then the others by name.
 ordered_json with_first(const json& object, const std::vector<std::string_view>& first) {
-  // Appended, since finding a name looks at all that are there.
+  // Appends, because a look-up by name compares all earlier members.
   ordered_json::object_t ordered;
   for (const auto name : first) {
     const auto found = object.find(std::string(name));
@@ -41,8 +41,8 @@ const NodeType* type_of(const json& object) {
   return nullptr;
 }
 
-// A Node as people write it: its id, its type, the fields beside that; all in the order of the
-// type's documentation.
+// A Node with readable order: its id, its type, then fields beside the type. Fields have the order
+// of the type's documentation.
 ordered_json node_in_order(const json& node, const NodeType& type) {
   std::vector<std::string_view> beside{"id", type.name};
   std::vector<std::string_view> inside;
@@ -69,7 +69,7 @@ ordered_json in_order(const json& value) {
   return with_first(value, {});
 }
 
-// Text that means itself where `${NAME}` would be replaced.
+// Escapes `${NAME}` in a text that must stay as it is.
 std::string escaped(std::string text) {
   for (auto at = text.find("${"); at != std::string::npos; at = text.find("${", at + 3)) {
     text.insert(at, 1, '$');
@@ -77,7 +77,7 @@ std::string escaped(std::string text) {
   return text;
 }
 
-// The names of variables: those that sources have, and new ones for secrets without a source.
+// The names of variables: names in sources, and new names for secrets without a source.
 class Variables {
  public:
   void add_source(const std::string& text) {
@@ -88,7 +88,7 @@ class Variables {
     }
   }
 
-  // `${CRM_TOKEN}` for the parts `crm` and `token`; numbered if that means something else already.
+  // `${CRM_TOKEN}` for the parts `crm` and `token`. Numbered if the name is taken.
   std::string make(std::initializer_list<std::string_view> parts) {
     std::string name;
     for (const auto part : parts) {
@@ -141,7 +141,7 @@ class BundleWriter {
     for (const Part& part : parts) list.push_back((this->*write_part)(part));
   }
 
-  // The authors' names first, so that no new name equals one of them.
+  // Collects the authors' names first, so that no new name equals one of them.
   void collect_variables() {
     for (const auto& connection : bundle_.connections) {
       for (const auto& value : connection.source) {

@@ -1,5 +1,5 @@
-// JSON text to a Located value: nlohmann's SAX parser, with the place of each token found again
-// from the bytes that the parser has taken.
+// Reads JSON text into a Located value by nlohmann's SAX parser. The place of each token follows
+// from the number of bytes that the parser has taken.
 #include <cstdint>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using yaml::ReadBudget;
 
-// Lets the handler see how far the parser has read. The parser reads no more than one byte ahead.
+// Counts the bytes that the parser has taken. The parser reads at most one byte ahead.
 class CountingIterator {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -93,7 +93,7 @@ class Handler final : public json::json_sax_t {
     std::set<std::string, std::less<>> names;
   };
 
-  // Between the last token and this one stand only blanks, commas and colons.
+  // Only blanks, commas and colons stand between the last token and this one.
   Place token_place() {
     while (offset_ < text_.size() &&
            std::string_view(" \t\r\n,:").find(text_[offset_]) != std::string_view::npos) {
@@ -114,7 +114,8 @@ class Handler final : public json::json_sax_t {
     }
   }
 
-  // Where the next value goes: a member whose name was read, the end of an array, or the root.
+  // Puts the next value in its place: the member whose name was read, the end of an array, or the
+  // root.
   Located* put(Located value) {
     if (open_.empty()) {
       root_ = std::move(value);
@@ -163,10 +164,10 @@ class Handler final : public json::json_sax_t {
   const LoadLimits& limits_;
   ReadBudget budget_;
   const std::size_t& taken_;
-  std::size_t offset_ = 0;  // `place_` is that of the byte here
+  std::size_t offset_ = 0;  // the byte at `place_`
   Place place_{1, 1};
   Located root_;
-  std::vector<Open> open_;  // outermost first; each is the last part of the one before
+  std::vector<Open> open_;  // outermost first; each is inside the one before
   Problem problem_;
 };
 

@@ -47,7 +47,7 @@ Checked<Located> read_source(std::string_view text, std::string_view file_name,
   if (ends_with_json(file_name)) return read_json(text, file_name, limits);
   const auto first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') {
-    // JSON escapes such as surrogate pairs mean nothing to YAML, so JSON comes first.
+    // JSON is tried first, because YAML reads JSON escapes such as surrogate pairs differently.
     if (auto json = read_json(text, file_name, limits)) return json;
   }
   return read_yaml(text, file_name, limits);

@@ -19,7 +19,7 @@ struct Operator;
 enum class NodeKind : std::uint8_t {
   literal,
   root,           // input, context or profile: text, and its member of the scope
-  name,           // none that the language knows: a token's label, or an error unless optional
+  name,           // not a name of the language: a token's label, or an error unless optional
   local,          // a parameter of an arrow function: slot
   array,          // list of items and spreads
   object,         // list of properties and spreads
@@ -33,18 +33,18 @@ enum class NodeKind : std::uint8_t {
   index,          // a[b]
   call_method,    // a.text(list)
   call_function,  // function(list)
-  chain,          // a; a `?.` within skips the rest up to here
+  chain,          // a; a `?.` on null or undefined skips the rest up to here
   callback,       // list of bindings => a; or, without a, a function of the library
-  binding,        // slot takes the argument at `index`, or its `item`, or its property text
-  raise,          // can only fail: text
+  binding,        // sets slot to the argument at `index`, or to its `item`, or to its property text
+  raise,          // always fails with text
 };
 
 using NodeId = std::uint32_t;  // 0: none
 
 struct Node {
   NodeKind kind = NodeKind::literal;
-  bool optional = false;       // ?. stands before this access, or before this call's method name
-  bool optional_call = false;  // ?. stands before the arguments
+  bool optional = false;       // ?. before this access, or before this call's method name
+  bool optional_call = false;  // ?. before the arguments
   bool parenthesised = false;
   std::uint32_t at = 0;  // byte in the source
   NodeId a = 0;
@@ -62,9 +62,9 @@ struct Node {
   const Function* function = nullptr;
 };
 
-// A parsed expression. Immutable once made; never moved, since texts point into it. Arrow functions
-// stand only where they are called from and can't be kept, so nothing recurses but the nodes: the
-// height of the tree, which the parser bounds, bounds the stack that an evaluation takes.
+// A parsed expression. Immutable once made. Never moved, because texts point into it. Arrow
+// functions occur only as arguments of the calls that run them and can't be stored. So only nodes
+// recurse, and the height of the tree, which the parser bounds, bounds the stack of an evaluation.
 struct Program {
   Program() = default;
   Program(const Program&) = delete;
@@ -75,7 +75,7 @@ struct Program {
   std::vector<NodeId> lists;
   std::deque<std::string> texts;
   NodeId root = 0;
-  std::uint32_t slots = 0;  // parameters of arrow functions, each with a slot of its own
+  std::uint32_t slots = 0;  // parameters of arrow functions; each has its own slot
 
   [[nodiscard]] const Node& node(NodeId id) const { return nodes[id]; }
   [[nodiscard]] std::span<const NodeId> list(const Node& node) const {
@@ -83,7 +83,7 @@ struct Program {
   }
 };
 
-// Adds the members that the program reads by name right below `input`, `context` and `profile`.
+// Adds the members directly below `input`, `context` and `profile` that the program reads by name.
 void add_members_read(const Program& program, MembersRead& reads);
 
 }  // namespace conversed::flows::expression

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::size_t json_value_bytes = 16;
 
-// False, and a failure, where a value nests too deep. Results may nest deeper than sources: an
-// event's data is found some levels below its input.
+// False, and a failure, if a value nests too deep. Results may nest deeper than sources: an event's
+// data is some levels below its input.
 bool may_nest(Machine& machine, std::size_t depth) {
   if (depth < 2 * machine.max_depth()) return true;
   machine.fail_limit("nested too deeply");
@@ -161,7 +161,7 @@ class Writer {
   std::string_view indent_;
 };
 
-// Builds values from the events of nlohmann's parser, which keeps no stack of its own.
+// Builds values from the events of nlohmann's parser. The parser does not recurse.
 class Reader final : public nlohmann::json_sax<json> {
  public:
   explicit Reader(Machine& machine) : machine_(machine) {}
@@ -247,7 +247,7 @@ Value stringify(Machine& machine, const Value& value, std::string_view indent) {
 Value parse_json(Machine& machine, std::string_view text) {
   if (!machine.read(2 * text.size())) return {};
   Reader reader(machine);
-  // nlohmann's parser takes NUL for the end of the text.
+  // nlohmann's parser would end the text at a NUL.
   const bool parsed = text.find('\0') == std::string_view::npos && json::sax_parse(text, &reader);
   if (!parsed && !machine.failed()) machine.fail("JSON.parse: not JSON");
   return reader.result();

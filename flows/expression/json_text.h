@@ -5,11 +5,11 @@
 
 #include "flows/expression/machine.h"
 
-// Values to JSON and back. An error is the machine's.
+// Converts values to JSON and back. Errors are stored in the machine.
 namespace conversed::flows::expression {
 
-// Calls visit(key, value) for the properties of an object of either origin, until it says false.
-// Objects of the scope have the order of their keys' bytes, since the store keeps them so.
+// Calls visit(key, value) for the properties of an object of either origin, until it returns false.
+// Objects of the scope are ordered by their keys' bytes, as the store keeps them.
 template <typename Visit>
 void each_property(const Value& object, Visit visit) {
   if (object.kind() == Value::Kind::object) {
@@ -23,13 +23,12 @@ void each_property(const Value& object, Visit visit) {
   }
 }
 
-// A copy of the value. As JSON.stringify has it, undefined is left out of objects and null in
-// arrays, and so is a number that is not finite. Whole numbers become JSON integers where that is
-// exact. Costs the budget about the bytes of the copy.
+// A copy of the value. Like JSON.stringify, it leaves undefined out of objects and makes it null in
+// arrays, and a number that is not finite becomes null. Whole numbers become JSON integers if that
+// is exact. Costs the budget about the bytes of the copy.
 void copy_to_json(Machine& machine, const Value& value, nlohmann::json& out);
 
-// JSON.stringify; `indent` is put before each level, nothing at all if it is empty. Of undefined,
-// undefined.
+// JSON.stringify. `indent` is put before each level. Empty: one line. undefined stays undefined.
 [[nodiscard]] Value stringify(Machine& machine, const Value& value, std::string_view indent);
 
 // JSON.parse. Keys keep their order.

@@ -14,7 +14,7 @@ namespace {
 
 using text::is_digit;
 
-// Longest first: the lexer takes the first that fits.
+// Longest first, because the lexer takes the first one that fits.
 constexpr std::array<std::string_view, 58> punctuators{
     ">>>=", "...", "===", "!==", "**=", "<<=", ">>=", ">>>", "&&=", "||=", "?\?=", "=>",
     "==",   "!=",  "<=",  ">=",  "&&",  "||",  "??",  "?.",  "++",  "--",  "+=",   "-=",
@@ -108,7 +108,7 @@ Token Lexer::number(std::size_t begin) {
     if (is_digit(peek(1)) || peek(1) == '_')
       return bad(begin, "a number can't begin with 0 and a digit");
   }
-  // Digits may be grouped by single underscores between digits.
+  // Single underscores may group digits.
   std::string plain;
   while (is_digit(peek()) || peek() == '.' || peek() == '_' || (peek() | 0x20) == 'e' ||
          ((peek() == '+' || peek() == '-') && !plain.empty() && (plain.back() | 0x20) == 'e')) {
@@ -119,7 +119,7 @@ Token Lexer::number(std::size_t begin) {
   }
   std::size_t used = 0;
   const double value = parse_decimal(plain, used);
-  // Gives back the characters behind the number. The check below refuses "1..x" and "1.e".
+  // Gives back the characters after the number. The check below refuses "1..x" and "1.e".
   at_ -= plain.size() - used;
   if (at_ < source_.size() &&
       (continues_name(decode(source_, at_).code) || source_[at_ - 1] == '_')) {
@@ -190,7 +190,7 @@ std::string_view Lexer::escape(std::string& out) {
     return {};
   }
   if (point.code == 'u') return unicode_escape(out);
-  if (is_line_end(point.code)) {  // a line that goes on
+  if (is_line_end(point.code)) {  // the string continues on the next line
     if (point.code == '\r' && peek() == '\n') ++at_;
     return {};
   }
@@ -246,7 +246,7 @@ Lexer::TemplatePiece Lexer::template_piece(std::size_t at) {
         piece.problem = problem;
         return piece;
       }
-    } else if (peek() == '\r') {  // line ends are \n here, however the file has them
+    } else if (peek() == '\r') {  // every line end becomes \n
       piece.cooked.push_back('\n');
       at_ += peek(1) == '\n' ? 2 : 1;
     } else {

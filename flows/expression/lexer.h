@@ -13,23 +13,23 @@ struct Token {
   std::size_t end = 0;
   std::string_view text;  // as written
   double number = 0;
-  std::string cooked;  // of a string, its value; of a bad token, the problem
+  std::string cooked;  // a string's value, or a bad token's problem
 };
 
-// Cuts a source, which must be UTF-8, into tokens on demand. Copying one is how to look ahead.
-// One thread at a time. Borrows the source.
+// Cuts a source, which must be UTF-8, into tokens on demand. To look ahead, copy the lexer. One
+// thread at a time. Borrows the source.
 class Lexer {
  public:
   Lexer(std::string_view source, std::size_t at) : source_(source), at_(at) {}
 
   [[nodiscard]] Token next();
 
-  // A piece of a template literal: reads from `at` (past the backtick or a closing brace) on.
+  // A piece of a template literal, read from `at` (after the backtick or a closing brace).
   struct TemplatePiece {
     std::string cooked;
-    bool last = false;  // ended by the backtick, else by ${
+    bool last = false;  // ended by the backtick, not by ${
     std::string problem;
-    std::size_t at = 0;  // behind the piece, or where the problem is
+    std::size_t at = 0;  // the byte after the piece, or the place of the problem
   };
   [[nodiscard]] TemplatePiece template_piece(std::size_t at);
 
@@ -39,7 +39,7 @@ class Lexer {
   Token string(std::size_t begin);
   Token name(std::size_t begin);
   Token punctuator(std::size_t begin);
-  // Reads the escape at at_ (a backslash); an empty text means that it went well.
+  // Reads the escape at at_ (a backslash). Returns the problem, or an empty text.
   std::string_view escape(std::string& out);
   std::string_view unicode_escape(std::string& out);
   bool hex(std::size_t digits, char32_t& code);
@@ -47,7 +47,7 @@ class Lexer {
   Token bad(std::size_t begin, std::string problem);
   void skip_space();
   void skip_name();
-  void character(std::string& out);  // takes one
+  void character(std::string& out);  // takes one character
   [[nodiscard]] char peek(std::size_t ahead = 0) const {
     return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0';
   }

@@ -1,4 +1,4 @@
-// Methods of every type, constants, and the look-up of all that can be called.
+// Methods of all types, constants, and the look-up of everything that can be called.
 #include "flows/expression/library.h"
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 namespace conversed::flows::expression {
 namespace {
 
-// Writing all digits of a number takes about as long as this many plain steps.
+// Writing all digits of a number costs about this many plain steps.
 constexpr std::size_t digits_steps = 32;
 
-// The number of digits, or the radix, that a method takes; 0 and a failure if it is out of range.
+// The number of digits, or the radix, of a method's argument. 0 and a failure if out of range.
 int small_number(Machine& machine, const Value& value, int least, int most, const char* problem) {
   const double number = machine.to_integer(value);
   if (!machine.step(digits_steps)) return 0;

@@ -10,12 +10,12 @@
 #include "flows/expression/ast.h"
 
 // Operators, methods of strings, arrays and numbers, and functions such as Math.max. The tables are
-// constant; natives run within one evaluation (one thread).
+// constant. A native runs within one evaluation, on one thread.
 namespace conversed::flows::expression {
 
 class Machine;
 
-// The arguments of one call. A missing one reads as undefined.
+// The arguments of one call. A missing argument is undefined.
 class Args {
  public:
   void push(const Value& value) {
@@ -31,7 +31,7 @@ class Args {
     if (index >= size_) return {};
     return index < inline_.size() ? inline_[index] : more_[index - inline_.size()];
   }
-  // The arrow function or library function of the first argument; 0 if there is none.
+  // The arrow function or library function of the first argument. 0 if there is none.
   NodeId callback = 0;
 
  private:
@@ -53,29 +53,29 @@ struct Method {
 
 struct Operator {
   std::string_view mark;
-  int precedence = 0;  // of a binary operator, from 1
+  int precedence = 0;  // from 1; for a binary operator
   // The value of `left mark right`, or of `mark left`.
   Value (*run)(Machine& machine, const Value& left, const Value& right) = nullptr;
-  // Of ??, || and &&, instead of `run`: whether the left side is the value, so that the right side
-  // is not evaluated.
+  // For ??, || and && instead of `run`: whether the left side is the value. Then the right side is
+  // not evaluated.
   bool (*settled)(const Value& left) = nullptr;
 };
 
 struct Function {
-  std::string_view space;  // "Math", or empty for a global one
+  std::string_view space;  // "Math", or empty for a global function
   std::string_view name;
   Native run = nullptr;
 };
 
 [[nodiscard]] const Operator* find_unary(std::string_view mark);
 [[nodiscard]] const Operator* find_binary(std::string_view mark);
-// The method of the value's type, else a method of all types, else null.
+// The method of the value's type, otherwise a method of all types, otherwise null.
 [[nodiscard]] const Method* find_method(const Value& self, std::string_view name);
 // Whether arrays have a method of that name that takes a function.
 [[nodiscard]] bool takes_callback(std::string_view name);
 [[nodiscard]] const Function* find_function(std::string_view space, std::string_view name);
 
-// "Math", "JSON" and the like: names that are no values.
+// Names such as "Math" and "JSON", which are not values.
 [[nodiscard]] bool is_namespace(std::string_view name);
 
 [[nodiscard]] std::optional<double> find_constant(std::string_view space, std::string_view name);

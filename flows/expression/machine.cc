@@ -29,7 +29,7 @@ Value Machine::fail_read(std::string_view key, const Value& value) {
               (value.is_undefined() ? "undefined" : "null"));
 }
 
-// Leaves the rest of an optional chain undone; the chain's node lets evaluation go on.
+// Skips the rest of an optional chain. Evaluation continues after the chain's node.
 Value Machine::cut() {
   if (state_ == State::running) state_ = State::cut;
   return {};
@@ -83,7 +83,7 @@ Value Machine::evaluate(NodeId id) {
     case NodeKind::spread:
     case NodeKind::callback:
     case NodeKind::binding:
-      break;  // never stand alone: their parents read them
+      break;  // never evaluated alone: their parents read them
   }
   return {};
 }
@@ -350,7 +350,7 @@ void ObjectBuilder::add_all(const Value& source) {
 
 Value ObjectBuilder::finish() {
   if (machine_.failed()) return {};
-  // Array indexes come first and ascend, all others stay as they were added.
+  // Array indexes come first in ascending order. All others keep the order of insertion.
   std::ranges::stable_sort(properties_, {}, [](const Property& property) {
     return array_index(property.key).value_or(SIZE_MAX);
   });

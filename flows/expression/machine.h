@@ -18,17 +18,17 @@
 
 namespace conversed::flows::expression {
 
-// The rest of the limits of one expression or text, whose pieces share it. All that it spends is
-// spent from the Turn's budget as well.
+// The rest of the limits of one expression or text. All pieces of a text share it. The Turn's
+// budget pays for all of it, too.
 class Budget {
  public:
   Budget(const Limits& limits, const Scope& scope)
       : turn_(scope.budget), steps_(limits.max_steps), bytes_(limits.max_bytes) {
-    constexpr std::size_t steps_to_begin = 6;  // the cost of an evaluation beside its nodes
+    constexpr std::size_t steps_to_begin = 6;  // the cost of an evaluation without its nodes
     if (turn_ != nullptr) turn_->step(steps_to_begin);
   }
 
-  // False once a limit is exceeded. Then nothing is left for the other pieces either.
+  // False if a limit is exceeded. Then the other pieces have nothing left either.
   bool step(std::size_t count) {
     const bool paid = count <= steps_ && (turn_ == nullptr || turn_->step(count));
     steps_ = paid ? steps_ - count : 0;
@@ -41,13 +41,13 @@ class Budget {
   }
 
  private:
-  TurnBudget* const turn_;  // null: there is none
+  TurnBudget* const turn_;  // null: only the limits apply
   std::size_t steps_;
   std::size_t bytes_;
 };
 
-// One evaluation. Errors stick: after the first, every function returns undefined at once, and the
-// result may not be used. So a forgotten check costs time, not correctness. One thread.
+// One evaluation. After the first error every function returns undefined at once, and the result
+// may not be used. A forgotten check therefore costs time, but is not wrong. One thread.
 class Machine {
  public:
   Machine(const Program& program, const Scope& scope, Budget& budget);
@@ -61,22 +61,22 @@ class Machine {
   [[nodiscard]] const Scope& scope() const { return scope_; }
   [[nodiscard]] std::size_t max_depth() const { return program_.limits.max_depth; }
 
-  // Errors; the results are undefined, for `return machine.fail(...)`.
+  // Report an error. They return undefined, for `return machine.fail(...)`.
   Value fail(std::string_view problem, model::Errc code = model::Errc::invalid_argument);
   Value fail_limit(std::string_view problem) { return fail(problem, model::Errc::too_large); }
 
-  // Pay before doing: false (and failed) when the budget is spent.
+  // Pay before the work. False, and failed, if the budget is spent.
   bool step(std::size_t count = 1) {
     if (!failed() && !budget_.step(count)) fail_limit("too many steps");
     return !failed();
   }
-  bool read(std::size_t bytes) { return step(1 + bytes / 32); }  // for looking at a text
+  bool read(std::size_t bytes) { return step(1 + bytes / 32); }  // for reading a text
   bool charge(std::size_t bytes) {
     if (!failed() && !budget_.charge(bytes)) fail_limit("too much memory");
     return !failed();
   }
 
-  // New values. `text` pays for itself; for the bytes and items of the others the caller has paid.
+  // New values. `text` pays for itself. For the others the caller has paid for bytes and items.
   Value text(std::string_view text);
   Value keep(std::string_view text);
   Value keep_list(const std::vector<Value>& items);
@@ -84,27 +84,27 @@ class Machine {
   Value concat(std::string_view left, std::string_view right);
   Value slice(std::string_view text, std::size_t from, std::size_t to);  // units [from, to)
 
-  // Conversions of ECMA-262. Texts live like values do.
+  // Conversions of ECMA-262. Texts live as long as values.
   std::string_view to_text(const Value& value, std::size_t depth = 0);
   double to_number(const Value& value);
   Value to_primitive(const Value& value);
-  // ToIntegerOrInfinity; `otherwise` of undefined.
+  // ToIntegerOrInfinity. undefined becomes `otherwise`.
   double to_integer(const Value& value, double otherwise = 0);
-  // A position within [0, length]; a negative one is 0, or counts from the end.
+  // A position within [0, length]. A negative one becomes 0, or counts from the end.
   std::size_t position(const Value& value, std::size_t length, std::size_t otherwise = 0);
   std::size_t position_from_end(const Value& value, std::size_t length, std::size_t otherwise = 0);
   bool strictly_equal(const Value& left, const Value& right);
   bool loosely_equal(Value left, Value right);
 
-  // value[key]; the value is not null or undefined.
+  // value[key]. The value must not be null or undefined.
   Value get(const Value& value, const Value& key);
   Value get(const Value& value, std::string_view key);
   bool has_own(const Value& value, std::string_view key);
 
-  // Adds the items of `...value` in an array.
+  // Appends the items of `...value` in an array.
   void spread(const Value& value, std::vector<Value>& out);
 
-  // Calls the function that came as an argument, as methods of arrays do.
+  // Calls a function that a method of arrays got as its argument.
   Value call(NodeId callback, const Value& item, std::size_t index, const Value& whole);
   Value call(NodeId callback, const Args& args);
 
@@ -124,9 +124,9 @@ class Machine {
   Value call_method(const Node& node);
   Value call_function(const Node& node);
   bool arguments(const Node& node, Args& args);
-  // Pays for looking for an own property of the object.
+  // Pays for the search of an own property.
   bool look_up(const Value& object, std::string_view key);
-  // `characters`: of the text that the array pattern takes apart; its first binding fills it.
+  // `characters`: the text that an array pattern splits. The pattern's first binding fills it.
   void bind(const Node& binding, const Args& args, std::vector<Value>& characters);
   Value cut();
   Value fail_read(std::string_view key, const Value& value);
@@ -137,34 +137,35 @@ class Machine {
   const Scope& scope_;
   Budget& budget_;
   State state_ = State::running;
-  std::uint32_t at_ = 0;  // byte of the node that runs, for messages
-  // Freed all at once. The first bytes are in place, so that a simple expression allocates nothing.
+  std::uint32_t at_ = 0;  // byte of the current node, for messages
+  // Freed all at once. The first bytes are part of the machine, so a simple expression allocates
+  // nothing.
   alignas(std::max_align_t) std::array<std::byte, 512> first_bytes_;
   std::pmr::monotonic_buffer_resource heap_{first_bytes_.data(), first_bytes_.size()};
   std::vector<Value> locals_;
   model::Error error_;
 };
 
-// Collects the properties of a new object. A repeated key keeps its place and takes the new value.
+// Collects the properties of a new object. A repeated key keeps its place and gets the new value.
 // Keys must live as long as values.
 class ObjectBuilder {
  public:
   explicit ObjectBuilder(Machine& machine) : machine_(machine) {}
   void add(std::string_view key, const Value& value);
-  void add_all(const Value& source);  // adds the properties as { ...source } does
+  void add_all(const Value& source);  // adds the properties like { ...source }
   Value finish();
 
  private:
   Machine& machine_;
   std::vector<Property> properties_;
-  std::unordered_map<std::string_view, std::size_t, model::KeyedHash> places_;  // of large objects
+  std::unordered_map<std::string_view, std::size_t, model::KeyedHash> places_;  // for large objects
 };
 
-// Grows a text, paying as it grows.
+// Builds a text and pays for its growth.
 class TextBuilder {
  public:
   explicit TextBuilder(Machine& machine) : machine_(machine) {}
-  bool append(std::string_view piece);  // false when the budget is spent
+  bool append(std::string_view piece);  // false if the budget is spent
   Value finish() { return machine_.keep(out_); }
 
  private:
@@ -172,11 +173,11 @@ class TextBuilder {
   std::string out_;
 };
 
-// Grows an array, paying as it grows.
+// Builds an array and pays for its growth.
 class ListBuilder {
  public:
   explicit ListBuilder(Machine& machine) : machine_(machine) {}
-  bool push(const Value& value) {  // false when the budget is spent
+  bool push(const Value& value) {  // false if the budget is spent
     if (!machine_.charge(sizeof(Value))) return false;
     items_.push_back(value);
     return true;

@@ -20,7 +20,7 @@ using text::is_digit;
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// The text of std::to_chars. 1074 decimals show each double exactly, so that halves are known.
+// The text of std::to_chars. 1074 decimals represent every double exactly, so halves are exact.
 constexpr int all_decimals = 1074;
 template <typename... Format>
 std::string written(double number, Format... format) {
@@ -29,7 +29,7 @@ std::string written(double number, Format... format) {
   return {buffer.data(), end.ptr};
 }
 
-// Takes the power of ten off the end of a scientific form.
+// Removes the power of ten from the end of a number in scientific form.
 int take_exponent(std::string& scientific) {
   const std::size_t mark = scientific.find('e');
   const int exponent = std::stoi(scientific.substr(mark + 1));
@@ -41,7 +41,7 @@ std::string with_exponent(const std::string& digits, int exponent) {
   return digits + (exponent < 0 ? "e-" : "e+") + std::to_string(std::abs(exponent));
 }
 
-// Adds one in the last place of a text of decimal digits, which may hold a point.
+// Adds one in the last place of a text of decimal digits, which may contain a point.
 void increment(std::string& decimal) {
   std::size_t at = decimal.size();
   while (at > 0) {
@@ -63,7 +63,7 @@ int digit_value(char c) {
   return 99;
 }
 
-// The value of digits that std::from_chars found too large or too small for a double.
+// The value of digits that are too large or too small for std::from_chars.
 double out_of_range(std::string_view decimal) {
   static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
   return strtod_l(std::string(decimal).c_str(), nullptr, plain);
@@ -93,7 +93,7 @@ std::string number_text(double number, int radix) {
   const double value = std::abs(number);
   double whole = std::floor(value);
   double fraction = value - whole;
-  // Digits are needed until what is left is less than half of the distance to the next double.
+  // Writes digits until the rest is less than half of the distance to the next double.
   double delta = std::max(0.5 * (std::nextafter(value, infinity) - value),
                           std::numeric_limits<double>::denorm_min());
   std::vector<int> after;
@@ -112,7 +112,7 @@ std::string number_text(double number, int radix) {
     } while (fraction >= delta);
   }
   std::string text;
-  // Above 2^53 the low digits say nothing: they are written as zeros.
+  // Above 2^53 the low digits are not significant and are written as zeros.
   while (whole >= max_exact) {
     whole /= radix;
     text.push_back('0');

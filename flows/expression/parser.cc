@@ -13,8 +13,8 @@ using model::Errc;
 
 namespace {
 
-// A chain such as a + b + c nests its nodes without nesting in the source. Both count here, since
-// an evaluation takes stack for both.
+// A chain such as a + b + c nests its nodes but not its source. Both count here, because an
+// evaluation needs stack for both.
 constexpr std::uint32_t heights_per_depth = 8;
 
 bool is_reserved(std::string_view name) {
@@ -34,7 +34,7 @@ bool is_assignment(std::string_view mark) {
   return std::ranges::find(marks, mark) != marks.end();
 }
 
-// Whether JavaScript wants parentheses: between ?? and either || or &&.
+// Whether JavaScript requires parentheses: between ?? and either || or &&.
 bool mixes(const Operator& outer, const Node& inner) {
   if (inner.kind != NodeKind::binary || inner.parenthesised) return false;
   if (outer.settled == nullptr || inner.op->settled == nullptr) return false;
@@ -140,7 +140,7 @@ NodeId Parser::binary(int lowest) {
     const bool is_operator = token_.kind == Token::Kind::punctuator || at_word("in");
     const Operator* found = is_operator ? find_binary(token_.text) : nullptr;
     if (found == nullptr || found->precedence < lowest) break;
-    const bool to_the_right = found->mark == "**";  // binds so; all others bind to the left
+    const bool to_the_right = found->mark == "**";  // all others are left-associative
     const Node& first = program_->node(left);
     if (to_the_right && first.kind == NodeKind::unary && !first.parenthesised) {
       fail(token_.begin, "parentheses must say what '**' belongs to");
@@ -174,7 +174,7 @@ NodeId Parser::unary() {
   Node node = make(NodeKind::unary, byte);
   node.op = op;
   node.a = unary();
-  // Only typeof takes unknown names.
+  // Only typeof accepts unknown names.
   Node& operand = program_->nodes[node.a];
   if (op->mark == "typeof" && operand.kind == NodeKind::name) operand.optional = true;
   return add(node);
@@ -212,7 +212,7 @@ NodeId Parser::access(NodeId object, bool optional) {
   if (accept("[")) {
     const NodeId key = expression();
     expect("]");
-    // A key that is known is a name: a["b"] is a.b, and can be called like it.
+    // A constant key is a name: a["b"] is a.b, and can be called like it.
     if (program_->node(key).kind == NodeKind::literal && program_->node(key).value.is_string()) {
       node.text = program_->node(key).value.as_string();
     } else {
@@ -363,7 +363,7 @@ NodeId Parser::identifier() {
     return 0;
   }
   advance();
-  // The innermost parameter of a name hides all else of that name.
+  // The innermost parameter of a name hides all others of that name.
   const auto local = std::find_if(locals_.rbegin(), locals_.rend(),
                                   [&](const Local& candidate) { return candidate.name == name; });
   if (local != locals_.rend()) {
@@ -513,7 +513,7 @@ bool Parser::arrow_ahead() const {
   Lexer ahead = lexer_;
   Token next = ahead.next();
   if (at_mark("(")) {
-    // Parameters are names and patterns of names; at anything else the search is over, so that all
+    // Parameters are names and patterns of names. The search ends at any other token, so all
     // searches together read the source at most twice.
     constexpr std::array<std::string_view, 7> marks{",", "[", "]", "{", "}", ":", "..."};
     while (next.kind == Token::Kind::name || (next.kind == Token::Kind::punctuator &&
@@ -579,7 +579,7 @@ void Parser::parameter(std::vector<NodeId>& bindings, std::uint32_t index) {
   expect(close);
 }
 
-// A function of the library by its name, as in list.map(Number) or list.map(Math.floor).
+// A function of the library by its name, such as in list.map(Number) or list.map(Math.floor).
 NodeId Parser::function_reference() {
   if (token_.kind != Token::Kind::name) return 0;
   const std::string first(token_.text);

@@ -14,13 +14,13 @@ namespace conversed::flows::expression {
 
 struct Parsed {
   std::shared_ptr<const Program> program;
-  std::size_t end = 0;  // the byte behind the expression and the white space after it
+  std::size_t end = 0;  // the byte after the expression and the white space that follows it
 };
 
-// Parses the expression that begins at byte `at`. An error is invalid_argument or, past a limit,
-// too_large; its message begins with the byte column in the whole source, from 1:
-// "column 7: expected ')'". Takes time linear in the source. Thread-safe.
-// `parse_all` wants it to reach to the end; `parse_until_braces` wants "}}" behind it.
+// Parses the expression that begins at byte `at`. An error is invalid_argument or, beyond a limit,
+// too_large. Its message begins with the byte column in the whole source, from 1: "column 7:
+// expected ')'". Takes time linear in the source. Thread-safe. `parse_all` expects the end of the
+// source after the expression, `parse_until_braces` expects "}}".
 [[nodiscard]] model::Result<Parsed> parse_all(std::string_view source, const Limits& limits);
 [[nodiscard]] model::Result<Parsed> parse_until_braces(std::string_view source, std::size_t at,
                                                        const Limits& limits);
@@ -28,8 +28,8 @@ struct Parsed {
 // "column 7: text" for byte 6.
 [[nodiscard]] std::string at_column(std::size_t byte, std::string_view text);
 
-// A recursive descent over one source. After the first problem the current token is `end`, which
-// unwinds every loop; nodes made from then on are never looked at. One use, one thread.
+// A recursive-descent parser of one source. After the first problem the current token is `end`,
+// which unwinds every loop. Nodes made after that are never read. One use, one thread.
 class Parser {
  public:
   Parser(std::string_view source, std::size_t at, const Limits& limits);
@@ -49,7 +49,7 @@ class Parser {
   void expect(std::string_view mark);
   void fail(std::size_t byte, std::string_view problem,
             model::Errc code = model::Errc::invalid_argument);
-  void fail_here();  // at a token that fits nowhere
+  void fail_here();  // the current token is not allowed here
   [[nodiscard]] bool failed() const { return failed_; }
 
   // Grammar, from the loosest to the tightest.
@@ -104,7 +104,7 @@ class Parser {
   model::Error error_;
 };
 
-// Counts a level of nesting for as long as it lives.
+// Counts one level of nesting during its lifetime.
 class Parser::Nesting {
  public:
   explicit Nesting(Parser& parser) : parser_(parser) {

@@ -73,7 +73,7 @@ Result<Path> Path::compile(std::string_view source) {
   return path;
 }
 
-// Whether assign can go all the way.
+// Whether assign can reach the place.
 Result<void> Path::check(const json& root) const {
   const json* at = &root;
   for (const Step& step : steps_) {

@@ -11,8 +11,8 @@ namespace conversed::flows::expression {
 
 class TurnBudget;
 
-// Repeatable numbers for Math.random(): the same seed gives the same sequence (SplitMix64), which
-// is what lets a Turn run twice with one outcome. Not for secrets. One thread at a time.
+// Repeatable numbers for Math.random(): the same seed gives the same sequence (SplitMix64), so a
+// rerun of a Turn has the same outcome. Not for secrets. One thread at a time.
 class Random {
  public:
   explicit Random(std::uint64_t seed = 0) : state_(seed) {}
@@ -31,13 +31,13 @@ class Random {
   std::uint64_t state_;
 };
 
-// Label → text of a project's tokens. A label may hold any characters.
+// Maps labels to texts of a project's tokens. A label may contain any characters.
 using Tokens = std::map<std::string, std::string, std::less<>>;
 
-// The names that an expression sees during one Turn. It borrows: the values must outlive
-// every evaluation, and must not change during one. A null pointer reads as undefined. The time and
-// the random numbers come from here alone, so that an evaluation is a function of its scope. One
-// thread at a time (Math.random() moves `random` on).
+// The names that an expression reads during one Turn. It borrows the values: they must outlive
+// every evaluation and must not change during one. A null pointer reads as undefined. Time and
+// random numbers come only from here, so an evaluation is a function of its scope. One thread at a
+// time, because Math.random() advances `random`.
 struct Scope {
   const nlohmann::json* input = nullptr;
   const nlohmann::json* context = nullptr;
@@ -45,8 +45,8 @@ struct Scope {
   const Tokens* tokens = nullptr;
   model::Timestamp now{};   // Date.now()
   mutable Random random{};  // seeded by the Turn
-  // All evaluations of the Turn spend from it, each within its own limits. Null: only those limits
-  // hold.
+  // All evaluations of the Turn pay from it, each within its own limits. Null: only those limits
+  // apply.
   TurnBudget* budget = nullptr;
 };
 

@@ -22,14 +22,14 @@ using nlohmann::json;
 
 namespace {
 
-// Literal text, then the braces behind it.
+// Literal text and the braces after it.
 struct Piece {
   std::string literal;
-  std::string label;                       // as written, trimmed
-  std::shared_ptr<const Program> program;  // none if it can only be a label
+  std::string label;                       // as written, without blanks around it
+  std::shared_ptr<const Program> program;  // null if it can only be a label
 };
 
-// Words, perhaps with the marks that join words.
+// Words, maybe with marks that join words.
 bool looks_like_label(std::string_view text) {
   constexpr std::string_view marks = " -_.:/&'";
   char32_t last = 0;
@@ -45,8 +45,8 @@ bool looks_like_label(std::string_view text) {
   return last == '_' || last >= 0x80 || continues_name(last);
 }
 
-// Literal text is copied whatever the limits say, since its author has written it all out. Only a
-// Turn that copies it over and over has to end.
+// Literal text is copied regardless of the limits, because its author wrote it all. The Turn pays
+// for it, so that a Turn that copies it again and again ends.
 void pay_for_copy(const Scope& scope, std::size_t bytes) {
   if (scope.budget != nullptr) scope.budget->read(bytes);
 }
@@ -57,7 +57,7 @@ const std::string* find_token(const Scope& scope, const std::string& label) {
   return found == scope.tokens->end() ? nullptr : &found->second;
 }
 
-// Adds the value as people read it.
+// Appends the value in readable form.
 void append_readable(Machine& machine, Value value, std::string& out) {
   if (value.is_composite()) value = stringify(machine, value, "");
   if (machine.failed() || value.is_nullish()) return;
@@ -101,7 +101,7 @@ json piece_value(const Piece& piece, const Scope& scope, Budget& budget) {
   return machine.failed() ? json() : copy;
 }
 
-// Reads the braces that begin at `open`; `next` becomes the byte behind them.
+// Reads the braces that begin at `open`. `next` becomes the byte after them.
 Result<Piece> compile_piece(std::string_view source, std::size_t open, const Limits& limits,
                             const IsLabel& is_label, std::size_t& next) {
   const std::size_t from = open + 2;
@@ -132,7 +132,7 @@ Result<Piece> compile_piece(std::string_view source, std::size_t open, const Lim
 
 struct Template::Body {
   std::vector<Piece> pieces;
-  std::string tail;  // literal text behind the last piece
+  std::string tail;  // literal text after the last piece
   std::size_t literal_bytes = 0;
   Limits limits;
 
@@ -222,7 +222,7 @@ std::vector<Template::Braces> Template::braces() const {
 
 namespace {
 
-// About the bytes of a copy of the value. `Tree::make` has bounded its depth.
+// The approximate bytes of a copy of the value. `Tree::make` has bounded its depth.
 std::size_t memory_of(const json& value) {
   constexpr std::size_t per_value = 64;  // an allocation, or a node of a map
   if (value.is_string()) return per_value + value.get_ref<const std::string&>().size();
@@ -237,7 +237,7 @@ std::size_t memory_of(const json& value) {
 
 // A constant, a template, or the children of an array or object.
 struct JsonTemplate::Tree {
-  json constant;  // of a container, the empty container
+  json constant;  // for a container, an empty one
   std::size_t constant_bytes = 0;
   std::optional<Template> text;
   std::vector<std::pair<std::string, std::shared_ptr<const Tree>>> children;

@@ -28,7 +28,7 @@ char32_t join(char32_t high, char32_t low) {
   return 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
 }
 
-// The surrogate that the text ends with, or 0.
+// The surrogate at the end of the text, or 0.
 char32_t last_surrogate(std::string_view text) {
   if (text.size() < 3 || byte_at(text, text.size() - 3) != 0xED) return 0;
   const char32_t code = decode(text, text.size() - 3).code;
@@ -42,7 +42,8 @@ char16_t low_of(char32_t code) {
   return static_cast<char16_t>(0xDC00 + ((code - 0x10000) & 0x3FF));
 }
 
-// Where a unit lies: the byte its character begins at, and whether it is the second half of a pair.
+// The place of a unit: the byte at which its character begins, and whether it is the second half of
+// a pair.
 struct Place {
   std::size_t byte;
   bool second_half;
@@ -149,8 +150,8 @@ int compare_units(std::string_view left, std::string_view right) {
   }
   const unsigned a = byte_at(left, at);
   const unsigned b = byte_at(right, at);
-  // Bytes order like units, except for code points above the surrogates (lead bytes EE, EF) against
-  // pairs (F0 and up) and halves of pairs (ED).
+  // Bytes order like units, except for code points above the surrogates (lead bytes EE, EF)
+  // compared with pairs (F0 and up) and halves of pairs (ED).
   if (a < 0xED || b < 0xED) return a < b ? -1 : 1;
   const char32_t x = decode(left, at).code;
   const char32_t y = decode(right, at).code;
@@ -243,7 +244,7 @@ bool continues_name(char32_t code) {
 
 std::string scrub(std::string_view text) {
   std::string out(text);
-  // The replacement takes three bytes, as the surrogate did.
+  // The replacement takes three bytes, like the surrogate.
   for (std::size_t at = out.find('\xED'); at != std::string::npos; at = out.find('\xED', at + 1)) {
     if (is_surrogate(decode(out, at).code)) out.replace(at, 3, "\xEF\xBF\xBD");
   }

@@ -8,13 +8,13 @@
 namespace conversed::flows::expression {
 
 // The budget of one Turn. Expressions, templates, Nodes, regular expressions and searches for
-// keyphrases spend from this one object. A step is 100 ns or less of CPU in a release build; a byte
-// is one of a new value. Only the spending decides, so a Turn fails at the same place in each
-// rerun. The exception is `is_overdue`, a clock for steps that take far longer than they should.
+// keyphrases all pay from it. A step is 100 ns or less of CPU in a release build. A byte is one
+// byte of a new value. Only payments decide, so a Turn fails at the same place in each rerun. The
+// exception is `is_overdue`, a clock for steps that take far longer than they should.
 //
-// Once a payment fails, the budget is spent for good, and all later payments fail. Kept by:
-// TurnBudget.EverythingThatATurnDoesSpendsFromOneBudget, TurnBudget.TheSameTurnFailsAtTheSameStep.
-// One thread.
+// After a failed payment the budget is spent for good, and all later payments fail. One thread.
+// Kept by: TurnBudget.EverythingThatATurnDoesSpendsFromOneBudget,
+// TurnBudget.TheSameTurnFailsAtTheSameStep.
 class TurnBudget {
  public:
   TurnBudget(std::size_t steps, std::size_t bytes, std::function<bool()> is_overdue = {})
@@ -24,7 +24,7 @@ class TurnBudget {
   [[nodiscard]] Lack lack() const { return lack_; }
   [[nodiscard]] bool is_spent() const { return lack_ != Lack::nothing; }
 
-  // Pay before you work: false once the budget is spent.
+  // Pay before you work. False if the budget is spent.
   bool step(std::size_t count) {
     if (is_spent()) return false;
     if (count > steps_) return end(Lack::steps);
@@ -33,10 +33,10 @@ class TurnBudget {
     look_at_ = steps_;
     return look_at_clock();
   }
-  // For reading or copying that many bytes.
+  // Pays for reading or copying that many bytes.
   bool read(std::size_t bytes) { return step(1 + bytes / bytes_a_step); }
 
-  // For a new value of that many bytes: also the steps of writing it.
+  // Pays for a new value of that many bytes, with the steps of writing it.
   bool charge(std::size_t bytes) {
     if (is_spent()) return false;
     if (bytes > bytes_) return end(Lack::bytes);
@@ -46,7 +46,7 @@ class TurnBudget {
     unpaid_ %= bytes_a_step;
     return step(steps);
   }
-  // Looks at the clock now: between Nodes.
+  // Looks at the clock now. Called between Nodes.
   bool look_at_clock() {
     if (is_spent()) return false;
     return is_overdue_ && is_overdue_() ? end(Lack::time) : true;
@@ -63,8 +63,8 @@ class TurnBudget {
 
   std::size_t steps_;
   std::size_t bytes_;
-  std::size_t unpaid_ = 0;  // bytes that are no whole step yet
-  std::size_t look_at_;     // steps that were left at the last look at the clock
+  std::size_t unpaid_ = 0;  // bytes that are not a whole step yet
+  std::size_t look_at_;     // remaining steps at the last look at the clock
   std::function<bool()> is_overdue_;
   Lack lack_ = Lack::nothing;
 };

@@ -50,7 +50,7 @@ Value Value::from(const json& value) {
     }
     case json::value_t::binary:
     case json::value_t::discarded:
-      break;  // no JSON text can hold these
+      break;  // no JSON text contains these
   }
   return {};
 }
@@ -102,7 +102,7 @@ std::size_t Value::object_size() const {
 
 std::optional<std::size_t> array_index(std::string_view text) {
   constexpr std::uint32_t end = UINT32_MAX;
-  if (text.size() > 10) return std::nullopt;  // nobody paid for reading a long text
+  if (text.size() > 10) return std::nullopt;  // reading a long text is not paid for
   if (text.size() > 1 && text[0] == '0') return std::nullopt;
   std::uint32_t index = end;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), index);

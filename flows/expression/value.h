@@ -13,8 +13,8 @@ class Value;
 struct Array;
 struct Object;
 
-// A value of an expression: 24 bytes, trivially copied, owning nothing. Texts, arrays and objects
-// lie in the scope's JSON, in the program or in the machine, which must outlive the Value.
+// A value of an expression: 24 bytes, trivially copied, owns nothing. Texts, arrays and objects are
+// in the scope's JSON, in the program or in the machine, which must outlive the Value.
 class Value {
  public:
   enum class Kind : std::uint8_t {
@@ -22,7 +22,7 @@ class Value {
     null,
     boolean,
     number,
-    integer,  // a JSON integer outside ±2^53, so that one that is only passed on stays exact
+    integer,  // a JSON integer outside ±2^53; passing it on keeps it exact
     natural,  // one above the largest int64
     string,
     json,  // an array or object of the scope, in place
@@ -43,8 +43,8 @@ class Value {
     return made;
   }
   static Value number(std::size_t value) { return number(static_cast<double>(value)); }
-  static Value integer(std::int64_t value);   // a number where that is exact
-  static Value natural(std::uint64_t value);  // likewise
+  static Value integer(std::int64_t value);   // a number if that is exact
+  static Value natural(std::uint64_t value);  // a number if that is exact
   static Value string(std::string_view value) {
     Value made(Kind::string);
     made.data_ = value.data();
@@ -61,7 +61,7 @@ class Value {
     made.object_ = value;
     return made;
   }
-  // Scalars are copied, the rest is pointed to: `value` must outlive the result.
+  // Copies scalars and points to all other values: `value` must outlive the result.
   static Value from(const nlohmann::json& value);
 
   [[nodiscard]] Kind kind() const { return kind_; }
@@ -72,9 +72,9 @@ class Value {
   [[nodiscard]] bool is_string() const { return kind_ == Kind::string; }
   [[nodiscard]] bool is_composite() const { return kind_ >= Kind::json; }
   [[nodiscard]] bool is_array() const;   // of either origin
-  [[nodiscard]] bool is_object() const;  // likewise; not an array
+  [[nodiscard]] bool is_object() const;  // of either origin; not an array
 
-  // Each only for its kind.
+  // Each requires a value of its kind.
   [[nodiscard]] bool as_boolean() const { return boolean_; }
   [[nodiscard]] double as_number() const { return number_; }
   [[nodiscard]] std::int64_t as_integer() const { return integer_; }
@@ -85,17 +85,17 @@ class Value {
   [[nodiscard]] const Object& as_object() const { return *object_; }
 
   [[nodiscard]] bool truthy() const;
-  [[nodiscard]] std::string_view type_name() const;  // of typeof
+  [[nodiscard]] std::string_view type_name() const;  // the result of typeof
 
-  // Of arrays of either origin; an index past the end is undefined.
+  // For arrays of either origin. An index past the end is undefined.
   [[nodiscard]] std::size_t array_size() const;
   [[nodiscard]] Value item(std::size_t index) const;
 
-  // Of objects of either origin: the value of an own property.
+  // For objects of either origin: the value of an own property.
   [[nodiscard]] std::optional<Value> find(std::string_view key) const;
   [[nodiscard]] std::size_t object_size() const;
 
-  // Whether both are one and the same array or object.
+  // Whether both are the same array or object.
   [[nodiscard]] bool same_composite(const Value& other) const { return json_ == other.json_; }
 
  private:
@@ -120,7 +120,7 @@ struct Property {
   Value value;
 };
 
-// In the machine. Never changed once made.
+// An array in the machine. Never changed once made.
 struct Array {
   std::span<const Value> items;
 };
@@ -130,7 +130,7 @@ struct Object {
   std::span<const Property> properties;
 };
 
-// The array index that the text is as JavaScript writes one: "0", "17", not "01".
+// The array index if the text has JavaScript's form of one: "0", "17", not "01".
 [[nodiscard]] std::optional<std::size_t> array_index(std::string_view text);
 
 }  // namespace conversed::flows::expression

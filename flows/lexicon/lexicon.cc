@@ -18,10 +18,11 @@ constexpr std::size_t max_words = 2000;   // of a message
 constexpr std::size_t max_phrase = 1000;  // words of a keyphrase
 
 using WordId = std::uint32_t;
-using State = std::uint32_t;  // of the trie; 0 is its root
+using State = std::uint32_t;  // a node of the trie; 0 is its root
 constexpr std::uint32_t none = 0xFFFFFFFF;
 
-// The finalizer of SplitMix64. A step is two small numbers, which alone would fill few buckets.
+// The finalizer of SplitMix64. A step consists of two small numbers, which would fill few buckets
+// without it.
 struct StepHash {
   std::size_t operator()(std::uint64_t step) const {
     step = (step ^ (step >> 30)) * 0xbf58476d1ce4e5b9;
@@ -30,7 +31,7 @@ struct StepHash {
   }
 };
 
-// Negations, folded, in the languages of most messages.
+// Folded negations of the most common languages.
 bool is_negation(std::string_view word) {
   static constexpr std::array<std::string_view, 32> words{
       "aucun", "aucune",  "cannot", "geen", "ikke",    "inte",  "jamais", "kein",
@@ -40,7 +41,7 @@ bool is_negation(std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// The first word of don't, isn't, can't, ...; the second is a `t`.
+// The first word of don't, isn't, can't, ... The second word is `t`.
 bool takes_negation(std::string_view word) {
   static constexpr std::array<std::string_view, 17> words{
       "aren", "can",   "couldn", "didn",    "doesn", "don",   "hadn", "hasn",  "haven",
@@ -50,10 +51,10 @@ bool takes_negation(std::string_view word) {
 
 }  // namespace
 
-// All phrases as a trie over words.
+// A trie over the words of all phrases.
 class Lexicon::Index {
  public:
-  // A phrase that ends in a state, in a chain of all that do.
+  // A phrase that ends in a state. All endings of a state form a chain.
   struct Ending {
     std::uint32_t entry = 0;
     std::uint32_t phrase = 0;  // 0 is the main keyphrase, n the synonym n - 1
@@ -78,7 +79,7 @@ class Lexicon::Index {
     const auto found = steps_.find(key(from, word));
     return found == steps_.end() ? none : found->second;
   }
-  // The first of the phrases that end there; `none` if there is none.
+  // The first phrase that ends in the state. `none` if there is none.
   [[nodiscard]] std::uint32_t ending_at(State state) const { return heads_[state]; }
   [[nodiscard]] const Ending& ending(std::uint32_t index) const { return endings_[index]; }
 
@@ -93,18 +94,19 @@ class Lexicon::Index {
       if (fresh) heads_.push_back(none);
       state = to->second;
     }
-    if (state == 0) return;  // only punctuation can't be found
-    // Entries come one after the other, so a phrase of this one that ends here is the chain's head;
-    // to walk through the chain would make a phrase that n entries share cost n² steps.
+    if (state == 0) return;  // a phrase of only punctuation can't be found
+    // Entries are added one after the other, so an earlier phrase of this entry that ends here is
+    // the chain's head. Walking through the chain would cost n² steps for a phrase that n entries
+    // share.
     const auto head = heads_[state];
-    if (head != none && endings_[head].entry == entry) return;  // two spellings fold to the same
+    if (head != none && endings_[head].entry == entry) return;  // two spellings, the same words
     endings_.push_back({entry, number, head});
     heads_[state] = static_cast<std::uint32_t>(endings_.size() - 1);
   }
 
   std::unordered_map<std::string, WordId, model::KeyedHash, std::equal_to<>> words_;
   std::unordered_map<std::uint64_t, State, StepHash> steps_;
-  std::vector<std::uint32_t> heads_{none};  // of each state
+  std::vector<std::uint32_t> heads_{none};  // for each state
   std::vector<Ending> endings_;
 };
 
@@ -116,7 +118,7 @@ Lexicon::Lexicon(std::string id, std::string name, std::vector<Entry> entries)
 
 Lexicon::~Lexicon() = default;
 
-// One search of one text. One use.
+// One search in one text. One use.
 class Search {
  public:
   Search(std::string_view text, expression::TurnBudget* budget)
@@ -133,7 +135,7 @@ class Search {
         state = lexicon.index_->step(state, ids[at]);
         if (state == none || !pay(1)) break;
         if (lexicon.index_->ending_at(state) != none) {
-          if (!pay(2)) return;  // it is kept and sorted, too
+          if (!pay(2)) return;  // it will be stored and sorted, too
           stretches_.push_back({&lexicon, state, first, at + 1});
         }
       }
@@ -165,16 +167,16 @@ class Search {
   bool pay(std::size_t steps) { return budget_ == nullptr || budget_->step(steps); }
 
   std::vector<text::Word> words_of(std::string_view text) {
-    constexpr std::size_t bytes_a_step = 8;  // folding looks each character up
+    constexpr std::size_t bytes_a_step = 8;  // folding looks up each character
     return pay(text.size() / bytes_a_step) ? text::words_of(text, max_words)
                                            : std::vector<text::Word>{};
   }
 
-  // Words of the text that are a phrase of a lexicon. Several entries may share the phrase.
+  // Words of the text that form a phrase of a lexicon. Several entries may share the phrase.
   struct Stretch {
     const Lexicon* lexicon;
     State state;
-    std::size_t first;  // words, as in words_
+    std::size_t first;  // an index in words_
     std::size_t end;
   };
   struct Picked {
@@ -182,8 +184,8 @@ class Search {
     const Ending* ending;
   };
 
-  // Keeps the longest of overlapping stretches, and equal stretches of several lexicons. The
-  // longest come first, then those that begin first.
+  // Keeps the longest of overlapping stretches, and equal stretches of several lexicons. Longer
+  // stretches come first, then earlier ones.
   void choose() {
     std::ranges::stable_sort(stretches_, [](const Stretch& a, const Stretch& b) {
       const auto long_a = a.end - a.first;
@@ -195,8 +197,8 @@ class Search {
     for (const auto& stretch : stretches_) {
       const std::size_t by = stretch.first + 1;
       const std::size_t last = stretch.end - 1;
-      // A stretch that was taken is at least as long as this one: if its ends are free, or are of
-      // the same stretch, all of it is.
+      // Every taken stretch is at least as long as this one. So if both ends are free, or belong to
+      // the same stretch, the whole stretch does.
       const bool free = taken_[stretch.first] == 0 && taken_[last] == 0;
       const bool same = taken_[stretch.first] == by && taken_[last] == by &&
                         (stretch.end == words_.size() || taken_[stretch.end] != by);
@@ -208,7 +210,7 @@ class Search {
   }
 
   // The entries of the first stretches, up to `most`, in the text's order. Without the limit, a
-  // phrase that n entries share and a text repeats m times gives n * m hits.
+  // phrase of n entries that a text repeats m times would give n * m hits.
   [[nodiscard]] std::vector<Picked> pick(std::size_t most) const {
     std::vector<Picked> picked;
     for (const auto& stretch : stretches_) {
@@ -222,7 +224,7 @@ class Search {
     return picked;
   }
 
-  // Each phrase that was found is looked at once, however often it stands in the text.
+  // Counts each found phrase once, even if the text repeats it.
   void count(std::vector<Hit>& hits) {
     std::unordered_map<const Entry*, std::int64_t> counts;
     for (const auto& hit : hits) counts.emplace(hit.entry, 0);
@@ -239,7 +241,7 @@ class Search {
     for (auto& hit : hits) hit.count = counts.at(hit.entry);
   }
 
-  // Whether one of the few words before it, in the same clause, negates it.
+  // Whether one of the few words before it in the same clause negates it.
   [[nodiscard]] bool negated(const Stretch& stretch) const {
     constexpr std::size_t reach = 3;
     for (std::size_t at = stretch.first; at > 0 && stretch.first - at < reach; --at) {
@@ -254,7 +256,7 @@ class Search {
   expression::TurnBudget* const budget_;
   const std::vector<text::Word> words_;
   std::vector<Stretch> stretches_;
-  std::vector<std::size_t> taken_;  // of each word: by which stretch, from 1
+  std::vector<std::size_t> taken_;  // for each word, its stretch, from 1
 };
 
 std::vector<Hit> find_keyphrases(std::string_view text, std::span<const Lexicon* const> lexicons,

@@ -4,7 +4,8 @@
 namespace conversed::flows {
 namespace {
 
-// The keyphrase is the session's own: a user's words must not change how others are understood.
+// The keyphrase applies only to the session: one user's words must not change how others are
+// understood.
 struct AddKeyphraseNode final : Node {
   std::string lexicon;
   expression::Template keyphrase;

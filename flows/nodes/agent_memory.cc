@@ -116,7 +116,7 @@ bool AgentMemory::too_large() const {
   return bytes > exchange_bytes;
 }
 
-// Whole exchanges go, the oldest first: a tool's answer without its call would be refused.
+// Removes whole exchanges, the oldest first. Servers refuse a tool's answer without its call.
 void AgentMemory::trim(std::size_t messages) {
   std::size_t bytes = 0;
   std::size_t kept = messages_.size();

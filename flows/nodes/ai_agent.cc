@@ -1,5 +1,5 @@
-// Each question to the model, or to knowledge, ends the Turn. A tool's Nodes run like others, and
-// the Node behind the last of them is the agent again.
+// Each request to the model, or to knowledge, ends the Turn. A tool's Nodes run like others, and
+// after the last of them the agent runs again.
 #include <algorithm>
 #include <set>
 
@@ -25,10 +25,10 @@ struct Tool {
   std::string name;
   std::string description;
   json parameters;                             // a JSON Schema of an object
-  std::optional<expression::Path> store_in{};  // where the arguments go
-  std::optional<NodeIndex> first{};            // of its Nodes, if it has any
+  std::optional<expression::Path> store_in{};  // the place of the arguments
+  std::optional<NodeIndex> first{};            // first of its Nodes, if it has any
   std::optional<expression::JsonTemplate> result{};
-  std::size_t width = 0;  // of the schema
+  std::size_t width = 0;  // the schema's
 };
 
 struct Tools {
@@ -44,7 +44,7 @@ struct Tools {
   }
 };
 
-// One of the stores that the agent may search.
+// A knowledge store that the agent may search.
 struct AgentKnowledge {
   NodeConfig::Knowledge knowledge;
   std::string description;
@@ -57,7 +57,7 @@ json tool_for_model(const std::string& name, const std::string& description, jso
            {{"name", name}, {"description", description}, {"parameters", std::move(parameters)}}}};
 }
 
-// With several stores the model names one.
+// With several stores the model names the store.
 json knowledge_parameters(const std::vector<AgentKnowledge>& stores) {
   json parameters = {
       {"type", "object"},
@@ -81,7 +81,7 @@ std::string knowledge_description(const std::vector<AgentKnowledge>& stores) {
   return description;
 }
 
-// The store that fitting arguments name. A single store needs no name.
+// The store in valid arguments. A single store needs no name.
 const AgentKnowledge& store_of(const std::vector<AgentKnowledge>& stores, const json& arguments) {
   const json name = arguments.value("store", json());
   const auto found =
@@ -95,7 +95,7 @@ std::string text_of(const json& value) {
 
 struct AiAgentNode final : ChatNode {
   expression::Template instructions;
-  std::optional<expression::Template> prompt;  // none: the input's text
+  std::optional<expression::Template> prompt;  // empty: the input's text
   Tools tools;
   std::vector<AgentKnowledge> knowledge;
   int kept_messages = 0;  // of earlier exchanges
@@ -113,7 +113,7 @@ struct AiAgentNode final : ChatNode {
     }
     const std::string text = prompt ? prompt->render(turn.scope()) : turn.input_text();
     if (text.empty()) return failed(turn, "no_prompt", "there is nothing to ask the model");
-    turn.input_object().erase(input_tool);  // of a tool that never came back
+    turn.input_object().erase(input_tool);  // left by a tool that never came back
     memory.begin(std::string(text::cut(text, max_answer_bytes)), most_kept());
     return ask(turn, *exchange);
   }
@@ -122,7 +122,7 @@ struct AiAgentNode final : ChatNode {
     auto exchange = recall(turn);
     if (!exchange) return model::fail(exchange.error());
     AgentMemory& memory = exchange->memory;
-    if (!memory.open().empty()) {  // the result is that of a search
+    if (!memory.open().empty()) {  // the result belongs to a search
       memory.answer_first(result.error_code.empty()
                               ? hits_text(hits_of(result.body), max_answer_bytes)
                               : "The search failed.");
@@ -150,13 +150,13 @@ struct AiAgentNode final : ChatNode {
  private:
   std::size_t most_kept() const { return static_cast<std::size_t>(kept_messages); }
 
-  // Whether one of the tools' Nodes led here.
+  // Whether a Node of a tool led here.
   bool comes_back(const Turn& turn) const {
     const NodeIndex from = turn.came_from();
     return from != end_of_flow && from >= tools.begin && from < tools.end;
   }
 
-  // The memory of this Node, with its place in the session's Flow state.
+  // This Node's memory, with its place in the session's Flow state.
   struct Exchange {
     AgentMemory memory;
     json* stored;
@@ -183,7 +183,7 @@ struct AiAgentNode final : ChatNode {
     return text_of(tool->result->value(turn.scope()));
   }
 
-  // The error is told to the model.
+  // The model gets the error.
   static tl::expected<json, std::string> read_arguments(const ToolCall& call, const json& schema) {
     auto arguments =
         model::parse_json(call.arguments.empty() ? "{}" : call.arguments, max_argument_depth);
@@ -194,7 +194,7 @@ struct AiAgentNode final : ChatNode {
     return std::move(*arguments);
   }
 
-  // Runs the tools that the model asked for; then asks the model again.
+  // Runs the tools that the model asked for. Then asks the model again.
   Result<Step> go_on(Turn& turn, Exchange& exchange) const {
     AgentMemory& memory = exchange.memory;
     while (!memory.open().empty()) {
@@ -205,7 +205,7 @@ struct AiAgentNode final : ChatNode {
         memory.answer_first("There is no such tool.");
         continue;
       }
-      // Pays for reading them and for comparing each value with the schema.
+      // Pays for reading the arguments and for comparing each value with the schema.
       const std::size_t width = tool == nullptr ? 0 : tool->width;
       if (!turn.budget().step(call.arguments.size() * (1 + width / compared_a_step))) break;
       const json of_search = searches ? knowledge_parameters(knowledge) : json();
@@ -302,7 +302,7 @@ Tool read_tool(NodeConfig& config, const View& view, std::size_t index,
             .parameters = read_parameters(fields)};
   tool.width = schema_width(tool.parameters);
   if (const auto name = fields.find("name"); name && !tool.name.empty()) {
-    // Names that servers accept.
+    // Servers accept only these names.
     if (!is_word(tool.name, "_-") || tool.name.size() > 64 || tool.name == knowledge_tool) {
       name->problem("a tool's name is 1 to 64 letters, digits, `_` or `-`, and not " +
                     std::string(knowledge_tool));
@@ -347,7 +347,7 @@ AgentKnowledge read_store(NodeConfig& config, const View& view) {
   return store;
 }
 
-// One store, or a list of them.
+// Reads one store or a list of stores.
 void read_stores(NodeConfig& config, const View& at, std::vector<AgentKnowledge>& into) {
   if (!at.value().is_array()) return into.push_back(read_store(config, at));
   const auto items = at.items();

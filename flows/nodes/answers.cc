@@ -22,7 +22,7 @@ using std::chrono::days;
 using std::chrono::sys_days;
 using std::chrono::year_month_day;
 
-// Without the marks that end or enclose a word in a sentence.
+// Removes the marks that end or enclose a word in a sentence.
 std::string_view bare(std::string_view word) {
   constexpr std::string_view before = "<(\"'";
   constexpr std::string_view behind = ">)\"'.,;:!?";
@@ -35,7 +35,7 @@ std::string_view bare(std::string_view word) {
   return word;
 }
 
-// The parts of the text between white space; at most a hundred.
+// Splits the text at white space into at most a hundred parts.
 std::vector<std::string_view> parts_of(std::string_view text) {
   constexpr std::size_t most = 100;
   std::vector<std::string_view> parts;
@@ -49,14 +49,14 @@ std::vector<std::string_view> parts_of(std::string_view text) {
   return parts;
 }
 
-// What the parentheses of the pattern take, if it fits the whole text; else nothing.
+// The groups of the pattern if it matches the whole text. Otherwise empty.
 std::vector<std::string> groups_of(const Regex& pattern, std::string_view text) {
   auto found = pattern.find_all(text, 1);
   if (!found || found->empty()) return {};
   return std::move(found->front().groups);
 }
 
-// Of some digits.
+// Converts decimal digits.
 int number_of(std::string_view digits) {
   int number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -102,7 +102,7 @@ constexpr std::array<DayName, 20> day_names{{{"today", 0},
 
 std::optional<year_month_day> next_such_day(int month, int day, sys_days today) {
   const year_month_day now(today);
-  constexpr int leap_cycle = 8;  // years until every day of the calendar has come
+  constexpr int leap_cycle = 8;  // within 8 years every day of the calendar occurs
   for (int ahead = 0; ahead <= leap_cycle; ++ahead) {
     const year_month_day date(now.year() + std::chrono::years(ahead),
                               std::chrono::month(static_cast<unsigned>(month)),
@@ -163,7 +163,7 @@ std::optional<nlohmann::json> read_integer(std::string_view text) {
   auto number = read_number(text);
   if (!number || number->is_number_integer()) return number;
   const auto value = number->get<double>();
-  constexpr double most = 9007199254740992.0;  // beyond, doubles skip whole numbers
+  constexpr double most = 9007199254740992.0;  // beyond this, doubles skip whole numbers
   if (value != std::floor(value) || std::abs(value) > most) return std::nullopt;
   return static_cast<std::int64_t>(value);
 }
@@ -173,7 +173,7 @@ std::optional<std::string> read_email(std::string_view text) {
     auto word = bare(part);
     if (word.starts_with("mailto:")) word.remove_prefix(7);
     const auto at = word.find('@');
-    // A host without a dot is a local name, which can't be reached from elsewhere.
+    // A host without a dot is a local name, which other networks can't reach.
     if (text::is_email(word) && word.find('.', at) != std::string_view::npos &&
         word.back() != '.') {
       return std::string(word);
@@ -226,14 +226,14 @@ std::optional<std::string> read_time(std::string_view text) {
   const auto phrase = text::phrase_of(text, most_words);
   if (phrase == "noon" || phrase == "mittag") return "12:00";
   if (phrase == "midnight" || phrase == "mitternacht") return "00:00";
-  // Perhaps a word such as `at`; the hour; perhaps `h`, and the minute behind that or a blank;
-  // perhaps `uhr`; perhaps `am` or `p m`.
+  // Optionally a word such as `at`; the hour; optionally `h`, and the minute after that or a blank;
+  // optionally `uhr`; optionally `am` or `p m`.
   static const Regex pattern = *Regex::compile(
       "^(?:(?:at|um|a) ?)?([0-9]{1,2})(?:(?: ?(?:h|uhr) ?| )([0-9]{1,2}))?(?: ?(?:h|uhr))?"
       "(?: ?([ap]) ?m)?$",
       Regex::Case::kept);
   const auto parts = groups_of(pattern, phrase);
-  if (parts.empty() || parts[0] == phrase) return std::nullopt;  // a number alone says no time
+  if (parts.empty() || parts[0] == phrase) return std::nullopt;  // a number alone is not a time
   int hour = number_of(parts[0]);
   const int minute = number_of(parts[1]);
   if (!parts[2].empty()) {

@@ -15,7 +15,7 @@ Result<Step> CallNode::failed(Turn& turn, std::string_view code, const std::stri
 
 Result<Step> CallNode::failed(Turn& turn, const model::CallResult& result,
                               std::string_view connection) const {
-  // Deleted since the Turn that asked for the call.
+  // The Connection was deleted after the Turn that asked for the call.
   if (result.error_code == deleted && !connection.empty()) {
     return connection_deleted(turn, connection);
   }

@@ -9,7 +9,7 @@
 
 namespace conversed::flows {
 
-// A Node that ends the Turn with a call, and continues with its result.
+// A Node that ends the Turn with a call and continues with its result.
 struct CallNode : Node {
   std::optional<NodeIndex> on_error;
 
@@ -20,7 +20,7 @@ struct CallNode : Node {
   // the execution fails. `status` is 0 if there was no answer.
   [[nodiscard]] Result<Step> failed(Turn& turn, std::string_view code, const std::string& message,
                                     int status = 0) const;
-  // `connection` is the name of the call's Connection, which `result` does not have; "" for none.
+  // `connection` is the name of the call's Connection, because `result` lacks it. "" for none.
   [[nodiscard]] Result<Step> failed(Turn& turn, const model::CallResult& result,
                                     std::string_view connection = {}) const;
   [[nodiscard]] Result<Step> connection_deleted(Turn& turn, std::string_view connection) const;

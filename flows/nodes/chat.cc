@@ -16,7 +16,7 @@ using nlohmann::json;
 constexpr std::size_t max_tool_calls = 16;
 constexpr std::size_t max_name_bytes = 128;
 
-// A text, or a list of parts of which some are texts.
+// Reads a text, or joins the texts in a list of parts.
 std::string text_of_content(const json& content) {
   if (content.is_string()) return content.get<std::string>();
   std::string text;
@@ -44,8 +44,8 @@ std::vector<ToolCall> tool_calls_of(const json& message) {
                   .name = member_text(*function, "name", max_name_bytes),
                   .arguments = member_text(*function, "arguments", max_answer_bytes)};
     if (call.id.empty()) call.id = "call_" + std::to_string(calls.size() + 1);
-    // Some servers give the arguments themselves instead of their text. What is cut is no JSON any
-    // more, and the model is told so.
+    // Some servers send the arguments as JSON instead of text. Arguments that were cut are not
+    // valid JSON, which the model then learns.
     const json* arguments = find_member(*function, "arguments");
     if (arguments != nullptr && arguments->is_object()) {
       call.arguments = std::string(text::cut(arguments->dump(), max_answer_bytes));

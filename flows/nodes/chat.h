@@ -12,31 +12,32 @@
 
 #include "flows/nodes/calls.h"
 
-// The chat completions of OpenAI's protocol, which most servers of language models speak. Shared by
-// llmPrompt and aiAgent. The words of a model are data: cut to a size, and never evaluated. Kept
-// by: AiAgentNode.HostileAnswersAreBounded.
+// The chat completions of OpenAI's protocol, which most servers of language models support.
+// llmPrompt and aiAgent share this file. A model's words are data: cut to a size, and never
+// evaluated.
+// Kept by: AiAgentNode.HostileAnswersAreBounded.
 namespace conversed::flows {
 
-inline constexpr std::size_t max_answer_bytes = 16 * 1024;  // the rest is cut off
+inline constexpr std::size_t max_answer_bytes = 16 * 1024;  // more is cut off
 
-// A Node that asks a language model. What it does with the answer: say it, store it, or both.
+// A Node that asks a language model. It says the answer, stores it, or both.
 struct ChatNode : CallNode {
   std::string connection;  // its name
   std::string model;       // empty: the Connection's
   int max_tokens = 0;      // of one answer
-  // An object; members of the request, a null removes one.
+  // An object with members of the request. A null removes a member.
   nlohmann::json options = nlohmann::json::object();
   std::optional<expression::Path> store_in;
-  std::optional<bool> say;  // none: if the answer is not stored
+  std::optional<bool> say;  // empty: true if the answer is not stored
   std::chrono::milliseconds timeout{};
   int retries = 0;
 
   static void read_options(NodeConfig& config, const View& at, nlohmann::json& into);
 
  protected:
-  // Asks with `body`, which has the `messages`.
+  // Sends a request with `body`, which contains the `messages`.
   [[nodiscard]] Result<Step> ask_model(Turn& turn, nlohmann::json body) const;
-  // `value` is what is stored, `text` what is said.
+  // Stores `value` and says `text`.
   [[nodiscard]] Result<void> take_answer(Turn& turn, const std::string& text,
                                          nlohmann::json value) const;
 };
@@ -44,7 +45,7 @@ struct ChatNode : CallNode {
 struct ToolCall {
   std::string id;
   std::string name;
-  std::string arguments;  // JSON text, or what the model takes for it
+  std::string arguments;  // JSON text, or text that the model takes for JSON
 };
 
 struct ChatAnswer {
@@ -52,7 +53,7 @@ struct ChatAnswer {
   std::vector<ToolCall> tool_calls;
 };
 
-// The model's answer; nothing if it has another shape. Excess bytes and tool calls are left out.
+// The model's answer. Nothing if it has another shape. Omits excess bytes and tool calls.
 [[nodiscard]] std::optional<ChatAnswer> read_answer(const nlohmann::json& body);
 
 // `{"role": role, "content": text}`
@@ -71,7 +72,7 @@ inline constexpr NodeField chat_fields[]{
     optional<&ChatNode::retries>("retries").within(0, 10).by_default(2),
     on_error_field};
 
-// A Node's own fields and these.
+// A Node's own fields and the fields of all ChatNodes.
 template <std::size_t N>
 consteval auto with_chat_fields(const NodeField (&own)[N]) {
   return [&]<std::size_t... I, std::size_t... J>(std::index_sequence<I...>,

@@ -1,4 +1,4 @@
-// The Nodes that write to the context and to the profile.
+// Nodes that write to the context and to the profile.
 #include <utility>
 #include <vector>
 
@@ -11,8 +11,8 @@ namespace {
 constexpr char context_root[] = "context";
 constexpr char profile_root[] = "profile";
 
-// All values are made before the first is written, since a mapping has no order. Kept by:
-// ContextNodes.MakeAllValuesBeforeTheFirstIsWritten.
+// All values are computed before the first is written, because a mapping has no order.
+// Kept by: ContextNodes.MakeAllValuesBeforeTheFirstIsWritten.
 template <const char* root>
 struct WriteNode final : Node {
   std::vector<std::pair<expression::Path, expression::JsonTemplate>> assignments;

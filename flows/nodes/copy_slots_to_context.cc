@@ -14,7 +14,7 @@ struct CopySlotsNode final : Node {
   std::vector<std::string> slots;  // empty: all
   std::string mode;
   std::string form;
-  std::optional<expression::Path> into;  // below `context`; a slot's name is put behind it
+  std::optional<expression::Path> into;  // below `context`; a slot's name is appended
   expression::Expression stored_in;      // reads `into`
 
   void check(NodeConfig& config) {
@@ -29,7 +29,7 @@ struct CopySlotsNode final : Node {
     if (auto reads = expression::Expression::compile(into->text())) stored_in = std::move(*reads);
   }
 
-  // Other slots that are stored there stay, so the place is read, changed and written whole.
+  // Other slots at the place stay, so the whole place is read, changed and written.
   Result<Step> run(Turn& turn) const override {
     auto value = stored_in.evaluate(turn.scope());
     auto kept = value && value->is_object() ? std::move(*value) : nlohmann::json::object();

@@ -4,8 +4,8 @@
 namespace conversed::flows {
 namespace {
 
-// The stored state holds the entered Flows and where each stands, so that waits and calls inside of
-// them work. A Flow may enter itself; the Turn bounds the depth.
+// The stored state contains the entered Flows with their places, so waits and calls inside of them
+// work. A Flow may enter itself. The Turn bounds the depth.
 struct ExecuteFlowNode final : Node {
   std::string flow;
   bool comes_back = false;

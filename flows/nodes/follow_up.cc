@@ -1,4 +1,4 @@
-// `followUp` and `cancelFollowUp`.
+// The Nodes `followUp` and `cancelFollowUp`.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 
@@ -16,7 +16,7 @@ struct FollowUpNode final : Node {
   std::optional<std::chrono::milliseconds> expires_after;
 
   void check(NodeConfig& config) const {
-    // With a Flow the text is its input, and may be missing.
+    // With a Flow the text is the Flow's input and may be missing.
     if (!config.has("flow")) (void)config.require("text");
     if (expires_after && *expires_after < after) {
       config.problem(

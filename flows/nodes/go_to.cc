@@ -4,7 +4,7 @@
 namespace conversed::flows {
 namespace {
 
-// Loops end at the Turn's limits.
+// The Turn's limits end endless loops.
 struct GoToNode final : Node {
   std::string id;
   bool waits = false;

@@ -7,7 +7,7 @@ namespace {
 constexpr std::string_view resumed_by =
     R"(input.source == "inject" && input.data.handover == "resume")";
 
-// What people say to the user meanwhile goes by notify.
+// During the handover, people reach the user by notify.
 struct HandoverNode final : Node {
   std::optional<expression::Template> text;
   std::optional<expression::JsonTemplate> data;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
 
-// Percent-encodes what a URL can't hold, so that a value can't break the request's first line.
+// Percent-encodes characters that a URL can't contain, so that a value can't break the request
+// line.
 std::string encode_rest(std::string_view url) {
   static constexpr std::string_view forbidden = "\"<>\\^`{|}";
   return model::percent_encoded(url, [](char c) {
@@ -20,10 +21,10 @@ std::string encode_rest(std::string_view url) {
   });
 }
 
-// The parts of a URL in which a value may stand.
+// The parts of a URL that may contain a value.
 enum class UrlPart : std::uint8_t { scheme, host, path, query, parameter };
 
-// The part that the next character belongs to.
+// The part of the next character after `url`.
 UrlPart part_behind(std::string_view url) {
   const auto scheme = url.find("://");
   if (scheme == std::string_view::npos) return UrlPart::scheme;
@@ -34,7 +35,7 @@ UrlPart part_behind(std::string_view url) {
   return url[url.find_last_of("?&=#")] == '=' ? UrlPart::parameter : UrlPart::query;
 }
 
-// The characters that end the part: a value with one would continue in the next part.
+// The characters that end the part. A value with one would continue in the next part.
 std::string_view ends_of(UrlPart part) {
   if (part == UrlPart::scheme) return {};
   if (part == UrlPart::query) return "#";
@@ -46,11 +47,12 @@ std::string_view name_of_part(UrlPart part) {
 }
 
 // The URL of a request, with values in it. A value can't climb in the path, end the path or the
-// query, or add a parameter. Kept by: HttpRequestNode.NoValueClimbsOutOfItsPlaceInThePath,
+// query, or add a parameter.
+// Kept by: HttpRequestNode.NoValueClimbsOutOfItsPlaceInThePath,
 // HttpRequestNode.NoValueAddsAParameterToTheQuery.
 class UrlTemplate {
  public:
-  // Warns of values that stand in the URL unencoded. A URL without values is checked now.
+  // Warns of unencoded values in the URL. A URL without values is checked here.
   static void read(NodeConfig& config, const View& at, UrlTemplate& into) {
     into.text_ = config.template_at(at);
     into.warn_of_values(config, at);
@@ -59,7 +61,8 @@ class UrlTemplate {
     if (!problem.empty()) at.problem(std::string(problem));
   }
 
-  // Percent-encodes what a URL can't hold. `invalid_argument` says why the URL is refused.
+  // Percent-encodes characters that a URL can't contain. `invalid_argument` has the reason for a
+  // refused URL.
   [[nodiscard]] Result<std::string> render(const expression::Scope& scope) const {
     std::vector<expression::Template::Span> values;
     const std::string url = text_.render(scope, values);
@@ -153,7 +156,7 @@ struct HttpRequestNode final : CallNode {
   }
 
  private:
-  // A text is sent as it is, everything else as JSON.
+  // Sends a text unchanged, and any other value as JSON.
   void add_body(Turn& turn, model::HttpCall& call, bool has_content_type) const {
     auto value = body->value(turn.scope());
     const bool is_text = value.is_string();

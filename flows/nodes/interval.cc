@@ -6,7 +6,7 @@ namespace conversed::flows {
 namespace {
 
 struct IntervalNode final : Node {
-  std::int64_t passes = 0;  // 0: by time
+  std::int64_t passes = 0;  // 0: the interval is a time
   std::chrono::milliseconds time{};
   NodeIndex due = end_of_flow;
   NodeIndex otherwise = end_of_flow;
@@ -21,7 +21,7 @@ struct IntervalNode final : Node {
     }
   }
 
-  // The memory is the passes since `do` last ran or, by time, when it ran: Unix milliseconds.
+  // The memory: the passes since `do` last ran, or the time when it ran in Unix milliseconds.
   Result<Step> run(Turn& turn) const override {
     auto memory = turn.memory();
     if (!memory) return model::fail(memory.error());

@@ -38,7 +38,7 @@ bool are_texts(const json& value) {
          std::ranges::all_of(value, [](const json& item) { return item.is_string(); });
 }
 
-// The shapes that keywords themselves must have.
+// The required shapes of the keywords' values.
 constexpr std::array<std::pair<const char*, bool (*)(const json&)>, 11> shapes{
     {{"enum", is_list},
      {"properties", is_object},
@@ -72,7 +72,7 @@ std::string at(const std::string& path, std::string message) {
   return path.empty() ? std::move(message) : path + ": " + message;
 }
 
-// One value against one schema; the path is where it stands.
+// Checks one value against one schema. `path` is the place of the value.
 std::optional<std::string> check(const json& value, const json& schema, const std::string& path);
 
 std::optional<std::string> check_type(const json& value, const json& schema,

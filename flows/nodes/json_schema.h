@@ -4,21 +4,20 @@
 #include <optional>
 #include <string>
 
-// JSON Schema, as far as it says what shape a value has: `type`, `enum`, `const`, `properties`,
-// `required`, `additionalProperties` (true or false), `items`, `minimum`, `maximum`, `minLength`,
-// `maxLength`, `minItems` and `maxItems`. Other keywords are ignored.
-// Pure, thread-safe.
+// A subset of JSON Schema: `type`, `enum`, `const`, `properties`, `required`,
+// `additionalProperties` (true or false), `items`, `minimum`, `maximum`, `minLength`, `maxLength`,
+// `minItems` and `maxItems`. Other keywords are ignored. Pure, thread-safe.
 namespace conversed::flows {
 
-// The problem of the schema itself; nothing if it is correct.
+// The problem of the schema itself. Nothing if it is correct.
 [[nodiscard]] std::optional<std::string> schema_problem(const nlohmann::json& schema);
 
-// Where the value does not fit, such as `order.id: expected a string`; nothing if it fits. Requires
-// a schema without a problem.
+// The first mismatch, such as `order.id: expected a string`. Nothing if the value fits. Requires a
+// schema without a problem.
 [[nodiscard]] std::optional<std::string> misfit(const nlohmann::json& value,
                                                 const nlohmann::json& schema);
 
-// The length of its longest list of choices or names: the cost of comparing one value.
+// The length of the schema's longest list of choices or names: the cost of comparing one value.
 [[nodiscard]] std::size_t schema_width(const nlohmann::json& schema);
 
 }  // namespace conversed::flows

@@ -6,9 +6,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t max_value_depth = 16;  // of an answer in JSON
+constexpr std::size_t max_value_depth = 16;  // in an answer in JSON
 
-// Models often wrap JSON in a fence of Markdown.
+// Models often enclose JSON in a Markdown fence.
 std::string_view without_fence(std::string_view text) {
   constexpr std::string_view fence = "```";
   constexpr std::string_view blanks = " \t\r\n";

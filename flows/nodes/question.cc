@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 7> no_words{"no",   "n",   "nope", "nah",
                                                    "nein", "non", "false"};
 constexpr std::array<std::string_view, 2> date_orders{"dayFirst", "monthFirst"};
 
-// The phrases of a list, without case, accents and punctuation.
+// The phrases of a list. They match without case, accents and punctuation.
 struct Phrases {
   std::vector<std::string> folded;
 
@@ -63,19 +63,19 @@ struct QuestionNode final : Node {
   expression::Template text;
   std::string type;
   std::optional<expression::Path> store_in;
-  std::vector<expression::Template> reprompts;  // the last one is repeated
+  std::vector<expression::Template> reprompts;  // the last one repeats
   int max_attempts = 0;
   NodeIndex on_no_answer = end_of_flow;
   std::optional<expression::Expression> valid;
   Phrases escape;
   std::optional<expression::Expression> escape_if;
   std::optional<NodeIndex> on_escape;
-  std::optional<std::chrono::milliseconds> time_out;  // nothing: no limit
+  std::optional<std::chrono::milliseconds> time_out;  // empty: no limit
   std::optional<NodeIndex> if_timed_out;
   std::string slot;
   std::optional<Regex> pattern;
   std::string date_order;
-  std::optional<TimeZone> zone;  // nothing: UTC
+  std::optional<TimeZone> zone;  // empty: UTC
   Phrases yes{yes_words};
   Phrases no{no_words};
   std::optional<expression::JsonTemplate> data;
@@ -104,7 +104,7 @@ struct QuestionNode final : Node {
   Awaits awaits() const override { return Awaits::input; }
 
  private:
-  // There was no answer: asks again, or gives up.
+  // The input is no answer: asks again, or gives up.
   Result<Step> count_attempt(Turn& turn) const {
     const auto attempts = find_count(turn.node_state(), "attempts");
     if (!attempts) return turn.failure(model::Errc::internal, "its stored state can't be read");
@@ -124,7 +124,7 @@ struct QuestionNode final : Node {
     return escape.contain(turn.input_text()) || (escape_if && escape_if->truthy(turn.scope()));
   }
 
-  // Nothing if it is no answer. `too_large`: the pattern takes too many steps.
+  // Nothing if the input is no answer. `too_large`: the pattern takes too many steps.
   Result<std::optional<nlohmann::json>> read(Turn& turn) const {
     if (type != "regex" || !pattern) return read_plain(turn);
     const std::string_view trimmed = expression::trim(turn.input_text());
@@ -156,12 +156,12 @@ struct QuestionNode final : Node {
     return expression::trim(said).empty() ? std::nullopt : std::optional<nlohmann::json>(said);
   }
 
-  // The time of the user's time zone, read as if it were UTC.
+  // The time of the user's time zone as if it were UTC.
   model::Timestamp local(model::Timestamp now) const {
     return zone ? model::from_unix_ms(zone->local(now)) : now;
   }
 
-  // The first keyphrase of the slot that is not negated.
+  // The first keyphrase of the slot without a negation.
   std::optional<nlohmann::json> keyphrase(Turn& turn) const {
     const auto& slots = turn.input_object()["slots"];
     const auto found = slots.find(slot);
@@ -187,7 +187,8 @@ struct QuestionNode final : Node {
 };
 
 void QuestionNode::check(NodeConfig& config) const {
-  // Fields of one type. A stored Flow may have them with other types, which ignore them.
+  // Fields that belong to one type of question. In a stored Flow other types may have them and
+  // ignore them.
   struct Rule {
     std::string_view field;
     std::string_view type;

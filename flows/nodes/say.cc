@@ -16,7 +16,7 @@ struct SayNode final : Node {
   std::optional<expression::JsonTemplate> quick_replies;
 
   void check(NodeConfig& config) const {
-    if (!data) (void)config.require("text");  // an output may be data alone
+    if (!data) (void)config.require("text");  // an output may have only data
     const auto list = config.find("quickReplies");
     if (!list || !list->expect_list()) return;
     for (const View& reply : list->items()) {
@@ -43,7 +43,7 @@ struct SayNode final : Node {
   }
 
  private:
-  // The alternative of this pass. In order, the memory is how many have been said.
+  // The alternative to say now. The memory of a fixed order is the number of alternatives said.
   Result<std::size_t> choose(Turn& turn) const {
     const std::size_t count = alternatives.size();
     if (count == 1) return std::size_t{0};
@@ -57,7 +57,7 @@ struct SayNode final : Node {
     return index;
   }
 
-  // A reply that is a bare text sends that text.
+  // A reply that is only a text sends that text.
   void add_quick_replies(Turn& turn, nlohmann::json& value) const {
     auto replies = quick_replies->value(turn.scope());
     for (auto& reply : replies) {

@@ -6,7 +6,7 @@ namespace {
 
 struct SearchKnowledgeNode final : CallNode {
   NodeConfig::Knowledge knowledge;
-  std::optional<expression::Template> query;  // none: the input's text
+  std::optional<expression::Template> query;  // empty: the input's text
   int limit = 0;
   std::optional<expression::Path> store_in;
   NodeIndex on_found = end_of_flow;

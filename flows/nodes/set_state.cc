@@ -1,4 +1,4 @@
-// `setState` and `resetState`.
+// The Nodes `setState` and `resetState`.
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
 

@@ -4,7 +4,7 @@
 namespace conversed::flows {
 namespace {
 
-// The session is busy meanwhile. The daemon keeps nothing but the timer's row in the store.
+// The session is busy while it sleeps. The daemon keeps only the timer's row in the store.
 struct SleepNode final : Node {
   std::chrono::milliseconds duration{};
 

@@ -7,7 +7,7 @@
 namespace conversed::flows {
 namespace {
 
-// The text of a text, number or boolean. Other values have no case.
+// The text of a text, number or boolean. Other values match no case.
 std::optional<std::string> case_of(const nlohmann::json& value) {
   if (value.is_string()) return value.get_ref<const std::string&>();
   if (value.is_number() || value.is_boolean()) return value.dump();
@@ -20,7 +20,7 @@ struct SwitchNode final : Node {
   std::map<std::string, NodeIndex> cases;
   NodeIndex otherwise = end_of_flow;
 
-  // `text`, `type` and `state` stand for the members of `input`.
+  // `text`, `type` and `state` mean the members of `input`.
   static void read_subject(NodeConfig& config, const View& at, expression::Expression& into) {
     const bool is_member = at.value().scalar() == "text" || at.value().scalar() == "type" ||
                            at.value().scalar() == "state";

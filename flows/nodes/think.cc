@@ -4,7 +4,7 @@
 namespace conversed::flows {
 namespace {
 
-// Circles end at the Turn's limits.
+// The Turn's limits end endless circles.
 struct ThinkNode final : Node {
   expression::Template text;
   std::optional<expression::JsonTemplate> data;

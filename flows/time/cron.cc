@@ -35,7 +35,7 @@ struct Field {
   std::string_view name;
   int least;
   int most;
-  std::span<const std::string_view> names;  // of the values from `least` on
+  std::span<const std::string_view> names;  // names of the values from `least` on
 };
 
 std::vector<std::string_view> split(std::string_view text, std::string_view at) {
@@ -64,7 +64,7 @@ std::optional<int> value_in(std::string_view text, const Field& field) {
   return value && *value >= field.least && *value <= field.most ? value : std::nullopt;
 }
 
-// One part of a list: `*`, `5`, `1-5`, each maybe with a step behind a slash.
+// One part of a list: `*`, `5` or `1-5`, each with an optional step after a slash.
 struct Range {
   int first;
   int last;
@@ -94,7 +94,7 @@ std::optional<Range> range_in(std::string_view text, const Field& field) {
   return range;
 }
 
-// The values that the field's text stands for; none: it is wrong.
+// The values of the field's text. None if the text is wrong.
 std::bitset<60> values_in(std::string_view text, const Field& field) {
   std::bitset<60> values;
   for (const auto part : split(text, ",")) {
@@ -139,7 +139,7 @@ Result<Cron> Cron::parse(std::string_view text) {
                    ", nor *, a list, a range or a step of them: " + std::string(parts[i]));
     }
   }
-  if (cron.values_[weekdays][7]) cron.values_[weekdays].set(0);  // Sunday has two numbers
+  if (cron.values_[weekdays][7]) cron.values_[weekdays].set(0);  // Sunday is 0 and 7
   cron.any_day_ = parts[days].starts_with('*');
   cron.any_weekday_ = parts[weekdays].starts_with('*');
   return cron;
@@ -151,11 +151,11 @@ bool Cron::has_day(std::int64_t day) const {
   if (!values_[months][static_cast<unsigned>(parts.month())]) return false;
   const bool of_month = values_[days][static_cast<unsigned>(parts.day())];
   const bool of_week = values_[weekdays][std::chrono::weekday(date).c_encoding()];
-  // A `*` with a step restricts, too; but then both have to agree, as everywhere.
+  // A `*` with a step restricts the days, too. Then both kinds of days have to match.
   return any_day_ || any_weekday_ ? of_month && of_week : of_month || of_week;
 }
 
-// Of the times that the fields name within one hour of the wall's clock, the first after `after`.
+// The first time after `after` within one hour of the local clock.
 std::optional<Timestamp> Cron::next_in_hour(std::int64_t hour_begin, Timestamp after,
                                             const TimeZone& zone) const {
   std::optional<Timestamp> found;
@@ -177,7 +177,7 @@ std::optional<Timestamp> Cron::next_in_hour(std::int64_t hour_begin, Timestamp a
 
 std::optional<Timestamp> Cron::next(Timestamp after, const TimeZone& zone) const {
   constexpr std::int64_t days_looked_through = 366 * 9;
-  // No clock is put forward or back by more. A time that it moves may come from the day before.
+  // No clock change is larger. A moved time may belong to the day before.
   constexpr std::int64_t most_moved = 3 * hour_ms;
   const std::int64_t local_after = zone.local(after);
   const std::int64_t begin = day_of_local(local_after);
@@ -187,7 +187,7 @@ std::optional<Timestamp> Cron::next(Timestamp after, const TimeZone& zone) const
     for (std::size_t hour = 0; hour < 24; ++hour) {
       const std::int64_t local = day * day_ms + static_cast<std::int64_t>(hour) * hour_ms;
       if (!values_[hours][hour] || local + hour_ms + most_moved < local_after) continue;
-      // Times of later hours are later, unless a change of the clock has moved them.
+      // Times of later hours are later, unless a clock change moves them.
       if (found && local > zone.local(*found) + most_moved) return found;
       const auto time = next_in_hour(local, after, zone);
       if (time && (!found || *time < *found)) found = time;

@@ -13,21 +13,22 @@
 
 namespace conversed::flows {
 
-// When something recurs: minute, hour, day of the month, month and day of the week, as crontab(5)
-// has them, with lists, ranges, steps, English names and `@daily` and its like. If both kinds of
-// days are restricted, either will do. Immutable, thread-safe.
+// A recurring time: minute, hour, day of the month, month and day of the week, in the syntax of
+// crontab(5), with lists, ranges, steps, English names and words such as `@daily`. If both kinds of
+// days are restricted, one match is enough. Immutable, thread-safe.
 //
-// Times are by the clock of a time zone. Where it is put forward, a time in the gap comes as much
-// later. Where it is put back, a time in the repeated hour comes once. With `*` for the hour the
-// rule follows the time that passes: nothing in the gap, and both times of the repeated hour.
+// Times follow the clock of a time zone. When the clock is put forward, a time in the gap comes
+// later by the length of the gap. When it is put back, a time in the repeated hour comes once. With
+// `*` as the hour the rule follows elapsed time: no time in the gap, and both times of the repeated
+// hour.
 class Cron {
  public:
   static constexpr std::size_t max_length = 200;
 
-  // Errors: `invalid_argument`, naming the field.
+  // Errors: `invalid_argument` with the field's name.
   [[nodiscard]] static model::Result<Cron> parse(std::string_view text);
 
-  // The first time after `after`; nothing if there is none within nine years, as of 30 February.
+  // The first time after `after`. Nothing if there is none within nine years, such as 30 February.
   [[nodiscard]] std::optional<model::Timestamp> next(model::Timestamp after,
                                                      const TimeZone& zone) const;
 

@@ -8,33 +8,31 @@
 #include "store/model/result.h"
 #include "store/model/schedule.h"
 
-// When scheduled injects come. Pure but for the rules of time zones, which ICU has; thread-safe.
+// The times of scheduled injects. Pure except for ICU's rules of time zones. Thread-safe.
 namespace conversed::flows {
 
-// The times that a client asks for: exactly one of the first three.
+// The times in a client's request: exactly one of the first three.
 struct ScheduleWish {
-  std::string at{};    // a moment, by the time zone's clock unless it says otherwise
+  std::string at{};    // a moment by the time zone's clock, or with an offset of its own
   std::string in{};    // a duration from now on, such as 20m
-  std::string cron{};  // again and again
+  std::string cron{};  // a rule for repeated times
   std::string timezone = "UTC";
 };
 
-// Sets `cron`, `timezone` and `due_at` of the schedule. A moment that is past for less than a day
-// is due at once, since a client may repeat its request. Errors: `invalid_argument`, naming the
-// member.
+// Sets `cron`, `timezone` and `due_at` of the schedule. A moment less than a day ago is due at
+// once, because a client may repeat its request. Errors: `invalid_argument` with the member's name.
 [[nodiscard]] model::Result<void> set_times(model::Schedule& schedule, const ScheduleWish& wish,
                                             model::Timestamp now);
 
-// The earliest time after `now` by the rule of a schedule; nothing if it has no rule.
+// The earliest time after `now` by the rule of a schedule. Nothing if it has no rule.
 [[nodiscard]] std::optional<model::Timestamp> time_after(const model::Schedule& schedule,
                                                          model::Timestamp now);
 
-// The next time of a schedule that comes at `now`; nothing if it has none. Missed times do not come
-// again.
+// The next time of a schedule that fires at `now`. Nothing if it has none. Skips missed times.
 [[nodiscard]] std::optional<model::Timestamp> next_time(const model::Schedule& schedule,
                                                         model::Timestamp now);
 
-// Its next times, `due_at` first, at most `most`.
+// The next times of a schedule, `due_at` first, at most `most`.
 [[nodiscard]] std::vector<model::Timestamp> next_times(const model::Schedule& schedule,
                                                        std::size_t most);
 

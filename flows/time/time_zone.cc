@@ -16,7 +16,7 @@ using model::Errc;
 using model::Result;
 using model::Timestamp;
 
-// Making a zone takes longer than a Turn. Each thread has its own zones, since using one is not
+// Making a zone takes longer than a Turn. Each thread has its own zones, because using one is not
 // const.
 const icu::TimeZone* zone_named(const std::string& name) {
   constexpr std::size_t max_kept = 64;
@@ -52,7 +52,7 @@ std::int64_t TimeZone::local(Timestamp time) const {
 }
 
 std::vector<Timestamp> TimeZone::when(std::int64_t local) const {
-  // No clock is changed twice within two days.
+  // No clock changes twice within two days.
   const std::int64_t before = local - offset_at(local - day_ms);
   const std::int64_t after = local - offset_at(local + day_ms);
   std::vector<Timestamp> times;

@@ -77,7 +77,7 @@ class Checker {
   void compile_flows() {
     Report ignored("");
     for (const auto& definition : items("flows")) {
-      // The loader has compiled it already, so there are no problems.
+      // Has no problems, because the loader has compiled it already.
       if (auto flow = Flow::compile(View(definition, ignored), nullptr)) {
         flows_.push_back(std::move(flow));
       }
@@ -119,7 +119,7 @@ class Checker {
     }
   }
 
-  // Only the first of several unreached Nodes in a row is named.
+  // Only the first of several unreached Nodes in a row is reported.
   static bool first_of_stretch(const Flow& flow, const Reach& reach, std::size_t index) {
     for (std::size_t i = 0; i < flow.slots().size(); ++i) {
       if (i == index || reach.reached[i]) continue;
@@ -154,7 +154,7 @@ class Checker {
            "'" + name + "' is no part of an input" + did_you_mean(read.name, input_members));
     } else if (read.root == "context" && !context_.contains(read.name)) {
       const std::vector<std::string_view> known(context_.begin(), context_.end());
-      // A warning only: another program may write it.
+      // Only a warning, because another program may write it.
       warn(read.place, flow, slot.address,
            "'" + name + "' is read, but nothing writes it" + did_you_mean(read.name, known));
     }

@@ -11,7 +11,7 @@ namespace conversed::flows::tools {
 
 enum class Severity : std::uint8_t {
   error,    // an import refuses the bundle
-  warning,  // the Flow would run, but hardly as meant
+  warning,  // the Flow runs, but probably not as intended
 };
 
 struct Finding {
@@ -20,8 +20,8 @@ struct Finding {
 };
 
 // The problems of a bundle, in the file's order: the errors of `load_bundle`, or the warnings of a
-// bundle that loads (docs/flows/testing.md lists them). Variables have no values here, so a text
-// with one is not checked. Pure.
+// valid bundle (docs/flows/testing.md lists them). Variables have no values here, so a text with a
+// variable is not checked. Pure.
 [[nodiscard]] std::vector<Finding> check_bundle(std::string_view text, std::string_view file_name);
 
 // `shop.yaml:12:7: warning: flows[0]...: ...`

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using Kind = FlowChange::Kind;
 
-// Lists beyond this are compared place by place: the table of the alignment would be too large.
+// Larger lists are compared place by place, because the table of the alignment would be too large.
 constexpr std::size_t max_cells = 1'000'000;
 
 const json nothing;
@@ -47,7 +47,7 @@ bool is_node_list(const json& value) {
                      [](const json& item) { return !type_name(item).empty(); });
 }
 
-// Both are lists of Nodes, or one is and the other is empty or missing.
+// Whether both are lists of Nodes, or one is and the other is empty or missing.
 bool are_node_lists(const json& before, const json& after) {
   const auto may_be = [](const json& value) {
     return value.is_null() || (value.is_array() && value.empty()) || is_node_list(value);
@@ -55,8 +55,8 @@ bool are_node_lists(const json& before, const json& after) {
   return (is_node_list(before) || is_node_list(after)) && may_be(before) && may_be(after);
 }
 
-// The places in a list by the names of its items, as tools have them; nothing if it is no such
-// list.
+// The places of a list's items by their names, such as those of tools. Nothing if not every item
+// has a unique name.
 std::optional<std::map<std::string, std::size_t>> places_by_name(const json& list) {
   std::map<std::string, std::size_t> places;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -66,7 +66,7 @@ std::optional<std::map<std::string, std::size_t>> places_by_name(const json& lis
   return places;
 }
 
-// Nodes are compared by these. Made once for each Node.
+// The properties by which Nodes are compared. Made once for each Node.
 struct Traits {
   std::string type;
   std::string id;
@@ -84,18 +84,18 @@ struct Traits {
   }
 };
 
-// How well a Node fits another; 0: they are different Nodes.
+// How similar two Nodes are. 0: they are different Nodes.
 int likeness(const Traits& before, const Traits& after) {
   if (before.whole == after.whole) return 8;
   if (before.type != after.type || before.id != after.id) return 0;
   if (!before.id.empty()) return 6;
-  // A Node that differs only in its branches is more alike than one with another config.
+  // A Node that differs only in its branches is more similar than one with another config.
   return before.own == after.own ? 4 : 1;
 }
 
 using Pairs = std::vector<std::pair<std::optional<std::size_t>, std::optional<std::size_t>>>;
 
-// The best alignment of two lists: places of both, or of one where the other has no such Node.
+// The best alignment of two lists: pairs of places, or single places without a counterpart.
 class Alignment {
  public:
   Alignment(const json& before, const json& after)
@@ -191,14 +191,14 @@ class Differ {
   }
 
  private:
-  // Where the mappings stand whose members are compared.
+  // The place of the mappings whose members are compared.
   struct Prefix {
-    std::string name{};     // of the fields so far; empty: the Node's own
+    std::string name{};     // the fields' names so far; empty: the Node's own
     bool in_field = false;  // the mapping is a field's value, not a Node or an item of a list
   };
 
-  // The members of two mappings: lists of Nodes are gone into, everything else is a field of
-  // `node`. `at` is the path of the lists.
+  // Compares the members of two mappings. It descends into lists of Nodes. Everything else is a
+  // field of `node`. `at` is the path of the lists.
   void members(FlowChange& node, const json& before, const json& after, const Places& at,
                const Prefix& prefix) {
     std::vector<std::string> names;
@@ -210,7 +210,7 @@ class Differ {
       }
     }
     for (const auto& name : names) {
-      // As the addresses of Nodes are written: `nodes[1].cases["yes"][0]`, `nodes[2].tools[0].do`.
+      // The syntax of Nodes' addresses: `nodes[1].cases["yes"][0]`, `nodes[2].tools[0].do`.
       std::string part = prefix.in_field ? "[\"" + name + "\"]" : name;
       if (!prefix.in_field && !at.after.empty()) part.insert(0, 1, '.');
       const std::string field = prefix.name.empty() ? name : prefix.name + "." + name;
@@ -229,8 +229,8 @@ class Differ {
     node.fields.push_back({name, before, after});
   }
 
-  // Two lists that are none of Nodes: items that have names are found again by these, others by
-  // their places in lists of one length.
+  // Compares two lists that are not lists of Nodes. Items with names are matched by their names,
+  // items of lists with the same length by their places.
   void lists(FlowChange& node, const json& before, const json& after, const Places& at,
              const std::string& name) {
     const auto index = [](std::size_t i) { return "[" + std::to_string(i) + "]"; };
@@ -266,7 +266,7 @@ class Differ {
     values(node, before, after, at, name);
   }
 
-  // Whether the common names have the same order in both.
+  // Whether the common names have the same order in both lists.
   static bool in_one_order(const std::map<std::string, std::size_t>& was,
                            const std::map<std::string, std::size_t>& is) {
     std::map<std::size_t, std::size_t> both;  // places in `is` by places in `was`
@@ -305,7 +305,7 @@ class Differ {
                       .old_path = at.before == at.after ? "" : at.before,
                       .type = type,
                       .id = id_of(after)};
-    // Its place is in front of the changes in its branches.
+    // A Node's change comes before the changes in its branches.
     const std::size_t place = changes_.size();
     changes_.emplace_back();
     json beside_before = before;
@@ -323,18 +323,18 @@ class Differ {
     changes_[place] = std::move(change);
   }
 
-  // Nothing is left of it: it was found to have moved, or differs in its branches alone.
+  // Whether the change is empty: the Node has moved, or differs only in its branches.
   static bool is_nothing(const FlowChange& change) {
     return (change.kind == Kind::removed && change.path.empty()) ||
            (change.kind == Kind::changed && change.fields.empty());
   }
 
-  // Equal for Nodes that may have moved.
+  // Equal for Nodes that may be the same Node at another place.
   static std::string identity(const FlowChange& change) {
     return change.type + '\n' + (change.id.empty() ? '\n' + change.node.dump() : change.id);
   }
 
-  // A removed Node has moved if one with the same id and type, or else an equal one, was added.
+  // A removed Node has moved if a Node with the same id and type, or an equal Node, was added.
   void find_moved() {
     std::unordered_map<std::string, std::vector<FlowChange*>> gone;  // the last one first
     for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {

@@ -18,10 +18,10 @@ namespace {
 using model::Errc;
 using nlohmann::json;
 
-// A bundle as its Turns find it.
+// The library of a test's Turns: the Flows and lexicons of a bundle.
 class BundleLibrary final : public Library {
  public:
-  // The bundle was checked: its Flows compile.
+  // The bundle was checked, so its Flows compile.
   explicit BundleLibrary(const model::Bundle& bundle) {
     for (const auto& flow : bundle.flows) {
       if (auto compiled = Flow::compile(flow.definition)) flows_.emplace(flow.name, *compiled);
@@ -70,7 +70,7 @@ class Conversation {
       : stage_(stage), test_(test), now_(stage.file.now) {
     session_.context = test.context;
     session_.started_at = now_;
-    // A context from the beginning is that of a conversation which is under way.
+    // A test with a context tests a conversation that is under way.
     if (!test.context.empty()) session_.last_activity_at = now_;
     profile_.project_id = "project";
     profile_.user_id = "user";
@@ -104,7 +104,7 @@ class Conversation {
     run_turns(std::move(event), step.place);
   }
 
-  // Timers fall due on the way, each at its time.
+  // Timers on the way fire at their times.
   void advance(const TestStep& step) {
     const auto until = now_ + step.time;
     while (failures_.empty() && timer_ && timer_->due_at <= until) {
@@ -128,14 +128,14 @@ class Conversation {
     return event;
   }
 
-  // A time-out is obsolete once its question no longer waits.
+  // A time-out is obsolete when its question no longer waits.
   void take_timers(const model::Effects& effects) {
     if (timer_ && timer_->is_time_out && !waits_for_time_out(session_, timer_->id)) timer_.reset();
     if (effects.time_out) timer_ = effects.time_out;
     if (effects.call && effects.call->due_at) timer_ = effects.call;
   }
 
-  // The event's Turn, and those of the calls that it leads to.
+  // Runs the event's Turn and the Turns of the calls that it causes.
   void run_turns(model::Event event, Place place) {
     while (true) {
       auto before = session_;
@@ -167,7 +167,7 @@ class Conversation {
     }
   }
 
-  // The first stub that fits and has answered fewer times than it is there for.
+  // The first matching stub that has answers left.
   template <typename Stubs, typename Fits>
   auto first_that(const Stubs& of_test, const Stubs& of_file, const Fits& fits) {
     const typename Stubs::value_type* found = nullptr;
@@ -214,7 +214,7 @@ class Conversation {
                          .error_message = found->error});
   }
 
-  // The result of the first stub that fits.
+  // The result of the first matching stub.
   std::optional<model::Event> ask(const model::PendingCall& call, Place place) {
     const auto& http = *call.http;
     json body = json::parse(http.body, nullptr, false);
@@ -242,7 +242,7 @@ class Conversation {
     return result_event(std::move(result));
   }
 
-  // Where the Flow waits; empty if it has ended.
+  // The place where the Flow waits. Empty if it has ended.
   [[nodiscard]] std::string waits_at() const {
     const auto places = standings(session_.flow_state, session_.execution);
     return places.empty() ? "" : places.back().at;
@@ -290,7 +290,7 @@ class Conversation {
   model::Timestamp now_;
   model::Session session_;
   model::Profile profile_;
-  std::optional<model::PendingCall> timer_;  // that the session, or its question, waits for
+  std::optional<model::PendingCall> timer_;  // the timer that the session or its question waits for
   int events_ = 0;
   std::map<const void*, std::int64_t> used_;  // how often each stub has answered
 
@@ -301,11 +301,11 @@ class Conversation {
     std::vector<std::string> log{};
     std::string error{};
   };
-  Done done_;  // since the step began
+  Done done_;  // since the beginning of the step
   std::vector<Failure> failures_;
 };
 
-// Sets the Endpoint and Flow that the file names. A problem if the bundle has none.
+// Sets the Endpoint and the Flow that the file names. A problem if the bundle lacks one.
 std::optional<std::string> set_stage(Stage& stage, const model::Bundle& bundle) {
   const auto& file = stage.file;
   std::string flow = file.flow;

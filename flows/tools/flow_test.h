@@ -12,11 +12,11 @@
 
 namespace conversed::flows::tools {
 
-// A file of conversations that test a Flow; docs/flows/testing.md has its format.
+// Runs files of conversations that test a Flow. docs/flows/testing.md has their format.
 
 // One expectation that is not met.
 struct Failure {
-  Place place;  // of the expectation, or of the step
+  Place place;  // of the expectation or of the step
   std::string message;
 };
 
@@ -24,26 +24,26 @@ struct Failure {
 struct TestResult {
   std::string name;
   std::chrono::microseconds took{};
-  std::vector<Failure> failures{};  // none: passed. It ends at the first step that fails.
+  std::vector<Failure> failures{};  // of the first step that fails; empty: passed
 };
 
 struct SuiteResult {
   std::string file;
-  Problems problems{};  // of the file or of its bundle; with any, nothing ran
+  Problems problems{};  // of the file or of its bundle; if there are any, no test ran
   std::vector<TestResult> tests{};
 
   [[nodiscard]] bool passed() const;
 };
 
-// The text of a file, by its name in the test file; nothing if it can't be read.
+// The text of a file by its name in the test file. Nothing if it can't be read.
 using ReadFile = std::function<std::optional<std::string>(const std::string& name)>;
 
-// Runs the conversations of a test file one after the other, each in a session of its own. Time
-// comes from the file. Thread-safe.
+// Runs the conversations of a test file one after the other, each in its own session. The file sets
+// the time. Thread-safe.
 [[nodiscard]] SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
                                          const ReadFile& read, const Limits& limits = {});
 
-// The results as JUnit's XML, which CI servers read; failures have file and line.
+// The results as JUnit XML for CI servers. Failures have file and line.
 [[nodiscard]] std::string junit_of(const std::vector<SuiteResult>& suites);
 
 }  // namespace conversed::flows::tools

@@ -15,11 +15,11 @@ using model::EventType;
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-// A Tuesday at ten in the middle of a year: no accidents of the calendar.
+// A Tuesday at ten in the middle of a year, far from special days of the calendar.
 constexpr std::int64_t default_now = 1'781'604'000'000;  // 2026-06-16 10:00 UTC
 constexpr milliseconds longest = std::chrono::hours(24 * 366);
 
-// Texts that are expected, at any depth, may be regular expressions.
+// Expected texts, at any depth, may be regular expressions.
 void check_patterns(const View& view) {
   const Located& value = view.value();
   if (value.is_text()) {
@@ -61,7 +61,7 @@ json model_answer(const View& view) {
       const Fields fields(view.item(i), {"tool", "arguments"});
       json arguments = value_of(fields, "arguments");
       if (arguments.is_null()) arguments = json::object();
-      // A text stands for arguments that are no JSON.
+      // A text may be any arguments, also ones that are not JSON.
       const std::string text =
           arguments.is_string() ? arguments.get<std::string>() : arguments.dump();
       calls.push_back({{"id", "call_" + std::to_string(i + 1)},

@@ -15,42 +15,42 @@
 
 namespace conversed::flows::tools {
 
-// The answer of an upstream or of a language model.
+// A stub of an upstream or a language model, with its answer.
 struct Stub {
   std::string method;  // empty: any
-  std::string url;     // fits as text_fits says; empty: any
+  std::string url;     // compared by text_fits; empty: any
   int status = 200;
   nlohmann::json body;
-  std::string error;      // instead of an answer: `timeout`, `refused`, ...
-  bool of_model = false;  // fits calls to language models only
+  std::string error;      // replaces the answer: `timeout`, `refused`, ...
+  bool of_model = false;  // matches only calls to language models
   std::int64_t tokens = 0;
-  std::int64_t times = 0;  // calls of one conversation that it answers; 0: all
+  std::int64_t times = 0;  // how many calls of one conversation it answers; 0: all
 };
 
-// The result of a search in knowledge.
+// A stub of a search in knowledge, with its result.
 struct SearchStub {
   std::string store;  // empty: any
-  std::string query;  // fits as text_fits says; empty: any
+  std::string query;  // compared by text_fits; empty: any
   nlohmann::json hits = nlohmann::json::array();
-  std::string error;       // instead of hits
+  std::string error;       // replaces the hits
   std::int64_t times = 0;  // as above
 };
 
-// The state that a step has to lead to.
+// The expected state after a step.
 struct Expectation {
   Place place;
-  // Values as `difference` takes them, by their names in the file; `text` is a list.
+  // Expected values, by their names in the file; compared by `difference`. `text` is a list.
   std::vector<std::pair<std::string, nlohmann::json>> values;
-  std::optional<std::string> error;  // the Turn fails, with this in its message
-  std::optional<std::string> log;    // one of the lines, as text_fits says
+  std::optional<std::string> error;  // the Turn fails, and its message contains this
+  std::optional<std::string> log;    // one of the log's lines matches, by text_fits
 };
 
 struct TestStep {
-  std::optional<model::EventType> event;  // `timer`: the time advances; nothing: only expectations
+  std::optional<model::EventType> event;  // `timer`: the time advances; empty: only expectations
   Place place;
   std::optional<std::string> text;
   nlohmann::json data;
-  std::chrono::milliseconds time{};  // of `advance`
+  std::chrono::milliseconds time{};  // for `advance`
   std::optional<Expectation> expect;
 };
 
@@ -58,15 +58,15 @@ struct TestCase {
   std::string name;
   nlohmann::json context = nlohmann::json::object();
   nlohmann::json profile = nlohmann::json::object();
-  std::vector<Stub> stubs;           // before those of the file; the first that fits answers
-  std::vector<SearchStub> searches;  // likewise
+  std::vector<Stub> stubs;           // tried before those of the file; the first match answers
+  std::vector<SearchStub> searches;  // like `stubs`
   std::vector<TestStep> steps;
 };
 
 struct TestFile {
   std::string bundle;
   std::string endpoint;  // empty: the first one
-  std::string flow;      // instead of the Endpoint's; empty: that
+  std::string flow;      // replaces the Endpoint's; empty: the Endpoint's
   std::map<std::string, std::string, std::less<>> environment;
   model::Timestamp now{};
   std::vector<Stub> stubs;
@@ -74,7 +74,7 @@ struct TestFile {
   std::vector<TestCase> tests;
 };
 
-// Reads the text of a test file, or lists all of its problems.
+// Reads the text of a test file, or lists all its problems.
 [[nodiscard]] Checked<TestFile> read_test_file(std::string_view text, const std::string& file_name);
 
 }  // namespace conversed::flows::tools

@@ -15,7 +15,7 @@ constexpr std::size_t max_label_units = 48;
 struct Arrow {
   std::size_t from;
   NodeIndex to;
-  std::string name;  // empty: to the Node that follows
+  std::string name;  // empty: the way to the Node that follows
   bool waits;
 };
 
@@ -25,7 +25,7 @@ std::vector<Arrow> arrows_of(const Flow& flow) {
     const auto& slot = flow.slots()[i];
     const bool waits = slot.node->awaits() != Node::Awaits::nothing;
     for (const auto& way : slot.outline.ways) {
-      // A branch that the Node does not have leads on like the Node itself.
+      // A branch that the Node lacks leads to the Node that follows.
       if (way.to == slot.next && slot.outline.continues) continue;
       arrows.push_back({i, way.to, slot.type->name == "goTo" ? "" : way.name, waits});
     }
@@ -34,12 +34,12 @@ std::vector<Arrow> arrows_of(const Flow& flow) {
   return arrows;
 }
 
-// Whether the picture has a place for the end.
+// Whether the picture needs a box for the end.
 bool ends(const Flow& flow, const std::vector<Arrow>& arrows) {
   return flow.start() == end_of_flow || std::ranges::count(arrows, end_of_flow, &Arrow::to) > 0;
 }
 
-// One line of the text, without the characters that the picture's language uses.
+// The text as one line, without characters that have a meaning in the picture's language.
 std::string plain(std::string_view text, std::string_view special) {
   std::string storage;
   const bool cut = expression::unit_length(text) > max_label_units;
@@ -74,7 +74,7 @@ std::string mermaid_of(const Flow& flow) {
   for (std::size_t i = 0; i < flow.slots().size(); ++i) {
     const auto& slot = flow.slots()[i];
     std::string label = label_of(slot, special, "<br/>");
-    // The sign that begins an id would begin an entity.
+    // Mermaid reads `#` as the beginning of an entity.
     for (auto at = label.find('#'); at != std::string::npos; at = label.find('#', at)) {
       label.replace(at, 1, "id ");
     }

@@ -6,8 +6,8 @@
 
 namespace conversed::flows::tools {
 
-// A Flow as a picture: a box a Node, with its type and the text it says or asks, an arrow a way,
-// dashed behind Nodes that wait. Texts are cut to one line.
+// A Flow as a picture. Each Node is a box with its type and its text. Each way is an arrow, which
+// is dashed after Nodes that wait. Texts are cut to one line.
 
 // For Mermaid (`flowchart TD`), which wikis and code hosts draw.
 [[nodiscard]] std::string mermaid_of(const Flow& flow);

@@ -56,7 +56,7 @@ bool text_fits(std::string_view actual, std::string_view expected) {
   if (actual == expected) return true;
   const auto source = pattern_of(expected);
   if (!source) return false;
-  // The longest text of an output. A slow search delays only the person who runs the test.
+  // The longest text of an output. A slow search delays only the test.
   constexpr std::size_t within = std::size_t{64} << 10;
   const auto pattern = Regex::compile(*source, Regex::Case::kept);
   const auto found = pattern ? pattern->find_all(actual, 1, within) : model::fail(pattern.error());

@@ -7,16 +7,17 @@
 
 namespace conversed::flows::tools {
 
-// Whether a text equals the expected one or, for `/.../`, has a match of that regular expression.
+// Whether a text equals the expected one or, for `/.../`, contains a match of the regular
+// expression.
 [[nodiscard]] bool text_fits(std::string_view actual, std::string_view expected);
 
-// The problem of an expected text between slashes that is no regular expression; nothing for every
+// The problem of an expected text between slashes that is not a regular expression. Nothing for any
 // other text.
 [[nodiscard]] std::optional<std::string> wrong_pattern(std::string_view expected);
 
-// The path at which a value differs from the expected one, and both values; nothing if it fits. Of
-// objects only the expected members count, and null stands for a missing member. Lists have one
-// length, texts fit as above, numbers are compared by value.
+// The path at which a value differs from the expected one, with both values. Nothing if it fits. Of
+// objects only the expected members are compared, and null means a missing member. Lists must have
+// the same length. Texts are compared by text_fits, numbers by value.
 [[nodiscard]] std::optional<std::string> difference(const nlohmann::json& actual,
                                                     const nlohmann::json& expected);
 

@@ -29,7 +29,8 @@ std::vector<const Flow::Slot*> nodes_using(const Flow& flow, std::string_view co
 WaysToConnection::WaysToConnection(std::string connection,
                                    std::vector<std::shared_ptr<const Flow>> newest)
     : connection_(std::move(connection)) {
-  // Each Flow that is found may make another one lead there.
+  // Repeats until no Flow is added, because each found Flow may make another one lead to the
+  // Connection.
   for (bool more = true; more;) {
     more = false;
     for (const auto& flow : newest) {
@@ -41,7 +42,7 @@ WaysToConnection::WaysToConnection(std::string connection,
   }
 }
 
-// Backwards from the Nodes that use it, or enter a Flow that leads to one.
+// Searches backwards from the Nodes that use the Connection or enter a Flow that leads to it.
 std::vector<bool> WaysToConnection::marks_of(const Flow& flow) const {
   const auto& slots = flow.slots();
   Backwards marks(slots.size());

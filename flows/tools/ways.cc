@@ -9,7 +9,7 @@
 namespace conversed::flows::tools {
 namespace {
 
-// The Flows of a bundle as one graph, with the Nodes of all Flows in one list. One use.
+// The Flows of a bundle as one graph. All Nodes are in one list. One use.
 class Graph {
  public:
   Graph(const std::vector<const Flow*>& flows, const std::set<std::string, std::less<>>& roots)
@@ -33,7 +33,7 @@ class Graph {
       if (at == end_of_flow || reach.reached[static_cast<std::size_t>(at)]) continue;
       reach.reached[static_cast<std::size_t>(at)] = true;
       const auto entered = nodes_[place_of(f, at)].entered;
-      // If the entered Flow only goes in circles, the circles are reported, not the Nodes behind
+      // If the entered Flow only runs in circles, the circles are reported, and not the Nodes after
       // it.
       if (entered && !returns(*entered) && stops(*entered)) continue;
       for (const NodeIndex to : successors(flow.slot(at))) open.push_back(to);
@@ -45,7 +45,7 @@ class Graph {
   struct PlacedNode {
     std::size_t flow;
     const Flow::Slot* slot;
-    std::optional<std::size_t> entered;  // the Flow that it enters
+    std::optional<std::size_t> entered;  // the Flow that the Node enters
   };
 
   std::vector<PlacedNode> nodes_of(const std::vector<const Flow*>& flows) {
@@ -74,7 +74,7 @@ class Graph {
     if (flows_[f]->start() == end_of_flow) return std::nullopt;
     return place_of(f, flows_[f]->start());
   }
-  // Whether it may come to its end; whether a Turn may end within it.
+  // Whether it may reach its end; whether a Turn may end within it.
   [[nodiscard]] bool returns(std::size_t f) const {
     const auto at = start(f);
     return !at || returns_.marked()[*at];
@@ -84,7 +84,7 @@ class Graph {
     return at && stops_.marked()[*at];
   }
 
-  // For each Flow, the Flows of Endpoints that lead into it.
+  // For each Flow, the Endpoints' Flows that lead into it.
   void find_roots(const std::set<std::string, std::less<>>& names) {
     std::vector<std::set<std::size_t>> entered(flows_.size());
     for (const auto& node : nodes_) {
@@ -106,7 +106,7 @@ class Graph {
     }
   }
 
-  // Marks the Nodes from which some way leads to the end of their own Flow.
+  // Marks the Nodes from which a way leads to the end of their own Flow.
   void find_returns() {
     std::vector<std::vector<std::size_t>> entering(flows_.size());
     const auto lead = [&](std::size_t node, NodeIndex to) {
@@ -124,7 +124,7 @@ class Graph {
         entering[*entered].push_back(node);
       }
     }
-    // An entered Flow leads back once it is known to end.
+    // A Flow that may end leads back to the Nodes that enter it.
     std::vector<bool> known(flows_.size(), false);
     for (bool more = true; more;) {
       more = false;
@@ -136,7 +136,7 @@ class Graph {
     }
   }
 
-  // Marks the Nodes from which some way ends the Turn other than by the end of an entered Flow.
+  // Marks the Nodes from which a way ends the Turn, except by the end of an entered Flow.
   void find_stops() {
     for (std::size_t node = 0; node < nodes_.size(); ++node) {
       const auto& [f, slot, entered] = nodes_[node];
@@ -144,8 +144,8 @@ class Graph {
       if (entered) {
         if (const auto to = start(*entered)) stops_.add_way(node, *to);
         if (!returns(*entered)) continue;
-        if (!slot->outline.continues) stops_.mark(node);  // its end is the execution's
-      } else if (slot->type->name == "think") {           // starts the Endpoint's Flow again
+        if (!slot->outline.continues) stops_.mark(node);  // its end is the execution's end
+      } else if (slot->type->name == "think") {           // restarts the Endpoint's Flow
         for (const std::size_t root : roots_[f]) {
           if (const auto to = start(root)) stops_.add_way(node, *to);
           if (returns(root)) stops_.mark(node);
@@ -160,9 +160,9 @@ class Graph {
   }
 
   const std::vector<const Flow*>& flows_;
-  std::vector<std::size_t> first_;  // Node of each Flow
+  std::vector<std::size_t> first_;  // first Node of each Flow
   const std::vector<PlacedNode> nodes_;
-  std::vector<std::set<std::size_t>> roots_;  // of each Flow
+  std::vector<std::set<std::size_t>> roots_;  // for each Flow
   Backwards returns_;
   Backwards stops_;
 };

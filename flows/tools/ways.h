@@ -9,10 +9,10 @@
 
 namespace conversed::flows::tools {
 
-// Where a Node may lead within its Flow, `end_of_flow` included.
+// The Nodes that may run after a Node of its Flow, `end_of_flow` included.
 [[nodiscard]] std::vector<NodeIndex> successors(const Flow::Slot& slot);
 
-// Marks Nodes, and for each of them the Nodes whose ways lead to it. One thread.
+// Marks Nodes and all Nodes whose ways lead to them. One thread.
 class Backwards {
  public:
   explicit Backwards(std::size_t count) : marked_(count, false), before_(count) {}
@@ -26,16 +26,16 @@ class Backwards {
   std::vector<std::vector<std::size_t>> before_;
 };
 
-// For each Node of one Flow.
+// The reach of each Node of one Flow.
 struct Reach {
-  std::vector<bool> reached;  // some way leads there from the Flow's beginning
-  std::vector<bool> ends;     // from there some way ends the Turn: a wait, a call, the Flow's end
+  std::vector<bool> reached;  // a way leads from the Flow's beginning to the Node
+  std::vector<bool> ends;     // a way leads from the Node to a wait, a call or the Flow's end
 };
 
-// For each of the Flows of one bundle, in their order; their names are unique. Ways lead through
-// `executeFlow` into other Flows and, at the end of those, back, and through `think` to the
-// beginning of an Endpoint's Flow. `roots` are the names of the Flows that Endpoints run; if empty,
-// each Flow may be one. Takes time linear in Nodes and ways for each root.
+// The reach in each Flow of a bundle, in their order. Their names are unique. Ways lead through
+// `executeFlow` into other Flows, back at the end of these, and through `think` to the beginning of
+// an Endpoint's Flow. `roots` are the names of the Flows that Endpoints run. If empty, each Flow
+// may be one. Takes time linear in Nodes and ways for each root.
 [[nodiscard]] std::vector<Reach> reach_of(const std::vector<const Flow*>& flows,
                                           const std::set<std::string, std::less<>>& roots);
 

@@ -29,7 +29,7 @@ Timestamp past_quiet_hours(const std::optional<QuietHours>& quiet, Timestamp tim
   if (!is_quiet(*quiet, minute)) return time;
   std::int64_t end = day * day_ms + quiet->to * minute_ms;
   if (end <= local) end += day_ms;
-  // Where a clock is put back, it shows their end twice, and the first time may lie behind us.
+  // A clock that is put back shows the end twice, and the first time may be past.
   for (const auto shown : zone->when(end)) {
     if (shown >= time) return shown;
   }
@@ -71,7 +71,7 @@ FollowUpFate fate_of(const model::Event& follow_up, const model::Session& sessio
 
 model::FollowUp postponed(const model::Event& follow_up, const QuietHours& quiet, Timestamp now) {
   model::FollowUp later;
-  // Another claim: an event that was appended twice does not take this one's.
+  // A different claim, because an event that was appended twice must not take this one.
   later.id = (follow_up.claim ? follow_up.claim->id : follow_up.id) + "q";
   later.session = follow_up.session;
   later.trace_id = follow_up.trace_id;
@@ -84,7 +84,7 @@ model::FollowUp postponed(const model::Event& follow_up, const QuietHours& quiet
 
 std::string follow_up_flow_of(const model::Session& session) {
   const json& state = session.flow_state;
-  // With neither, its execution has failed.
+  // Without either, its execution has failed.
   if (find_member(state, "waiting") == nullptr && !session.execution) return {};
   const std::string* name = find_text(state, "followUpFlow");
   return name == nullptr ? std::string() : *name;

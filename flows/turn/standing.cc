@@ -13,7 +13,7 @@ using nlohmann::json;
 
 constexpr std::array<const char*, 2> places{"waiting", "behind"};
 
-// The timer of the question that waits at the place; empty if there is none.
+// The timer of the question that waits at the place. Empty if there is none.
 std::string timer_at(const json& flow_state, const char* place) {
   const json* waiting = find_member(flow_state, place);
   const std::string* timer = waiting == nullptr ? nullptr : find_text(*waiting, "timer");

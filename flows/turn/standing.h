@@ -8,41 +8,43 @@
 
 #include "store/model/session.h"
 
-// Where a stored session waits. Stored state of a wrong shape waits nowhere and has no time-outs.
-// Kept by: TimeOuts.ReadsStoredStateOfAnyShape. Pure; thread-safe.
+// The place where a stored session waits. Stored state of a wrong shape waits nowhere and has no
+// time-outs. Pure. Thread-safe.
+// Kept by: TimeOuts.ReadsStoredStateOfAnyShape.
 namespace conversed::flows {
 
 // A Node at which a session waits.
 struct Standing {
   std::string flow;          // its name
-  std::int64_t version = 0;  // 0: the newest at the next input
+  std::int64_t version = 0;  // 0: the newest version at the next input
   std::string at;            // the Node's address
 };
 
-// The Nodes that entered other Flows, outermost first, then the Node that waits. Empty if the next
-// input starts the Flow at its beginning.
+// The Nodes that entered other Flows, the outermost first, then the Node that waits. Empty if the
+// next input starts the Flow at its beginning.
 [[nodiscard]] std::vector<Standing> standings(const nlohmann::json& flow_state,
                                               const std::optional<model::Execution>& execution);
 
-// The same of the Endpoint's Flow while a follow-up's Flow gets the next input.
+// The places of the Endpoint's Flow while a follow-up's Flow gets the next input.
 [[nodiscard]] std::vector<Standing> standings_behind(const nlohmann::json& flow_state);
 
-// The same of one place: the state of an execution, or what a session stores of a Flow that waits.
-// Frames without a version of their own have `own_version`.
+// The places of an execution's state, or of a stored wait. Frames without a version have
+// `own_version`.
 [[nodiscard]] std::vector<Standing> standings_of(const nlohmann::json& place,
                                                  std::int64_t own_version);
 
-// The ids of the timers of the session's questions: of the one that gets the next input, and of one
-// of the Endpoint's Flow that waits behind a follow-up's Flow. All other timers are obsolete.
+// The ids of the timers of the session's questions: the question that gets the next input, and the
+// question of the Endpoint's Flow that waits behind a follow-up's Flow. All other timers are
+// obsolete.
 [[nodiscard]] std::vector<std::string> time_outs_of(const model::Session& session);
 
 [[nodiscard]] bool waits_for_time_out(const model::Session& session, const std::string& id);
 
-// Whether it is the time-out of a question that waits behind a follow-up's Flow. Then the
-// Endpoint's Flow continues with it.
+// Whether it is the time-out of a question that waits behind a follow-up's Flow. If so, the
+// Endpoint's Flow continues.
 [[nodiscard]] bool is_time_out_behind(const model::Session& session, const std::string& id);
 
-// The question waits on, without a time-out.
+// Removes the time-out of a question that keeps waiting.
 void forget_time_out(nlohmann::json& flow_state, const std::string& id);
 
 }  // namespace conversed::flows

@@ -14,10 +14,10 @@ namespace {
 
 constexpr std::size_t max_log_bytes = 1000;
 constexpr std::size_t max_log_lines = 100;
-// A value of some bytes takes a few ns to be walked through, and ten times that to be copied.
+// Walking through some bytes of a value takes a few ns, and copying them ten times that.
 constexpr std::size_t json_bytes_a_step = 16;
 
-// Whether the value nests no deeper than `most`; a scalar has depth 0. Goes no deeper itself.
+// Whether the value nests no deeper than `most`. A scalar has depth 0. Recurses at most that deep.
 bool nests_within(const nlohmann::json& value, std::size_t most) {
   if (!value.is_structured()) return true;
   return most > 0 && std::all_of(value.begin(), value.end(), [most](const nlohmann::json& part) {
@@ -25,8 +25,8 @@ bool nests_within(const nlohmann::json& value, std::size_t most) {
          });
 }
 
-// Roughly the bytes of the value as JSON text; counting stops at `enough`. The caller has seen to
-// it that the value nests within bounds.
+// The approximate bytes of the value as JSON text. Counting stops at `enough`. The caller ensures
+// that the value's depth is bounded.
 std::size_t json_size(const nlohmann::json& value, std::size_t enough) {
   constexpr std::size_t scalar_size = 8;
   if (value.is_string()) return value.get_ref<const std::string&>().size() + 2;
@@ -62,7 +62,7 @@ Turn::Turn(TurnInput input)
   scope_.tokens = &input_.assets.tokens;
   scope_.now = input_.now;
   scope_.budget = &budget_;
-  // FNV-1a of the event's id: the seed of all random choices, so that a rerun makes the same ones.
+  // FNV-1a of the event's id. It seeds all random choices, so a rerun makes the same ones.
   std::uint64_t seed = 0xcbf29ce484222325;
   for (const char c : input_.event.id) {
     seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -78,7 +78,7 @@ const std::string& Turn::input_text() const {
 
 std::size_t Turn::measure(const nlohmann::json& value, std::size_t enough) {
   const std::size_t size = json_size(value, enough);
-  // Afterwards, since the size is known only then. The limit of the value bounds it.
+  // Pays afterwards, when the size is known. The limit of the value bounds it.
   budget_.step(size / json_bytes_a_step);
   return size;
 }
@@ -127,7 +127,7 @@ Result<void> Turn::output(std::string text, nlohmann::json data) {
 Turn::Root& Turn::root(expression::Path::Root which) {
   if (which == expression::Path::Root::context) return context_;
   if (!effects_.profile) {
-    // The first write: until now the stored profile was read in place.
+    // The first write. Until now the stored profile was read in place.
     effects_.profile = input_.profile;
     profile_.value = &effects_.profile->data;
     scope_.profile = profile_.value;
@@ -137,8 +137,8 @@ Turn::Root& Turn::root(expression::Path::Root which) {
 
 Result<void> Turn::check_size(Root& root, std::string_view name, std::size_t added) {
   root.grown += added;
-  // A write may have replaced a value, so the sum errs on the large side. The root is measured
-  // again only if the sum is above the limit.
+  // A write may have replaced a value, so the sum may be too large. The root is measured again only
+  // if the sum exceeds the limit.
   if (root.is_measured && root.measured + root.grown <= root.limit) return {};
   root.measured = measure(*root.value, root.limit);
   root.is_measured = true;
@@ -148,7 +148,7 @@ Result<void> Turn::check_size(Root& root, std::string_view name, std::size_t add
 }
 
 Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
-  // Each step of the path is a dot or a bracket; counting them errs on the safe side only.
+  // Each step of the path has a dot or a bracket. Counting these may overestimate the depth.
   const auto steps = static_cast<std::size_t>(std::count_if(
       path.text().begin(), path.text().end(), [](char c) { return c == '.' || c == '['; }));
   const std::size_t depth = input_.limits.value_depth;
@@ -184,7 +184,7 @@ void Turn::set_input_error(std::string_view code, std::string_view message, int 
 }
 
 Result<nlohmann::json*> Turn::memory() {
-  // Two Flows may have Nodes of one address. Names of Flows hold no line feed.
+  // Two Flows may have Nodes with the same address. A Flow's name contains no line feed.
   const bool own = !input_.is_follow_up_flow && flow().name() == input_.flow.name();
   const std::string key = own ? here().address : flow().name() + '\n' + here().address;
   const auto found = memory_.find(key);
@@ -212,8 +212,8 @@ Result<void> Turn::replace_input(std::string text, nlohmann::json data) {
 
 namespace {
 
-// A session's additions to a lexicon. Their shape was checked when they were stored; entries of a
-// wrong shape are left out.
+// The entries that a session added to a lexicon. Their shape was checked before they were stored.
+// Entries of a wrong shape are left out.
 std::vector<lexicon::Entry> added_entries(const nlohmann::json& list) {
   std::vector<lexicon::Entry> entries;
   const auto texts = [](const nlohmann::json& value, const char* name) {
@@ -236,7 +236,7 @@ std::vector<lexicon::Entry> added_entries(const nlohmann::json& list) {
   return entries;
 }
 
-// The ids of the lexicons of which there are hits in `input.slots`.
+// The ids of the lexicons with hits in `input.slots`.
 std::set<std::string, std::less<>> lexicons_of_hits(const nlohmann::json& slots) {
   std::set<std::string, std::less<>> ids;
   for (const auto& hits : slots) {
@@ -247,7 +247,7 @@ std::set<std::string, std::less<>> lexicons_of_hits(const nlohmann::json& slots)
   return ids;
 }
 
-// The names of the Flows' lexicons, each once, and whether the first Flow has it.
+// The names of the Flows' lexicons without repeats, and whether the first Flow has each.
 std::vector<std::pair<std::string, bool>> lexicons_of(const std::vector<const Flow*>& flows) {
   std::vector<std::pair<std::string, bool>> lexicons;
   std::set<std::string_view> seen;
@@ -260,7 +260,7 @@ std::vector<std::pair<std::string, bool>> lexicons_of(const std::vector<const Fl
 }
 
 std::size_t lexicon_hit_size(const lexicon::Hit& hit, std::size_t enough) {
-  constexpr std::size_t members = 150;  // their names and numbers
+  constexpr std::size_t members = 150;  // the bytes of the members' names and numbers
   return members + 2 * hit.entry->main_keyphrase.size() + hit.phrase->size() +
          json_size(hit.entry->data, enough);
 }
@@ -288,7 +288,7 @@ Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> Turn::lexicon_of(
   if (!found && found.error().code == model::Errc::not_found) return parts;
   if (!found) return model::fail(found.error());
   const auto added = keyphrases_.find(name);
-  // It is made for one search, and making it takes a step for some bytes.
+  // The lexicon is made for one search. That takes a step for some bytes.
   if (added != keyphrases_.end() && budget_.step(json_size(*added, input_.limits.turn_steps) / 4)) {
     parts.push_back(
         std::make_shared<const lexicon::Lexicon>((*found)->id(), name, added_entries(*added)));
@@ -302,7 +302,7 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
   const auto known = lexicons_of_hits(input_object_["slots"]);
   std::vector<std::shared_ptr<const lexicon::Lexicon>> held;
   std::vector<const lexicon::Lexicon*> lexicons;
-  std::set<const lexicon::Lexicon*> firsts;  // those of the first Flow
+  std::set<const lexicon::Lexicon*> firsts;  // of the first Flow
   bool finds_more = false;
   for (const auto& [name, of_first] : lexicons_of(flows)) {
     auto parts = lexicon_of(name);
@@ -315,13 +315,13 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
     }
   }
   if (!finds_more) return {};
-  // One search for all lexicons, since their hits may overlap.
+  // One search for all lexicons, because their hits may overlap.
   auto hits = lexicon::find_keyphrases(input_text(), lexicons, input_.limits.slot_hits, &budget_);
   std::stable_partition(hits.begin(), hits.end(),
                         [&](const lexicon::Hit& hit) { return firsts.contains(hit.lexicon); });
   for (const auto& hit : hits) {
     if (known.contains(hit.lexicon->id())) continue;
-    // Counted before it is copied: the data of an entry may be large.
+    // Counts the hit before the copy, because an entry's data may be large.
     const std::size_t size = lexicon_hit_size(hit, input_.limits.slot_bytes);
     if (!budget_.step(size / json_bytes_a_step)) break;
     for (const auto& slot : hit.slots()) {
@@ -443,8 +443,8 @@ tl::unexpected<model::Error> Turn::exceeded(std::string_view before, std::size_t
                  std::string(before) + std::to_string(limit) + std::string(after));
 }
 
-// A Node overrides the function of each thing that its `awaits` names. The Turn asks `awaits`
-// before it calls, so only a defect of a Node type reaches these defaults.
+// A Node overrides the functions that its `awaits` names. The Turn checks `awaits` first, so only a
+// defect of a Node type reaches these defaults.
 Result<Step> Node::on_input(Turn& turn) const {
   return turn.failure(model::Errc::internal, "takes no input");
 }

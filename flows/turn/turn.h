@@ -39,10 +39,10 @@ class Library {
     std::shared_ptr<const Flow> flow;  // never null
     std::int64_t version = 0;
   };
-  // The Flow of that name; version 0 is the newest. `not_found` if there is none.
+  // The Flow of that name. Version 0 is the newest. `not_found` if it does not exist.
   [[nodiscard]] virtual model::Result<FoundFlow> flow(const std::string& name,
                                                       std::int64_t version) const = 0;
-  // The newest lexicon of that name. `not_found` if there is none.
+  // The newest lexicon of that name. `not_found` if it does not exist.
   [[nodiscard]] virtual model::Result<std::shared_ptr<const lexicon::Lexicon>> find_lexicon(
       const std::string& name) const = 0;
 };
@@ -51,7 +51,7 @@ class Library {
 inline constexpr const char* default_state = "default";
 
 // Limits of Flows. A Turn that exceeds one fails and has no effects. The limits of `input.slots`
-// fail no Turn, since users fill the slots: hits beyond them are left out, and the log says so.
+// fail no Turn, because users fill the slots: further hits are left out, and the log says so.
 struct Limits {
   // Of a whole Turn (expression::TurnBudget): about a second. A message takes some hundred steps.
   std::size_t turn_steps = 8'000'000;
@@ -61,47 +61,47 @@ struct Limits {
   std::size_t outputs_per_turn = 100;
   std::size_t output_bytes = std::size_t{64} << 10;    // text and data of one output
   std::size_t context_bytes = std::size_t{256} << 10;  // as JSON text, roughly
-  std::size_t profile_bytes = std::size_t{64} << 10;   // likewise
+  std::size_t profile_bytes = std::size_t{64} << 10;   // as JSON text, roughly
   std::size_t call_bytes = std::size_t{256} << 10;     // body, URL and headers of one call
-  std::chrono::milliseconds call_timeout{10'000};      // of a call whose Node names none
-  // Of a value in a context or profile, with its path, so that stored rows can be parsed. Kept by:
-  // TurnLimits.BoundTheContextsSizeAndDepth.
+  std::chrono::milliseconds call_timeout{10'000};      // for a call whose Node sets none
+  // The depth of a value in a context or profile, with its path, so that stored rows can be parsed.
+  // Kept by: TurnLimits.BoundTheContextsSizeAndDepth.
   std::size_t value_depth = 48;
   std::size_t turns_per_execution = 1000;
-  std::size_t flow_depth = 20;   // Flows that were entered and have not come back, the first too
-  std::size_t keyphrases = 100;  // that a session's Nodes add to lexicons
-  std::size_t slot_hits = 200;   // in all of `input.slots`
+  std::size_t flow_depth = 20;   // entered Flows that have not returned, including the first
+  std::size_t keyphrases = 100;  // added to lexicons by a session's Nodes
+  std::size_t slot_hits = 200;   // all hits in `input.slots`
   std::size_t slot_bytes = std::size_t{256} << 10;  // of `input.slots`, as JSON text, roughly
-  std::size_t memory_keys = 2000;  // Nodes of which a session remembers something, as of `once`
+  std::size_t memory_keys = 2000;  // Nodes with a memory in a session, such as `once`
 };
 
-// All that a Turn depends on. The referenced objects must outlive the call of `run_turn`.
+// All inputs of a Turn. The referenced objects must outlive the call of `run_turn`.
 struct TurnInput {
   const Flow& flow;  // the newest version for an input, the pinned one for a pending execution
   const model::ProjectAssets& assets;
   const model::Endpoint& endpoint;
-  model::Session session;  // as the last Turn left it; a new one is empty. Move it in.
+  model::Session session;  // as the last Turn left it, or new and empty; move it in
   const model::Profile& profile;
   const model::Event& event;
   model::Timestamp now{};
   const Limits& limits;
-  std::int64_t flow_version = 0;     // of `flow`: an execution that begins is pinned to it
+  std::int64_t flow_version = 0;     // the version of `flow`; a new execution is pinned to it
   const Library* library = nullptr;  // null: the project has no other Flows and no lexicons
-  // `flow` is that of a follow-up, not the Endpoint's.
+  // Whether `flow` belongs to a follow-up, not to the Endpoint.
   bool is_follow_up_flow = false;
   // Whether the Turn takes far longer than its budget allows, which only a defect can cause. The
   // Turn then fails as with any other limit. Null: never.
   std::function<bool()> is_overdue{};
 };
 
-// Runs a Flow until it waits, ends or needs something from outside.
+// Runs a Flow until it waits, ends or needs a result from outside.
 //
-// - `user_message`, `inject` and `follow_up` begin an execution. A session that is new, or whose
-//   last activity is longer ago than the Endpoint's `session_expiry` (by accept times), starts
-//   afresh: context and Flow state are empty, outputs are numbered on. If the Flow waits at a Node,
-//   that Node gets the input, else the Flow starts at its beginning.
-// - `follow_up` uses the session as it is, expired or not. The Endpoint's Flow keeps waiting where
-//   it waits.
+// - `user_message`, `inject` and `follow_up` begin an execution. A new session starts afresh, and
+//   so does a session whose last activity is longer ago than the Endpoint's `session_expiry` (by
+//   accept times): context and Flow state are empty, and the numbers of outputs continue. If the
+//   Flow waits at a Node, that Node gets the input, otherwise the Flow starts at its beginning.
+// - `follow_up` uses the session unchanged, expired or not. The Endpoint's Flow keeps waiting at
+//   its place.
 // - `call_result` and `timer` continue the session's execution.
 // - The last Turn of a user's message arms the project's journey, unless a `followUp` or
 //   `cancelFollowUp` Node ran.
@@ -109,40 +109,42 @@ struct TurnInput {
 // A pure function: equal inputs give equal Effects, unless the Turn is overdue. The event's id is
 // the only source of randomness. Outputs are `<input id>-<n>`, calls and timers `<input id>-c<n>`,
 // follow-ups `<input id>-f<n>`, time-outs of questions `<input id>-w<n>`, counted over all Turns of
-// an execution, so that a rerun makes the same ids. Kept by:
-// TurnProperty.TheSameInputGivesEqualEffectsAndNumbersHaveNoGaps, TimeOuts.IdsCountOnFromTheFirst.
+// an execution, so a rerun makes the same ids.
+// Kept by: TurnProperty.TheSameInputGivesEqualEffectsAndNumbersHaveNoGaps,
+// TimeOuts.IdsCountOnFromTheFirst.
 //
 // Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
 // `invalid_argument` and `too_large` (the Flow's own failure or a limit; the message names the
 // Node), `bad_upstream` (a failed call without `onError`), `internal` (stored state that can't be
-// read). Each means: no effects. `unavailable` and `timed_out` come from the Library: the Turn can
-// run again later. Thread-safe.
+// read). A Turn with an error has no effects. `unavailable` and `timed_out` come from the Library:
+// the Turn can run again later. Thread-safe.
 [[nodiscard]] Result<model::Effects> run_turn(TurnInput input);
 
-// True if an input accepted at `accepted_at` finds a session that has had no input yet (its last
-// activity is the epoch), or one that has expired. An expiry of 0 or less means never.
+// Whether an input accepted at `accepted_at` finds a session without any input yet (its last
+// activity is the epoch), or an expired one. An expiry of 0 or less means never.
 [[nodiscard]] bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
                                  model::Timestamp accepted_at);
 
 // The Effects of a Turn that has failed for good: the execution ends, an input counts as activity,
-// and the Endpoint's `error_text` is said if it has one. A Flow that waited for the input waits on.
-// Kept by: FailureEffects.LeaveNoExecutionAndSayTheErrorText. Pure; thread-safe.
+// and the user gets the Endpoint's `error_text` if it has one. A Flow that waited for the input
+// keeps waiting. Pure. Thread-safe.
+// Kept by: FailureEffects.LeaveNoExecutionAndSayTheErrorText.
 [[nodiscard]] model::Effects failure_effects(model::Session session,
                                              const model::Endpoint& endpoint,
                                              const model::Event& event, model::Timestamp now);
 
-// The Effects of EventType::notify: one output more. No Flow runs, and a waiting execution waits
-// on. A notify is no input: neither activity nor the beginning of a conversation. Pure;
-// thread-safe.
+// The Effects of EventType::notify: one more output. No Flow runs, and a waiting execution keeps
+// waiting. A notify is no input: it is no activity and does not begin a conversation. Pure.
+// Thread-safe.
 [[nodiscard]] model::Effects notify_effects(model::Session session, const model::Event& event,
                                             model::Timestamp now);
 
-// A message to the user for the case that the user says nothing meanwhile.
+// A message to the user if the user stays silent.
 struct FollowUpWish {
   std::chrono::milliseconds after{};
   std::optional<std::chrono::milliseconds> expires_after;  // both from the event's accept time
   std::string text{};
-  std::string flow_id{};  // empty: the text is said as it stands
+  std::string flow_id{};  // empty: the text is said unchanged
   nlohmann::json data{};
 };
 
@@ -153,18 +155,18 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // The names of expressions. Valid until the Turn ends; shows every change at once.
+  // The names of expressions. Valid until the Turn ends. Shows every change at once.
   [[nodiscard]] const expression::Scope& scope() const { return scope_; }
-  // `input.text`; empty if the input had data only.
+  // `input.text`. Empty if the input has only data.
   [[nodiscard]] const std::string& input_text() const;
-  // The Flow of the Node that runs; not the Endpoint's while another one is entered.
+  // The Flow of the current Node. It is not the Endpoint's while another one is entered.
   [[nodiscard]] const Flow& flow() const { return *top().flow; }
   [[nodiscard]] const model::ProjectAssets& assets() const { return input_.assets; }
   [[nodiscard]] const Limits& limits() const { return input_.limits; }
-  // All work of the Turn is paid from it. Work of more than a step or two pays first. Once it is
-  // spent, the Turn fails after the Node that runs.
+  // Pays for all work of the Turn. Work of more than a step or two pays before it starts. When the
+  // budget is spent, the Turn fails after the current Node.
   [[nodiscard]] expression::TurnBudget& budget() { return budget_; }
-  // The Node that runs.
+  // The current Node.
   [[nodiscard]] const Flow::Slot& here() const { return flow().slot(top().at); }
   // The Node of the same Flow that ran before this one in this Turn. `end_of_flow`: the Flow begins
   // here, or another Flow led here.
@@ -174,74 +176,74 @@ class Turn {
 
   // Says something to the user. `data` is null when there is none.
   [[nodiscard]] Result<void> output(std::string text, nlohmann::json data);
-  // Writes to `context` or `profile`, as the path says.
+  // Writes to `context` or `profile`, depending on the path.
   [[nodiscard]] Result<void> assign(const expression::Path& path, nlohmann::json value);
   void erase(const expression::Path& path);
   void reset_context();
   void reset_profile();
-  // Sets `input.error`, for the branch that deals with it.
+  // Sets `input.error` for an error branch.
   void set_input_error(std::string_view code, std::string_view message, int status);
-  // Replaces text and data of the input. The lexicons of the Endpoint's Flow find its slots anew.
+  // Replaces text and data of the input. Then searches them by the lexicons of the Endpoint's Flow.
   [[nodiscard]] Result<void> replace_input(std::string text, nlohmann::json data);
-  // The memory of the Node that runs, for as long as the session lives. Null at first.
+  // The memory of the current Node for the life of the session. Null at first.
   [[nodiscard]] Result<nlohmann::json*> memory();
-  // Sets `input.state`; an empty name is the default one.
+  // Sets `input.state`. An empty name means the default state.
   void set_state(std::string name);
   void reset_state() { set_state(""); }
-  // Adds a keyphrase to a lexicon for this session, from its next input on. It replaces one with
-  // the same main keyphrase.
+  // Adds a keyphrase to a lexicon for this session, from its next input on. It replaces a keyphrase
+  // with the same main phrase.
   [[nodiscard]] Result<void> add_keyphrase(const std::string& lexicon, nlohmann::json entry);
-  // Puts a hit into `input.slots`, unless that is full.
+  // Adds a hit to `input.slots`, unless they are full.
   void add_slot(const std::string& slot, nlohmann::json hit);
-  // An evenly distributed number below `bound` (at least 1); the same in every rerun.
+  // An evenly distributed number below `bound` (at least 1), the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
-  // Plans a follow-up, which replaces the journey of the project. `too_large` if one execution
-  // plans too many.
+  // Plans a follow-up, which replaces the project's journey. `too_large` if one execution plans too
+  // many.
   [[nodiscard]] Result<void> follow_up(FollowUpWish wish);
   // Cancels pending follow-ups, and the journey of this execution.
   void cancel_follow_ups();
-  // A line for the daemon's log.
+  // Adds a line for the daemon's log.
   void log(std::string line);
 
-  // The memory of a Node between its Waits; gone once the Flow continues. Null at first.
+  // The memory of a Node between its Waits. It is gone when the Flow continues. Null at first.
   [[nodiscard]] nlohmann::json& node_state() { return node_state_; }
 
-  // Failures of the Node that runs; the message gets its address.
+  // A failure of the current Node. The message gets the Node's address.
   [[nodiscard]] tl::unexpected<model::Error> failure(model::Errc code,
                                                      std::string_view message) const;
-  // `too_large`, of a limit: the message is the three one after the other.
+  // `too_large` for an exceeded limit. The message joins the three arguments.
   [[nodiscard]] tl::unexpected<model::Error> exceeded(std::string_view before, std::size_t limit,
                                                       std::string_view after) const;
   // An error once the budget is spent.
   [[nodiscard]] Result<void> check_budget() const;
 
  protected:
-  // One of the two roots that a Flow writes to, and how large it is.
+  // A root that a Flow writes to, and its size.
   struct Root {
     nlohmann::json* value = nullptr;
     std::size_t limit = 0;
-    std::size_t measured = 0;  // bytes when it was last walked through
-    std::size_t grown = 0;     // bytes written since; it may have grown by less
+    std::size_t measured = 0;  // bytes at the last measurement
+    std::size_t grown = 0;     // bytes written since then; the actual growth may be smaller
     bool is_measured = false;
   };
   [[nodiscard]] Root& root(expression::Path::Root which);
   [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
-  // The Flow that runs, then the Flows that it was entered from.
+  // The current Flow, then the Flows that entered it, from the inside out.
   [[nodiscard]] std::vector<const Flow*> entered_flows() const;
   // Searches the text by the lexicons of the Flows, each once. Appends the hits to `input.slots`:
-  // those of the first Flow, then those of the others. Lexicons that have hits there are skipped.
+  // first the first Flow's, then the others'. Skips lexicons that have hits there.
   [[nodiscard]] Result<void> find_slots(const std::vector<const Flow*>& flows);
-  // The lexicon and the entries that this session has added to it; empty if there is none.
+  // The lexicon, and the entries that this session has added to it. Empty if there is none.
   [[nodiscard]] Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> lexicon_of(
       const std::string& name);
-  // True if `input.slots` takes one hit more, of that many bytes, which it then counts.
+  // Whether `input.slots` takes another hit of that many bytes. If so, counts it.
   [[nodiscard]] bool takes_hit(std::size_t bytes);
-  // As `json_size`, and pays for the way through the value.
+  // Like `json_size`, and pays for the walk through the value.
   [[nodiscard]] std::size_t measure(const nlohmann::json& value, std::size_t enough);
 
-  // Where a Flow stands.
+  // The place of a Flow.
   struct Frame {
-    const Flow* flow = nullptr;  // the input holds the Endpoint's, the runner all others
+    const Flow* flow = nullptr;  // the input owns the Endpoint's, the runner all others
     std::int64_t version = 0;
     NodeIndex at = end_of_flow;
   };
@@ -254,30 +256,30 @@ class Turn {
   Root context_;
   Root profile_;
 
-  // The execution's; they go into its state when the Turn ends before it does.
+  // Values of the execution. They go into its state if the Turn ends before the execution.
   model::Execution execution_;
   nlohmann::json input_object_;
   struct Filled {
     std::size_t hits = 0;
     std::size_t bytes = 0;
   };
-  std::optional<Filled> slots_filled_;  // nothing: `input.slots` has not been counted yet
-  bool slots_full_ = false;             // and the log says so
+  std::optional<Filled> slots_filled_;  // empty: `input.slots` is not counted yet
+  bool slots_full_ = false;             // the log says so
   std::int64_t outputs_made_ = 0;
   std::int64_t calls_made_ = 0;
   std::int64_t turns_ = 1;
   std::int64_t follow_ups_made_ = 0;
-  bool follow_ups_settled_ = false;  // by a Node: the journey has no say any more
+  bool follow_ups_settled_ = false;  // by a Node, which replaces the journey
 
-  // The session's; they go into its Flow state.
+  // Values of the session. They go into its Flow state.
   std::int64_t executions_ = 0;
-  nlohmann::json memory_;      // by Node; null: nothing yet
-  nlohmann::json keyphrases_;  // added ones, by lexicon; null: none yet
-  std::string state_;          // empty: the default one
-  bool waits_ = false;         // at the frames below; else the Flow starts at its beginning
+  nlohmann::json memory_;      // by Node; null: none yet
+  nlohmann::json keyphrases_;  // added ones by lexicon; null: none yet
+  std::string state_;          // empty: the default state
+  bool waits_ = false;         // at the frames below; otherwise the Flow starts at its beginning
   nlohmann::json node_state_;
   FollowUpCounts follow_up_counts_;
-  // While the follow-up Flow runs or waits: where the Endpoint's Flow waits; null: nowhere.
+  // The place where the Endpoint's Flow waits while the follow-up's Flow runs or waits. Null: none.
   nlohmann::json behind_;
 
   // Never empty. The Node that runs is in the last frame. The others entered it, the Endpoint's

@@ -22,7 +22,7 @@ model::Output output_of(model::Session& session, std::string id, std::string inp
   return output;
 }
 
-// The Effects of an event that is said without a Flow.
+// The Effects of an event whose text is said without a Flow.
 model::Effects said(model::Session session, const model::Event& event, model::Timestamp now) {
   auto output = output_of(session, event.id + "-1", event.id, event.trace_id, now);
   output.text = event.text.value_or("");

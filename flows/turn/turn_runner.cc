@@ -1,4 +1,4 @@
-// The begin, the way through the Nodes, and the end of a Turn.
+// The beginning of a Turn, its way through the Nodes, and its end.
 #include "flows/turn/turn_runner.h"
 
 #include <charconv>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t steps_a_node = 20;  // the cost of a Node that does nothing
 
-// The id of the timer of the question at which an execution ends; the same in each rerun. An
+// The id of the timer of the question at which an execution ends, the same in each rerun. An
 // execution that a time-out began continues its count, so that ids do not grow.
 std::string time_out_id(const model::Execution& execution) {
   constexpr std::string_view mark = "-w";
@@ -37,7 +37,7 @@ Result<model::Effects> TurnRunner::run() {
   auto step = is_input(event().type) ? begin() : resume();
   const Result<void> done =
       step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
-  // First, since outputs and errors of Nodes after the budget was spent mean nothing.
+  // Comes first, because outputs and errors of Nodes are meaningless after the budget was spent.
   if (auto left = check_budget(); !left) return model::fail(left.error());
   if (!done) return model::fail(done.error());
   arm_journey();
@@ -74,7 +74,7 @@ void TurnRunner::begin_execution() {
   count_follow_up();
 }
 
-// Back to the beginning of the Endpoint's Flow.
+// Returns to the beginning of the Endpoint's Flow.
 void TurnRunner::start_over() {
   frames_.assign(1, {&input_.flow, input_.flow_version});
 }
@@ -94,7 +94,7 @@ Result<Step> TurnRunner::enter_waiting_node() {
   if (auto found = find_slots(entered_flows()); !found) return model::fail(found.error());
   if (top().at == end_of_flow) return Jump{flow().start()};
   recall(waiting);
-  // A message of the user begins the question's time again.
+  // A message of the user restarts the question's time.
   const auto timer = waiting.find("timer");
   if (event().type != EventType::user_message && timer != waiting.end() && timer->is_string()) {
     kept_time_out_ = timer->get<std::string>();
@@ -103,8 +103,8 @@ Result<Step> TurnRunner::enter_waiting_node() {
   return here().node->on_input(*this);
 }
 
-// The waiting question decides. If the newest version of its Flow no longer has it, or not its
-// time-out, it waits on for an input.
+// The waiting question handles its time-out. If the newest version of its Flow lacks the question
+// or its time-out, the question keeps waiting for an input.
 Result<Step> TurnRunner::enter_time_out() {
   nlohmann::json waiting = std::exchange(waiting_, nullptr);
   const std::string id = event().claim ? event().claim->id : std::string();
@@ -127,7 +127,7 @@ Result<Step> TurnRunner::enter_time_out() {
   return here().node->on_time_out(*this);
 }
 
-// The execution ends. The next input, or the time-out, goes to the Node that runs.
+// The execution ends. The current Node gets the next input, or the time-out.
 void TurnRunner::wait_for_input(const Wait& wait) {
   waits_ = true;
   if (!wait.time_out) return;
@@ -198,7 +198,7 @@ Result<void> TurnRunner::count_visit() {
   return {};
 }
 
-// Follows the Steps, `step` first, which the Node that runs gave, until one ends the Turn.
+// Follows the Steps, beginning with `step` of the current Node, until one ends the Turn.
 Result<void> TurnRunner::advance(Step step) {
   model::PendingCall pending;
   while (true) {
@@ -286,7 +286,7 @@ Result<NodeIndex> TurnRunner::enter(const Enter& step) {
 }
 
 Result<void> TurnRunner::suspend(model::PendingCall call) {
-  // From the input's id and a counter: a rerun asks for the same call, under the same key.
+  // Made of the input's id and a counter, so a rerun asks for the same call under the same key.
   execution_.pending_call_id = execution_.input_id + "-c" + std::to_string(++calls_made_);
   if (call.http) {
     std::size_t size = call.http->url.size() + call.http->body.size();
@@ -306,15 +306,15 @@ Result<void> TurnRunner::suspend(model::PendingCall call) {
   return {};
 }
 
-// A follow-up of the journey counts when it begins, also if it fails.
+// Counts a follow-up of the journey when it begins, even if it fails later.
 void TurnRunner::count_follow_up() {
   const auto& journey = input_.assets.journey;
   if (!event().follow_up || !event().follow_up->of_journey || !journey) return;
   follow_up_counts_.count(*journey, input_.now);
 }
 
-// The user's silence counts from the end of the execution, not from the time at which the message
-// was accepted: after a long call or a downtime the user may just have got the answer.
+// The user's silence counts from the end of the execution, not from the acceptance of the message:
+// after a long call or a downtime the user may have got the answer just now.
 void TurnRunner::arm_journey() {
   const auto& journey = input_.assets.journey;
   if (!effects_.execution_ended || execution_.source != EventType::user_message ||
@@ -329,7 +329,7 @@ void TurnRunner::arm_journey() {
   made.trace_id = execution_.trace_id;
   if (journey->expires_after) {
     made.plan.expires_at = input_.now + *journey->expires_after;
-    if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours outlast it
+    if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours end after the expiry
   }
   made.plan.flow_id = input_.endpoint.follow_up_flow_id;
   made.plan.of_journey = true;

@@ -1,6 +1,6 @@
-// Runs a Turn (see turn.h). turn_runner.cc has the way through the Nodes, turn_state.cc reads and
-// writes the stored state. Bad stored state is an Error, never a crash. Kept by:
-// Turn.TakesBadStoredStateForAnError, Turn.TakesABadStoredExecutionForAnError.
+// Runs a Turn (see turn.h). turn_runner.cc walks through the Nodes, turn_state.cc reads and writes
+// the stored state. Invalid stored state is an Error, never a crash.
+// Kept by: Turn.TakesBadStoredStateForAnError, Turn.TakesABadStoredExecutionForAnError.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,11 @@ using model::is_input;
 // Empties the session for a conversation that begins at `now`.
 void reset_session(model::Session& session, model::Timestamp now);
 
-// Records the input in its session. An input whose Turn fails is recorded, too.
+// Records the input in its session, even if its Turn fails.
 void note_input(model::Session& session, const model::Event& event);
 
-// The Flow state after a reset: the journey's follow-ups of the day, whose limit outlasts sessions.
+// The Flow state after a reset: the journey's counts of the day, because their limit outlasts
+// sessions.
 [[nodiscard]] nlohmann::json state_after_reset(const nlohmann::json& flow_state);
 
 // Runs one Turn from its beginning to its Effects. One use.
@@ -44,9 +45,10 @@ class TurnRunner : public Turn {
   void recall(const nlohmann::json& waiting);
   void start_over();
   Result<void> advance(Step step);
-  // Goes to `next`, and back from Flows that end there. False if the execution ends.
+  // Continues at `next`, or returns from Flows that end there. False if the execution ends.
   Result<bool> go_on(NodeIndex next);
-  // The Flow, the same for the whole Turn; version 0 is the newest. `not_found` if there is none.
+  // The Flow, the same for the whole Turn. Version 0 is the newest. `not_found` if it does not
+  // exist.
   Result<Frame> look_up(const std::string& name, std::int64_t version);
   Result<NodeIndex> enter(const Enter& step);
   Result<void> count_visit();
@@ -59,30 +61,30 @@ class TurnRunner : public Turn {
   Result<void> restore_flow_state();
   Result<void> restore_memories(nlohmann::json& state);
   Result<void> restore_waiting(nlohmann::json& state);
-  // Restores the frames of a stored state. False if one of its Flows or Nodes is gone. `pinned`: in
-  // the versions of the state; else, for an input, in the newest.
+  // Restores the frames of a stored state. False if one of its Flows or Nodes no longer exists.
+  // `pinned`: in the state's versions. Otherwise, for an input, in the newest versions.
   Result<bool> restore_frames(const nlohmann::json& state, bool pinned);
   Result<void> restore_execution();
   void make_input_object();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;
   [[nodiscard]] nlohmann::json execution_state();
-  // The entered Flows of the execution, without the Endpoint's.
+  // The entered Flows of the execution, except the Endpoint's.
   [[nodiscard]] std::vector<model::PinnedFlow> pinned_flows() const;
   void save_flow_state();
 
   [[nodiscard]] const model::Event& event() const { return input_.event; }
   [[nodiscard]] model::Session& session() { return effects_.session; }
 
-  // The stored wait, until its Node is entered. If it remains, the Flow waits on there.
+  // The stored wait, until its Node is entered. If it remains, the Flow keeps waiting there.
   nlohmann::json waiting_;
-  // The timer of the question that waits from now on; empty: it has no time-out.
+  // The timer of the question that waits after this Turn. Empty: it has no time-out.
   std::string time_out_;
   // The timer of the question that got an inject. It stays unless the Flow continues.
   std::string kept_time_out_;
-  // Flows by name and version, held for the whole Turn.
+  // Flows by name and version, kept for the whole Turn.
   std::map<std::pair<std::string, std::int64_t>, Library::FoundFlow> held_;
   std::size_t nodes_run_ = 0;
-  std::unordered_map<const Flow*, std::vector<std::uint32_t>> visits_;  // of each Node
+  std::unordered_map<const Flow*, std::vector<std::uint32_t>> visits_;  // for each Node
 };
 
 }  // namespace conversed::flows

@@ -1,4 +1,4 @@
-// Reads the state of the stored session and writes it back. Bad shapes are errors, never
+// Reads the state of the stored session and writes it back. Wrong shapes are errors, never
 // exceptions.
 #include <algorithm>
 #include <utility>
@@ -15,7 +15,7 @@ using model::Errc;
 using model::EventType;
 using nlohmann::json;
 
-// Of both states below. They are read by later versions of the daemon, too.
+// The format of both states below. Later versions of the daemon read them, too.
 constexpr int state_format = 1;
 
 std::string_view source_name(EventType type) {
@@ -28,7 +28,7 @@ tl::unexpected<model::Error> unreadable(const char* what) {
   return model::fail(Errc::internal, std::string("the ") + what + "'s stored state can't be read");
 }
 
-// Entries that a session added to a lexicon, as `Turn::add_keyphrase` took them.
+// Whether the list has the shape of entries from `Turn::add_keyphrase`.
 bool are_entries(const json& list) {
   return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
            return find_text(item, "main") != nullptr;
@@ -61,8 +61,9 @@ Result<void> TurnRunner::restore_flow_state() {
   return restore_waiting(state);
 }
 
-// Where the next input goes on. A follow-up Flow leaves alone where the Endpoint's Flow waits: that
-// is `behind` it, and comes back when it ends.
+// Restores the place where the next input continues. A follow-up Flow does not change the place
+// where the Endpoint's Flow waits. That place is `behind_`, and is restored when the follow-up Flow
+// ends.
 Result<void> TurnRunner::restore_waiting(json& state) {
   for (const char* place : {"waiting", "behind"}) {
     const json* stored = find_member(state, place);
@@ -74,14 +75,14 @@ Result<void> TurnRunner::restore_waiting(json& state) {
   }
   const std::string* follow_up_flow = find_text(state, "followUpFlow");
   if (!input_.is_follow_up_flow) {
-    // The follow-up Flow that waited is gone, or its execution has failed.
+    // The follow-up Flow that waited no longer exists, or its execution has failed.
     if (follow_up_flow != nullptr) waiting_ = std::exchange(behind_, nullptr);
     return {};
   }
   if (follow_up_flow == nullptr) {
     behind_ = std::exchange(waiting_, nullptr);
   } else if (*follow_up_flow != input_.flow.name()) {
-    waiting_ = nullptr;  // of two follow-up Flows the later one has the user's ear
+    waiting_ = nullptr;  // of two follow-up Flows the later one gets the answer
   }
   return {};
 }
@@ -112,8 +113,8 @@ Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
     restored.push_back(*frame);
   }
   if (restored.empty()) return unreadable("session");
-  // A session that began in another Flow than its Endpoint has now starts in that one, unless the
-  // Endpoint's Flow was left for another.
+  // If the Endpoint has another Flow now than when the session began, the session starts in the new
+  // one, unless it left the Endpoint's Flow for another.
   const bool left = find_member(state, "left") != nullptr;
   if (restored.front().flow != &input_.flow && !left) return false;
   frames_ = std::move(restored);
@@ -158,14 +159,14 @@ void TurnRunner::make_input_object() {
   const bool has_text = !event().text.value_or("").empty();
   input_object_ = json::object();
   auto& members = input_object_.get_ref<json::object_t&>();
-  // In the order of their names, so that each goes to the end.
+  // Members are added in the order of their names, so each goes to the end.
   const auto add = [&](const char* name, json value) {
     members.emplace_hint(members.end(), name, std::move(value));
   };
   add("URLToken", endpoint.url_token);
   add("channel", endpoint.name);
   add("currentTime", text::iso_time(input_.now));
-  // Always an object: `!input.data.orderId` is then true for an input without data.
+  // Always an object, so that `!input.data.orderId` is true for an input without data.
   add("data", event().data.is_null() ? json::object() : event().data);
   add("execution", executions_);
   add("inputId", event().id);
@@ -179,11 +180,11 @@ void TurnRunner::make_input_object() {
   add("userId", event().session.user_id);
 }
 
-// The frame of the Node that runs, with its callers below it.
+// The current Node's frame, with the frames of its callers below it.
 json TurnRunner::frames(bool pinned) const {
   const auto stored = [&](const Frame& frame) {
     json one = {{"flow", frame.flow->name()}, {"at", frame.flow->slot(frame.at).address}};
-    // The Endpoint's Flow has its version in the execution.
+    // The execution has the version of the Endpoint's Flow.
     if (pinned && frame.flow != &input_.flow) one["version"] = frame.version;
     return one;
   };
@@ -238,8 +239,8 @@ void TurnRunner::save_flow_state() {
     waiting = frames(false);
     if (!time_out_.empty()) waiting["timer"] = std::move(time_out_);
     if (!node_state_.is_null()) waiting["state"] = std::move(node_state_);
-    // The tool of an agent that waits for the user: its Nodes behind the question read what it was
-    // asked to do.
+    // A tool of an agent asks the user. The tool's Nodes after the question read its arguments in
+    // `input.tool`.
     const auto tool = input_object_.find("tool");
     if (tool != input_object_.end()) waiting["tool"] = std::move(*tool);
   } else if (!waiting_.is_null()) {

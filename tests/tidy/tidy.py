@@ -27,7 +27,7 @@ THIRD_PARTY = {
     "librdkafka/": ["queue/kafka/*"],
     "nlohmann/": ["*"],
     "openssl/": ["api/auth/jwks.cc"],
-    "pistache/": ["api/http/gate*.cc", "api/http/http_server*.cc"],
+    "pistache/": ["api/http/http_server*.cc"],
     "prometheus/": ["daemon/ops/metrics.*"],
     "sodium.h": ["store/*.cc", "api/auth/*.cc", "api/live/digest.cc", "daemon/data/backup.cc", "daemon/delivery/webhook.cc"],
     "spdlog/": ["daemon/ops/logging.*"],

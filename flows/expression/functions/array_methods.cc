@@ -1,4 +1,4 @@
-// Methods of arrays. None changes its array: sort and reverse give a sorted or reversed copy.
+// Methods of arrays. No method changes its array: sort and reverse return a copy.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,7 +16,7 @@ bool has_callback(Machine& machine, const Args& args) {
   return args.callback != 0;
 }
 
-// Calls the function for item after item until `visit(item, index, result)` says false.
+// Calls the function for each item until `visit(item, index, result)` returns false.
 template <typename Visit>
 void each(Machine& machine, const Value& self, const Args& args, Visit visit) {
   if (!has_callback(machine, args)) return;
@@ -47,7 +47,7 @@ Value concat(Machine& machine, const Value& self, const Args& args) {
   return out.finish();
 }
 
-// `some` for true, `every` for false: the result that ends the search.
+// `some` stops at true, `every` at false.
 template <bool ends>
 Value any(Machine& machine, const Value& self, const Args& args) {
   bool ended = false;
@@ -83,7 +83,7 @@ Value flat_map(Machine& machine, const Value& self, const Args& args) {
   return mapped.finish();
 }
 
-// The first or last index whose item the function accepts, or the array's size.
+// The first or last index whose item the function accepts. The array's size if there is none.
 template <bool from_end>
 std::size_t match(Machine& machine, const Value& self, const Args& args) {
   const std::size_t size = self.array_size();
@@ -217,8 +217,8 @@ Value slice(Machine& machine, const Value& self, const Args& args) {
   return out.finish();
 }
 
-// A stable merge sort. Unlike std::sort it stays within its bounds whatever `after` answers, and an
-// expression's comparator may answer anything.
+// A stable merge sort. An expression's comparator may answer anything, and unlike std::sort this
+// stays within its bounds then.
 template <typename After>
 void merge_sort(std::vector<Value>& items, const Machine& machine, After after) {
   std::vector<Value> merged(items.size());
@@ -245,7 +245,7 @@ Value sort(Machine& machine, const Value& self, const Args& args) {
   ListBuilder out(machine);
   machine.spread(self, out.items());
   std::vector<Value>& items = out.items();
-  // undefined goes to the end, and no comparator sees it.
+  // undefined goes to the end without a call of the comparator.
   const auto end = std::stable_partition(items.begin(), items.end(),
                                          [](const Value& item) { return !item.is_undefined(); });
   const auto undefined = static_cast<std::size_t>(items.end() - end);

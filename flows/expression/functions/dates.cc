@@ -6,7 +6,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-// Each takes one part off the front of the text. False if the text does not begin with it.
+// Each removes one part from the front of the text. False if the text does not begin with it.
 bool take(std::string_view& text, std::string_view one_of) {
   if (text.empty() || one_of.find(text.front()) == std::string_view::npos) return false;
   text.remove_prefix(1);

@@ -1,4 +1,4 @@
-// Global functions, and those of Number, Array, Object, JSON, String and Date.
+// Global functions, and functions of Number, Array, Object, JSON, String and Date.
 
 #include <algorithm>
 #include <array>
@@ -29,7 +29,8 @@ bool is_safe(double x) {
   return is_whole(x) && std::abs(x) < max_exact;
 }
 
-// isNaN and isFinite convert their argument; those of Number are false for all but numbers.
+// isNaN and isFinite convert their argument. Number.isNaN and Number.isFinite are false for all
+// other types.
 enum class Other : std::uint8_t { converted, never };
 template <bool (*test)(double), Other other>
 Value number_test(Machine& machine, const Value&, const Args& args) {
@@ -121,7 +122,7 @@ Value date_parse(Machine& machine, const Value&, const Args& args) {
   if (!machine.read(text.size())) return {};
   const auto moment = read_moment(text);
   if (!moment) return Value::number(std::nan(""));
-  // A time without an offset is UTC: the daemon's own time zone means nothing to a conversation.
+  // A time without an offset is UTC, because the time zone of the daemon's machine does not matter.
   const auto zero = std::chrono::milliseconds(0);
   const model::Timestamp time =
       moment->day + moment->clock.value_or(zero) - moment->offset.value_or(zero);

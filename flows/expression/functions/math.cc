@@ -1,4 +1,4 @@
-// Math.*
+// Functions and constants of Math.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -17,7 +17,7 @@ Value one(Machine& machine, const Value&, const Args& args) {
 }
 
 double round(double x) {
-  // Halves go up, not away from zero. Whole numbers stay, -0 included.
+  // Halves go up, not away from zero. Whole numbers stay, including -0.
   if (!std::isfinite(x) || x == std::trunc(x)) return x;
   const double down = std::floor(x);
   return std::copysign(x - down >= 0.5 ? down + 1 : down, x);

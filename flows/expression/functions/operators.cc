@@ -1,4 +1,4 @@
-// Operators, as ECMA-262 has them (section 13).
+// Operators of ECMA-262 (section 13).
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -39,7 +39,7 @@ Value add(Machine& machine, const Value& left, const Value& right) {
 Value remainder(Machine& machine, const Value& left, const Value& right) {
   const double x = machine.to_number(left);
   const double y = machine.to_number(right);
-  // It divides bit by bit: 2000 of them between the largest number and the smallest.
+  // fmod divides bit by bit: 2000 bits between the largest number and the smallest.
   if (std::abs(x) > max_exact * std::abs(y) && !machine.step(16)) return {};
   return Value::number(std::fmod(x, y));
 }
@@ -48,7 +48,7 @@ struct Power {
   double operator()(double base, double exponent) const { return power(base, exponent); }
 };
 
-// By the lowest five bits of the right side.
+// Shifts by the lowest five bits of the right side.
 struct ShiftLeft {
   std::int32_t operator()(std::int32_t number, std::int32_t by) const {
     return static_cast<std::int32_t>(static_cast<std::uint32_t>(number) << (by & 31));

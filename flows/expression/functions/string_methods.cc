@@ -12,13 +12,13 @@
 namespace conversed::flows::expression {
 namespace {
 
-// The string of a call whose looking at it is paid for, or empty when the budget is spent.
+// The string of a call after paying for one pass over it. Empty if the budget is spent.
 std::string_view paid(Machine& machine, const Value& self) {
   return machine.read(self.as_string().size()) ? self.as_string() : std::string_view();
 }
 
-// Like text.find(wanted, from), but linear whatever the texts: std::string_view::find takes the
-// product of both lengths where much nearly matches.
+// Like text.find(wanted, from), but always linear. std::string_view::find takes the product of both
+// lengths if the text has many near matches.
 std::size_t find_bytes(std::string_view text, std::string_view wanted, std::size_t from) {
   if (from > text.size() || text.size() - from < wanted.size()) return std::string_view::npos;
   if (wanted.empty()) return from;
@@ -27,7 +27,7 @@ std::size_t find_bytes(std::string_view text, std::string_view wanted, std::size
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
 
-// The position as an index of the text's units; nothing outside of it.
+// The position as an index of the text's units. Nothing outside of the text.
 std::optional<std::size_t> unit_place(std::string_view text, double position) {
   if (position < 0 || position >= static_cast<double>(unit_length(text))) return std::nullopt;
   return static_cast<std::size_t>(position);
@@ -121,7 +121,7 @@ Value pad(Machine& machine, const Value& self, const Args& args) {
   const auto length = static_cast<double>(unit_length(text));
   const std::size_t filler_length = unit_length(filler);
   if (machine.failed() || wanted <= length || filler_length == 0) return self;
-  // Each unit that is missing takes at least one byte: refused here, not found out while filling.
+  // Each missing unit takes at least one byte, so the size is checked before the filling.
   double missing = wanted - length;
   if (missing > 1e15 || !machine.charge(static_cast<std::size_t>(missing))) {
     return machine.fail_limit("too much memory");
@@ -150,7 +150,7 @@ Value repeat(Machine& machine, const Value& self, const Args& args) {
   return out.finish();
 }
 
-// Appends the replacement of a match at `found`, with $$, $&, $` and $' filled in.
+// Appends the replacement of a match at `found`, with $$, $&, $` and $' replaced.
 bool append_replacement(TextBuilder& out, std::string_view replacement, std::string_view text,
                         std::size_t found, std::size_t length) {
   std::size_t from = 0;
@@ -215,7 +215,7 @@ Value split(Machine& machine, const Value& self, const Args& args) {
     for (std::size_t byte = 0; byte < text.size() && machine.step();) {
       const CodePoint point = decode(text, byte);
       const std::string_view character = text.substr(byte, point.bytes);
-      const std::size_t units = point.code >= 0x10000 ? 2 : 1;  // both halves of a pair, apart
+      const std::size_t units = point.code >= 0x10000 ? 2 : 1;  // both halves of a pair separately
       for (std::size_t unit = 0; unit < units && pieces.items().size() < limit; ++unit) {
         pieces.push(machine.slice(character, unit, unit + 1));
       }
