@@ -94,8 +94,7 @@ void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begu
   audit_.begin(std::move(entry), [begun = std::move(begun)](Result<store::AuditEntry> stored) {
     if (stored) return begun(*std::move(stored));
     begun(model::fail(model::Errc::unavailable,
-                      "the audit trail can't be written to at present, so nothing was done; try "
-                      "again later"));
+                      "the audit trail can't be written, so nothing was done; try again later"));
   });
 }
 

@@ -75,7 +75,7 @@ void handle_on_pool(const PendingPtr& pending) {
   // A client's request is refused here while the store fails, without a thread of the pool.
   // Requests of operators go on, because some of them show the state of the daemon.
   if (credential == Credential::client && !pending->services.entry.store.committer().healthy()) {
-    return pending->reply.fail({Errc::unavailable, "the store is not available at present"});
+    return pending->reply.fail({Errc::unavailable, "the store is not available; try again later"});
   }
   const bool posted = pending->services.entry.pool.post(pending->call.principal->organisation_id,
                                                         BlockingPool::Line::others,

@@ -31,23 +31,24 @@ Response no_content() {
 
 Error store_error(const Error& error) {
   if (error.code != Errc::unavailable) return error;
-  return {Errc::unavailable, "the store is not available at present"};
+  return {Errc::unavailable, "the store is not available; try again later"};
 }
 
 Error append_error(const Error& error) {
   switch (error.code) {
     case Errc::conflict:
-      return {Errc::conflict, "the Idempotency-Key was used with another body"};
+      return {Errc::conflict, "the Idempotency-Key was used with another body; use a new key"};
     case Errc::too_large:
-      return {Errc::too_large, "the message is larger than the queue takes"};
+      return {Errc::too_large, "the message is larger than the queue takes; send a smaller one"};
     case Errc::timed_out:
       return {Errc::timed_out,
-              "the queue did not answer in time; whether the message was taken is unknown"};
+              "the queue did not answer in time and may have taken the message; repeat the request "
+              "under its Idempotency-Key"};
     case Errc::bad_upstream:
       return {Errc::bad_upstream, "the queue refused the message; nothing was done"};
     case Errc::too_many:
     case Errc::unavailable:
-      return {Errc::unavailable, "the queue takes no messages at present; nothing was done"};
+      return {Errc::unavailable, "the queue takes no messages; nothing was done; try again later"};
     default:
       return {Errc::internal, "append: " + error.message};
   }

@@ -37,9 +37,9 @@ class Router {
 
   // The rule for the body of a request with this head, and the shape of errors that the HTTP server
   // itself answers. The server asks before it reads a body, and for each refused request, whose
-  // head may be incomplete. A path outside the table gets `api.max_body`. A larger body is read
-  // only if the request has credentials and no known user without the role everywhere. Credentials
-  // are checked in memory only.
+  // head may be incomplete. A path outside the table gets `api.max_body`. A larger body of an
+  // operators' operation is not read if the request has no credentials, or if its remembered user
+  // holds the role nowhere. Reads memory only.
   [[nodiscard]] BodyRule body_rule(const Request& head) const;
 
  private:

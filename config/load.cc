@@ -175,7 +175,7 @@ class Loader {
     for (const Located& item : value.items()) {
       if (!item.is_text()) {
         return refuse("a list whose item " + std::to_string(items.size() + 1) +
-                      " is no plain text");
+                      " is not a plain text");
       }
       items.push_back(item.text());
     }

@@ -224,7 +224,7 @@ void NodeConfig::read(const View& at, const NodeField&, Headers& into) {
   for (const auto& member : at.value().members()) {
     const View view = at.member(member);
     if (!is_word(member.name, "!#$%&'*+-.^_`|~")) {  // RFC 9110, 5.6.2
-      view.problem("'" + member.name + "' is no name of a header; use letters, digits and '-'");
+      view.problem("'" + member.name + "' is not a name of a header; use letters, digits and '-'");
     } else if (is_reserved_header(member.name)) {
       view.problem("the daemon sets the header '" + member.name + "'; remove it");
     }

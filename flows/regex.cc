@@ -105,7 +105,7 @@ model::Result<Regex> Regex::compile(std::string_view pattern, Case which) {
   made->compiled.reset(icu::RegexPattern::compile(units_of(pattern), flags, where, status));
   if (U_FAILURE(status) || made->compiled == nullptr) {
     return model::fail(model::Errc::invalid_argument,
-                       "no regular expression: wrong at character " +
+                       "not a regular expression: wrong at character " +
                            std::to_string(std::max(where.offset, 0) + 1));
   }
   return Regex(std::move(made));

@@ -25,7 +25,7 @@ model::Error refusal(const model::Error& error, const char* when_wrong) {
     case Errc::invalid_argument:
       return {Errc::unauthenticated, when_wrong};
     case Errc::unavailable:
-      return {Errc::unavailable, "credentials can't be checked at present"};
+      return {Errc::unavailable, "credentials can't be checked now; try again later"};
     default:
       return error;
   }

@@ -190,7 +190,7 @@ Result<std::vector<JwtKey>> parse_jwks(std::string_view text) {
   if (!set) return model::fail(Errc::invalid_argument, "no JSON: " + set.error().message);
   const auto list = set->is_object() ? set->find("keys") : set->end();
   if (list == set->end() || !list->is_array()) {
-    return model::fail(Errc::invalid_argument, "no JSON Web Key Set: it has no list of keys");
+    return model::fail(Errc::invalid_argument, "not a JSON Web Key Set: it has no list of keys");
   }
   if (list->size() > max_keys) {
     return model::fail(Errc::invalid_argument, "more than " + std::to_string(max_keys) + " keys");

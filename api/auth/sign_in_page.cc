@@ -47,9 +47,10 @@ constexpr std::string_view form_text = R"(<p>to continue to <strong>{client}</st
 <button type="submit">Sign in</button>
 </form>
 )";
-constexpr std::string_view error_text = R"(<p role="alert">This sign-in can't go on: {message}.</p>
-<p>Go back to where you came from and try again. If this page comes again, tell those who run that
-application; for whoever they ask, the number is <code>{trace}</code>.</p>
+constexpr std::string_view error_text =
+    R"(<p role="alert">This sign-in can't continue: {message}.</p>
+<p>Go back to the application and try again. If this page appears again, report it to the operators
+of the application with the number <code>{trace}</code>.</p>
 )";
 constexpr std::string_view alert_text = R"(<p role="alert">{message}</p>
 )";

@@ -1,11 +1,11 @@
-// The management console: one page that asks the management routes, with the credentials that the
-// browser has asked its user for. Everything it shows is put in as text, never as markup.
+// The management console: one page that requests the management routes, with the credentials that
+// the browser has asked its user for. It inserts all values as text, never as markup.
 
 const view = document.getElementById('view');
 const question = document.getElementById('question');
 const projectPicker = document.querySelector('#projects select');
 
-// An element with its properties and children; null children are left out.
+// Makes an element with its properties and children. Leaves out null children.
 function el(tag, properties, ...children) {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(properties ?? {})) {
@@ -16,12 +16,12 @@ function el(tag, properties, ...children) {
   return made;
 }
 
-// Where the management routes are, without credentials that somebody may have put into the address.
+// The URL of the management routes, without credentials in the page's address.
 const routes = location.origin + location.pathname.replace(/[^/]*$/, '');
 
 class Refused extends Error {}
 
-// A management route's answer; throws what the daemon says against it.
+// Requests a management route. Throws the daemon's error message.
 async function ask(path, parameters = {}, options = {}) {
   const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
   let answer;
@@ -35,7 +35,7 @@ async function ask(path, parameters = {}, options = {}) {
   try {
     body = text ? JSON.parse(text) : null;
   } catch {
-    // Not the daemon: something in between.
+    // A proxy or another program answered, not the daemon.
   }
   if (!answer.ok) throw new Refused(body?.detail ?? `The answer was ${answer.status}.`);
   return body;
@@ -120,7 +120,7 @@ function complain(error) {
     error instanceof Refused ? error.message : 'This page has failed: ' + error.message));
 }
 
-// Shows a list page by page; `more` asks for the one behind `after`.
+// Shows a list page by page. `more` requests the page after `after`.
 async function list(heading, columns, nothing, more, before = null) {
   const items = [];
   const render = (next) => view.replaceChildren(
@@ -192,7 +192,7 @@ async function sessions() {
     ['Inbox', (item) => number(item.inboxSize), 'number'],
     ['Outputs', (item) => number(item.outputs), 'number'],
     ['Last activity', (item) => time(item.lastActivityAt)],
-  ], 'Nobody has talked to this project yet.', (after) => ask('sessions', { ...project(), after }));
+  ], 'This project has no conversations yet.', (after) => ask('sessions', { ...project(), after }));
 }
 
 async function session(URLToken, userId, sessionId) {
@@ -364,7 +364,7 @@ async function connection(id) {
 
 // --- Which of them is shown ---------------------------------------------------------------------
 
-// Each has its title in the navigation, if it is there, and how often it is shown anew, in ms.
+// Each view has an optional title for the navigation, and its refresh interval in ms.
 const views = {
   overview: { run: overview, title: 'Overview', every: 2000 },
   sessions: { run: (...path) => (path.length === 3 ? session(...path) : sessions()), title: 'Sessions' },
@@ -402,7 +402,7 @@ async function show() {
   if (mine === shows && every) again = setTimeout(refresh, every);
 }
 
-// Not while nobody looks, and not under somebody's hand.
+// Does not refresh a hidden page, or a page that the user is working on.
 function refresh() {
   if (document.hidden || question.open) again = setTimeout(refresh, 1000);
   else show();

@@ -53,7 +53,6 @@ struct Request {
 
   // The first header of that name. The name must be in lower case.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
-  // The first query parameter of that name.
   [[nodiscard]] std::optional<std::string_view> parameter(std::string_view name) const;
 };
 

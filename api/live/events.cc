@@ -14,7 +14,7 @@ queue::Record to_record(model::Event&& event) {
 }
 
 auto held() {
-  return model::fail(model::Errc::unavailable, "The log is not ready.");
+  return model::fail(model::Errc::unavailable, "the log is not ready; try again later");
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ Result<void> InjectQuota::refresh(const std::string& organisation_id, const std:
     const auto accepted = usage_.used(organisation_id, store::accepted_injects_counter, month);
     used = accepted ? std::max(*used, *accepted) : accepted;
   }
-  if (!used) return model::fail(used.error().code, "the quota can't be read at present");
+  if (!used) return model::fail(used.error().code, "the quota can't be read; try again later");
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
     count.stored = *used;

@@ -117,7 +117,6 @@ class PendingReplies {
   // Ends one wait without calling `answered`.
   bool drop(Ticket ticket) { return take(ticket).has_value(); }
 
-  // Whether a client waits for this input now.
   [[nodiscard]] bool awaited(const std::string& input_id) const;
 
   void finish(const std::string& input_id, const model::Result<Answer>& outcome);

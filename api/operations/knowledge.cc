@@ -26,8 +26,7 @@ using namespace openapi;
 
 Value data_of(const KnowledgeChunk& chunk) {
   Value data = Value::parse(chunk.data, nullptr, false);
-  return data.is_discarded() ? Value()
-                             : data;  // damaged in the store; the other members are usable
+  return data.is_discarded() ? Value() : data;  // discarded: damaged in the store
 }
 
 const Shape<KnowledgeChunk>& chunk_shape() {

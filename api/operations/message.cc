@@ -361,7 +361,7 @@ void message(Call call, MessageServices& services, Reply reply) {
   auto body = parse_message(call.request.body, UrlTokenIn::path);
   if (!body) return reply.fail(body.error());
   auto token = normal_url_token(call.parameters["URLToken"]);
-  if (!token) return reply.fail({Errc::not_found, "no such Endpoint"});
+  if (!token) return reply.fail({Errc::not_found, "there is no Endpoint with this URLToken"});
   auto endpoint = find_endpoint(services.assets, *token);
   if (!endpoint) return reply.fail(endpoint.error());
   auto key = append_key(call.request, (*endpoint)->organisation_id, "message " + *token);

@@ -117,7 +117,7 @@ OauthError oauth_error(const model::Error& error, const OauthError& refused) {
       return {429, "temporarily_unavailable", error.message};
     case Errc::unavailable:
     case Errc::timed_out:
-      return {503, "temporarily_unavailable", "the store is not available at present"};
+      return {503, "temporarily_unavailable", "the store is not available; try again later"};
     default:
       return {500, "server_error", "The request could not be completed."};
   }

@@ -56,7 +56,8 @@ Result<void> check_nothing_waits(SessionServices& services, const store::UserOfP
   if (!ranges) return model::fail(store_error(ranges.error()));
   auto waiting = services.log.unfinished(*ranges);
   if (!waiting && waiting.error().code == Errc::not_supported) return {};
-  if (!waiting) return model::fail(Errc::unavailable, "the queue can't be searched at present");
+  if (!waiting)
+    return model::fail(Errc::unavailable, "the queue can't be searched; try again later");
   if (*waiting == 0) return {};
   return model::fail(
       Errc::conflict,
@@ -66,7 +67,7 @@ Result<void> check_nothing_waits(SessionServices& services, const store::UserOfP
 Result<store::UserData::Erased> erase_from_store(SessionServices& services,
                                                  const store::UserOfProject& user) {
   const auto ranges = services.log.ranges();
-  if (!ranges) return model::fail(Errc::unavailable, "the queue can't be asked at present");
+  if (!ranges) return model::fail(Errc::unavailable, "the queue can't be asked; try again later");
   const auto finished = [&](const model::Position& at) { return queue::is_finished(*ranges, at); };
   const auto ended = [&](const model::SessionKey& key, const std::vector<std::string>& inputs) {
     services.busy.set(key, 0);

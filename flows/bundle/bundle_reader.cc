@@ -47,7 +47,6 @@ bool is_base_url(std::string_view url) {
   return model::url_problem(url).empty() && url.find_first_of("?#") == std::string_view::npos;
 }
 
-// The text in the field, or empty.
 std::string_view text_in(const Located& item, std::string_view field) {
   const Located* found = item.find(field);
   return found != nullptr && found->is_text() ? std::string_view(found->text()) : "";

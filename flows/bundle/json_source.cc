@@ -80,8 +80,8 @@ class Handler final : public json::json_sax_t {
   bool parse_error(std::size_t, const std::string& token, const json::exception& error) override {
     const Place place = token_place();
     if (error.id == 406) return refuse(place, "the number is out of range");
-    if (token.empty()) return refuse(place, "no valid JSON: the text ends too early");
-    return refuse(place, "no valid JSON at or before this place");
+    if (token.empty()) return refuse(place, "invalid JSON: the text ends too early");
+    return refuse(place, "invalid JSON at or before this place");
   }
 
   [[nodiscard]] Problem take_problem() { return std::move(problem_); }

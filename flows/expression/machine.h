@@ -101,7 +101,6 @@ class Machine {
   Value get(const Value& value, std::string_view key);
   bool has_own(const Value& value, std::string_view key);
 
-  // Appends the items of `...value` in an array.
   void spread(const Value& value, std::vector<Value>& out);
 
   // Calls a function that a method of arrays got as its argument.

@@ -57,7 +57,6 @@ const std::string* find_token(const Scope& scope, const std::string& label) {
   return found == scope.tokens->end() ? nullptr : &found->second;
 }
 
-// Appends the value in readable form.
 void append_readable(Machine& machine, Value value, std::string& out) {
   if (value.is_composite()) value = stringify(machine, value, "");
   if (machine.failed() || value.is_nullish()) return;

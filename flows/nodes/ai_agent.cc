@@ -162,7 +162,6 @@ struct AiAgentNode final : ChatNode {
     json* stored;
 
     void keep() { *stored = memory.save(); }
-    // Ends the exchange without an answer.
     void give_up() {
       memory.give_up();
       keep();
@@ -173,7 +172,7 @@ struct AiAgentNode final : ChatNode {
     auto stored = turn.memory();
     if (!stored) return model::fail(stored.error());
     auto memory = AgentMemory::load(**stored);
-    if (!memory) return turn.failure(Errc::internal, "what it remembers can't be read");
+    if (!memory) return turn.failure(Errc::internal, "its memory can't be read");
     return Exchange{std::move(*memory), *stored};
   }
 
@@ -187,7 +186,7 @@ struct AiAgentNode final : ChatNode {
   static tl::expected<json, std::string> read_arguments(const ToolCall& call, const json& schema) {
     auto arguments =
         model::parse_json(call.arguments.empty() ? "{}" : call.arguments, max_argument_depth);
-    if (!arguments) return tl::unexpected<std::string>("The arguments are no JSON.");
+    if (!arguments) return tl::unexpected<std::string>("The arguments are not JSON.");
     if (auto wrong = misfit(*arguments, schema)) {
       return tl::unexpected<std::string>("The arguments do not fit: " + *wrong);
     }
@@ -246,13 +245,13 @@ struct AiAgentNode final : ChatNode {
     };
     if (memory.turns >= max_turns) {
       return refuse("turn_limit", "the model was asked " + std::to_string(max_turns) +
-                                      " times and came to no answer");
+                                      " times without an answer");
     }
     if (memory.tokens >= token_budget) {
       return refuse("token_limit", "the model took more than " + std::to_string(token_budget) +
-                                       " tokens and came to no answer");
+                                       " tokens without an answer");
     }
-    if (memory.too_large()) return refuse("too_large", "what the tools told the model is too much");
+    if (memory.too_large()) return refuse("too_large", "the results of the tools are too large");
     ++memory.turns;
     json body = {{"messages", json::array()}};
     json& messages = body["messages"];
@@ -347,7 +346,6 @@ AgentKnowledge read_store(NodeConfig& config, const View& view) {
   return store;
 }
 
-// Reads one store or a list of stores.
 void read_stores(NodeConfig& config, const View& at, std::vector<AgentKnowledge>& into) {
   if (!at.value().is_array()) return into.push_back(read_store(config, at));
   const auto items = at.items();

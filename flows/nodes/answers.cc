@@ -56,7 +56,6 @@ std::vector<std::string> groups_of(const Regex& pattern, std::string_view text) 
   return std::move(found->front().groups);
 }
 
-// Converts decimal digits.
 int number_of(std::string_view digits) {
   int number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);

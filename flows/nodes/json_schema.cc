@@ -38,7 +38,6 @@ bool are_texts(const json& value) {
          std::ranges::all_of(value, [](const json& item) { return item.is_string(); });
 }
 
-// The required shapes of the keywords' values.
 constexpr std::array<std::pair<const char*, bool (*)(const json&)>, 11> shapes{
     {{"enum", is_list},
      {"properties", is_object},
@@ -172,7 +171,8 @@ std::optional<std::string> problem(const json& schema, const std::string& path) 
   for (const auto& [name, has_shape] : shapes) {
     const json* found = find_member(schema, name);
     if (found != nullptr && !has_shape(*found)) {
-      return at(path, "'" + std::string(name) + "' has not the shape that JSON Schema wants");
+      return at(path,
+                "'" + std::string(name) + "' does not have the shape that JSON Schema requires");
     }
   }
   const std::string below = path.empty() ? "" : path + '.';

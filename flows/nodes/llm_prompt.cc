@@ -49,7 +49,7 @@ struct LlmPromptNode final : ChatNode {
     if (wants_json) {
       auto parsed = model::parse_json(without_fence(answer->text), max_value_depth);
       if (!parsed) {
-        return failed(turn, "invalid_answer", "the model's answer is no JSON", result.status);
+        return failed(turn, "invalid_answer", "the model's answer is not JSON", result.status);
       }
       value = std::move(*parsed);
     }

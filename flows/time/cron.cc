@@ -115,7 +115,7 @@ tl::unexpected<model::Error> wrong(std::string_view what) {
 
 Result<Cron> Cron::parse(std::string_view text) {
   if (text.size() > max_length) {
-    return wrong("at most " + std::to_string(max_length) + " characters");
+    return wrong("expected at most " + std::to_string(max_length) + " characters");
   }
   for (const auto& [nickname, meaning] : nicknames) {
     if (text == nickname) text = meaning;
@@ -128,7 +128,7 @@ Result<Cron> Cron::parse(std::string_view text) {
                                                 {"the month", 1, 12, month_names},
                                                 {"the day of the week", 0, 7, weekday_names}}};
   if (parts.size() != fields.size()) {
-    return wrong("five fields: minute, hour, day of the month, month, day of the week");
+    return wrong("expected five fields: minute, hour, day of the month, month, day of the week");
   }
   Cron cron;
   for (std::size_t i = 0; i < fields.size(); ++i) {

@@ -23,7 +23,8 @@ Result<Timestamp> first_time(const ScheduleWish& wish, const TimeZone& zone, Tim
     auto cron = Cron::parse(wish.cron);
     if (!cron) return model::fail(cron.error());
     if (const auto first = cron->next(now, zone)) return *first;
-    return model::fail(Errc::invalid_argument, "cron: there is no such day");
+    return model::fail(Errc::invalid_argument,
+                       "cron: no day matches; change day, month or weekday");
   }
   if (!wish.in.empty()) {
     const auto duration = text::parse_duration(wish.in);
@@ -32,7 +33,8 @@ Result<Timestamp> first_time(const ScheduleWish& wish, const TimeZone& zone, Tim
   }
   auto moment = parse_moment(wish.at, zone);
   if (!moment) return model::fail(Errc::invalid_argument, "at: " + moment.error().message);
-  if (*moment < now - most_past) return model::fail(Errc::invalid_argument, "at: that is past");
+  if (*moment < now - most_past)
+    return model::fail(Errc::invalid_argument, "at is past; give a later time");
   if (*moment > now + longest) {
     return model::fail(Errc::invalid_argument, "at must be within ten years");
   }

@@ -151,7 +151,7 @@ class Checker {
     if (read.root == "input") {
       if (std::ranges::find(input_members, read.name) != input_members.end()) return;
       warn(read.place, flow, slot.address,
-           "'" + name + "' is no part of an input" + did_you_mean(read.name, input_members));
+           "'" + name + "' is not a member of input" + did_you_mean(read.name, input_members));
     } else if (read.root == "context" && !context_.contains(read.name)) {
       const std::vector<std::string_view> known(context_.begin(), context_.end());
       // Only a warning, because another program may write it.

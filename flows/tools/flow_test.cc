@@ -214,7 +214,6 @@ class Conversation {
                          .error_message = found->error});
   }
 
-  // The result of the first matching stub.
   std::optional<model::Event> ask(const model::PendingCall& call, Place place) {
     const auto& http = *call.http;
     json body = json::parse(http.body, nullptr, false);

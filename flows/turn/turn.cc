@@ -90,7 +90,7 @@ Result<void> Turn::check_budget() const {
       return {};
     case expression::TurnBudget::Lack::steps:
       return exceeded("the Turn takes more than ", limits.turn_steps,
-                      " steps; let its expressions do less, or wait for the next input in between");
+                      " steps; let its expressions do less, or add a Node that waits for an input");
     case expression::TurnBudget::Lack::bytes:
       return exceeded("the Turn makes more than ", limits.turn_bytes,
                       " bytes of values; let its expressions copy less");
@@ -348,7 +348,7 @@ bool Turn::takes_hit(std::size_t bytes) {
   if ((!taken || filled.hits == limits.slot_hits) && !std::exchange(slots_full_, true)) {
     log("the Flow '" + flow().name() + "': input.slots is full; it holds at most " +
         std::to_string(limits.slot_hits) + " hits and " + std::to_string(limits.slot_bytes) +
-        " bytes, and what else is found is left out");
+        " bytes, and further hits are left out");
   }
   return taken;
 }

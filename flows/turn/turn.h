@@ -166,7 +166,6 @@ class Turn {
   // Pays for all work of the Turn. Work of more than a step or two pays before it starts. When the
   // budget is spent, the Turn fails after the current Node.
   [[nodiscard]] expression::TurnBudget& budget() { return budget_; }
-  // The current Node.
   [[nodiscard]] const Flow::Slot& here() const { return flow().slot(top().at); }
   // The Node of the same Flow that ran before this one in this Turn. `end_of_flow`: the Flow begins
   // here, or another Flow led here.
@@ -202,7 +201,6 @@ class Turn {
   [[nodiscard]] Result<void> follow_up(FollowUpWish wish);
   // Cancels pending follow-ups, and the journey of this execution.
   void cancel_follow_ups();
-  // Adds a line for the daemon's log.
   void log(std::string line);
 
   // The memory of a Node between its Waits. It is gone when the Flow continues. Null at first.

@@ -50,7 +50,7 @@ Result<Step> TurnRunner::begin() {
   if (!goes_on && starts_afresh(session(), input_.endpoint, event().accepted_at)) {
     reset_session(session(), event().accepted_at);
   } else if (session().busy()) {
-    return model::fail(Errc::conflict, "the session has an execution that is not over");
+    return model::fail(Errc::conflict, "the session has a running execution");
   }
   if (auto good = restore_flow_state(); !good) return model::fail(good.error());
   begin_execution();
@@ -74,7 +74,6 @@ void TurnRunner::begin_execution() {
   count_follow_up();
 }
 
-// Returns to the beginning of the Endpoint's Flow.
 void TurnRunner::start_over() {
   frames_.assign(1, {&input_.flow, input_.flow_version});
 }
@@ -144,7 +143,6 @@ void TurnRunner::wait_for_input(const Wait& wait) {
   effects_.time_out = std::move(timer);
 }
 
-// Restores the memory of the Node that waited.
 void TurnRunner::recall(const nlohmann::json& waiting) {
   if (const auto state = waiting.find("state"); state != waiting.end()) node_state_ = *state;
   if (const auto tool = waiting.find("tool"); tool != waiting.end()) {
@@ -154,7 +152,7 @@ void TurnRunner::recall(const nlohmann::json& waiting) {
 
 Result<Step> TurnRunner::resume() {
   if (!session().busy()) {
-    return model::fail(Errc::conflict, "the session has no execution that could go on");
+    return model::fail(Errc::conflict, "the session has no execution that could continue");
   }
   const std::string& pending = session().execution->pending_call_id;
   const bool is_call = event().type == EventType::call_result;
@@ -258,7 +256,7 @@ Result<Turn::Frame> TurnRunner::look_up(const std::string& name, std::int64_t ve
   const auto key = std::pair(name, version);
   auto held = held_.find(key);
   if (held == held_.end()) {
-    if (input_.library == nullptr) return model::fail(Errc::not_found, "no such Flow");
+    if (input_.library == nullptr) return model::fail(Errc::not_found, "there is no such Flow");
     auto found = input_.library->flow(name, version);
     if (!found) return model::fail(found.error());
     held = held_.emplace(key, std::move(*found)).first;

@@ -10,7 +10,6 @@
 namespace conversed::flows::expression {
 namespace {
 
-// A function of one number.
 template <double (*F)(double)>
 Value one(Machine& machine, const Value&, const Args& args) {
   return Value::number(F(machine.to_number(args[0])));
@@ -29,7 +28,6 @@ double fround(double x) {
   return static_cast<double>(static_cast<float>(x));
 }
 
-// A function of two numbers.
 template <double (*F)(double, double)>
 Value two(Machine& machine, const Value&, const Args& args) {
   const double first = machine.to_number(args[0]);

@@ -85,7 +85,7 @@ TEST(AiAgentNode, TellsTheModelWhatIsWrongWithItsCalls) {
   for (const auto& message : messages_of(after)) {
     if (message["role"] == "tool") told.push_back(message["content"]);
   }
-  EXPECT_EQ(told, (Texts{"There is no such tool.", "The arguments are no JSON.",
+  EXPECT_EQ(told, (Texts{"There is no such tool.", "The arguments are not JSON.",
                          "The arguments do not fit: id: expected string",
                          "The arguments do not fit: 'id' is missing",
                          "The arguments do not fit: expected object",
@@ -177,7 +177,7 @@ TEST(AiAgentNode, HostileAnswersAreBounded) {
                                       {std::string(5000, 'n'), "{}"},
                                       {"status", "{\"id\":\"" + std::string(50'000, 'x') + "\"}"}});
   ASSERT_TRUE(deep) << deep.error().message;
-  EXPECT_EQ(messages_of(deep).back()["content"], "The arguments are no JSON.");
+  EXPECT_EQ(messages_of(deep).back()["content"], "The arguments are not JSON.");
 }
 
 TEST(AiAgentNode, BadStoredMemoryIsAnError) {

@@ -245,7 +245,7 @@ TEST(LexiconInFlows, BoundsTheHitsOfAMessage) {
   ASSERT_TRUE(effects);
   EXPECT_EQ(effects->log,
             (Texts{"the Flow 'Crowd': input.slots is full; it holds at most 200 hits and 262144 "
-                   "bytes, and what else is found is left out"}));
+                   "bytes, and further hits are left out"}));
 }
 
 TEST(LexiconInFlows, BoundsTheBytesOfSlots) {

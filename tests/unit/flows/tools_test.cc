@@ -143,10 +143,11 @@ TEST(FlowCheck, FindsNamesThatNothingWrites) {
       "flows:\n- name: F\n  nodes:\n  - addToContext: {count: \"{{input.txt}}\"}\n"
       "  - question: {text: \"{{context.conut}}\", storeIn: context.answer.first}\n"
       "  - if: context.answer.first > context.count\n");
-  EXPECT_EQ(found, (Texts{"p.yaml:6:27: warning: Flow 'F', nodes[0]: 'input.txt' is no part of an "
-                          "input; did you mean 'text'?",
-                          "p.yaml:7:22: warning: Flow 'F', nodes[1]: 'context.conut' is read, but "
-                          "nothing writes it; did you mean 'count'?"}));
+  EXPECT_EQ(found,
+            (Texts{"p.yaml:6:27: warning: Flow 'F', nodes[0]: 'input.txt' is not a member of "
+                   "input; did you mean 'text'?",
+                   "p.yaml:7:22: warning: Flow 'F', nodes[1]: 'context.conut' is read, but "
+                   "nothing writes it; did you mean 'count'?"}));
 }
 
 TEST(FlowCheck, FindsUnusedPartsAndSlotsThatNothingFills) {
@@ -280,17 +281,18 @@ TEST(FlowTest, WithoutTestsIsNoSuccess) {
 }
 
 TEST(FlowTest, RefusesInvalidPatterns) {
-  EXPECT_EQ(failures(run("  - say: x\n",
-                         "calls: [{url: \"/[/\"}]\n"
-                         "tests:\n- name: a\n  steps:\n  - user: x\n"
-                         "    expect: {text: [x, \"/[/\"], log: /(/, data: [{a: /+/}]}\n")),
-            (Texts{"t.yaml:2:15: calls[0].url: no regular expression: wrong at character 2\n"
-                   "t.yaml:7:24: tests[0].steps[0].expect.text[1]: no regular expression: wrong at "
-                   "character 2\n"
-                   "t.yaml:7:37: tests[0].steps[0].expect.log: no regular expression: wrong at "
-                   "character 2\n"
-                   "t.yaml:7:53: tests[0].steps[0].expect.data[0].a: no regular expression: wrong "
-                   "at character 2"}));
+  EXPECT_EQ(
+      failures(run("  - say: x\n",
+                   "calls: [{url: \"/[/\"}]\n"
+                   "tests:\n- name: a\n  steps:\n  - user: x\n"
+                   "    expect: {text: [x, \"/[/\"], log: /(/, data: [{a: /+/}]}\n")),
+      (Texts{"t.yaml:2:15: calls[0].url: not a regular expression: wrong at character 2\n"
+             "t.yaml:7:24: tests[0].steps[0].expect.text[1]: not a regular expression: wrong at "
+             "character 2\n"
+             "t.yaml:7:37: tests[0].steps[0].expect.log: not a regular expression: wrong at "
+             "character 2\n"
+             "t.yaml:7:53: tests[0].steps[0].expect.data[0].a: not a regular expression: wrong "
+             "at character 2"}));
 }
 
 TEST(FlowTest, WritesJUnit) {
