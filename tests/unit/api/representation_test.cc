@@ -112,7 +112,7 @@ TEST(Representation, XmlHasAnElementAMember) {
                               {"list", {1, "two", {3, 4}}},
                               {"nothing", Value::array()},
                               {"inner", {{"x", Value::object()}}}})),
-            "<text>a&lt;b&gt;&amp;&#13;\n\t\"c\"</text><yes>true</yes><n>-1.5</n><none" +
+            "<text>a&lt;b&gt;&amp;&#13;\n\t&quot;c&quot;</text><yes>true</yes><n>-1.5</n><none" +
                 std::string(nil) +
                 "/><empty></empty><list>1</list><list>two</list><list><item>3</item>"
                 "<item>4</item></list><inner><x></x></inner>");
