@@ -29,8 +29,7 @@ class AuditTrail {
   void begin(const Call& call, const std::string& trace_id, Begun begun);
   void end(store::AuditEntry entry, int status);
 
-  // A sign-in ended: with the user, or with the error that refused it. Only a verified password has
-  // an entry.
+  // The end of a sign-in: the user, or the error. Only a verified password has an entry.
   struct SignIn {
     std::string_view actor;  // the e-mail address as it was given
     std::string_view address;

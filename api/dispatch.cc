@@ -54,8 +54,7 @@ void handle(Run<Family> run, Pending& pending) {
   run(std::move(call), family<Family>(services), std::move(reply));
 }
 
-// Runs before any look-up, so that a user without the role learns nothing. The handler checks roles
-// in a project.
+// Runs before any look-up, so a user without the role learns nothing. Handlers check projects.
 Result<void> check_role(const Call& call) {
   const Operation& operation = call.operation;
   const bool checked_here =
@@ -192,8 +191,7 @@ void start_operator(Pending&& started) {
 
 // ---- Clients
 
-// Verifies the credentials of a client. Errors: `unauthenticated`, `invalid_argument`,
-// `unavailable`.
+// The user of a client's credentials. Errors: `unauthenticated`, `invalid_argument`, `unavailable`.
 Result<Authenticator::Verified> verify_client(const Request& request, EntryServices& services) {
   auto credential = presented_credential(request);
   if (!credential) return model::fail(credential.error());

@@ -152,8 +152,7 @@ class Router::Table {
   }
 
   const std::string base_;
-  // Indexed by the number of segments. Patterns with fewer {names} come first, then the table's
-  // order.
+  // By the number of segments. Patterns with fewer {names} come first, then the table's order.
   std::vector<std::vector<Route>> by_length_;
 };
 

@@ -27,8 +27,7 @@ class Router {
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  // From now on requests reach the operations. `services` must outlive this and all requests. Call
-  // it at most once.
+  // From now on requests reach the operations. `services` must outlive them. Call it once.
   void open(Services& services) { services_.store(&services); }
 
   // Answers the request, now or later. Call it on the threads of the HTTP server. It blocks for a

@@ -145,8 +145,7 @@ constexpr Key setting(std::string_view path, Field, const Rule& rule, std::strin
   if constexpr (std::is_same_v<Rule, Range>) {
     key.range = rule;
   } else if constexpr (std::is_same_v<Rule, Bytes>) {
-    // The member's name ends in its unit. The setting's name does not, because its value has a
-    // unit.
+    // The member's name ends in its unit. The setting's name does not.
     key.path.remove_suffix(std::string_view("_bytes").size());
     key.form = Form::size;
     key.range = {rule.min, rule.max};

@@ -21,8 +21,7 @@ bool is_base_path(std::string_view text) {
   return true;
 }
 
-// Names of topics and group members have at most 249 characters. The suffixes of the daemon need
-// some.
+// Kafka's names have at most 249 characters. The daemon's suffixes need some.
 bool is_name_for_kafka(std::string_view text) {
   return text.size() <= 200 && text::consists_of(text, "._-") && text != "." && text != "..";
 }

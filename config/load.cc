@@ -182,8 +182,7 @@ class Loader {
     assign(key, place, items, text::in_quotes(text::joined(items)));
   }
 
-  // Reads one file for each secret, named like its key, and the master key's file. Ignores other
-  // files.
+  // Reads a file for each secret, named like its key, and the master key's. Ignores other files.
   void read_credentials() {
     if (inputs_.credentials.empty()) return;
     std::error_code ignored;

@@ -105,8 +105,7 @@ class Fields {
   [[nodiscard]] std::string one_of(std::string_view field,
                                    std::span<const std::string_view> choices) const;
   [[nodiscard]] bool flag(std::string_view field, bool otherwise) const;
-  // Calls `read` for each element of the list, if the field exists. A value of another type is a
-  // problem.
+  // Calls `read` for each element of the list, if any. Reports a value of another type.
   void each(std::string_view field, const std::function<void(const View&)>& read) const;
   [[nodiscard]] std::vector<std::string> names(std::string_view field) const;
 

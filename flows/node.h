@@ -80,8 +80,7 @@ class Node {
   [[nodiscard]] virtual Result<Step> on_time_out(Turn& turn) const;
   [[nodiscard]] virtual bool takes_time_out() const { return false; }
 
-  // The first three functions that this Node implements. Stored state that awaits another one is
-  // invalid.
+  // Which of the first three functions this Node has. Stored state that awaits another is invalid.
   enum class Awaits : std::uint8_t { nothing, input, call_result, timer };
   [[nodiscard]] virtual Awaits awaits() const { return Awaits::nothing; }
 };

@@ -13,8 +13,7 @@
 #include "flows/node.h"
 #include "flows/node_config.h"
 
-// The list of Node types. A new type needs a file in nodes/, a line here and a line in
-// node_types.cc.
+// The Node types. A new type needs a file in nodes/, a line here and one in node_types.cc.
 namespace conversed::flows {
 
 using NodePtr = std::unique_ptr<const Node>;

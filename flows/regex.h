@@ -43,8 +43,7 @@ class Regex {
   [[nodiscard]] model::Result<std::vector<Match>> find_all(
       std::string_view text, std::size_t most, std::size_t within = max_text_bytes,
       expression::TurnBudget* budget = nullptr) const;
-  // Whether the whole text matches, without blanks at its ends. A text longer than `max_text_bytes`
-  // does not match.
+  // Whether the whole text, without blanks at its ends and up to `max_text_bytes`, matches.
   [[nodiscard]] model::Result<bool> fits(std::string_view text,
                                          expression::TurnBudget* budget = nullptr) const;
 

@@ -62,8 +62,7 @@ class Authenticator {
   [[nodiscard]] model::Result<Verified> basic(std::string_view authorization,
                                               std::string_view address, TimePoint now);
 
-  // Whether the user with this e-mail address has signed in from this address before. A point
-  // select.
+  // Whether the user has signed in from this address before. A point select.
   [[nodiscard]] bool knows(std::string_view email, std::string_view address) const;
 
   struct SignedIn {

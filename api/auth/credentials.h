@@ -30,8 +30,7 @@ struct PresentedCredential {
 [[nodiscard]] model::Result<std::optional<PresentedCredential>> presented_credential(
     const Request& request);
 
-// The token of `Bearer <token>` (the scheme in any case, one space or more). Nothing for any other
-// text.
+// The token of `Bearer <token>` (the scheme in any case, one space or more). Otherwise nothing.
 [[nodiscard]] std::optional<std::string_view> bearer_token(std::string_view authorization);
 
 // The two texts of `Basic <base64 of first:second>` (RFC 7617, UTF-8). Nothing for any other text,

@@ -222,8 +222,7 @@ Result<std::string> read_setting_file(const std::string& path, std::string_view 
 
 Result<std::unique_ptr<JwksFile>> JwksFile::open(std::string path, KeyFileListener listener) {
   std::unique_ptr<JwksFile> file(new JwksFile(std::move(path), std::move(listener)));
-  // The version comes before the read: if the file changes in between, the next look finds another
-  // version.
+  // The version comes first: if the file changes during the read, the next look finds it.
   auto version = file->version();
   auto keys = file->read();
   if (!keys) return model::fail(keys.error());

@@ -71,8 +71,7 @@ bool is_redirect_uri(std::string_view uri) {
     return !authority.empty() && authority.front() != ':' &&
            authority.find('@') == std::string_view::npos;
   }
-  // A private-use scheme needs a dot. Schemes with a meaning in browsers, such as javascript, have
-  // none.
+  // A private-use scheme needs a dot. Schemes with a meaning in browsers have none.
   return scheme.find('.') != std::string_view::npos && uri.size() > scheme.size() + 1;
 }
 

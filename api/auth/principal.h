@@ -10,8 +10,7 @@
 
 namespace conversed::api {
 
-// A user's rights in a project. The last two roles are rights in the organisation and in the
-// installation.
+// Rights in a project. The last two are rights in the organisation and the installation.
 enum class Role : std::uint8_t {
   none,    // no role is required
   member,  // any role in the project is enough

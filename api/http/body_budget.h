@@ -40,9 +40,8 @@ class BodyShare {
   BodyShare(const BodyShare&) = delete;
   BodyShare& operator=(const BodyShare&) = delete;
 
-  // Makes room for `needed` bytes in all. Reserves more, up to `largest`, so that a growing body
-  // asks and moves seldom. The budget pays for the reserved bytes. False if the budget has too
-  // little left.
+  // Makes room for `needed` bytes. Reserves more, up to `largest`, so that a growing body moves
+  // seldom. The budget pays for the reserved bytes. False if it has too little left.
   [[nodiscard]] bool make_room(std::string& body, std::size_t needed, std::size_t largest);
 
  private:

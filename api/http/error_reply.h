@@ -45,8 +45,7 @@ inline constexpr std::chrono::seconds default_retry_after{2};
                                             std::string_view description,
                                             const ExchangeContext& context, model::Timestamp now);
 
-// An Error as an answer. The message of Errc::internal is never shown to the client; it belongs in
-// the log.
+// An Error as an answer. The client never sees the message of Errc::internal.
 [[nodiscard]] Response error_response(const model::Error& error, const ExchangeContext& context,
                                       model::Timestamp now, ErrorShape shape = ErrorShape::problem);
 

@@ -110,8 +110,7 @@ void Gate::pump(Lock& lock, std::string_view bytes) {
   settle();
 }
 
-// Hands the complete request to the handler. The lock is free meanwhile, so the handler may answer
-// at once.
+// Hands the complete request to the handler, without the lock: it may answer at once.
 void Gate::dispatch(Lock& lock) {
   error_shape_ = reader_.error_shape();
   http_1_0_ = reader_.http_1_0();
@@ -128,8 +127,7 @@ void Gate::dispatch(Lock& lock) {
   try {
     keeper_->handler()(std::move(request), std::move(reply));
   } catch (...) {
-    // If the handler did not keep the Reply, unwinding destroyed it, and its destructor has
-    // answered 500.
+    // The handler did not keep the Reply, so unwinding destroyed it, which has answered 500.
     keeper_->defect("A request handler threw an exception", context_.trace_id);
   }
   lock.lock();

@@ -21,8 +21,7 @@ enum class Method : std::uint8_t { get, head, post, put, patch, delete_, options
 // "GET", "DELETE", ...
 [[nodiscard]] std::string_view method_name(Method method);
 
-// The statuses that operations answer with. Any other integer from 200 to 599 is a valid status,
-// too.
+// The statuses of operations. Any other integer from 200 to 599 is valid, too.
 namespace status {
 inline constexpr int ok = 200;
 inline constexpr int created = 201;

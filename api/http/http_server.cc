@@ -28,8 +28,7 @@ namespace conversed::api {
 namespace {
 
 constexpr int backlog = 1024;
-// How long stop() waits for the reactor to close the connections. A handler that blocks delays the
-// reactor.
+// How long stop() waits for the reactor to close connections. A blocking handler delays it.
 constexpr std::chrono::seconds stop_grace{2};
 
 // Brings the bytes of one reactor thread's connections to their Gates. Pistache clones it for each

@@ -41,9 +41,8 @@ class HttpServer {
   // Starts the threads. Fails with internal if the system refuses them.
   [[nodiscard]] model::Result<void> start();
 
-  // Starts the drain: every answer ends its connection, idle connections close, new connections get
-  // 503. Waits until no connection is left or the time is up. True if none is left. May be called
-  // again.
+  // Starts the drain: answers end their connections, idle connections close, new connections get
+  // 503. Waits until no connection is left or the time is up. True if none is left. Repeatable.
   [[nodiscard]] bool drain(std::chrono::milliseconds limit);
 
   // Ends all connections and the threads. An answer that is sent later is dropped. Blocks until no

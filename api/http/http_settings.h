@@ -32,9 +32,8 @@ struct BodyRule {
   bool wanted = true;  // false: the body is not read, and the connection ends after the answer
   ErrorShape error_shape = ErrorShape::problem;  // for errors that the server itself answers
 };
-// `head` is the request without its body, `peer` and `trace_id`. For a refused request it is the
-// part that was read. Runs on the server's threads under a connection's lock, so it may read memory
-// only.
+// `head` is the request without its body, `peer` and `trace_id`, or the part that was read. Runs on
+// the server's threads under a connection's lock, so it may read memory only.
 using BodyRuleFor = std::function<BodyRule(const Request& head)>;
 
 // An answer with a status from 400 on, for the log.

@@ -18,9 +18,8 @@ constexpr std::size_t max_fields = 100;
 constexpr std::size_t usual_fields = 16;
 // RFC 9112 §2.2 asks servers to ignore at least one empty line before a request line.
 constexpr std::size_t max_empty_lines = 4;
-// Bytes of chunk sizes and extensions allowed for each byte of the body, beyond max_header. This is
-// enough for chunks of one byte with a short extension. A connection can't stay busy without
-// sending data.
+// Bytes of chunk sizes and extensions for each byte of the body, beyond max_header. This allows
+// chunks of one byte with a short extension, and no connection that stays busy without data.
 constexpr std::size_t framing_per_byte = 16;
 
 std::optional<Method> find_method(std::string_view name) {
@@ -333,8 +332,7 @@ void RequestReader::read_chunks(std::string_view& bytes) {
   }
 }
 
-// Takes a part of a line, its LF included. A malformed line is refused before its LF, which may
-// never come.
+// Takes a part of a line with its LF. A malformed line is refused before its LF arrives.
 bool RequestReader::take_line(std::string_view part) {
   if (chunk_ == Chunk::trailer) {
     trailer_bytes_ += part.size();

@@ -14,8 +14,7 @@
 
 namespace conversed::api {
 
-// The error of a request that ends its connection, because the beginning of the next request is
-// unknown.
+// An error that ends the connection, because the next request's beginning is unknown.
 struct Refusal {
   int status = 0;  // 400, 413, 414, 417, 431, 501, 503 or 505
   std::string_view detail;
@@ -36,8 +35,8 @@ class RequestReader {
     refused,           // see refusal(); the reader stays refused
   };
 
-  // `limits` must outlive the reader. `large_bodies` pays for bodies beyond `max_body`. Null: they
-  // are not counted.
+  // `limits` must outlive the reader. `large_bodies` pays for bodies beyond `max_body`, if not
+  // null.
   explicit RequestReader(const HttpSettings& limits, std::shared_ptr<BodyBudget> large_bodies = {})
       : limits_(limits), large_bodies_(std::move(large_bodies)) {}
 

@@ -127,8 +127,7 @@ class AssetsCache {
 
   // The version that a new execution runs.
   [[nodiscard]] Shared<CompiledFlow> newest_flow(std::string_view flow_id);
-  // The version that a pinned execution continues with. A version never changes, so it stays cached
-  // for good.
+  // The version that a pinned execution continues with. It never changes and stays cached.
   [[nodiscard]] Shared<CompiledFlow> flow(std::string_view flow_id, std::int64_t version);
 
   [[nodiscard]] Shared<model::ProjectAssets> project(std::string_view project_id);

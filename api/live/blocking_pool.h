@@ -42,8 +42,7 @@ class BlockingPool {
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // False, and the work is dropped, if no place is free or the pool has stopped. Work must not
-  // throw.
+  // False, and the work is dropped, if no place is free or the pool stopped. Must not throw.
   [[nodiscard]] bool post(std::function<void()> work) {
     return post({}, Line::others, std::move(work));
   }

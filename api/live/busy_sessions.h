@@ -45,8 +45,7 @@ class BusySessions {
     });
   }
 
-  // Forgets the sessions for which `is_meant` returns true. It runs under a lock and must not
-  // block.
+  // Forgets the sessions for which `is_meant` is true. It runs under a lock and must not block.
   void forget(const std::function<bool(const std::string& encoded_key)>& is_meant) {
     for (auto& each : shards_) {
       each.with([&](Shard& sizes) {
@@ -62,13 +61,11 @@ class BusySessions {
     });
   }
 
-  // Whether `bound` events wait for the session, by this daemon's count or by another daemon's
-  // message.
+  // Whether `bound` events wait for the session, by this or another daemon's count.
   [[nodiscard]] bool is_full(const std::string& encoded_key, std::int64_t bound,
                              TimePoint now) const;
 
-  // Up to `at_most` names of sessions in whose inboxes `bound` events wait. The other daemons get
-  // them.
+  // For other daemons: up to `at_most` names of sessions with `bound` events in the inbox.
   [[nodiscard]] std::vector<std::string> full(std::int64_t bound, std::size_t at_most) const;
   // Another daemon's complete list of its full sessions. It is valid for `believed_for`, in case
   // that daemon dies.

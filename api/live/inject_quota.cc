@@ -28,8 +28,7 @@ Result<void> InjectQuota::take(const std::string& organisation_id, TimePoint now
   const auto limit = static_cast<std::int64_t>(injects_per_month_.load());
   if (limit == 0) return {};
   const std::string month = store::month_of(clock_.now());
-  // Two rounds: a cached reading may be too old. If it says that no inject is left, it is read
-  // again.
+  // Two rounds: an old reading, and one that says that no inject is left, are read again.
   for (const bool last_try : {false, true}) {
     enum class Answer : std::uint8_t { taken, ask_store, none_left };
     const Answer answer = counts_.with([&](auto& counts) {
@@ -76,8 +75,7 @@ void InjectQuota::committed(const std::string& organisation_id, std::int64_t inj
   if (injects_per_month_.load() == 0 || shared_) return;
   counts_.with([&](auto& counts) {
     Count& count = counts[organisation_id];
-    // Injects that were accepted before a restart are not in `in_flight`. They must not make it
-    // negative.
+    // Injects accepted before a restart are not in `in_flight` and must not make it negative.
     count.in_flight = std::max<std::int64_t>(0, count.in_flight - injects);
     count.committed += injects;
   });

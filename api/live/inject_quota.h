@@ -38,8 +38,7 @@ class InjectQuota {
   // Both must outlive this.
   InjectQuota(const QuotaLimits& limits, store::Usage& usage, const model::Clock& clock);
 
-  // Changes the quota; `shared` stays. Injects in flight at this moment are counted when they are
-  // committed.
+  // Changes the quota; `shared` stays. Injects in flight count when they are committed.
   void set_limits(const QuotaLimits& limits);
 
   // Takes one inject, which is in flight from now on. `quota_exhausted` if none is left. Reads the

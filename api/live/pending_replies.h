@@ -34,8 +34,7 @@ class Deadlines {
   Deadlines(const Deadlines&) = delete;
   Deadlines& operator=(const Deadlines&) = delete;
 
-  // Calls the function once, at or soon after `when`, unless it is cancelled or Deadlines stops
-  // before.
+  // Calls the function once, at or soon after `when`, unless it is cancelled before.
   Token add(TimePoint when, std::function<void()> function);
   // Does nothing if the call has begun.
   void cancel(const Token& token);
@@ -105,8 +104,7 @@ class PendingReplies {
   // answered `unavailable` at once.
   Ticket wait(std::string input_id, TimePoint deadline, ReplyWait wait);
 
-  // Makes the wait one for another input, the input of its Idempotency-Key. False if the wait has
-  // ended.
+  // Moves the wait to the input of its Idempotency-Key. False if the wait has ended.
   bool move(Ticket ticket, std::string input_id);
 
   // Moves the wait's deadline to `deadline` if that is earlier.
@@ -188,8 +186,7 @@ class KeyWatch {
   // `stop` the callback runs at once.
   Ticket watch(std::string name, TimePoint deadline, Callback callback);
 
-  // Ends a watch without its callback, because the caller saw the change already. False if it has
-  // ended.
+  // Ends a watch without its callback. False if it has ended.
   bool cancel(Ticket ticket) { return waits_.drop(ticket); }
 
   // Call this after the commit of changes to these objects, separated by spaces. Empty: any object

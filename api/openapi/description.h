@@ -87,13 +87,11 @@ struct Description {
 // `limit`, `skip`, `sort` by one of these fields, `next` and `previous`.
 [[nodiscard]] std::vector<Parameter> page_parameters(std::span<const std::string_view> fields);
 
-// A page of a list with these parameters. `operation` is the list's own id, for the link to its
-// next page.
+// A page of a list with these parameters. `operation` is the list's id, for the next page's link.
 [[nodiscard]] Success list_answer(std::string_view operation, std::string description,
                                   const ListForm& form, const Schema& item);
 
-// The parameters of lists below /management: `limit`, and `after`, which is the `next` of the page
-// before.
+// Parameters of lists below /management: `limit`, and `after`, the `next` of the page before.
 [[nodiscard]] std::vector<Parameter> row_parameters(std::vector<Parameter> more = {});
 [[nodiscard]] Parameter page_limit();
 [[nodiscard]] Schema row_page(Schema item);

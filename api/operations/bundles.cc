@@ -216,8 +216,7 @@ Result<Response> list_projects(const Call& call, ProjectServices& services) {
   return items_response(std::move(projects), project_shape());
 }
 
-// The problems that an import of the text would report, such as a Flow that names a deleted
-// Connection.
+// The problems that an import of the text would report, such as a deleted Connection.
 json problems_of(const std::string& text, const std::string& file) {
   auto bundle = flows::load_bundle(text, file, {}, {.variables = flows::Variables::may_be_missing});
   return bundle ? json::array() : json(problem_shape()(bundle.error()));

@@ -46,8 +46,7 @@ const Shape<MemberView>& member_view_shape() {
   return shape;
 }
 
-// A failed part is shown as not healthy, with null figures: the status has to answer especially
-// during failures.
+// A failed part is not healthy and has null figures: failures need the status most.
 json queue_status(queue::Log& log, const std::vector<MemberView>& members) {
   const auto ranges = log.ranges();
   json partitions = json::array();

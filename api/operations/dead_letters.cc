@@ -90,8 +90,7 @@ Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
   auto letter = find_dead_letter(call, services);
   if (!letter) return model::fail(letter.error());
   json body = letter_shape()(*letter);
-  // An event that can't be decoded is shown without its content. That may be the reason for the
-  // dead letter.
+  // An event that can't be decoded, maybe the reason for the dead letter, is left out.
   if (auto event = decode(*letter); event && !letter->output_seq) {
     body["text"] = event->text ? json(*event->text) : json(nullptr);
     body["data"] = event->data;

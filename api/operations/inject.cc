@@ -125,8 +125,7 @@ void accept(Call call, MessageServices& services, Reply reply) {
     });
     return;
   }
-  // The log may repeat a broken append and hold two records. The claim lets one of them have
-  // effects.
+  // The log may repeat a broken append. The claim lets one of two records have effects.
   prepared->event.claim = model::Claim{model::Claim::Kind::keyed_event, prepared->event.id};
   services.events.append_keyed(std::move(prepared->event), *prepared->key,
                                [waiting](auto appended) {

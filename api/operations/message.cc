@@ -73,8 +73,7 @@ std::optional<Result<Answer>> answer_to_first(store::InputState state,
   return std::nullopt;
 }
 
-// The answer to a repeat under the same key: all outputs. None if the first message failed, which
-// frees the key.
+// The answer to a repeat: all outputs. None if the first message failed, which frees the key.
 std::optional<Result<Answer>> answer_to_repeat(const store::InputState& state,
                                                const model::SessionKey& session) {
   if (state.kept) return Answer{status::ok, *state.kept};
@@ -282,8 +281,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     });
   }
 
-  // The first message failed, and its failure is not stored. This message takes its place under a
-  // new id.
+  // The first message failed, which is not stored. This one takes its place under a new id.
   void supersede(Ticket ticket, const std::string& failed_id) {
     if (++rounds_ > max_rounds) {
       services_.pending_replies.end(
@@ -296,8 +294,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     if (services_.pending_replies.move(ticket, event_.id)) append();
   }
 
-  // When this daemon gives up a repeat, the wait of the first client, maybe at another daemon, goes
-  // on.
+  // Giving up a repeat does not end the first client's wait, maybe at another daemon.
   void cut(Ticket ticket, Overdue why) {
     const auto [input, repeats] = waits_for();
     if (repeats && why == Overdue::stop) {

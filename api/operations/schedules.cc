@@ -355,8 +355,7 @@ Schema creation_schema() {
   Value example = schema["examples"][0];
   example["cron"] = "0 9 * * mon-fri";
   example["timezone"] = "Europe/Berlin";
-  // An object has only one condition, so the times' condition goes into both branches of the
-  // message's.
+  // An object has one condition, so the times' condition goes into both branches.
   for (const char* branch : {"then", "else"}) {
     schema[branch] = with_one_time(schema.contains(branch) ? schema[branch] : anything());
   }

@@ -1,5 +1,4 @@
-// /management/usersdata: exports or erases the stored data of one user of a project's
-// conversations.
+// /management/usersdata: exports or erases the data of one user of a project's conversations.
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>

@@ -53,8 +53,7 @@ struct Member {
 [[nodiscard]] model::Result<void> read_members(nlohmann::json& object,
                                                std::initializer_list<Member> members);
 
-// The body as a JSON object, without the values that were moved to the members' places. Ignores
-// unknown members.
+// The body as a JSON object without the moved values. Ignores unknown members.
 [[nodiscard]] model::Result<nlohmann::json> read_object(const Request& request,
                                                         std::initializer_list<Member> members = {});
 

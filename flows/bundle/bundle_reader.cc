@@ -21,8 +21,7 @@ constexpr std::array<std::string_view, 10> parts{
     "conversed", "project",         "members", "tokens",    "connections",
     "lexicons",  "knowledgeStores", "flows",   "endpoints", "proactive"};
 
-// Roles within a project. A project's file must not grant roles of the organisation or the
-// installation.
+// Roles within a project. A project's file must not grant other roles.
 constexpr std::array<std::string_view, 6> project_roles{"connectionAdmin", "conversationAdmin",
                                                         "memberManager",   "proactiveAdmin",
                                                         "projectAdmin",    "tokenAdmin"};
@@ -139,8 +138,7 @@ class BundleReader {
     return names;
   }
 
-  // Collects the names that Flows may refer to. Reports no problems, because reading the elements
-  // does.
+  // Collects the names that Flows may refer to. Reading the elements reports the problems.
   void collect_names() {
     const Located& top = root_.value();
     known_.connections = names_in(top, "connections", "name");

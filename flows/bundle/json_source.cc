@@ -114,8 +114,7 @@ class Handler final : public json::json_sax_t {
     }
   }
 
-  // Puts the next value in its place: the member whose name was read, the end of an array, or the
-  // root.
+  // Puts the next value in its place: a member, the end of an array, or the root.
   Located* put(Located value) {
     if (open_.empty()) {
       root_ = std::move(value);

@@ -135,8 +135,7 @@ bool Machine::has_own(const Value& value, std::string_view key) {
 
 bool Machine::look_up(const Value& object, std::string_view key) {
   const std::size_t size = object.object_size();
-  // Keys of the scope are sorted, keys of new objects are not. Long keys may differ only at their
-  // ends.
+  // Only keys of the scope are sorted. Long keys may differ only at their ends.
   const std::size_t compared = object.kind() == Value::Kind::object ? size : std::bit_width(size);
   return step(compared / 16 + compared * key.size() / 1024);
 }

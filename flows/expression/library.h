@@ -56,8 +56,7 @@ struct Operator {
   int precedence = 0;  // from 1; for a binary operator
   // The value of `left mark right`, or of `mark left`.
   Value (*run)(Machine& machine, const Value& left, const Value& right) = nullptr;
-  // For ??, || and && instead of `run`: whether the left side is the value. Then the right side is
-  // not evaluated.
+  // For ??, || and && instead of `run`: whether the left side is the value, without the right one.
   bool (*settled)(const Value& left) = nullptr;
 };
 

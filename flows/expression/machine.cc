@@ -1,5 +1,4 @@
-// Evaluates nodes and makes values. Conversions are in convert.cc, operators and functions in
-// functions/.
+// Evaluates nodes and makes values. convert.cc has conversions, functions/ operators and functions.
 #include "flows/expression/machine.h"
 
 #include <algorithm>

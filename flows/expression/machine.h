@@ -137,8 +137,7 @@ class Machine {
   Budget& budget_;
   State state_ = State::running;
   std::uint32_t at_ = 0;  // byte of the current node, for messages
-  // Freed all at once. The first bytes are part of the machine, so a simple expression allocates
-  // nothing.
+  // Freed all at once. For a simple expression the first bytes are enough.
   alignas(std::max_align_t) std::array<std::byte, 512> first_bytes_;
   std::pmr::monotonic_buffer_resource heap_{first_bytes_.data(), first_bytes_.size()};
   std::vector<Value> locals_;

@@ -45,8 +45,7 @@ struct Scope {
   const Tokens* tokens = nullptr;
   model::Timestamp now{};   // Date.now()
   mutable Random random{};  // seeded by the Turn
-  // All evaluations of the Turn pay from it, each within its own limits. Null: only those limits
-  // apply.
+  // All evaluations of the Turn pay from it, each within its own limits. May be null.
   TurnBudget* budget = nullptr;
 };
 

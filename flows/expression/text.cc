@@ -42,8 +42,7 @@ char16_t low_of(char32_t code) {
   return static_cast<char16_t>(0xDC00 + ((code - 0x10000) & 0x3FF));
 }
 
-// The place of a unit: the byte at which its character begins, and whether it is the second half of
-// a pair.
+// The place of a unit: its character's first byte, and whether it is a pair's second half.
 struct Place {
   std::size_t byte;
   bool second_half;

@@ -23,8 +23,7 @@ using conversed::text::is_utf8;
 // The number of UTF-16 code units.
 [[nodiscard]] std::size_t unit_length(std::string_view text);
 
-// Appends `piece`. Joins a high surrogate at the end of `out` with a low one at the start of
-// `piece`.
+// Appends `piece`. Joins a surrogate at the end of `out` with one at the start of `piece`.
 void append_text(std::string& out, std::string_view piece);
 
 // Units [from, to) of the text; to <= unit_length(text). A view into `text`, or into `storage` if

@@ -21,8 +21,7 @@ using WordId = std::uint32_t;
 using State = std::uint32_t;  // a node of the trie; 0 is its root
 constexpr std::uint32_t none = 0xFFFFFFFF;
 
-// The finalizer of SplitMix64. A step consists of two small numbers, which would fill few buckets
-// without it.
+// The finalizer of SplitMix64: a step is two small numbers, which would fill few buckets.
 struct StepHash {
   std::size_t operator()(std::uint64_t step) const {
     step = (step ^ (step >> 30)) * 0xbf58476d1ce4e5b9;

@@ -4,8 +4,7 @@
 namespace conversed::flows {
 namespace {
 
-// The keyphrase applies only to the session: one user's words must not change how others are
-// understood.
+// Only the session gets the keyphrase: a user must not change how others are understood.
 struct AddKeyphraseNode final : Node {
   std::string lexicon;
   expression::Template keyphrase;

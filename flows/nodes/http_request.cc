@@ -12,8 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
 
-// Percent-encodes characters that a URL can't contain, so that a value can't break the request
-// line.
+// Percent-encodes characters that a URL can't contain, so a value can't end the request line.
 std::string encode_rest(std::string_view url) {
   static constexpr std::string_view forbidden = "\"<>\\^`{|}";
   return model::percent_encoded(url, [](char c) {
@@ -61,8 +60,7 @@ class UrlTemplate {
     if (!problem.empty()) at.problem(std::string(problem));
   }
 
-  // Percent-encodes characters that a URL can't contain. `invalid_argument` has the reason for a
-  // refused URL.
+  // The URL, percent-encoded. `invalid_argument` has the reason for a refused URL.
   [[nodiscard]] Result<std::string> render(const expression::Scope& scope) const {
     std::vector<expression::Template::Span> values;
     const std::string url = text_.render(scope, values);

@@ -187,8 +187,7 @@ struct QuestionNode final : Node {
 };
 
 void QuestionNode::check(NodeConfig& config) const {
-  // Fields that belong to one type of question. In a stored Flow other types may have them and
-  // ignore them.
+  // Fields of one type of question. In a stored Flow other types may have and ignore them.
   struct Rule {
     std::string_view field;
     std::string_view type;

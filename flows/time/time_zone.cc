@@ -16,8 +16,7 @@ using model::Errc;
 using model::Result;
 using model::Timestamp;
 
-// Making a zone takes longer than a Turn. Each thread has its own zones, because using one is not
-// const.
+// Making a zone takes longer than a Turn. Each thread has its own: using one is not const.
 const icu::TimeZone* zone_named(const std::string& name) {
   constexpr std::size_t max_kept = 64;
   thread_local std::map<std::string, std::unique_ptr<icu::TimeZone>, std::less<>> kept;

@@ -7,12 +7,10 @@
 
 namespace conversed::flows::tools {
 
-// Whether a text equals the expected one or, for `/.../`, contains a match of the regular
-// expression.
+// Whether a text equals the expected one, or contains a match of the regular expression `/.../`.
 [[nodiscard]] bool text_fits(std::string_view actual, std::string_view expected);
 
-// The problem of an expected text between slashes that is not a regular expression. Nothing for any
-// other text.
+// The problem of an expected text `/.../` that is not a regular expression. Otherwise nothing.
 [[nodiscard]] std::optional<std::string> wrong_pattern(std::string_view expected);
 
 // The path at which a value differs from the expected one, with both values. Nothing if it fits. Of

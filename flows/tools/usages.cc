@@ -29,8 +29,7 @@ std::vector<const Flow::Slot*> nodes_using(const Flow& flow, std::string_view co
 WaysToConnection::WaysToConnection(std::string connection,
                                    std::vector<std::shared_ptr<const Flow>> newest)
     : connection_(std::move(connection)) {
-  // Repeats until no Flow is added, because each found Flow may make another one lead to the
-  // Connection.
+  // Repeats until no Flow is added: each found Flow may make another one lead there.
   for (bool more = true; more;) {
     more = false;
     for (const auto& flow : newest) {

@@ -33,8 +33,7 @@ class Graph {
       if (at == end_of_flow || reach.reached[static_cast<std::size_t>(at)]) continue;
       reach.reached[static_cast<std::size_t>(at)] = true;
       const auto entered = nodes_[place_of(f, at)].entered;
-      // If the entered Flow only runs in circles, the circles are reported, and not the Nodes after
-      // it.
+      // If the entered Flow only runs in circles, only the circles are reported.
       if (entered && !returns(*entered) && stops(*entered)) continue;
       for (const NodeIndex to : successors(flow.slot(at))) open.push_back(to);
     }

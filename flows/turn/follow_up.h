@@ -13,8 +13,7 @@
 // The times of follow-ups. Pure except for ICU's rules of time zones; thread-safe.
 namespace conversed::flows {
 
-// `time`, or the end of the quiet hours if it is within them. An unknown time zone has no quiet
-// hours.
+// `time`, or the end of the quiet hours around it. An unknown time zone has no quiet hours.
 [[nodiscard]] model::Timestamp past_quiet_hours(const std::optional<model::QuietHours>& quiet,
                                                 model::Timestamp time);
 

@@ -28,8 +28,7 @@ struct Standing {
 // The places of the Endpoint's Flow while a follow-up's Flow gets the next input.
 [[nodiscard]] std::vector<Standing> standings_behind(const nlohmann::json& flow_state);
 
-// The places of an execution's state, or of a stored wait. Frames without a version have
-// `own_version`.
+// The places of an execution or a stored wait. Frames without a version have `own_version`.
 [[nodiscard]] std::vector<Standing> standings_of(const nlohmann::json& place,
                                                  std::int64_t own_version);
 

@@ -196,8 +196,7 @@ class Turn {
   void add_slot(const std::string& slot, nlohmann::json hit);
   // An evenly distributed number below `bound` (at least 1), the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
-  // Plans a follow-up, which replaces the project's journey. `too_large` if one execution plans too
-  // many.
+  // Plans a follow-up, which replaces the journey. `too_large` if the execution plans too many.
   [[nodiscard]] Result<void> follow_up(FollowUpWish wish);
   // Cancels pending follow-ups, and the journey of this execution.
   void cancel_follow_ups();

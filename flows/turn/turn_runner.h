@@ -23,8 +23,7 @@ void reset_session(model::Session& session, model::Timestamp now);
 // Records the input in its session, even if its Turn fails.
 void note_input(model::Session& session, const model::Event& event);
 
-// The Flow state after a reset: the journey's counts of the day, because their limit outlasts
-// sessions.
+// The Flow state after a reset: the journey's counts of the day, which outlast sessions.
 [[nodiscard]] nlohmann::json state_after_reset(const nlohmann::json& flow_state);
 
 // Runs one Turn from its beginning to its Effects. One use.
@@ -47,8 +46,7 @@ class TurnRunner : public Turn {
   Result<void> advance(Step step);
   // Continues at `next`, or returns from Flows that end there. False if the execution ends.
   Result<bool> go_on(NodeIndex next);
-  // The Flow, the same for the whole Turn. Version 0 is the newest. `not_found` if it does not
-  // exist.
+  // A Flow, the same for the whole Turn. Version 0 is the newest. `not_found` if it is missing.
   Result<Frame> look_up(const std::string& name, std::int64_t version);
   Result<NodeIndex> enter(const Enter& step);
   Result<void> count_visit();

@@ -1,5 +1,4 @@
-// Reads the state of the stored session and writes it back. Wrong shapes are errors, never
-// exceptions.
+// Reads and writes the state of the stored session. Wrong shapes are errors, never exceptions.
 #include <algorithm>
 #include <utility>
 
@@ -239,8 +238,7 @@ void TurnRunner::save_flow_state() {
     waiting = frames(false);
     if (!time_out_.empty()) waiting["timer"] = std::move(time_out_);
     if (!node_state_.is_null()) waiting["state"] = std::move(node_state_);
-    // A tool of an agent asks the user. The tool's Nodes after the question read its arguments in
-    // `input.tool`.
+    // An agent's tool asks the user. Its later Nodes read its arguments in `input.tool`.
     const auto tool = input_object_.find("tool");
     if (tool != input_object_.end()) waiting["tool"] = std::move(*tool);
   } else if (!waiting_.is_null()) {

@@ -29,8 +29,7 @@ bool is_safe(double x) {
   return is_whole(x) && std::abs(x) < max_exact;
 }
 
-// isNaN and isFinite convert their argument. Number.isNaN and Number.isFinite are false for all
-// other types.
+// isNaN and isFinite convert their argument. Those of Number are false for all other types.
 enum class Other : std::uint8_t { converted, never };
 template <bool (*test)(double), Other other>
 Value number_test(Machine& machine, const Value&, const Args& args) {
