@@ -54,7 +54,8 @@ void handle(Run<Family> run, Pending& pending) {
   run(std::move(call), family<Family>(services), std::move(reply));
 }
 
-// Runs before any look-up, so a user without the role learns nothing. Handlers check projects.
+// Runs before any look-up, so a user without the role learns nothing. Handlers check roles in
+// projects.
 Result<void> check_role(const Call& call) {
   const Operation& operation = call.operation;
   const bool checked_here =

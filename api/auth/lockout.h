@@ -18,7 +18,7 @@ struct LockoutLimits {
   std::uint32_t account_failures = 100;
   std::uint32_t address_failures = 100;  // 0: addresses are not counted
   std::chrono::milliseconds window = std::chrono::hours(1);
-  // Remembered names of strangers, and as many of known visitors: an hour of guesses.
+  // Remembered names of strangers, and as many of known visitors: over an hour of guesses.
   std::size_t max_names = 300'000;
 };
 

@@ -46,7 +46,7 @@ const Shape<MemberView>& member_view_shape() {
   return shape;
 }
 
-// A failed part is not healthy and has null figures: failures need the status most.
+// A failed part is not healthy and has null figures, so the status answers in any case.
 json queue_status(queue::Log& log, const std::vector<MemberView>& members) {
   const auto ranges = log.ranges();
   json partitions = json::array();
