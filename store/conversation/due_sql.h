@@ -6,11 +6,23 @@
 // files of this folder and their tests.
 namespace conversed::store {
 
-// Reads one row per session, for any number of its deliveries.
+// Steps from session to session. All rows of a session have the same due time and attempts, so one
+// row per session is enough.
+// Kept by: DueSessionsCostTest.SessionWithAnyNumberOfOutputsCostsTheSame.
 inline constexpr std::string_view sql_of_due_sessions =
-    "SELECT d.session, (SELECT key FROM sessions WHERE id = d.session), d.due_at, d.attempts"
-    " FROM deliveries d WHERE d.endpoint_id = :e AND (d.due_at, d.session) > (:d, :r)"
-    " GROUP BY d.due_at, d.session, d.attempts ORDER BY d.due_at, d.session, d.attempts LIMIT :l";
+    "WITH RECURSIVE due (n, endpoint_id, due_at, session) AS ("
+    " SELECT 0, :e, :d, :r"
+    " UNION ALL SELECT due.n + 1, due.endpoint_id,"
+    " (SELECT d.due_at FROM deliveries d WHERE d.endpoint_id = due.endpoint_id"
+    " AND (d.due_at, d.session) >= (due.due_at, due.session + 1)"
+    " ORDER BY d.due_at, d.session LIMIT 1),"
+    " (SELECT d.session FROM deliveries d WHERE d.endpoint_id = due.endpoint_id"
+    " AND (d.due_at, d.session) >= (due.due_at, due.session + 1)"
+    " ORDER BY d.due_at, d.session LIMIT 1)"
+    " FROM due WHERE due.n < :l AND due.session IS NOT NULL)"
+    " SELECT due.session, s.key, due.due_at,"
+    " (SELECT d.attempts FROM deliveries d WHERE d.session = due.session LIMIT 1)"
+    " FROM due JOIN sessions s ON s.id = due.session WHERE due.n > 0 ORDER BY due.n";
 
 inline constexpr std::string_view sql_of_due_calls =
     "SELECT c.id, s.key, c.try_at FROM pending_calls c JOIN sessions s ON s.id = c.session"

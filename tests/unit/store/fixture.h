@@ -51,9 +51,9 @@ inline Outcome commit_now(Committer& committer, SessionCommit commit) {
   return outcome.get();
 }
 
-// Expects that the statement reads a range of this index, in its order and without other rows.
-inline void expect_index_range(Store& store, std::string_view sql,
-                               const std::vector<SqlValue>& values, const std::string& index) {
+// The database's plan for the statement and a table with many rows.
+inline std::string plan_of(Store& store, std::string_view sql,
+                           const std::vector<SqlValue>& values) {
   std::string plan;
   const auto read = store.committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
     Connection& connection = writer.connection();
@@ -66,7 +66,6 @@ inline void expect_index_range(Store& store, std::string_view sql,
                            {SqlType::integer, SqlType::integer, SqlType::integer, SqlType::text});
       return {};
     }
-    // The plan for a table with many rows.
     connection.script(
         "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off;"
         " SET LOCAL enable_sort = off; SET LOCAL enable_hashjoin = off;"
@@ -74,7 +73,14 @@ inline void expect_index_range(Store& store, std::string_view sql,
     connection.rows_once(add, "EXPLAIN " + std::string(sql), values, {SqlType::text});
     return {};
   });
-  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(read) << read.error().message;
+  return plan;
+}
+
+// Expects that the statement reads a range of this index, in its order and without other rows.
+inline void expect_index_range(Store& store, std::string_view sql,
+                               const std::vector<SqlValue>& values, const std::string& index) {
+  const auto plan = plan_of(store, sql, values);
   EXPECT_NE(plan.find(index), std::string::npos) << plan;
   for (const char* const wrong : {"SCAN", "B-TREE", "Sort", "Seq Scan", "Filter: (appended"}) {
     EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;

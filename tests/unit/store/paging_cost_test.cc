@@ -1,4 +1,4 @@
-// The cost of a page of a long list, in steps of SQLite's virtual machine: work, not time.
+// The cost of reads of long lists, in steps of SQLite's virtual machine: work, not time.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -25,11 +25,14 @@ int watch_connection(sqlite3* connection, char** /*error*/, const void* /*api*/)
   return sqlite3_trace_v2(connection, SQLITE_TRACE_PROFILE, count_steps, nullptr);
 }
 
-class PagingCostTest : public StoreTest {
+class CostTest : public StoreTest {
  protected:
-  PagingCostTest() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(watch_connection)); }
-  ~PagingCostTest() override { sqlite3_reset_auto_extension(); }
+  CostTest() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(watch_connection)); }
+  ~CostTest() override { sqlite3_reset_auto_extension(); }
+};
 
+class PagingCostTest : public CostTest {
+ protected:
   void SetUp() override {
     StoreTest::SetUp();
     const auto organisation =
@@ -115,6 +118,38 @@ TEST_F(PagingCostTest, ByIdAndOrderAnyPageByCursorCostsTheSameAtAnyDepth) {
 // Without an index the whole list has to be read. The count shows it.
 TEST_F(PagingCostTest, ByTextThePageCostsTheList) {
   EXPECT_GT(cost(request({{"text", Order::ascending}})), chunk_count);
+}
+
+class DueSessionsCostTest : public CostTest {
+ protected:
+  // The steps to read the first outputs of an Endpoint's only session, which has `count` delivered
+  // outputs and `count` pending ones.
+  std::int64_t cost_behind(std::int64_t count) {
+    const std::string endpoint = "endpoint " + std::to_string(count);
+    auto commit = turn({"project", endpoint, "ann", "s"}, 0, 1);
+    const auto output = commit.outputs.front();
+    commit.outputs.clear();
+    for (std::int64_t seq = 1; seq <= 2 * count; ++seq) {
+      commit.outputs.push_back(output);
+      commit.outputs.back().seq = seq;
+      if (seq <= count) commit.outputs.back().delivery = model::Delivery::none;
+    }
+    commit.after.last_output_seq = 2 * count;
+    EXPECT_EQ(commit_now(commit), Outcome::committed);
+    steps = 0;
+    const auto page = store_->outbox().due(endpoint, clock_.now(), 10, 16);
+    const auto taken = steps.load();
+    EXPECT_TRUE(page);
+    EXPECT_EQ(page->sessions.size(), 1U);
+    EXPECT_EQ(page->sessions.front().outputs.front().seq, count + 1);
+    return taken;
+  }
+};
+
+TEST_F(DueSessionsCostTest, SessionWithAnyNumberOfOutputsCostsTheSame) {
+  const auto few = cost_behind(20);
+  EXPECT_GT(few, 16) << "nothing was counted";
+  EXPECT_LE(cost_behind(5'000), few + few / 10);
 }
 
 }  // namespace
