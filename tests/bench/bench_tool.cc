@@ -1,5 +1,5 @@
-// What bench.py runs natively: a bare Pistache handler, a load of injects, a load with the webhook
-// that its outputs come to, and Turns alone. Results are one line of JSON on stdout.
+// The native loads of bench.py: a bare Pistache handler, a load of injects, a load with the webhook
+// for its outputs, and Turns alone. Prints the results as one line of JSON.
 #include <pistache/endpoint.h>
 #include <pistache/http.h>
 
@@ -26,7 +26,7 @@ using conversed::bench::LoadResult;
 using conversed::bench::LoadSettings;
 using Clock = std::chrono::steady_clock;
 
-// Answers every request at once: the most that the front end could do.
+// Answers every request at once: the upper limit of the front end.
 class BareHandler : public Pistache::Http::Handler {
  public:
   HTTP_PROTOTYPE(BareHandler)
@@ -64,7 +64,7 @@ struct Options {
   conversed::bench::ProduceSettings produce;
 };
 
-// A prime: consecutive requests go to sessions that lie far apart, and all sessions get as many.
+// A prime: consecutive requests go to sessions far apart, and all sessions get the same count.
 constexpr std::uint64_t scatter = 2'654'435'761;
 
 LoadSettings inject_load(const Options& options) {
@@ -101,7 +101,7 @@ int load(const Options& options) {
   return 0;
 }
 
-// From the first inject's sending to the last distinct output's arrival. Texts begin with the
+// Measures from the first inject's send to the last distinct output's arrival. Texts begin with the
 // inject's send time.
 int end_to_end(const Options& options) {
   std::atomic<std::uint64_t> distinct{0};

@@ -7,7 +7,7 @@
 
 namespace conversed::bench {
 
-// Collects durations and tells their percentiles. One thread.
+// Collects durations and returns their percentiles. One thread at a time.
 class Latency {
  public:
   void add(std::chrono::nanoseconds duration) { samples_.push_back(duration.count()); }

@@ -41,7 +41,7 @@ struct Connection {
   Clock::time_point sent_at;
 };
 
-// Bytes of the first whole answer in `text`; 0 if it is not whole yet.
+// The length of the first whole answer in `text`, in bytes; 0 if it is incomplete.
 std::size_t whole_answer(std::string_view text) {
   const auto end = text.find("\r\n\r\n");
   if (end == std::string_view::npos) return 0;
@@ -77,7 +77,7 @@ class Load {
     std::array<epoll_event, 256> events{};
     while (in_flight_ > 0) {
       const int ready = epoll_wait(epoll, events.data(), static_cast<int>(events.size()), 10'000);
-      if (ready == 0) break;  // ten seconds without an answer: what is in flight counts as refused
+      if (ready == 0) break;  // no answer for ten seconds: requests in flight count as refused
       for (int i = 0; i < ready; ++i) {
         take(connections_[events[static_cast<std::size_t>(i)].data.u64]);
       }

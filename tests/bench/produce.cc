@@ -56,7 +56,7 @@ Producer make_producer(const std::string& brokers, Outcomes& outcomes) {
   return {made, rd_kafka_destroy};
 }
 
-// One that is there already is as good.
+// A topic that exists already is no error.
 void make_topic(rd_kafka_t* producer, const std::string& name, std::size_t partitions) {
   constexpr int wait_ms = 30'000;
   Text why{};

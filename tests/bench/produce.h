@@ -11,17 +11,17 @@ namespace conversed::bench {
 
 struct ProduceSettings {
   std::string brokers;         // as librdkafka's bootstrap.servers
-  std::string topic;           // made where there is none
-  std::size_t partitions = 8;  // of the topic, if it is made
+  std::string topic;           // made if it is missing
+  std::size_t partitions = 8;  // of a topic that it makes
   std::size_t bytes = 256;     // of each record's value
-  std::size_t in_flight = 0;   // records at a time whose outcome is open; 0: what the library takes
-  std::uint64_t sessions = 1000;  // keys that the records have, in turn
+  std::size_t in_flight = 0;  // records with an open outcome at a time; 0: the limit of the library
+  std::uint64_t sessions = 1000;  // the records have these keys in turn
   std::chrono::milliseconds duration{5'000};
 };
 
-// What librdkafka's producer does by itself, with the durability that the daemon asks for
-// (idempotent, acks=all): as many records as it takes, until their outcomes are known. Ends the
-// program with a message when it can't produce.
+// The throughput of librdkafka's producer alone, with the daemon's durability (idempotent,
+// acks=all). Produces as many records as the producer takes and waits for their outcomes. Ends the
+// program with a message if it can't produce.
 [[nodiscard]] LoadResult run_producer(const ProduceSettings& settings);
 
 }  // namespace conversed::bench

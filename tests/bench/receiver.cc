@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view answer = "HTTP/1.1 204 No Content\r\n\r\n";
 
-// The value of a header in a head with lower-case or usual spelling; empty if it has none.
+// The value of a header, in lower-case or usual spelling; empty if the head lacks it.
 std::string_view header(std::string_view head, std::string_view name) {
   for (std::size_t line = head.find("\r\n"); line != std::string_view::npos;
        line = head.find("\r\n", line + 2)) {

@@ -13,7 +13,7 @@
 
 namespace conversed::bench {
 
-// A webhook on 127.0.0.1 that answers every POST with 204, as cheaply as it can: one thread, epoll,
+// A webhook on 127.0.0.1 that answers every POST with 204 at little cost: one thread, epoll,
 // kept-alive connections.
 class Receiver {
  public:
@@ -25,7 +25,7 @@ class Receiver {
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
-  // Waits until a POST has come since the last call; false when none came in time.
+  // Waits until a POST has come since the last call; false if none came in time.
   bool wait_for_progress(std::chrono::milliseconds at_most);
   void stop();
 

@@ -1,4 +1,4 @@
-// What the driver for Kafka does beside other programs at the same broker.
+// The Kafka driver beside other programs at the same broker.
 #include <gtest/gtest.h>
 #include <librdkafka/rdkafka.h>
 
@@ -48,7 +48,7 @@ int assigned_to(rd_kafka_t* member) {
   return queue::KafkaPartitions(raw)->cnt;
 }
 
-TEST(KafkaBroker, WhatIsGivenUpUnderPressureIsReadAgainLater) {
+TEST(KafkaBroker, RecordsDroppedUnderPressureAreReadAgainLater) {
   const auto settings = fresh_kafka_topics();
   const auto log = connected_log(settings);
   ASSERT_TRUE(log);
@@ -56,8 +56,8 @@ TEST(KafkaBroker, WhatIsGivenUpUnderPressureIsReadAgainLater) {
   RecordingListener listener;
   auto consumer = log->subscribe(listener);
   ASSERT_TRUE(consumer.has_value());
-  // As long as it takes to be assigned and to feel the pressure; less would make this test weaker,
-  // and not fail.
+  // Long enough to get an assignment and to reach the limit of the buffer. A shorter time weakens
+  // this test but does not fail it.
   const auto pressed = SteadyClock::now() + 3s;
   const auto deadline = SteadyClock::now() + 60s;
   while ((SteadyClock::now() < pressed || listener.assigned.empty()) &&
@@ -87,7 +87,7 @@ TEST(KafkaBroker, WhatIsGivenUpUnderPressureIsReadAgainLater) {
   EXPECT_EQ(ids.size(), 200U);
 }
 
-// The markers that end them take offsets, and are handed out to nobody.
+// The markers that end transactions take offsets, but no consumer gets them.
 TEST(KafkaBroker, TransactionsOfOtherProgramsLeaveNoLag) {
   auto settings = fresh_kafka_topics();
   settings.partitions = 1;
@@ -120,7 +120,8 @@ TEST(KafkaBroker, TransactionsOfOtherProgramsLeaveNoLag) {
     all.insert(all.end(), some->begin(), some->end());
   }
   ASSERT_EQ(all.size(), 2U);
-  EXPECT_LT(log->ranges().value()[0].committed, all.back().position.offset) << "not finished";
+  EXPECT_LT(log->ranges().value()[0].committed, all.back().position.offset)
+      << "the last record is not finished";
   const std::vector<queue::Position> finished{all.back().position};
   ASSERT_TRUE((*consumer)->commit(finished).has_value());
   auto range = log->ranges().value()[0];
@@ -132,7 +133,7 @@ TEST(KafkaBroker, TransactionsOfOtherProgramsLeaveNoLag) {
   EXPECT_GT(range.end, 3) << "the markers took offsets";
 }
 
-// Waits for one admin request that `ask` makes; what it says is in the queue's event.
+// Makes one admin request by `ask` and waits for its answer, which is the queue's event.
 template <typename Ask>
 void wait_for_admin(Ask&& ask) {
   const auto client = other_client(RD_KAFKA_PRODUCER, {});
@@ -143,7 +144,7 @@ void wait_for_admin(Ask&& ask) {
   ASSERT_EQ(rd_kafka_event_error(event.get()), RD_KAFKA_RESP_ERR_NO_ERROR);
 }
 
-// Reads all there is, and has it finished.
+// Reads all records and finishes them.
 std::vector<queue::LogRecord> consume(queue::Log& log, std::size_t count) {
   RecordingListener listener;
   auto consumer = log.subscribe(listener);
@@ -163,7 +164,7 @@ std::vector<queue::LogRecord> consume(queue::Log& log, std::size_t count) {
   return all;
 }
 
-TEST(KafkaBroker, RecordsThatAreGoneAndWereNotFinishedStopTheLogUntilANewEpoch) {
+TEST(KafkaBroker, LostUnfinishedRecordsStopTheLogUntilANewEpoch) {
   auto settings = fresh_kafka_topics();
   settings.partitions = 1;
   auto log = connected_log(settings);
@@ -200,7 +201,7 @@ TEST(KafkaBroker, RecordsThatAreGoneAndWereNotFinishedStopTheLogUntilANewEpoch) 
   ASSERT_TRUE(log->ranges().has_value());
 }
 
-TEST(KafkaBroker, WhatIsNotFinishedMovesWithItsKeyWhenPartitionsAreAdded) {
+TEST(KafkaBroker, UnfinishedRecordsMoveWithTheirKeyWhenPartitionsAreAdded) {
   auto settings = fresh_kafka_topics();
   settings.partitions = 2;
   auto log = connected_log(settings);
@@ -233,14 +234,15 @@ TEST(KafkaBroker, WhatIsNotFinishedMovesWithItsKeyWhenPartitionsAreAdded) {
   std::set<std::int32_t> partitions;
   for (const auto& each : consume(*log, 200 - 60 - 1)) {
     const int number = std::stoi(each.record.id);
-    EXPECT_GT(number, last.emplace(each.record.key, -1).first->second) << "in order of its key";
+    EXPECT_GT(number, last.emplace(each.record.key, -1).first->second)
+        << "a key's records are out of order";
     last[each.record.key] = number;
     moved.insert(each.record.id);
     partitions.insert(each.position.partition);
     EXPECT_EQ(each.position.partition, queue::partition_of(each.record.key, 5));
     EXPECT_EQ(each.position.epoch, 2);
   }
-  EXPECT_EQ(moved.size(), 139U) << "each once";
+  EXPECT_EQ(moved.size(), 139U) << "each record has to come once";
   EXPECT_GT(partitions.size(), 2U);
   for (const auto& id : finished) EXPECT_FALSE(moved.contains(id)) << id;
 }

@@ -5,11 +5,11 @@
 #include "tests/support/manual_clock.h"
 #include "tests/support/temp_folder.h"
 
-// The keys of a log that keeps none: rows of the store, beside Kafka.
+// The keys of a log without keys of its own: rows of the store, beside Kafka.
 namespace conversed::test {
 namespace {
 
-// The store, the log and what is between; ended in the order that they need.
+// The store, the log and the keys between them, destroyed in the order that they need.
 struct Opened {
   std::shared_ptr<store::Store> store;
   std::unique_ptr<queue::Log> log;
@@ -38,7 +38,7 @@ class KafkaKeyedFixture final : public KeyedFixture {
     opened->store->committer().start();
     return with_log(std::move(opened));
   }
-  // The rows are what two daemons share; each has its own uses in hand, and its own producer.
+  // Two daemons share the rows. Each has its own uses in hand and its own producer.
   KeyedLog open_at_another_daemon() override {
     auto opened = std::make_shared<Opened>();
     opened->store = store_.lock();

@@ -2,7 +2,7 @@
 #include "tests/conformance/kafka_test_settings.h"
 #include "tests/conformance/log_conformance.h"
 
-// Against a real broker: see kafka_test_settings.h.
+// Runs against a real broker: see kafka_test_settings.h.
 namespace conversed::test {
 namespace {
 
@@ -29,8 +29,8 @@ LogDriver driver(std::string name, Upkeep upkeep) {
           }};
 }
 
-// With upkeep all the time, finished records are deleted at once, and the broker is looked at
-// without a pause; neither may show.
+// Upkeep runs all the time: it deletes finished records at once and checks the broker without a
+// pause. The suite must not notice.
 INSTANTIATE_TEST_SUITE_P(Kafka, LogConformance,
                          testing::Values(driver("kafka", Upkeep::now_and_then),
                                          driver("kafka_restless", Upkeep::all_the_time)),

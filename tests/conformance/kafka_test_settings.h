@@ -12,7 +12,7 @@
 
 namespace conversed::test {
 
-// Topics that no other test has, at the broker that tests/support/kafka.py started.
+// Topics of this test only, at the broker that tests/support/kafka.py started.
 inline queue::KafkaLogSettings fresh_kafka_topics() {
   static std::atomic<int> count = 0;
   queue::KafkaLogSettings settings;
@@ -30,8 +30,8 @@ inline queue::KafkaLogSettings fresh_kafka_topics() {
   return settings;
 }
 
-// Null, with a failure, if it can't be opened. An open log may still be on its way to the broker;
-// this waits for it.
+// Null, with a failure, if the log can't be opened. Waits until the open log has reached the
+// broker.
 inline std::unique_ptr<queue::Log> connected_log(const queue::KafkaLogSettings& settings) {
   auto log = queue::open_kafka_log(settings);
   if (!log) {

@@ -1,5 +1,5 @@
-// What every driver does alike with an append under a key. Linked with one file a driver that
-// instantiates it.
+// The behavior that all drivers share in an append under a key. Linked with one file for each
+// driver that instantiates it.
 #include "tests/conformance/keyed_append_conformance.h"
 
 #include <cstdint>
@@ -86,15 +86,15 @@ TEST_P(KeyedAppendConformance, OnlyTheIdThatTheKeyStandsForIsSuperseded) {
   const auto replaced = append("id2", key("k", 2, "id1"));
   ASSERT_TRUE(replaced.has_value());
   EXPECT_FALSE(replaced->repeated);
-  // Whoever still asks to replace the first one is late: the key stands for the second.
+  // A request to replace the first id is late now: the key stands for the second.
   EXPECT_EQ(append("id3", key("k", 2, "id1"))->id, "id2");
   EXPECT_EQ(records(), 2);
 }
 
-TEST_P(KeyedAppendConformance, ALookUpFindsWhatTheKeyStandsForAndAppendsNothing) {
+TEST_P(KeyedAppendConformance, ALookUpFindsTheKeysEventAndAppendsNothing) {
   const auto before = look_up(key("k", 1));
   ASSERT_TRUE(before.has_value()) << before.error().message;
-  EXPECT_FALSE(before->has_value()) << "nobody has used the key";
+  EXPECT_FALSE(before->has_value()) << "the key is unused";
   const auto first = append("id1", key("k", 1));
   ASSERT_TRUE(first.has_value());
   for (int round = 0; round < 2; ++round) {
@@ -133,11 +133,12 @@ TEST_P(KeyedAppendConformance, ALookUpFindsNothingOnceTheLifetimeIsOver) {
   EXPECT_TRUE(look_up(key("k", 1))->has_value());
   fixture_->advance(1ms);
   EXPECT_FALSE(look_up(key("k", 1))->has_value());
-  EXPECT_FALSE(look_up(key("k", 2))->has_value()) << "another body is no conflict any more";
+  EXPECT_FALSE(look_up(key("k", 2))->has_value())
+      << "after the lifetime another body is no conflict";
 }
 
-// Each append is looked up as soon as it has called back, while others are being committed.
-TEST_P(KeyedAppendConformance, WhatHasCalledBackIsFoundWhileOthersAppend) {
+// Looks each append up right after its callback, while others are being committed.
+TEST_P(KeyedAppendConformance, AnAnsweredAppendIsFoundWhileOthersAppend) {
   constexpr int threads = 4;
   constexpr int each_appends = 50;
   std::mutex mutex;
@@ -159,7 +160,7 @@ TEST_P(KeyedAppendConformance, WhatHasCalledBackIsFoundWhileOthersAppend) {
   EXPECT_EQ(found, threads * each_appends);
 }
 
-// There may be two records of the event in the log then; its claim lets one have effects.
+// Then the log may have two records of the event. Its claim lets only one have effects.
 TEST_P(KeyedAppendConformance, DaemonsThatRaceForAKeyAgreeOnItsEvent) {
   const KeyedLog other = fixture_->open_at_another_daemon();
   if (!other.keyed) GTEST_SKIP() << "one daemon alone has this log";
@@ -171,7 +172,7 @@ TEST_P(KeyedAppendConformance, DaemonsThatRaceForAKeyAgreeOnItsEvent) {
       const auto ours = append("a", key(name, 1));
       ASSERT_TRUE(ours.has_value()) << ours.error().message;
       opened_.keyed->look_up(key(name, 1), [&](const Found& found) {
-        ASSERT_TRUE(found && *found) << "what was answered is not kept";
+        ASSERT_TRUE(found && *found) << "an answered append is not kept";
         EXPECT_EQ((*found)->id, ours->id);
       });
     }
@@ -184,7 +185,7 @@ TEST_P(KeyedAppendConformance, DaemonsThatRaceForAKeyAgreeOnItsEvent) {
   }
 }
 
-TEST_P(KeyedAppendConformance, AStoppedLogTellsOfNoKey) {
+TEST_P(KeyedAppendConformance, AStoppedLogAnswersForNoKey) {
   ASSERT_TRUE(append("id1", key("k", 1)).has_value());
   opened_.log->stop();
   EXPECT_EQ(look_up(key("k", 1)).error().code, Errc::unavailable);

@@ -16,7 +16,7 @@
 
 namespace conversed::test {
 
-// A log and the keys beside it, which may be one object or two.
+// A log and its keys. One object may be both.
 struct KeyedLog {
   std::shared_ptr<queue::Log> log;
   std::shared_ptr<queue::KeyedAppend> keyed;
@@ -26,17 +26,17 @@ struct KeyedLog {
 class KeyedFixture {
  public:
   virtual ~KeyedFixture() = default;
-  // As it was left. What was opened before is destroyed.
+  // Opens the log as it was left. Destroys the log that was opened before.
   [[nodiscard]] virtual KeyedLog open() = 0;
-  // The same once more, as another daemon has it, beside what is open; of a log that one daemon
-  // alone can have: nothing.
+  // Opens the same log once more, as another daemon does, beside the open one. Nothing for a log of
+  // one daemon.
   [[nodiscard]] virtual KeyedLog open_at_another_daemon() { return {}; }
-  // Moves the Clock by which keys expire; it stands still meanwhile.
+  // Moves the Clock by which keys expire. It stands still otherwise.
   virtual void advance(std::chrono::milliseconds by) = 0;
 };
 
-// A driver to put through the suite in `keyed_append_conformance.cc`. To add one, link that file
-// with one that calls INSTANTIATE_TEST_SUITE_P(<driver>, KeyedAppendConformance, ...).
+// A driver for the suite in `keyed_append_conformance.cc`. To add a driver, link that file with a
+// file that calls INSTANTIATE_TEST_SUITE_P(<driver>, KeyedAppendConformance, ...).
 struct KeyedDriver {
   std::string name;
   std::function<std::unique_ptr<KeyedFixture>()> make;
@@ -75,7 +75,7 @@ class KeyedAppendConformance : public testing::TestWithParam<KeyedDriver> {
     opened_.keyed->look_up(key, [&](auto found) { done.set_value(std::move(found)); });
     return done.get_future().get();
   }
-  // How many records the log holds.
+  // The count of records in the log.
   std::int64_t records() {
     const auto ranges = opened_.log->ranges();
     std::int64_t count = 0;

@@ -1,4 +1,5 @@
-// What every Log driver does alike. Linked with one file a driver that instantiates it.
+// The behavior that all Log drivers share. Linked with one file for each driver that instantiates
+// it.
 #include "tests/conformance/log_conformance.h"
 
 #include <algorithm>
@@ -104,7 +105,7 @@ TEST_P(LogConformance, OffsetsOfAPartitionAscendAndTheEpochIsAboveZero) {
   }
 }
 
-TEST_P(LogConformance, WhatWasAppendedIsThereAfterReopening) {
+TEST_P(LogConformance, AppendedRecordsAreThereAfterReopening) {
   append_and_wait(*log_, 0, 100);
   reopen();
   append_and_wait(*log_, 100, 200);
@@ -136,7 +137,7 @@ TEST_P(LogConformance, AnyBytesComeOutAsTheyWentIn) {
   EXPECT_EQ(got["c"].value, "");
 }
 
-// Or the driver says that it can't.
+// A driver may also answer that it can't read records by position.
 TEST_P(LogConformance, UnfinishedRecordsAreReadByTheirPositions) {
   if (!log_->read({})) {
     EXPECT_EQ(log_->read(std::vector<Position>{{1, 0, 0}}).error().code, Errc::not_supported);
@@ -159,7 +160,7 @@ TEST_P(LogConformance, UnfinishedRecordsAreReadByTheirPositions) {
     EXPECT_EQ((*read)[at].record.id, all[3 * at].record.id);
     EXPECT_EQ((*read)[at].record.value, all[3 * at].record.value);
   }
-  EXPECT_TRUE(poll_all(**consumer, 0).empty()) << "reading does not move the consumer";
+  EXPECT_TRUE(poll_all(**consumer, 0).empty()) << "a read by position does not move the consumer";
   EXPECT_EQ(log_->read(std::vector<Position>{{1, 0, 1'000}}).error().code, Errc::internal);
   consumer->reset();
   log_->stop();
@@ -178,7 +179,7 @@ TEST_P(LogConformance, WithoutACommitEverythingIsDeliveredAgain) {
   poll_all(**consumer, 50);
 }
 
-TEST_P(LogConformance, AConsumerStartsPastWhatWasCommitted) {
+TEST_P(LogConformance, AConsumerStartsPastTheCommittedOffset) {
   append_and_wait(*log_, 0, 60);
   RecordingListener listener;
   std::map<std::int32_t, std::int64_t> committed;
@@ -211,7 +212,7 @@ TEST_P(LogConformance, ACommitNeverMovesBack) {
   for (const auto& range : ranges) EXPECT_EQ(range.committed, range.end);
 }
 
-TEST_P(LogConformance, ACommitOfAnotherEpochOrOfWhatWasNotHandedOutIsAConflict) {
+TEST_P(LogConformance, ACommitOfAnotherEpochOrOfAnUnreadRecordIsAConflict) {
   append_and_wait(*log_, 0, 10);
   RecordingListener listener;
   auto consumer = log_->subscribe(listener);
@@ -242,7 +243,7 @@ TEST_P(LogConformance, TheListenerLearnsAllPartitionsBeforeTheFirstRecord) {
   for (const auto& [partition, range] : listener.assigned) EXPECT_EQ(range.committed, 0);
 }
 
-TEST_P(LogConformance, WhatTheListenerRefusesIsToldAgainAndNothingIsReadBefore) {
+TEST_P(LogConformance, AnAssignmentThatTheListenerRefusesIsRepeatedBeforeAnyRead) {
   append_and_wait(*log_, 0, 10);
   RecordingListener listener;
   listener.refusals = 2;
@@ -292,7 +293,7 @@ TEST_P(LogConformance, EightThreadsLoseNothingAndKeepTheirOrder) {
   }
 }
 
-TEST_P(LogConformance, AConsumerThatWaitsGetsWhatIsAppended) {
+TEST_P(LogConformance, AWaitingConsumerGetsNewRecords) {
   RecordingListener listener;
   auto consumer = log_->subscribe(listener);
   std::jthread appender([this] { append_and_wait(*log_, 0, 5); });
@@ -325,7 +326,7 @@ TEST_P(LogConformance, APollOfNoneHandsOutNone) {
   poll_all(**consumer, 5);
 }
 
-TEST_P(LogConformance, RangesTellWhatIsThere) {
+TEST_P(LogConformance, RangesTellTheOffsetsOfTheRecords) {
   append_and_wait(*log_, 0, 50);
   const auto ranges = log_->ranges();
   ASSERT_TRUE(ranges.has_value());
@@ -339,7 +340,7 @@ TEST_P(LogConformance, RangesTellWhatIsThere) {
   EXPECT_EQ(total, 50);
 }
 
-TEST_P(LogConformance, ANewEpochCountsForWhatIsAppendedFromThenOn) {
+TEST_P(LogConformance, ANewEpochCountsForLaterRecords) {
   append_and_wait(*log_, 0, 20);
   const std::int64_t before = log_->ranges().value().front().epoch;
   const auto opened = log_->new_epoch(before + 5);
@@ -367,7 +368,7 @@ TEST_P(LogConformance, AStoppedLogRefusesAndMayBeStoppedAgain) {
   EXPECT_FALSE(log_->health().has_value());
 }
 
-TEST_P(LogConformance, StoppingCompletesWhatWasAccepted) {
+TEST_P(LogConformance, StoppingCompletesAcceptedAppends) {
   Outcomes outcomes;
   for (int n = 0; n < 1'000; ++n) {
     log_->append(record("k", std::to_string(n)), outcomes.callback(std::to_string(n)));

@@ -36,7 +36,7 @@ class LogConformance : public testing::TestWithParam<LogDriver> {
   std::unique_ptr<queue::Log> log_;
 };
 
-// Collects the outcomes of appends, and waits for as many as are expected.
+// Collects the outcomes of appends, and waits for the expected count.
 class Outcomes {
  public:
   [[nodiscard]] queue::AppendCallback callback(std::string id) {
@@ -46,7 +46,7 @@ class Outcomes {
       changed_.notify_all();
     };
   }
-  // The outcomes in the order of their callbacks; fails the test if they take a minute.
+  // The outcomes in the order of their callbacks. Fails the test if they take a minute.
   std::vector<std::pair<std::string, queue::Result<queue::Appended>>> wait(std::size_t count) {
     std::unique_lock lock(mutex_);
     EXPECT_TRUE(
@@ -60,7 +60,7 @@ class Outcomes {
   std::vector<std::pair<std::string, queue::Result<queue::Appended>>> arrived_;
 };
 
-// Remembers what it is told, but for what it refuses at first.
+// Remembers the listener's calls. Refuses the first `refusals` calls.
 class RecordingListener final : public queue::Listener {
  public:
   queue::Result<void> on_assigned(std::span<const queue::PartitionRange> ranges) override {
@@ -75,7 +75,7 @@ class RecordingListener final : public queue::Listener {
     for (const auto partition : lost) assigned.erase(partition);
   }
   std::map<std::int32_t, queue::PartitionRange> assigned;
-  int refusals = 0;  // that are left
+  int refusals = 0;  // the refusals that remain
 };
 
 }  // namespace conversed::test

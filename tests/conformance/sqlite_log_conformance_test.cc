@@ -7,7 +7,7 @@
 namespace conversed::test {
 namespace {
 
-// One file in a folder of its own.
+// One file in its own folder.
 class SqliteFile {
  public:
   explicit SqliteFile(queue::SqliteLogSettings settings) : settings_(std::move(settings)) {
@@ -56,8 +56,8 @@ LogDriver driver(std::string name, queue::SqliteLogSettings settings) {
           }};
 }
 
-// With a tail of one record nearly everything is read from the file, and with tiny limits pruning
-// and checkpoints come all the time; neither may show.
+// With a tail of one record, nearly every record is read from the file. With tiny limits, pruning
+// and checkpoints run all the time. The suite must not notice.
 queue::SqliteLogSettings tiny() {
   queue::SqliteLogSettings settings;
   settings.max_batch_records = 3;

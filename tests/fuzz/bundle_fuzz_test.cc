@@ -1,5 +1,5 @@
-// Hostile bundles: whatever comes in, it becomes a Bundle or Problems, and what loads compiles
-// again and can be checked, drawn and run.
+// Hostile bundles: any input becomes a Bundle or Problems. A loaded bundle compiles again and can
+// be checked, drawn and run.
 #include "flows/bundle/loader.h"
 #include "flows/flow.h"
 #include "flows/tools/check.h"
@@ -11,8 +11,7 @@ namespace {
 
 void try_to_load(const std::string& text, const std::string& name) {
   LoadLimits limits;
-  limits.max_memory = std::size_t{2}
-                      << 20;  // a bomb that goes off at the full limit takes its time
+  limits.max_memory = std::size_t{2} << 20;  // a bomb at the full limit takes long
   limits.variables = Variables::may_be_missing;
   const auto bundle = load_bundle(text, name, {}, limits);
   if (!bundle) {
@@ -43,7 +42,7 @@ TEST(BundleFuzz, TheCorpusIsTakenOrRefused) {
   }
 }
 
-TEST(BundleFuzz, WhateverIsMadeOfThemIsTakenOrRefused) {
+TEST(BundleFuzz, MutationsOfTheCorpusAreTakenOrRefused) {
   tests::Mutator mutator(
       tests::read_corpus(CONVERSED_CORPUS),
       {"[",    "]",     "{",         "}",       ":",      "- ",     "\n",  "\"",  "&a ",

@@ -1,4 +1,4 @@
-// Hostile expressions, templates and paths: each ends with a value or an error, whatever it is.
+// Hostile expressions, templates and paths: each ends with a value or an error.
 #include <nlohmann/json.hpp>
 
 #include "flows/expression/expression.h"
@@ -24,7 +24,7 @@ void run(const std::string& source) {
   }
   for (const std::string& text : {source, "{{" + source + "}} tail"}) {
     if (const auto compiled = Template::compile(text)) {
-      (void)json(compiled->render(scope)).dump();  // throws unless it is UTF-8
+      (void)json(compiled->render(scope)).dump();  // throws unless the text is UTF-8
       (void)compiled->value(scope).dump();
     }
   }
@@ -47,7 +47,7 @@ TEST(ExpressionFuzz, TheCorpusEndsWholeAndCut) {
   }
 }
 
-TEST(ExpressionFuzz, WhateverIsMadeOfThemEnds) {
+TEST(ExpressionFuzz, MutationsOfTheCorpusEnd) {
   tests::Mutator mutator(
       tests::read_corpus(CONVERSED_CORPUS),
       {"(",   ")",  "[",    "]",     "{",        "}",       "?.",    "=>",

@@ -1,5 +1,6 @@
-// Hostile answers of language models: whatever a model's server sends, the Turn ends with a value,
-// an error or the next call, what the session keeps is bounded, and it can be read again.
+// Hostile answers of language models: for any bytes of a model's server, the Turn ends with a
+// value, an error or the next call. The stored state of the session is bounded and can be read
+// again.
 #include "store/model/json.h"
 #include "tests/support/fuzzing.h"
 #include "tests/unit/flows/conversation.h"
@@ -40,7 +41,7 @@ void converse(const std::vector<std::string>& answers) {
     if (!talk.session.busy()) {
       ASSERT_TRUE(talk.say("x"));
     }
-    // As the daemon takes it: what is no JSON is text.
+    // As the daemon reads an answer: text that is no JSON stays text.
     auto body = model::parse_json(answer, model::max_json_depth - 8);
     const auto effects = talk.answer_call(body ? *body : nlohmann::json("no JSON"));
     if (!effects) {
@@ -63,7 +64,7 @@ TEST(ModelAnswerFuzz, TheCorpusIsTaken) {
   }
 }
 
-TEST(ModelAnswerFuzz, WhateverIsMadeOfItIsTaken) {
+TEST(ModelAnswerFuzz, MutationsOfTheCorpusAreTaken) {
   tests::Mutator mutator(tests::read_corpus(CONVERSED_CORPUS), {"{",           "}",
                                                                 "[",           "]",
                                                                 "\"",          ":",

@@ -1,5 +1,5 @@
-// Runs in the page of test_cors_chromium.py: makes the requests that the page's server lists, one
-// after the other, and posts what a script gets to see of the answers.
+// Runs in the page of test_cors_chromium.py. Makes the requests that the page's server lists, one
+// after the other, and posts the parts of the answers that a script can see.
 'use strict';
 
 async function ask({ url, options }) {

@@ -6,7 +6,8 @@ import type {components, paths} from "./schema.js";
 declare const process: {env: Record<string, string | undefined>};
 const at = JSON.parse(process.env.AT ?? "");
 
-// What clients write has to be a message to the compiler: events have data that the schema can't know.
+// A Message as clients write it has to satisfy the compiler: the schema can't know the data of
+// events.
 const written: components["schemas"]["Message"] =
     {URLToken: "0", userId: "u", sessionId: "s", data: {event: "x", order: {lines: [1, 2]}}};
 

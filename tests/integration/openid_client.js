@@ -1,8 +1,8 @@
 // One scenario of an application that uses openid-client, run by test_openid_client.py:
 //   node openid_client.js SCENARIO < CONFIG
-// where CONFIG is JSON with `url`, `redirect`, `username`, `password`, `message` (the body of an
-// inject) and the clients `shop` (confidential) and `app` (public). Exits with 0 if all went as it
-// has to; else says what did not.
+// CONFIG is JSON with `url`, `redirect`, `username`, `password`, `message` (the body of an inject)
+// and the clients `shop` (confidential) and `app` (public). Exits with 0 if the scenario passes;
+// otherwise prints the failed check.
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -11,7 +11,7 @@ const { Issuer, errors, generators } = require('openid-client');
 
 const config = JSON.parse(fs.readFileSync(0, 'utf8'));
 
-// Both ways to reach the routes are used: under the base path and without it.
+// Uses both paths of the routes: under the base path and without it.
 const issuer = new Issuer({
   issuer: config.url,
   authorization_endpoint: `${config.url}/auth/oauth2/authorize`,
@@ -50,8 +50,7 @@ function attribute(tag, name) {
   return found ? found[1].replaceAll('&amp;', '&') : undefined;
 }
 
-// Opens the sign-in page, fills it in and sends it, as a browser's user does; where the browser is
-// sent.
+// Opens the sign-in page, fills it in and sends it, as a browser's user does. Returns the redirect.
 async function signIn(url) {
   const page = await fetch(url);
   assert.equal(page.status, 200);
@@ -74,7 +73,7 @@ async function signIn(url) {
   return answer.headers.get('location');
 }
 
-// An authorization request and its answer, up to the code.
+// An authorization request and its answer. Returns the code.
 async function requestCode(client) {
   const verifier = generators.codeVerifier();
   const checks = { state: generators.state(), code_verifier: verifier };
@@ -106,13 +105,13 @@ function expectRefused(promise, error) {
   });
 }
 
-// Tokens open the API, are renewed, and a refresh token that is used twice ends them all.
+// Tokens open the API and are renewed. A second use of a refresh token revokes all of them.
 async function checkTokens(client, first) {
   assert.equal(first.token_type, 'Bearer');
   assert.ok(first.expires_in > 0);
   assert.equal(await statusWith(first.access_token), 200);
   const second = await client.refresh(first.refresh_token);
-  const third = await client.refresh(second); // a set of tokens does as well
+  const third = await client.refresh(second);  // a set of tokens is accepted, too
   assert.equal(new Set([first, second, third].map((each) => each.refresh_token)).size, 3);
   assert.equal(await statusWith(third.access_token), 200);
   await expectRefused(client.refresh(second.refresh_token), 'invalid_grant');
@@ -162,11 +161,11 @@ const scenarios = {
     assert.equal(await statusWith(tokens.access_token), 401, 'the second use ends the first');
     await expectRefused(clients.app.refresh(tokens.refresh_token), 'invalid_grant');
   },
-  // What the service says of itself is all that a client needs, at the base path, too.
+  // The service's metadata is enough for a client, at the base path, too.
   async metadata() {
     for (const path of ['', '/new']) {
       const address = config.url + path;
-      // RFC 8414 §3.1: the well-known path comes before the issuer's.
+      // RFC 8414 §3.1: the well-known path precedes the issuer's path.
       const found = await Issuer.discover(`${config.url}/.well-known/oauth-authorization-server${path}`);
       assert.equal(found.metadata.issuer, address);
       const client = makeClient(config.app, 'none', found);

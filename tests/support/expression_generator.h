@@ -8,7 +8,7 @@
 
 namespace conversed::tests {
 
-// Makes expressions that JavaScript understands, and a few that it refuses.
+// Makes expressions that JavaScript accepts, and a few that it refuses.
 class ExpressionGenerator {
  public:
   explicit ExpressionGenerator(std::uint64_t seed) : random_(seed) {}

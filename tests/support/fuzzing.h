@@ -34,8 +34,8 @@ inline std::vector<CorpusEntry> read_corpus(const std::filesystem::path& folder)
   return entries;
 }
 
-// Makes inputs out of a corpus by cutting, mangling and mixing. `pieces` are what the language is
-// made of. CONVERSED_TEST_SEED repeats what was made; the seed is printed.
+// Makes inputs out of a corpus by cutting, mangling and mixing. `pieces` are words of the language.
+// Prints the seed; CONVERSED_TEST_SEED repeats a run.
 class Mutator {
  public:
   Mutator(std::vector<CorpusEntry> corpus, std::vector<std::string> pieces)
@@ -86,8 +86,8 @@ class Mutator {
   std::mt19937_64 random_;
 };
 
-// Calls `once` so many times; with CONVERSED_NIGHTLY=1 for CONVERSED_TEST_FUZZ_MINUTES, twenty if
-// it is not set. Ends at the first failure.
+// Calls `once` `rounds` times, or, with CONVERSED_NIGHTLY=1, for CONVERSED_TEST_FUZZ_MINUTES
+// (default: 20). Ends at the first failure.
 template <typename Once>
 void fuzz(std::size_t rounds, Once&& once) {
   const char* nightly = std::getenv("CONVERSED_NIGHTLY");
@@ -103,8 +103,7 @@ void fuzz(std::size_t rounds, Once&& once) {
   std::cout << done << " inputs\n";
 }
 
-// Where the input in hand is kept, for the case that it brings the program down: put it into the
-// corpus then.
+// A file with the present input. If the input crashes the program, add the file to the corpus.
 class LastInput {
  public:
   explicit LastInput(const std::string& name) : path_("last-input-" + name) {}

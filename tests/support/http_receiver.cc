@@ -32,7 +32,7 @@ std::string lower(std::string_view text) {
   return folded;
 }
 
-// Takes one whole request off the front of `in`; none if it is not there yet.
+// Takes one whole request off the front of `in`; none while it is incomplete.
 std::optional<HttpReceiver::Request> next_request(std::string& in) {
   const auto head_end = in.find("\r\n\r\n");
   if (head_end == std::string::npos) return std::nullopt;

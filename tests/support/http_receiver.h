@@ -17,11 +17,11 @@
 
 namespace conversed::tests {
 
-// A real HTTP/1.1 server on loopback that answers as it is told: the other end of webhooks and
-// calls. One thread, epoll, kept connections; fast enough to receive for a load test, if it is told
-// not to record. Bodies need a Content-Length; pipelining is not answered in parallel.
+// A real HTTP/1.1 server on loopback whose answers a test sets: the other end of webhooks and
+// calls. One thread, epoll, kept connections. Without recording it is fast enough for a load test.
+// Bodies need a Content-Length. Pipelined requests are not answered in parallel.
 //
-// All is thread-safe. The handler runs on the receiver's thread, without a lock.
+// Thread-safe. The handler runs on the receiver's thread, without a lock.
 class HttpReceiver {
  public:
   struct Request {
@@ -33,8 +33,8 @@ class HttpReceiver {
   };
   enum class Then : std::uint8_t {
     answer,
-    close,    // ends the connection without an answer
-    silence,  // says nothing, ever
+    close,    // closes the connection without an answer
+    silence,  // never answers
   };
   struct Answer {
     int status = 200;
@@ -42,7 +42,7 @@ class HttpReceiver {
     std::vector<std::pair<std::string, std::string>> headers{};
     Then then = Then::answer;
     std::chrono::milliseconds delay{0};
-    std::string raw{};  // instead of all above: these bytes, be they an answer or not
+    std::string raw{};  // sends these bytes instead of an answer
   };
   using Handler = std::function<Answer(const Request&)>;
   enum class Recording : std::uint8_t { on, off };
@@ -60,9 +60,9 @@ class HttpReceiver {
 
   void set_handler(Handler handler);
 
-  // Requests so far; a request counts before it is answered.
+  // The count of requests so far. A request counts before it is answered.
   [[nodiscard]] std::size_t count() const { return count_.load(); }
-  // Waits until there were `count` of them; false if that takes longer than `timeout`.
+  // Waits until `count` requests have come; false if that takes longer than `timeout`.
   [[nodiscard]] bool wait_for(std::size_t count,
                               std::chrono::milliseconds timeout = std::chrono::seconds(20)) const;
   [[nodiscard]] std::vector<Request> requests() const;
@@ -88,7 +88,7 @@ class HttpReceiver {
   void respond(int fd, Connection& connection, Request request);
   void flush(int fd, Connection& connection);
   void drop(int fd);
-  int send_delayed();  // milliseconds to the next one, -1 if there is none
+  int send_delayed();  // milliseconds to the next answer, -1 if there is none
 
   std::uint16_t port_ = 0;
   int listener_ = -1;
@@ -101,10 +101,10 @@ class HttpReceiver {
 
   mutable std::mutex mutex_;
   mutable std::condition_variable arrived_;
-  std::shared_ptr<const Handler> handler_;  // under the mutex, like the next one
+  std::shared_ptr<const Handler> handler_;  // guarded by the mutex, like the next member
   std::vector<Request> requests_;
 
-  std::map<int, Connection> open_;  // the thread's own, like the next one
+  std::map<int, Connection> open_;  // only for the thread, like the next member
   std::multimap<std::chrono::steady_clock::time_point, Delayed> delayed_;
   std::thread thread_;
 };

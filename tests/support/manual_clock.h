@@ -8,7 +8,7 @@
 
 namespace conversed::tests {
 
-// A clock that stands still until it is told. Thread-safe.
+// A clock that moves only when the test moves it. Thread-safe.
 class ManualClock final : public model::Clock {
  public:
   explicit ManualClock(model::Timestamp start = model::from_unix_ms(1'800'000'000'000))

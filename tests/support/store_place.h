@@ -13,9 +13,9 @@
 
 namespace conversed::tests {
 
-// Where a test's store is: in a folder of its own and, where CONVERSED_TEST_POSTGRES names a server
-// (tests/support/postgres.py starts one), in a schema of its own there. So one test serves both
-// databases, in two runs.
+// The place of a test's store: its own folder and, if CONVERSED_TEST_POSTGRES names a server
+// (tests/support/postgres.py starts one), its own schema there. So one test covers both databases,
+// in two runs.
 class StorePlace {
  public:
   // Throws store::SqlError if the server can't be used.
@@ -39,14 +39,14 @@ class StorePlace {
   [[nodiscard]] store::DatabaseSettings database() const {
     return {.file = folder_ / "store.db", .postgres = postgres_};
   }
-  // One whose statements wait for another writer for a moment only.
+  // Settings whose statements wait only a moment for another writer.
   [[nodiscard]] store::DatabaseSettings hasty_database() const {
     auto hasty = database();
     hasty.busy_timeout = std::chrono::milliseconds(1);
     if (hasty.postgres) hasty.postgres->turn_timeout = std::chrono::milliseconds(20);
     return hasty;
   }
-  // Another writer, who has nothing to do with the store's own.
+  // A writer that is independent of the store's own.
   [[nodiscard]] std::unique_ptr<store::Connection> another_writer() const {
     return postgres_ ? store::open_postgres(*postgres_, store::Connection::Role::writer,
                                             std::make_shared<store::PostgresPulse>())

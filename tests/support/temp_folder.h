@@ -9,11 +9,11 @@
 
 namespace conversed::tests {
 
-// A folder of its own, removed with all that is in it. Not copied, not moved: paths into it last as
-// long as it does.
+// A new folder, removed with its content. Neither copied nor moved: paths into it stay valid as
+// long as it exists.
 class TempFolder {
  public:
-  // Throws std::system_error if there can be none.
+  // Throws std::system_error if the folder can't be made.
   TempFolder() {
     auto name = (std::filesystem::temp_directory_path() / "conversed-test-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
