@@ -48,7 +48,7 @@ void add_spent(std::vector<std::string>& notifications, const std::string& daemo
 }
 
 // Calls `heard` with the items of the announcement and the name of the daemon that sent them.
-// Ignores this daemon's own announcements, and those that can't be read.
+// Ignores this daemon's own announcements and unreadable ones.
 template <typename Items>
 void hear(std::string_view payload, const std::string& own,
           const std::function<void(const std::string& by, Items)>& heard) {

@@ -15,7 +15,7 @@ namespace conversed::store {
 
 // The keeper of a key file decides who may read it.
 enum class KeyFile : std::uint8_t {
-  own,          // the owner: nobody else may read or write it
+  own,          // the owner: no other user may read or write it
   handed_over,  // a service manager, which hands over a file with access rules of its own
 };
 

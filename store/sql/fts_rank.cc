@@ -128,7 +128,7 @@ int add_knowledge_rank(sqlite3* handle, const GoOn* const& go_on) {
   code = sqlite3_finalize(statement);
   if (code != SQLITE_OK) return code;
   if (fts == nullptr) return SQLITE_ERROR;
-  // SQLite hands out what it was given, and changes nothing.
+  // SQLite passes the pointer to the function unchanged.
   return fts->xCreateFunction(fts, "knowledge_rank", const_cast<GoOn**>(&go_on), knowledge_rank,
                               nullptr);
 }

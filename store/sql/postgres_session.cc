@@ -68,7 +68,7 @@ std::string settings_of_session(const PostgresSettings& settings, Connection::Ro
          "; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2"
          "; SET tcp_keepalives_count = 3; SET tcp_user_timeout = " +
          limit +
-         // Nothing is promised that the server has not flushed.
+         // A commit is acknowledged only after the server has flushed it.
          "; SELECT set_config('synchronous_commit', 'on', false)"
          " WHERE current_setting('synchronous_commit') = 'off'";
 }

@@ -8,8 +8,8 @@
 namespace conversed::store {
 
 struct PostgresSettings {
-  // libpq's: postgresql://user:password@host:port/database or "host=... dbname=...". Several hosts
-  // are tried in turn for the one that can be written to. Never logged.
+  // libpq's: postgresql://user:password@host:port/database or "host=... dbname=...". Of several
+  // hosts the first writable one is used. Never logged.
   std::string url{};
   // How long the server may take for a connection or a statement, and a transaction between two.
   std::chrono::milliseconds timeout{10'000};

@@ -108,7 +108,7 @@ class Statement {
   // Ends the statement, so that it holds no read snapshot.
   virtual void reset() noexcept = 0;
 
-  // Runs it, now or together with what is run next; its error may be that of a later statement.
+  // Runs the statement now or together with the next one. A later statement may throw its error.
   virtual void defer() = 0;
   // The same, with the first row for `answer`; it has arrived after `Driver::settle` at the latest.
   virtual void ask(const std::shared_ptr<SqlAnswer>& answer) = 0;
@@ -136,10 +136,10 @@ class Driver {
                                                            std::span<const SqlType> columns,
                                                            Use use) = 0;
   virtual void script(std::string_view sql) = 0;
-  // Begins a transaction that writes: it waits until no other such one is open, in whichever
-  // process, so what it reads stays so until it ends.
+  // Begins a transaction that writes. Waits until no process has such a transaction open. So the
+  // rows that it reads do not change until it ends.
   virtual void begin() = 0;
-  // Begins one that only reads, all of it as of one moment; `rollback` ends it.
+  // Begins a transaction that only reads, from one snapshot. `rollback` ends it.
   virtual void begin_snapshot() = 0;
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;
@@ -375,12 +375,12 @@ class Connection {
     each_row(typename detail::ColumnsOf<Each>::Type(), each, sql, in...);
   }
 
-  // What the lambda `make` makes of each row, in order. As `rows`.
+  // The values that the lambda `make` returns for the rows, in order. As `rows`.
   template <typename Make, typename... In>
   [[nodiscard]] auto all(const Make& make, std::string_view sql, const In&... in) {
     return all_rows(typename detail::ColumnsOf<Make>::Type(), make, sql, in...);
   }
-  // What `make` makes of the first row, if there is one.
+  // The value that `make` returns for the first row, if there is a row.
   template <typename Make, typename... In>
   [[nodiscard]] auto first(const Make& make, std::string_view sql, const In&... in) {
     return first_row(typename detail::ColumnsOf<Make>::Type(), make, sql, in...);
@@ -427,7 +427,7 @@ class Connection {
 
   // Waits until no other transaction of a writer is open.
   void begin() { driver_->begin(); }
-  // What is read until `rollback` is of one moment.
+  // All reads until `rollback` see one snapshot.
   void begin_snapshot() { driver_->begin_snapshot(); }
   void commit() { driver_->commit(); }
   void rollback() noexcept { driver_->rollback(); }  // tolerates that nothing is open

@@ -39,8 +39,8 @@ std::vector<text::Word> words_of_chunk(std::string_view content) {
   return text::words_of(content, max_chunk_words);
 }
 
-// Neither FTS5's `ascii` tokenizer parts such a term nor can it end what quotes enclose, in either
-// database. PostgreSQL takes no surrogates, which JSON can hold.
+// FTS5's `ascii` tokenizer does not split such a term. The term holds no quotation mark, so it can
+// stand in quotes in both databases. PostgreSQL takes no surrogates, which JSON can hold.
 std::string term_of(std::string_view word) {
   const auto shortened = text::cut(word, max_term_bytes);
   std::string term;

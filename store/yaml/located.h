@@ -42,10 +42,10 @@ class Located {
   [[nodiscard]] const std::string& text() const {
     return scalar().get_ref<const std::string&>();  // requires is_text()
   }
-  // Empty for what is no array.
+  // Empty if the value is no array.
   [[nodiscard]] const std::vector<Located>& items() const;
-  // In the file's order; names are unique, which the readers of files see to. Empty for what is no
-  // object.
+  // In the file's order. The readers of files refuse names that occur twice. Empty if the value is
+  // no object.
   [[nodiscard]] const std::vector<Member>& members() const;
   [[nodiscard]] const Located* find(std::string_view name) const;
 

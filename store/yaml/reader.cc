@@ -149,7 +149,7 @@ class Handler final : public YAML::EventHandler {
                 const std::string& value) override {
     const Place place = place_of(mark);
     pay(budget_.take_value(value.size()), place);
-    // The file is UTF-8; yaml-cpp makes a single byte of each of two escapes, which is none.
+    // The file is UTF-8. yaml-cpp turns each of two escapes into one byte, which is no UTF-8.
     if (!text::is_utf8(value)) {
       throw Fault{place, "the escapes \\N and \\_ are not read; write \\u0085 and \\u00a0"};
     }

@@ -133,8 +133,8 @@ class Writer {
     return value.dump();  // a number, true, false or null, or an empty list or mapping
   }
 
-  // Small lists and mappings without others in them; empty if the value is none. Mappings stay on
-  // lines of their own if they have more than a few members.
+  // The text of a small list or mapping that holds no other one. Empty for any other value, and for
+  // a mapping of more than a few members, which gets a line a member.
   static std::string on_one_line(const ordered_json& value) {
     constexpr std::size_t few = 3;
     const bool is_object = value.is_object();

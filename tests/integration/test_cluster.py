@@ -48,7 +48,7 @@ class Roles(MainJob, ClusterCase):
         members = {member["name"]: member["roles"] for member in self.daemon.full_status()["members"]}
         self.assertEqual(members, {"daemon-1": ["api"], "daemon-2": ["worker"], "daemon-3": ["scheduler"]})
 
-    def test_what_falls_due_is_seen_to(self):
+    def test_due_timers_fire(self):
         self.assertEqual(self.say("nap", "tired", "hello")[1]["text"], "awake")
         self.assertEqual(self.say("quiet", "silent", "hello")[0], 200)
         self.assertTrue(self.receiver.wait_for(

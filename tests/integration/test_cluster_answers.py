@@ -77,7 +77,7 @@ class ClusterCase(PostgresCase):
 
 
 class Answers(ClusterCase):
-    def test_whoever_runs_the_turn_the_client_is_answered_and_the_webhook_has_nothing(self):
+    def test_the_client_is_answered_whichever_daemon_runs_the_turn_and_the_webhook_has_nothing(self):
         sessions = self.sessions_elsewhere("echo", "answered", 5)
         for session in sessions:
             for text in ("first", "second"):

@@ -209,7 +209,7 @@ class Calls(DaemonCase):
         keys = {headers["Idempotency-Key"] for _, headers, _ in self.upstream.requests}
         self.assertEqual((len(self.upstream.requests), len(keys)), (2, 1))
 
-    def test_what_comes_while_a_call_is_pending_waits_and_keeps_its_order(self):
+    def test_messages_during_a_pending_call_wait_in_order(self):
         self.upstream.open.clear()
         for text in "abc":
             self.assertEqual(self.inject("lookup", "busy", text=text)[0], 200)

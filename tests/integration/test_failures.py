@@ -152,7 +152,7 @@ class FailingStore(FailureCase):
         self.assertEqual(self.texts("echo", "late"), ["first", "second"])
         self.assertEqual(self.delivered("late"), ["second"])
 
-    def test_what_a_late_client_leaves_to_the_webhook_survives_a_kill(self):
+    def test_a_delivery_after_a_cut_survives_a_kill(self):
         self.assertEqual(self.daemon.terminate(), 0)
         self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.after_commit"}))
         with self.locked_store():
@@ -165,7 +165,7 @@ class FailingStore(FailureCase):
         self.daemon.wait_idle()
         self.assertEqual(self.texts("echo", "killed"), ["third"])
 
-    def test_what_was_said_before_a_long_sleep_does_not_wait_for_its_end(self):
+    def test_outputs_before_a_long_sleep_come_before_its_end(self):
         status, body = self.say("sleeper", "sleeps", "hello")
         self.assertEqual((status, body["text"]), (202, "one moment"))
         self.assertEqual(self.daemon.full_status()["counts"]["pendingDeliveries"], 0)
@@ -182,7 +182,7 @@ class FailingStore(FailureCase):
         self.assertEqual(names, ["tests"])
 
     def stop_while_locked(self, work):
-        """Stops it when the store has been seen to fail under `work`."""
+        """Stops it when the store has failed under `work`."""
         with self.locked_store():
             working = threading.Thread(target=work)
             working.start()

@@ -56,7 +56,7 @@ proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expires
             lambda all: any(body["sessionId"] == "clock" for _, _, body in all), 60))
         self.assertEqual(self.texts("hook", "silent"), ["heard hi", follow_up])
 
-    def test_what_the_user_says_or_a_node_decides_cancels_it(self):
+    def test_a_message_or_a_node_cancels_it(self):
         self.say("web", "busy", "hi")
         self.say("web", "left", "hi")
         self.say("web", "left", "bye")

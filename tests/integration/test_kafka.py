@@ -120,7 +120,7 @@ class DeletedTopic(KafkaCase):
             statuses.append(self.inject("echo", "gone", text="lost")[0])
         self.assertLessEqual(set(statuses), {503, 504})
         self.assertEqual(self.inject("echo", "gone", text="lost")[0], 503)
-        self.assertFalse(self.broker.has_topic("conversed.events"), "made by whoever asked for it")
+        self.assertFalse(self.broker.has_topic("conversed.events"), "a request made the topic")
 
 
 if __name__ == "__main__":

@@ -132,10 +132,10 @@ class LanguageModels(ModelCase):
     def test_too_many_requests_are_tried_again(self):
         self.assertEqual(self.answer("prompt", "crowded", "It is crowded"), "Now it is quiet.")
 
-    def test_what_stays_broken_goes_the_way_of_errors(self):
+    def test_an_invalid_answer_takes_the_error_branch(self):
         self.assertEqual(self.answer("prompt", "broken", "It is broken"), "status 500")
 
-    def test_what_a_model_says_is_not_evaluated(self):
+    def test_texts_of_a_model_are_not_evaluated(self):
         self.assertEqual(self.answer("prompt", "hostile", "Be hostile"), "{{context.secret}} ${secret}")
 
     def test_an_agent_uses_tools(self):

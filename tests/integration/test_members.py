@@ -83,7 +83,7 @@ class Members(PostgresCase):
         self.assertIn("another daemon runs as twin on this store", same.log_path.read_text())
         self.assertEqual(twin.terminate(), 0)
 
-    def test_what_needs_one_daemon_alone_says_who_runs(self):
+    def test_commands_that_need_one_daemon_name_the_running_ones(self):
         worker = self.another("late", "worker")
         self.assertTrue(worker.start())
         self.wait_members("front", "late")

@@ -93,7 +93,7 @@ class Metrics(DaemonCase):
         grown = self.changes(lambda: self.assertEqual(self.say("quiet", "chat", "Hi")[0], 200))
         self.expect(grown, turns_total=1, turn_seconds_count=1, injects_accepted_total=0, accept_seconds_count=0)
 
-    def test_what_never_became_a_request_is_counted(self):
+    def test_malformed_requests_are_counted(self):
         def work():
             with socket.create_connection(("127.0.0.1", self.daemon.ports["api"]), 30) as client:
                 client.sendall(b"no request\r\n\r\n")

@@ -241,7 +241,7 @@ class Partitions(PostgresCase):
         return subprocess.run([f"{BIN}/conversed", "new-epoch", "--config", self.daemon.config], capture_output=True,
                               text=True, env={**os.environ, **self.environment, **kill}, timeout=120)
 
-    def test_what_is_left_over_moves_once_and_in_order_whenever_that_is_killed(self):
+    def test_unfinished_records_move_once_and_in_order_despite_kills(self):
         self.inject_all("before")
         self.daemon.wait_idle()
         self.stop_and_grow_to(19)

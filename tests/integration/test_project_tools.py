@@ -131,7 +131,7 @@ class ProjectTools(DaemonCase):
         status, answer = self.say("careful", "waiting", "x")
         self.assertEqual((status, answer["text"]),
                          (200, "connection_deleted: the Connection 'crm' does not exist any more"))
-        self.assertEqual(len(self.upstream.requests), calls, "nobody was asked")
+        self.assertEqual(len(self.upstream.requests), calls, "the upstream got a request")
         letter = next(l for l in self.daemon.ctl("deadletters", "list")["items"] if l["sessionId"] == "without")
         for part in ("Flow 'Lookup'", "Node look (httpRequest)", "Connection 'crm'"):
             self.assertIn(part, letter["reason"])

@@ -94,7 +94,7 @@ class Schedules(DaemonCase):
                                     basic=True)
         self.assertEqual(other[0], 409)
 
-    def test_what_is_wrong_is_said(self):
+    def test_wrong_requests_are_refused_with_the_reason(self):
         body = {"URLToken": self.tokens["echo"], "userId": "u", "sessionId": "s", "text": "t"}
         for times in ({}, {"at": "soon"}, {"in": "1h", "cron": "* * * * *"}, {"cron": "61 * * * *"}, {"in": 5},
                       {"cron": "0 0 30 2 *"}, {"in": "1h", "timezone": "Mars"}, {"at": "2001-01-01T00:00"}):

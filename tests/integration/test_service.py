@@ -205,7 +205,7 @@ class Watchdog(ServiceCase):
 class Reload(ServiceCase):
     settings = "# public_requests_per_second is written while it runs\n"
 
-    def test_what_can_be_changed_is_and_the_rest_is_named(self):
+    def test_a_reload_changes_settings_and_names_those_that_need_a_restart(self):
         self.spawn_ready()
         self.write_settings("limits: {public_requests_per_second: 1, burst: 1}\nlog: {level: warn}\nflows: {max_steps: 7}\n")
         reloading, ready = self.reload()
@@ -358,7 +358,7 @@ class Privacy(ServiceCase):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
 class Owner(ServiceCase):
-    def test_what_root_makes_in_the_folder_of_another_user_is_that_users(self):
+    def test_files_that_root_makes_belong_to_the_owner_of_the_folder(self):
         data = self.daemon.folder / "data"
         data.mkdir(mode=0o700)
         os.chown(data, NOBODY, NOBODY)

@@ -98,7 +98,7 @@ endpoints:
         self.daemon.ctl("timers", "reschedule", timer["_id"], "--in", "0s")
         self.assertEqual(self.texts_of("slow", "sleeper", 2), ["Good night.", "awake"])
 
-    def test_what_waits_is_listed_page_by_page(self):
+    def test_timers_are_listed_page_by_page(self):
         for number in range(3):
             self.say("slow", f"reminded-{number}", "remind")
         self.daemon.ctl("inject", "--endpoint", self.tokens["slow"], "--user", "u", "--session", "scheduled",
@@ -115,7 +115,7 @@ endpoints:
             self.assertIsNone(self.daemon.ctl("timers", "cancel", timer["_id"], check=False))
         self.assertEqual(self.timers(None, "--kind", "followUp"), [])
 
-    def test_what_is_wrong_is_said(self):
+    def test_wrong_requests_are_refused_with_the_reason(self):
         for query in ("kind=nap", "after=x", "limit=0", "userId=u", "after=1"):
             with self.subTest(query):
                 status, problem, _ = self.daemon.request("GET", f"/management/timers?{query}", basic=True)

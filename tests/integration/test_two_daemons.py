@@ -91,7 +91,7 @@ class Moves(TwoDaemons):
         self.assert_all_once_and_in_order("echo")
         self.assertNotIn("left behind by a crash", self.daemon.log_path.read_text())
 
-    def test_what_a_killed_daemon_had_in_hand_goes_on(self):
+    def test_work_of_a_killed_daemon_goes_on(self):
         other = self.join("is killed")
         self.wait_owned(other, lambda count: count > 0)
         self.upstream.open.clear()

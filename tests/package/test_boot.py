@@ -117,7 +117,7 @@ class Boot(unittest.TestCase):
         self.assertEqual(self.one("reloaded"), "0")
         self.assertEqual(self.one("same process"), "yes")
 
-    def test_what_was_killed_comes_back_and_a_stop_is_clean(self):
+    def test_a_killed_daemon_comes_back_and_a_stop_is_clean(self):
         self.assertEqual(self.one("restarts"), "1")
         self.assertEqual(self.one("result"), "success")
 

@@ -109,7 +109,7 @@ class TidyTest(unittest.TestCase):
         yielded = set(re.findall(r'(?:yield |number, |lines\), |1, |first, )"([a-z-]+)"', source))
         self.assertEqual(yielded, rules)
 
-    def test_what_keeps_a_limit_is_no_violation(self):
+    def test_a_file_within_the_limits_is_no_violation(self):
         self.assertEqual(self.violations_of(
             ("store/kept.h", "#pragma once\n// Kept by: TurnTest.Ends,\n// test_chat.py Chat.test_answers, Chat,\n"
              "// tests/integration/test_chat.py. Done.\n"),
@@ -121,7 +121,7 @@ class TidyTest(unittest.TestCase):
     def test_detaching_something_else_is_no_violation(self):
         self.assertEqual(self.violations_of(("store/buffer.cc", "buffer_.detach();\n")), [])
 
-    def test_what_tests_may_do_others_may_not(self):
+    def test_tests_have_freedoms_that_the_product_has_not(self):
         self.assertEqual(self.violations_of(("tests/bench/x.cc", "#include <curl/curl.h>\n")), [])
 
     def test_the_closest_module_counts(self):

@@ -1,4 +1,4 @@
--- Version 1 of the schema: projects and what a bundle brings into them.
+-- Version 1 of the schema: projects and their assets.
 
 -- Projects.
 CREATE TABLE projects (

@@ -1,7 +1,7 @@
 -- Version 1 of the schema: conversations, and the keys that make a request's effects happen once.
 -- Texts of users may hold any character, NUL too. For PostgreSQL see store/sql/postgres.h.
 
--- Conversations. `id` is what child tables refer to.
+-- Conversations. Child tables refer to `id`.
 CREATE TABLE sessions (
   id INTEGER PRIMARY KEY,
   key TEXT NOT NULL UNIQUE,  -- model::SessionKey::encode()

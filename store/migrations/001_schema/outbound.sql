@@ -1,4 +1,4 @@
--- Version 1 of the schema: what conversations send, ask for and wait for.
+-- Version 1 of the schema: outputs, deliveries, calls, follow-ups and schedules of conversations.
 
 -- What Flows said to users. Rows are pruned by age, so the oldest have the lowest ids.
 CREATE TABLE outputs (

@@ -7,8 +7,8 @@ CREATE DOMAIN plain_text AS TEXT COLLATE "C";
 CREATE FUNCTION json_each(list TEXT) RETURNS TABLE (value TEXT) LANGUAGE SQL IMMUTABLE
   AS $$ SELECT json_array_elements_text(list::JSON) $$;
 
--- As good as Unicode case folding: capitals take apart what one capital stands for ("ß"), small letters
--- then have one form, but for the sigma at a word's end.
+-- Equals Unicode case folding. `upper` expands letters such as "ß", `lower` then gives each letter one form.
+-- Only the sigma at the end of a word has two.
 CREATE FUNCTION folded(content TEXT) RETURNS TEXT LANGUAGE SQL IMMUTABLE
   AS $$ SELECT replace(lower(upper(content COLLATE "und-x-icu") COLLATE "und-x-icu"), 'ς', 'σ') $$;
 CREATE FUNCTION folded_contains(content TEXT, needle TEXT) RETURNS BOOLEAN LANGUAGE SQL IMMUTABLE
