@@ -106,8 +106,8 @@ Result<std::unique_lock<std::mutex>> KeyRotation::hold() {
   return held;
 }
 
-// Values are sealed on the Committer's thread alone, and by the newest key since before the first
-// batch: none can come to stand behind the place where a batch has been already.
+// Only the Committer's thread seals values, with the newest key since before the first batch. So no
+// value with an old key can appear in rows that a batch has passed.
 Result<KeyRotation::Report> KeyRotation::reseal_all() {
   Report report{sealer_.newest(), 0};
   std::int64_t unreadable = 0;
@@ -130,7 +130,7 @@ Result<KeyRotation::Report> KeyRotation::reseal_all() {
                                     " sealed values can't be opened, so the old keys are kept; "
                                     "import the Connections and webhooks again");
   }
-  // Where several daemons share the store, it says by which key.
+  // Daemons that share the store compare their key with this row.
   auto noted = committer_.write_and_wait([&](Writer& writer) {
     writer.connection().run("UPDATE meta SET value = :v WHERE name = 'key'", sealer_.fingerprint());
   });

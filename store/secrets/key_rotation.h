@@ -25,7 +25,7 @@ class KeyRotation {
       : database_(database), committer_(committer), sealer_(sealer) {}
 
   struct Report {
-    std::uint32_t key = 0;      // the one that seals now
+    std::uint32_t key = 0;      // the id of the key that seals now
     std::int64_t resealed = 0;  // values
   };
 

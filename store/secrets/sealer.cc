@@ -80,8 +80,8 @@ Result<void> replace(const std::filesystem::path& path, std::string_view text) {
   return fail(Errc::unavailable, "the key file can't be made durable");
 }
 
-// Removes the temporary file of an interrupted `replace`. Its keys are in the key file, or unused,
-// or were to be removed.
+// Removes the temporary file of an interrupted `replace`. The file holds no key that a stored value
+// needs and the key file lacks.
 void remove_leftovers(const std::filesystem::path& path) {
   const auto beginning = path.filename().string() + ".";
   const auto is_leftover = [&](const std::string& name) {
@@ -111,7 +111,8 @@ class KeyText {
   KeyText(const KeyText&) = delete;
   KeyText& operator=(const KeyText&) = delete;
 
-  // False without room for the key: a text that grew would leave its bytes behind.
+  // False without room for the key. The text must not grow, because growing leaves a copy of its
+  // bytes in memory.
   [[nodiscard]] bool add(std::uint32_t id, const KeyBytes& key) {
     std::array<char, 2 * std::tuple_size_v<KeyBytes> + 1> hex{};
     sodium_bin2hex(hex.data(), hex.size(), key.data(), key.size());

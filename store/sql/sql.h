@@ -38,8 +38,8 @@ class SqlError : public std::runtime_error {
     failed,    // full, locked, I/O error, damaged, connection lost: try again later
     too_long,  // ended by the server's time limit, undone: try less at a time
   };
-  // Whether a COMMIT that failed may have worked after all. A server that was `silent` until the
-  // deadline may still be at it.
+  // Whether a failed COMMIT may have worked. A server that was `silent` until the deadline may
+  // still be working on it.
   enum class Effect : std::uint8_t { none, uncertain, silent };
 
   // `code`: the database's own, which holds neither SQL nor values.
