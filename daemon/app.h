@@ -31,13 +31,14 @@ namespace conversed::daemon {
 //   timers and no retention.
 //   Kept by: test_cluster.py Roles.
 // - A stop ends a start: `give_up_start` ends the copy, the migration and each wait for a store.
-//   Kept by: test_service.py StoreThatFails.test_a_start_that_waits_for_it_obeys_a_stop.
+//   Kept by: test_service.py StoreThatFails.test_a_start_that_waits_for_the_store_obeys_a_stop.
 // - A start that fails before it consumes the log leaves the last run's notes to the next start.
 //   Kept by: test_failures.py FailedStarts.
 // - `ready` is logged once the log is consumed. Events that run alone do not delay it.
-//   Kept by: test_service.py AfterAKill.test_ready_does_not_wait_for_what_was_in_hand.
+//   Kept by: test_service.py AfterAKill.test_ready_does_not_wait_for_events_in_hand.
 // - Services stop in the reverse order of starting, the Committer and the log last, so that every
-//   mark is kept. Kept by: test_kafka.py TheMainJob.test_a_clean_stop_leaves_nothing.
+//   mark is kept. Kept by: test_kafka.py
+//   TheMainJob.test_each_event_runs_once_and_in_order_across_a_clean_stop.
 class App {
  public:
   // `clock` must outlive it.

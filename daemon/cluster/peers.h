@@ -45,7 +45,7 @@ struct PeersSettings {
 // `run/member` proves that the last run has ended, and there is no wait. A daemon whose name was
 // taken while it was suspended ends. Kept by: PeersTest.ANameThatALiveDaemonHasIsRefused,
 // PeersTest.TheNameOfAnEndedRunIsTakenAtOnceAndTheOldRunIsReplaced, test_members.py
-// Members.test_a_name_is_one_daemons.
+// Members.test_a_second_daemon_of_the_same_name_is_refused.
 //
 // `mine`, `members` and `retire` are thread-safe. One thread of its own does the work.
 class Peers final : public Service {

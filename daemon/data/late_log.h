@@ -29,7 +29,7 @@ using LogRanges = std::vector<queue::PartitionRange>;
 // Used if the log can't be reached at the start. The daemon listens meanwhile. Until the log has
 // been compared with the store, every append is refused with 503 and `/readyz` says 503. A log that
 // does not belong to the store ends the daemon. Kept by: test_kafka.py
-// Kills.test_a_daemon_that_starts_before_its_broker_listens_refuses_and_goes_on, DeletedTopic.
+// Kills.test_a_daemon_refuses_injects_until_its_broker_listens, DeletedTopic.
 [[nodiscard]] std::jthread look_for_log(std::function<model::Result<LogRanges>()> look,
                                         std::function<void(model::Result<LogRanges>)> done);
 

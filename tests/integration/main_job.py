@@ -9,5 +9,5 @@ class MainJob:
         self.assertEqual(self.say("echo", "main", "again")[1]["text"], "again")
         self.assertEqual(self.texts("echo", "main"), ["hello", "again"])
 
-    def test_a_call_comes_back_through_the_log(self):
+    def test_the_result_of_a_call_comes_back_through_the_log(self):
         self.assertEqual(self.say("lookup", "call", "a")[1]["text"], "a: shipped")

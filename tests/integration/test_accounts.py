@@ -30,7 +30,7 @@ class Accounts(DaemonCase):
         message = {"URLToken": self.tokens["echo"], "userId": "u", "sessionId": "s", "text": "t"}
         return self.daemon.request("POST", "/v2.0/endpoint/inject", message, {"X-API-Key": key})[0]
 
-    def test_removed_user_takes_keys_along(self):
+    def test_removing_a_user_revokes_the_users_keys(self):
         self.add_bob("--roles", "projectAdmin")
         key = self.daemon.ctl("apikey", "create", "--name", "bob's", "--user", BOB)["key"]
         self.assertEqual(self.status_with(key), 200)
@@ -42,7 +42,7 @@ class Accounts(DaemonCase):
         self.assertEqual(again.returncode, 1)
         self.assertIn(f"there is no user {BOB}", again.stderr)
 
-    def test_roles_are_set_and_taken(self):
+    def test_roles_are_granted_and_revoked(self):
         self.add_bob()
         done = self.run_ctl("user", "roles", BOB, "--roles", "tokenAdmin,userAdmin")
         self.assertEqual((done.returncode, done.stdout),
@@ -55,7 +55,7 @@ class Accounts(DaemonCase):
         self.assertEqual((done.returncode, done.stdout), (0, f"The roles of {BOB} in the organisation: none\n"), done.stderr)
         self.assertEqual(self.run_ctl("user", "list", user=BOB, password=BOB_PASSWORD).returncode, 1)
 
-    def test_the_last_platform_admin_stays(self):
+    def test_the_last_platform_admin_can_not_be_removed_or_demoted(self):
         for arguments in [("remove", EMAIL), ("roles", EMAIL, "--roles", "userAdmin")]:
             done = self.run_ctl("user", *arguments)
             self.assertEqual(done.returncode, 1)
@@ -75,7 +75,7 @@ class Accounts(DaemonCase):
         self.assertEqual((done.returncode, done.stdout), (0, f"The e-mail domains of {ORGANISATION}: none\n"), done.stderr)
         self.assertEqual(self.run_ctl("user", "add", "eve@mine.example", user=admin, password=password).returncode, 0)
 
-    def test_weak_passwords_are_refused_at_every_door(self):
+    def test_every_command_that_sets_a_password_refuses_weak_ones(self):
         self.add_bob()
         for weak, reason in [("elevenchars", "at least 12 characters"), ("Password1234", "one of the most common")]:
             for command in [("user", "add", "new@example.com"), ("user", "passwd", BOB),
@@ -93,7 +93,7 @@ class Accounts(DaemonCase):
             self.assertFalse((folder / "store.db").exists(), "nothing is made")
         self.assertEqual(self.run_ctl("user", "list", user=BOB, password=BOB_PASSWORD).returncode, 1, "no user administrator")
 
-    def test_unchecked_contact_center_tokens_are_warned_of(self):
+    def test_log_and_status_warn_of_unchecked_contact_center_tokens(self):
         warning = "set contact_center.issuer or contact_center.audience"
         self.assertIn(warning, self.daemon.log_path.read_text())
         self.assertIn(warning, self.run_ctl("status").stdout)

@@ -53,13 +53,13 @@ class BadInput(DaemonCase):
                 self.assertRegex(answer, "^HTTP/1.1 401 ")
                 self.assertIn('WWW-Authenticate: Basic realm="conversed"', answer)
 
-    def test_a_bundle_of_megabytes_is_taken(self):
+    def test_a_bundle_of_five_megabytes_is_imported(self):
         text = ECHO + "# " + "x" * 5_000_000 + "\n"
         bundle = self.daemon.folder / "large.yaml"
         bundle.write_text(text)
         self.assertEqual(self.daemon.ctl("import", str(bundle))["project"]["name"], "Tests")
 
-    def test_bodies(self):
+    def test_wrong_bodies_are_refused(self):
         for body, named in BAD_BODIES:
             with self.subTest(body=body[:60]):
                 for path, headers in [(f"/{self.tokens['echo']}", {}),
@@ -69,7 +69,7 @@ class BadInput(DaemonCase):
                     if status == 400:
                         self.assertIn(named, answer["detail"])
 
-    def test_http(self):
+    def test_malformed_http_is_refused(self):
         for raw, expected in BAD_HTTP:
             with self.subTest(raw=raw[:60]):
                 with socket.create_connection(("127.0.0.1", self.daemon.ports["api"]), timeout=30) as connection:
@@ -79,7 +79,7 @@ class BadInput(DaemonCase):
                 self.assertIn("Access-Control-Allow-Origin: *", head)
                 self.assertIn("traceId", head)
 
-    def test_credentials(self):
+    def test_wrong_credentials_and_url_tokens_are_refused(self):
         body = {"URLToken": self.tokens["echo"], "userId": "u", "sessionId": "s", "text": "t"}
         for headers in [{}, {"X-API-Key": "wrong"}, {"X-API-Key": self.key[:-1] + "x"}, {"Authorization": "Basic eDp5"}]:
             status, answer, sent = self.daemon.request("POST", "/v2.0/endpoint/inject", body, headers)
@@ -90,7 +90,7 @@ class BadInput(DaemonCase):
                 "POST", "/v2.0/endpoint/inject", {**body, "URLToken": token}, {"X-API-Key": self.key})
             self.assertIn(status, (400, 404), answer)
 
-    def test_bundles(self):
+    def test_each_problem_of_a_bundle_is_reported_with_its_line(self):
         path = self.daemon.folder / "bad.yaml"
         path.write_text("conversed: 1\nproject: {nam: Tests}\nflows:\n  - name: Echo\n    nodes:\n"
                         "      - shout: x\n      - say: '{{1 +}}'\n      - goTo: nowhere\n")
@@ -101,7 +101,7 @@ class BadInput(DaemonCase):
         for place in ["bad.yaml:2", "bad.yaml:6", "bad.yaml:7", "bad.yaml:8", "flows[0].nodes[0]", "shout", "nowhere"]:
             self.assertIn(place, done.stderr)
 
-    def test_settings(self):
+    def test_each_problem_of_the_settings_is_reported_with_its_line(self):
         path = self.daemon.folder / "bad-settings.yaml"
         path.write_text("listen:\n  port: eighty\nlisten_port: 1\nworkers: -3\napi: {body_timeout: soon}\n")
         done = subprocess.run([f"{BIN}/conversed", "--config", path, "--check-config"],
@@ -110,7 +110,7 @@ class BadInput(DaemonCase):
         for place in [":2", ":3", ":4", ":5", "listen.port", "listen_port", "workers", "api.body_timeout", "eighty"]:
             self.assertIn(place, done.stderr)
 
-    def test_settings_of_kafkas_client(self):
+    def test_wrong_kafka_properties_are_reported_without_their_values(self):
         path = self.daemon.folder / "bad-kafka.yaml"
         path.write_text("queue:\n  driver: kafka\n  kafka:\n    bootstrap_servers: [127.0.0.1:1]\n    properties:\n"
                         "      - acks=hunter2\n      - nosuch=hunter2\n      - socket.timeout.ms=hunter2\n"
@@ -124,7 +124,7 @@ class BadInput(DaemonCase):
         self.assertNotIn("client.rack", done.stderr)
         self.assertNotIn("hunter2", done.stderr)
 
-    def test_init_twice_is_refused(self):
+    def test_a_second_init_is_refused(self):
         done = subprocess.run(
             [f"{BIN}/conversed", "init", "--config", self.daemon.config, "--organisation", "Other", "--admin",
              "x@example.com", "--password-stdin"], input="another pass phrase", capture_output=True, text=True, timeout=60)

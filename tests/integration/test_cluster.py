@@ -43,7 +43,7 @@ class ClusterCase(DaemonCase):
 class Roles(MainJob, ClusterCase):
     roles = (("api",), ("worker",), ("scheduler",))
 
-    def test_each_daemon_tells_its_part(self):
+    def test_status_lists_the_roles_of_each_daemon(self):
         self.cluster.wait_owned(self.cluster.daemons[1:2])
         members = {member["name"]: member["roles"] for member in self.daemon.full_status()["members"]}
         self.assertEqual(members, {"daemon-1": ["api"], "daemon-2": ["worker"], "daemon-3": ["scheduler"]})
@@ -56,7 +56,7 @@ class Roles(MainJob, ClusterCase):
 
 
 class Two(ClusterCase):
-    def test_a_key_is_answered_alike_by_every_daemon(self):
+    def test_every_daemon_gives_a_repeated_key_the_same_answer(self):
         ids = set()
         for daemon in self.cluster.daemons * 2:
             status, _, headers = daemon.request(
@@ -70,7 +70,7 @@ class Two(ClusterCase):
         _, page, _ = self.daemon.request("GET", f"/{self.tokens['echo']}/outputs?userId=ann&sessionId=keyed&after=0")
         self.assertEqual([item["text"] for item in page["items"]], ["once"])
 
-    def test_a_rolling_restart_loses_and_doubles_nothing(self):
+    def test_a_rolling_restart_neither_loses_nor_doubles_effects(self):
         sessions = [Session(number) for number in range(16)]
         clients = [Client(self.cluster.daemons, sessions[i::4], self.tokens["count"], self.key, i,
                           Habits(messages=0.3)) for i in range(4)]

@@ -77,7 +77,7 @@ class ClusterCase(PostgresCase):
 
 
 class Answers(ClusterCase):
-    def test_the_client_is_answered_whichever_daemon_runs_the_turn_and_the_webhook_has_nothing(self):
+    def test_the_client_gets_the_outputs_of_the_other_daemon_and_the_webhook_gets_none(self):
         sessions = self.sessions_elsewhere("echo", "answered", 5)
         for session in sessions:
             for text in ("first", "second"):
@@ -86,12 +86,12 @@ class Answers(ClusterCase):
             self.assertEqual(self.inject("echo", session, text="injected")[0], 200)
             self.assert_sent(session, ["injected"])
 
-    def test_a_call_of_the_execution_changes_nothing(self):
+    def test_the_client_gets_the_outputs_before_and_after_a_call(self):
         session, = self.sessions_elsewhere("lookup", "called", 1)
         status, body = self.say("lookup", session, "shoes")
         self.assertEqual((status, body["text"]), (200, "looking for shoes\nshoes: shipped"))
 
-    def test_a_keyed_message_repeated_elsewhere_has_one_effect_and_one_answer(self):
+    def test_a_keyed_message_repeated_at_both_daemons_has_one_effect_and_one_answer(self):
         session, = self.sessions_elsewhere("lookup", "keyed", 1)
         key = {"Idempotency-Key": "one"}
         message = {"userId": f"user of {session}", "sessionId": session, "text": "once"}
@@ -111,7 +111,7 @@ class Answers(ClusterCase):
 
 
 class Stops(ClusterCase):
-    def test_a_stopping_daemon_with_a_repeat_leaves_the_first_client_its_answer(self):
+    def test_the_first_client_is_answered_although_the_daemon_of_a_repeat_stops(self):
         session, = self.sessions_here("lookup", "first", 1)
         ask = ("POST", f"/{self.tokens['lookup']}", {"userId": f"user of {session}", "sessionId": session, "text": "once"},
                {"Idempotency-Key": "one"})
@@ -154,7 +154,7 @@ class Deaths(ClusterCase):
         self.assertTrue(seen.is_set(), "it was answered")
         return session
 
-    def test_a_client_of_a_dead_daemon_repeats_its_key_and_past_its_deadline_the_webhook_has_the_rest(self):
+    def test_a_repeat_after_a_daemons_death_is_answered_and_the_webhook_gets_outputs_after_the_deadline(self):
         session = self.ask_and_lose_the_answer("left")
         message = {"userId": f"user of {session}", "sessionId": session, "text": "shoes"}
         ask = ("POST", f"/{self.tokens['lookup']}", message, {"Idempotency-Key": "left"})

@@ -142,7 +142,7 @@ class CommandLines(CtlCase):
 
     # --- Tests ---------------------------------------------------------------------------------
 
-    def test_scripts_of_documents(self):
+    def test_scripts_in_documents_run(self):
         count = 0
         for document in DOCUMENTS + MANUALS:
             for lines in blocks(document):
@@ -157,7 +157,7 @@ class CommandLines(CtlCase):
                         count += 1
         self.assertGreater(count, 15)
 
-    def test_command_lines_in_texts(self):
+    def test_command_lines_in_texts_run(self):
         texts = {path.relative_to(SOURCE): path.read_text() for path in DOCUMENTS}
         texts |= {" ".join(path) + " --help": help_of(path) for path in commands()}
         texts["conversectl --help"] = help_of(())
@@ -181,7 +181,7 @@ class CommandLines(CtlCase):
                 for option in re.findall(r"--[a-z-]+", example[1] or ""):
                     self.assertRegex(text, rf"(?m)^ *(-\w,)?{option}\b")
 
-    def test_from_nothing(self):
+    def test_the_script_that_starts_a_daemon_runs_in_an_empty_folder(self):
         lines = next(lines for document in DOCUMENTS for lines in blocks(document) if BEGINS_DAEMON in lines)
         at = lines.index(BEGINS_DAEMON)
         for line in lines:
@@ -203,7 +203,7 @@ class CommandLines(CtlCase):
         ran = [self.shell(line, environment) for line in lines[at + 1:] if not line.startswith("export ")]
         self.assertIn("Imported Shop", ran[0])
 
-    def test_lines_that_the_demo_prints(self):
+    def test_commands_that_the_demo_prints_run(self):
         spec = importlib.util.spec_from_file_location("demo", SOURCE / "config" / "demo" / "demo.py")
         demo = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(demo)
@@ -214,7 +214,7 @@ class CommandLines(CtlCase):
         printed = self.shell(script, self.environment_of_shell)
         self.assertIn("Message was sent to AI for Flow processing", printed)
 
-    def test_help_of_dev_names_only_what_there_is(self):
+    def test_help_of_dev_names_only_existing_commands(self):
         text = subprocess.run([SOURCE / "dev", "help"], capture_output=True, text=True, check=True, timeout=60).stdout
         named = re.findall(r"\./dev [a-z]+(?: unit)?", text)
         self.assertGreater(len(named), 3)

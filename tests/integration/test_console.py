@@ -52,12 +52,12 @@ class Console(DaemonCase):
         self.assertNotIn('role="alert"', shown[2])
         return shown[2]
 
-    def test_shows_how_the_daemon_is(self):
+    def test_the_overview_shows_the_daemons_health(self):
         page = self.dom("overview")
         for text in ("healthy", "Dead letters", "Partitions", "Version"):
             self.assertIn(text, page)
 
-    def test_shows_conversations_and_puts_nothing_in_as_markup(self):
+    def test_the_console_shows_text_of_conversations_never_as_markup(self):
         self.assertIn("ann", self.dom("sessions"))
         page = self.dom("/".join(["sessions", self.tokens["web"], "ann", "s"]))
         self.assertIn("Heard: &lt;img src=x", page)
@@ -93,7 +93,7 @@ class Console(DaemonCase):
         self.assertIn("frame-ancestors 'none'", policy)
         self.assertNotIn("unsafe", policy)
 
-    def test_a_page_of_another_site_can_not_ride_on_remembered_credentials(self):
+    def test_requests_of_other_sites_with_remembered_credentials_are_refused(self):
         _, letters, _ = self.daemon.request("GET", "/new/management/deadletters", basic=True)
         discard = f"/new/management/deadletters/{letters['items'][0]['_id']}/discard"
         for told in ({"Sec-Fetch-Site": "cross-site"}, {"Sec-Fetch-Site": "same-site"},

@@ -48,14 +48,14 @@ endpoints:
 class Conversations(DaemonCase):
     bundle = BUNDLE
 
-    def test_a_users_message_is_answered_with_what_the_flow_says(self):
+    def test_a_users_message_is_answered_with_the_flows_outputs(self):
         status, answer = self.say("echo", "hello", "Hi")
         self.assertEqual(status, 200, answer)
         self.assertEqual(answer["text"], "user 1: Hi")
         self.assertEqual(answer["sessionId"], "hello")
         self.assertEqual([o["source"] for o in answer["outputStack"]], ["bot"])
 
-    def test_an_inject_is_delivered_signed_and_shown_in_outputs(self):
+    def test_the_output_of_an_inject_is_delivered_signed_and_listed(self):
         status, text, headers = self.inject("echo", "push", text="your parcel has left")
         self.assertEqual((status, text), (200, "Message was sent to AI for Flow processing"))
         self.assertRegex(headers["X-Inject-Id"], "^[a-z0-9]{24}$")
@@ -66,7 +66,7 @@ class Conversations(DaemonCase):
         self.assertEqual((item["seq"], item["text"]), (1, "inject 1: your parcel has left"))
         self.assertEqual(self.receiver.bad_signatures, 0)
 
-    def test_outputs_are_waited_for(self):
+    def test_a_poll_waits_for_the_next_output(self):
         got = []
         poll = threading.Thread(target=lambda: got.extend(self.outputs("echo", "poll", wait=30)))
         poll.start()
@@ -92,7 +92,7 @@ class Conversations(DaemonCase):
         self.assertEqual(first[0], 200)
         self.assertEqual(self.texts("echo", "keyed message"), ["user 1: a"])
 
-    def test_a_session_that_never_began_refuses_injects_where_the_endpoint_says_so(self):
+    def test_an_active_only_endpoint_refuses_injects_into_new_sessions(self):
         status, body, headers = self.inject("active", "never", text="hello?")
         self.assertEqual(status, 409)
         self.assertEqual((body["status"], body["code"], body["type"]), (409, 1004, "Conflict"))
@@ -100,12 +100,12 @@ class Conversations(DaemonCase):
         self.assertEqual(self.say("active", "begun", "Hi")[0], 200)
         self.assertEqual(self.inject("active", "begun", text="hello!")[0], 200)
 
-    def test_a_question_asks_again_until_it_has_its_answer(self):
+    def test_a_question_is_repeated_until_the_answer_is_valid(self):
         self.assertEqual(self.say("ask", "age", "Hi")[1]["text"], "How old?")
         self.assertEqual(self.say("ask", "age", "old")[1]["text"], "A number, please.")
         self.assertEqual(self.say("ask", "age", "41")[1]["text"], "41 years")
 
-    def test_a_turn_that_fails_is_a_dead_letter_and_the_session_goes_on(self):
+    def test_a_failed_turn_becomes_a_dead_letter_and_the_session_goes_on(self):
         self.assertEqual(self.say("broken", "loop", "fine?")[1]["text"], "fine 1")
         status, body = self.say("broken", "loop", "loop")
         self.assertEqual(status, 500)
@@ -116,7 +116,7 @@ class Conversations(DaemonCase):
         letters = self.daemon.ctl("deadletters", "list")["items"]
         self.assertTrue(any("again" in letter["reason"] for letter in letters), letters)
 
-    def test_a_dead_letter_runs_again_once_its_flow_is_mended(self):
+    def test_a_dead_letter_is_replayed_after_its_flow_is_fixed(self):
         self.assertEqual(self.say("broken", "mend", "loop")[0], 500)
         letter = next(l for l in self.daemon.ctl("deadletters", "list")["items"] if l["sessionId"] == "mend")
         self.load(BUNDLE.replace('input.text == "loop"', 'input.text == "never"'))
@@ -147,14 +147,14 @@ class Deadlines(DaemonCase):
         self.daemon.wait_idle()
         return [body["output"]["text"] for _, _, body in list(self.receiver.deliveries) if body["sessionId"] == session]
 
-    def test_it_is_answered_with_what_was_said_and_the_rest_goes_to_the_webhook(self):
+    def test_the_answer_has_the_outputs_so_far_and_the_webhook_gets_the_rest(self):
         status, answer = self.say("lookup", "late", "A-1")
         self.assertEqual((status, answer["text"]), (202, "looking"))
         self.upstream.open.set()
         self.assertEqual(self.delivered("late"), ["A-1: shipped"])
         self.assertEqual(self.texts("lookup", "late"), ["looking", "A-1: shipped"])
 
-    def test_a_repeat_of_its_key_never_runs_and_has_all_that_was_said(self):
+    def test_a_repeat_of_the_key_gets_all_outputs_without_a_second_run(self):
         key = {"Idempotency-Key": "late"}
         self.assertEqual(self.say("lookup", "keyed", "A-2", key)[0], 202)
         status, answer = self.say("lookup", "keyed", "A-2", key)
@@ -166,7 +166,7 @@ class Deadlines(DaemonCase):
             self.assertEqual((status, answer["text"]), (200, "looking\nA-2: shipped"))
         self.assertEqual(len(self.upstream.requests), 1)
 
-    def test_one_that_prefers_not_to_wait_is_accepted_and_all_goes_to_the_webhook(self):
+    def test_respond_async_is_accepted_and_the_webhook_gets_all_outputs(self):
         headers = {"Prefer": "respond-async", "Idempotency-Key": "async"}
         status, answer = self.say("lookup", "async", "A-3", headers)
         self.assertEqual((status, answer["text"], answer["outputStack"]), (202, "", []))
@@ -175,7 +175,7 @@ class Deadlines(DaemonCase):
         status, answer = self.say("lookup", "async", "A-3", headers)
         self.assertEqual((status, answer["text"]), (200, "looking\nA-3: shipped"))
 
-    def test_a_kill_before_the_deadline_loses_nothing(self):
+    def test_a_kill_before_the_deadline_loses_no_output(self):
         with contextlib.ExitStack() as stack:
             pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(1))
             asked = pool.submit(self.say, "lookup", "killed client", "A-4")
@@ -195,7 +195,7 @@ class Calls(DaemonCase):
         self.upstream.open.set()
         self.upstream.requests.clear()
 
-    def test_an_execution_goes_on_with_the_answer_of_its_call(self):
+    def test_an_execution_continues_with_the_result_of_its_call(self):
         status, answer = self.say("lookup", "call", "A-1")
         self.assertEqual((status, answer["text"]), (200, "looking\nA-1: shipped"))
         path, headers, body = self.upstream.requests[0]
@@ -232,7 +232,7 @@ class Calls(DaemonCase):
         keys = [headers["Idempotency-Key"] for _, headers, body in self.upstream.requests if b'"k"' in body]
         self.assertEqual(len(set(keys)), 1)
 
-    def test_hundreds_of_waiting_sessions_hold_nobody_else(self):
+    def test_500_waiting_sessions_do_not_delay_50_others(self):
         """500 sessions wait for an upstream that does not answer, with four workers; 50 others talk on."""
         self.upstream.open.clear()
         for number in range(500):
@@ -246,7 +246,7 @@ class Calls(DaemonCase):
         for number in range(500):
             self.assertEqual(self.texts("lookup", f"slow-{number}"), ["looking", "x: shipped"])
 
-    def test_secrets_are_in_no_log_and_not_in_clear_on_disk(self):
+    def test_no_secret_is_in_the_log_or_in_clear_on_disk(self):
         self.say("lookup", "secrets", "A-9")
         self.daemon.request("POST", "/v2.0/endpoint/inject?api_key=" + self.key, {})
         secrets = [CONNECTION_TOKEN, self.key.split("_")[-1], self.daemon.environment["HOOK_SECRET"],

@@ -116,19 +116,19 @@ class Cors(OauthCase):
         self.assertEqual((body["status"], body["traceId"]), (status, result["headers"]["x-trace-id"]), name)
         return result, body
 
-    def test_an_inject_with_all_headers_in_use(self):
+    def test_a_page_injects_with_all_headers(self):
         result = self.answer("inject", 200)
         self.assertEqual(result["body"], "Message was sent to AI for Flow processing")
         self.assertRegex(result["headers"]["x-inject-id"], "^[a-z0-9]{24}$")
         self.assertEqual(result["headers"]["x-trace-id"], TRACE)
 
-    def test_a_users_message_and_what_was_said(self):
+    def test_a_page_sends_a_message_and_reads_the_outputs(self):
         for name in ("message", "message without preflight"):
             self.assertEqual(json.loads(self.answer(name, 200)["body"])["text"], "Hello")
         items = json.loads(self.answer("outputs", 200)["body"])["items"]
         self.assertEqual([item["text"] for item in items], ["from a page"])
 
-    def test_nothing_is_to_be_had_with_cookies(self):
+    def test_a_page_reads_no_answer_to_a_request_with_cookies(self):
         for name in ("with cookies", "list with cookies"):
             self.assertEqual(self.results[name], {"refused": "TypeError"})
 
@@ -143,7 +143,7 @@ class Cors(OauthCase):
         self.assertTrue(self.answer("list as XML", 200)["body"].startswith("<?xml"))
         self.assertRegex(self.answer("set-up", 201)["headers"]["location"], "^/v2.0/tasks/[a-z0-9]{24}$")
 
-    def test_every_route_lets_the_browser_ask_and_the_page_read_the_refusal(self):
+    def test_every_route_answers_the_preflight_and_the_page_reads_the_error(self):
         for method, path in ROUTES:
             result = self.answer(f"{method} {path}", 404)
             self.assertEqual(json.loads(result["body"])["status"], 404)

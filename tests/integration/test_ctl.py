@@ -60,14 +60,14 @@ class Commands(CtlCase):
         self.assertIn("no problems", self.people("import", "--check", self.bundle_file()))
         self.assertEqual(self.json("import", self.bundle_file()), self.report)
 
-    def test_import_says_where_the_problems_are(self):
+    def test_import_reports_the_lines_of_problems(self):
         path = pathlib.Path(self.folder.name) / "bad.yaml"
         path.write_text(f'conversed: 1\nproject: {{name: P}}\nflows: [{{name: F, nodes: [{{"{RIGHT_TO_LEFT}": Hi}}]}}]\n')
         errors = self.run_ctl("import", path, code=1).stderr
         self.assertRegex(errors, r"bad.yaml:3: flows")
         self.assertIn(r"\u202e", errors)
 
-    def test_import_of_a_file_that_is_not_utf8(self):
+    def test_import_refuses_a_file_that_is_not_utf8(self):
         path = pathlib.Path(self.folder.name) / "latin1.yaml"
         path.write_bytes("conversed: 1\nproject: {name: Käse}\n".encode("latin-1"))
         self.assertIn("is not UTF-8", self.run_ctl("import", path, code=1).stderr)
@@ -197,7 +197,7 @@ class Commands(CtlCase):
         self.assertEqual([json.loads(line)["text"] for line in said][1:], ["You said: one", "You said: two"])
         self.json("chat", self.tokens["sleeper"], input="hi\n")
 
-    def test_chat_shows_lines_of_a_text_below_its_first(self):
+    def test_chat_indents_further_lines_of_a_text(self):
         self.say("web", "lines", "hi")
         self.inject("web", "lines", data={"event": "a\n< b"})
         self.assertTrue(self.outputs("web", "lines", after=2, wait=30))

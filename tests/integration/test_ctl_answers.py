@@ -89,7 +89,7 @@ class StrangeAnswers(StrangerCase):
                     if self.status != 200:
                         self.assertNotIn("one version", done.stderr)
 
-    def test_arguments_that_are_not_utf8(self):
+    def test_an_argument_that_is_not_utf8_is_refused(self):
         done = subprocess.run([CTL, "--url", "http://127.0.0.1:9", "inject", "--endpoint", "1", "--user", b"\xff", "--session",
                                "1", "--text", "x"], capture_output=True, text=True, timeout=60,
                               env={"CONVERSECTL_AS": EMAIL, "CONVERSECTL_PASSWORD": PASSWORD})
@@ -112,19 +112,19 @@ class Answers(StrangerCase):
     EXPORT = [(200, {"items": [], "next": "p2"}), (200, {"items": [{"n": 1}, {"n": "\u202e"}], "next": "p3"}),
               (200, {"items": [{"n": 3}], "next": None})]
 
-    def test_an_export_has_the_user_first_and_one_item_a_line(self):
+    def test_an_export_begins_with_the_user_and_has_one_item_per_line(self):
         done = self.run_with(self.EXPORT, "users-data", "export", "ann")
         self.assertEqual(done.returncode, 0, done)
         self.assertEqual(done.stdout, '{"userId":"ann","items":[\n{"n":1},\n{"n":"\\u202e"},\n{"n":3}\n]}\n')
         path = "/management/usersdata?limit=100&userId=ann"
         self.assertEqual(self.asked, [path, f"{path}&after=p2", f"{path}&after=p3"])
 
-    def test_an_export_writes_each_page_as_it_comes(self):
+    def test_an_export_writes_each_page_before_it_asks_for_the_next(self):
         done = self.run_with([*self.EXPORT[:2], (500, {"detail": "broken"})], "users-data", "export", "ann")
         self.assertEqual(done.returncode, 1, done)
         self.assertTrue(done.stdout.startswith('{"userId":"ann","items":[\n{"n":1},\n'), done)
 
-    def test_a_row_without_a_field_is_refused_and_null_is_empty(self):
+    def test_a_row_without_a_field_is_refused_and_null_is_a_dash(self):
         row = {"endpoint": None, "userId": "ann", "sessionId": "s", "state": "idle", "inboxSize": 0, "outputs": 1,
                "lastActivityAt": None}
         done = self.run_with([(200, {"items": [row]})], "sessions", "list")
@@ -152,21 +152,21 @@ class WrongUsage(StrangerCase):
             self.assertEqual((done.returncode, done.stdout, self.asked), (2, "", []), done)
         return done.stderr
 
-    def test_numbers_are_in_plain_decimal_digits(self):
+    def test_a_number_must_have_plain_decimal_digits(self):
         for number in ("010", "0x3", "0b1", "+3", "3.0", "0", "-1", "", "abc"):
             self.expect_wrong("flow", "rollback", "Orders", number)
             self.expect_wrong("timers", "list", "--limit", number)
         self.assertIn("decimal digits, without a leading zero", self.expect_wrong("flow", "rollback", "Orders", "010"))
         self.expect_wrong("connections", "usages", "crm", "--after", "abc")
 
-    def test_a_time_is_given_in_one_way(self):
+    def test_a_time_must_have_one_form(self):
         times = (("--at", "2027-03-28T14:30"), ("--in", "20m"), ("--cron", "0 9 * * *"))
         for first, second in itertools.combinations(times, 2):
             for command in (("timers", "reschedule", "1"), ("schedules", "reschedule", "1"),
                             ("inject", "--endpoint", "1", "--user", "1", "--session", "1", "--text", "x")):
                 self.expect_wrong(*command, *first, *second)
 
-    def test_a_session_is_named_as_a_whole(self):
+    def test_a_session_needs_endpoint_user_and_name(self):
         names = (("--endpoint", "e"), ("--user", "u"), ("--session", "s"))
         for given in (*itertools.combinations(names, 1), *itertools.combinations(names, 2)):
             self.expect_wrong("timers", "list", *itertools.chain(*given))

@@ -72,7 +72,7 @@ class DataCase(DaemonCase):
 
 
 class Keys(DataCase):
-    def test_rotated_key_opens_everything_and_the_old_one_is_gone(self):
+    def test_the_new_key_opens_all_secrets_and_the_old_key_is_removed(self):
         old = self.key_file()
         report = self.daemon.ctl("rotate-key")
         # Each webhook's secret and the Connection's fields, and the source of each in the bundle.
@@ -86,7 +86,7 @@ class Keys(DataCase):
         self.daemon.start()
         self.expect_working_secrets("rotated and restarted")
 
-    def test_rotation_that_is_killed_goes_on_with_the_next_start(self):
+    def test_a_killed_rotation_continues_at_the_next_start(self):
         for point in ("keys.after_add", "keys.after_batch:2"):
             with self.subTest(point):
                 before = self.key_file()[-1]
@@ -113,7 +113,7 @@ class Keys(DataCase):
 
 
 class GivenKey(DataCase):
-    def test_key_of_the_service_manager_is_taken_and_never_written(self):
+    def test_the_key_of_the_service_manager_is_used_and_never_written(self):
         credentials = pathlib.Path(self.folder.name) / "credentials"
         credentials.mkdir()
         self.daemon.terminate()
@@ -145,7 +145,7 @@ class GivenKey(DataCase):
 
 
 class WebhookSecrets(DataCase):
-    def test_both_secrets_sign_for_a_while(self):
+    def test_a_delivery_is_signed_with_the_new_and_the_old_secret(self):
         self.daemon.environment["HOOK_SECRET"] = NEW_SECRET
         self.tokens = self.load(BUNDLE)
         self.receiver.signed_by.clear()
@@ -221,7 +221,7 @@ class UsersData(DataCase):
             "userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "again"})
         self.assertEqual((status, answer["text"]), (200, "You said again"))
 
-    def test_strangers_and_other_projects_see_nothing(self):
+    def test_wrong_requests_for_a_users_data_are_refused(self):
         self.assertEqual(self.daemon.request("GET", "/management/usersdata?userId=ann")[0], 401)
         self.assertEqual(self.daemon.request("GET", "/management/usersdata?userId=ann&projectId=" + "z" * 24,
                                              basic=True)[0], 404)
@@ -230,7 +230,7 @@ class UsersData(DataCase):
 
 
 class Backups(DataCase):
-    def test_backup_is_restored_and_goes_on(self):
+    def test_a_daemon_continues_from_a_restored_backup(self):
         self.assertEqual(self.say("echo", "kept", "one")[0], 200)
         made = self.daemon.ctl("backup", "--name", "first")
         self.assertIn("first", self.fails("backup", "--name", "first"))
@@ -258,14 +258,14 @@ class Backups(DataCase):
         self.assertEqual(texts("lost"), [])
         self.assertEqual(other.terminate(), 0)
 
-    def test_backup_is_no_secret_in_clear(self):
+    def test_a_backup_has_no_secret_in_clear(self):
         path = pathlib.Path(self.daemon.ctl("backup")["path"])
         for file in path.iterdir():
             self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600, file)
             for secret in (SECRET, CONNECTION_TOKEN, PASSWORD):
                 self.assertNotIn(secret.encode(), file.read_bytes(), file)
 
-    def test_backups_take_the_platforms_administrator(self):
+    def test_backup_and_rotate_key_need_the_role_platform_admin(self):
         self.daemon.ctl("user", "add", "ann@example.com", "--roles", "projectAdmin", "--password-stdin", input=PASSWORD)
         environment = dict(self.daemon.environment, CONVERSECTL_AS="ann@example.com")
         self.assertNotEqual(environment["CONVERSECTL_AS"], EMAIL)

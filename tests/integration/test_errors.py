@@ -157,7 +157,7 @@ class Errors(DaemonCase):
 
     # --- The table --------------------------------------------------------------------------------
 
-    def test_every_row_is_reached_and_looks_as_specified(self):
+    def test_every_row_is_reached_and_matches_the_specification(self):
         for status, type_, title, code in SPECIFIED:
             with self.subTest(status=status):
                 answered, body, headers, path = getattr(self, f"cause_{status}")()
@@ -208,7 +208,7 @@ class Errors(DaemonCase):
             answered, body, _, _ = self.ask("POST", f"/v2.0/endpoint/{route}", unknown, headers={})
             self.assertEqual((answered, body["title"]), (401, "Unauthorized Error"))
 
-    def test_the_log_names_the_trace_of_what_went_wrong_inside(self):
+    def test_the_log_has_the_trace_id_of_a_failed_turn(self):
         trace = "4bf92f3577b34da6a3ce929d0e0e4736"
         message = self.message("endless", "traced")
         status, body, _ = self.daemon.request("POST", "/" + message.pop("URLToken"), message,

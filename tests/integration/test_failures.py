@@ -77,7 +77,7 @@ class Crashes(FailureCase):
         letters = self.daemon.ctl("deadletters", "list")["items"]
         return [letter for letter in letters if letter["state"] == "new" and "went down" in letter["reason"]]
 
-    def test_an_event_brings_the_daemon_down_three_times(self):
+    def test_an_event_that_crashes_the_daemon_three_times_becomes_a_dead_letter(self):
         self.daemon.terminate()
         self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run:1"}))
         with contextlib.suppress(OSError, http.client.HTTPException):  # it may be answered before
@@ -91,7 +91,7 @@ class Crashes(FailureCase):
         self.assertEqual(self.texts("echo", "crash"), ["well?"])
         self.assertEqual([letter["sessionId"] for letter in self.letters()], ["crash"])
 
-    def test_events_that_are_in_hand_beside_each_other_at_each_crash_are_not_given_up(self):
+    def test_two_events_that_are_in_hand_at_every_crash_still_run(self):
         self.daemon.terminate()
         fifo = self.daemon.folder / "beside"
         os.mkfifo(fifo)
@@ -115,7 +115,7 @@ class Crashes(FailureCase):
         self.assertEqual(self.texts("echo", "second"), said)
         self.assertEqual(self.letters(), [])
 
-    def test_an_event_of_the_inbox_brings_the_daemon_down_three_times(self):
+    def test_an_inbox_event_that_crashes_the_daemon_three_times_becomes_a_dead_letter(self):
         self.upstream.open.clear()
         self.assertEqual(self.inject("lookup", "inbox", text="a")[0], 200)
         self.assertTrue(self.upstream.wait_for(1))
@@ -141,7 +141,7 @@ class Crashes(FailureCase):
 class FailingStore(FailureCase):
     settings = "api: {turn_timeout: 1s}\nshutdown_timeout: 8s\n"
 
-    def test_a_client_is_not_kept_waiting_for_a_commit_and_its_outputs_go_the_other_way(self):
+    def test_a_client_gets_503_while_the_store_is_locked_and_the_webhook_gets_the_outputs(self):
         self.assertEqual(self.say("echo", "late", "first")[0], 200)
         with self.locked_store():
             status, body = self.say("echo", "late", "second")
@@ -165,13 +165,13 @@ class FailingStore(FailureCase):
         self.daemon.wait_idle()
         self.assertEqual(self.texts("echo", "killed"), ["third"])
 
-    def test_outputs_before_a_long_sleep_come_before_its_end(self):
+    def test_the_answer_has_the_outputs_before_a_long_sleep(self):
         status, body = self.say("sleeper", "sleeps", "hello")
         self.assertEqual((status, body["text"]), (202, "one moment"))
         self.assertEqual(self.daemon.full_status()["counts"]["pendingDeliveries"], 0)
         self.assertEqual(self.delivered("sleeps"), [], "it is the answer alone")
 
-    def test_an_operator_is_not_kept_waiting_for_a_commit(self):
+    def test_an_operator_gets_503_while_the_store_is_locked(self):
         for name in ("late", "later"):
             with self.locked_store():
                 status, body, _ = self.daemon.request("POST", "/management/apikeys", {"name": name}, basic=True)
@@ -197,7 +197,7 @@ class FailingStore(FailureCase):
         self.stop_while_locked(lambda: self.say("echo", "stop", "a"))
         self.assertEqual(self.texts("echo", "stop"), ["a"])
 
-    def test_a_stop_does_not_wait_for_what_an_operator_writes(self):
+    def test_a_stop_does_not_wait_for_the_commit_of_an_operators_write(self):
         self.stop_while_locked(lambda: self.daemon.ctl("apikey", "create", "--name", "late", check=False))
 
     def test_a_stop_does_not_wait_for_the_commit_of_an_event_that_runs_alone(self):
@@ -237,7 +237,7 @@ class FailedStarts(FailureCase):
         self.assertTrue(self.daemon.start())
         return b"went down with events in hand" in self.daemon.log_path.read_bytes()[size:]
 
-    def test_a_start_that_fails_leaves_the_notes_of_a_crash_to_the_next(self):
+    def test_a_failed_start_leaves_the_notes_of_a_crash_to_the_next_start(self):
         self.daemon.terminate()
         self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run"}))
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -259,7 +259,7 @@ class Waits(FailureCase):
         body = {"URLToken": self.tokens[endpoint], "userId": f"user of {session}", "sessionId": session}
         return self.daemon.request("POST", "/management/sessions/reset", body, basic=True)[0]
 
-    def test_a_reset_settles_the_message_that_it_ends(self):
+    def test_a_message_that_a_reset_ends_gets_500_and_runs_again_under_its_key(self):
         self.upstream.open.clear()
         key = {"Idempotency-Key": "reset"}
         answers = []
@@ -277,7 +277,7 @@ class Waits(FailureCase):
         self.daemon.wait_idle()
         self.assertEqual(self.delivered("reset"), [], "all of it was for its client")
 
-    def test_a_stop_answers_what_was_said_so_far(self):
+    def test_a_stop_answers_a_waiting_client_with_the_outputs_so_far(self):
         answers = []
         self.upstream.open.clear()
         client = threading.Thread(target=lambda: answers.append(self.say("lookup", "stopped", "a")))

@@ -73,18 +73,18 @@ class FlowLimits(DaemonCase):
                                 f"user of {session}", "--session", session)
         return shown["context"]
 
-    def test_nodes_of_a_turn(self):
+    def test_a_turn_with_too_many_nodes_fails(self):
         session = self.expect_failure("steps", "more than 30 Nodes in one Turn", "nodes[30]")
         self.assertEqual(self.context_of("steps", session), {})
 
-    def test_visits_of_one_node(self):
+    def test_a_turn_that_runs_one_node_too_often_fails(self):
         session = self.expect_failure("visits", "Node again", "runs more than 8 times in one Turn")
         self.assertEqual(self.context_of("visits", session), {})
 
-    def test_outputs_of_a_turn(self):
+    def test_a_turn_with_too_many_outputs_fails(self):
         self.expect_failure("outputs", "Node fourth", "more than 3 outputs in one Turn")
 
-    def test_sizes(self):
+    def test_a_turn_with_a_too_large_value_fails(self):
         for endpoint, limit, node, words in (
                 ("context", 2048, "write", "the context grows beyond 2048 bytes"),
                 ("profile", 1024, "write", "the profile grows beyond 1024 bytes"),
@@ -96,7 +96,7 @@ class FlowLimits(DaemonCase):
                 self.assertNotEqual(answer["text"], "sorry")
                 self.expect_failure(endpoint, f"Node {node}", words, times=limit + 1)
 
-    def test_time_of_a_call(self):
+    def test_a_call_that_takes_too_long_fails(self):
         self.upstream.open.clear()
         try:
             self.expect_failure("time", "Node ask", "timeout")

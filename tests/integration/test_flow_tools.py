@@ -26,7 +26,7 @@ class FlowTools(unittest.TestCase):
         return subprocess.run([f"{BIN}/conversectl", "flow", *map(str, arguments)],
                               capture_output=True, text=True, timeout=60)
 
-    def test_folders(self):
+    def test_a_folder_in_place_of_a_file_is_an_error(self):
         for command in ["check", "graph", "test"]:
             done = self.flow(command, self.folder)
             self.assertEqual(done.returncode, 1, (command, done))
@@ -36,13 +36,13 @@ class FlowTools(unittest.TestCase):
         self.assertEqual(done.returncode, 1, done)
         self.assertIn("the bundle . can't be read", done.stdout)
 
-    def test_files_that_are_not_there(self):
+    def test_a_missing_file_is_an_error(self):
         for command in ["check", "graph", "test"]:
             done = self.flow(command, self.folder / "none.yaml")
             self.assertEqual(done.returncode, 1, (command, done))
             self.assertIn("none.yaml: can't be read", done.stdout + done.stderr)
 
-    def test_junit_has_every_file(self):
+    def test_the_junit_report_lists_every_file(self):
         report = self.folder / "junit.xml"
         done = self.flow("test", self.folder / "none.yaml", self.folder / "good.yaml", "--junit", report)
         self.assertEqual(done.returncode, 1, done)
@@ -50,7 +50,7 @@ class FlowTools(unittest.TestCase):
         suites = xml.parse(report).getroot().findall("testsuite")
         self.assertEqual([(suite.get("tests"), suite.get("errors")) for suite in suites], [("1", "1"), ("1", "0")])
 
-    def test_a_webhook_secret_is_made_and_others_are_refused_with_the_reason(self):
+    def test_flow_check_accepts_generated_webhook_secrets_and_refuses_weak_ones(self):
         def make(*options):
             return subprocess.run([f"{BIN}/conversectl", *options, "webhook-secret"], capture_output=True, text=True,
                                   timeout=60, check=True).stdout.strip()
@@ -69,7 +69,7 @@ class FlowTools(unittest.TestCase):
             self.assertIn(words, done.stdout)
             self.assertNotIn(given, done.stdout)
 
-    def test_no_tests(self):
+    def test_a_file_without_tests_is_an_error(self):
         (self.folder / "empty.yaml").write_text("bundle: b.yaml\ntests: []\n")
         done = self.flow("test", self.folder / "empty.yaml")
         self.assertEqual(done.returncode, 1, done)

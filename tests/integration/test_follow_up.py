@@ -37,7 +37,7 @@ endpoints:
 proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expiresAfter: 1h, maxPerSession: 2}}
 """
 
-    def test_set_up_is_watched_to_its_end(self):
+    def test_jobs_watch_waits_for_the_end_of_the_set_up(self):
         self.assertEqual((self.job["status"], self.job["progress"]), ("done", 100))
         shown = self.daemon.ctl("jobs", "show", self.job["_id"])
         self.assertEqual(shown, self.job)
@@ -56,7 +56,7 @@ proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expires
             lambda all: any(body["sessionId"] == "clock" for _, _, body in all), 60))
         self.assertEqual(self.texts("hook", "silent"), ["heard hi", follow_up])
 
-    def test_a_message_or_a_node_cancels_it(self):
+    def test_a_message_or_a_node_cancels_the_follow_up(self):
         self.say("web", "busy", "hi")
         self.say("web", "left", "hi")
         self.say("web", "left", "bye")
@@ -69,7 +69,7 @@ proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expires
         self.assertEqual(self.texts("web", "left"), ["heard hi", "heard bye"])
         self.assertEqual(self.texts("web", "busy"), ["heard hi", "heard remind", "As you wished."])
 
-    def test_one_that_was_due_while_the_daemon_was_down_comes_once(self):
+    def test_a_follow_up_that_fell_due_while_the_daemon_was_down_comes_once(self):
         self.say("web", "down", "hi")
         self.daemon.kill()
         store = sqlite3.connect(f"{self.folder.name}/data/store.db")
@@ -98,7 +98,7 @@ endpoints:
 proactive: {journey: {after: 1d, text: "Still there?"}}
 """
 
-    def test_it_is_switched_off_and_on_again(self):
+    def test_follow_ups_are_switched_off_and_on_again(self):
         self.assertEqual(self.daemon.ctl("proactive", "show", "Tests")["state"], "on")
         self.say("web", "switched", "hi")
         off = self.daemon.ctl("proactive", "off", "Tests")

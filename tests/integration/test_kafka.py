@@ -9,7 +9,7 @@ from main_job import MainJob
 
 
 class TheMainJob(MainJob, KafkaCase):
-    def test_a_key_is_answered_alike_also_after_a_restart(self):
+    def test_a_repeated_key_gets_the_same_answer_before_and_after_a_restart(self):
         key = {"Idempotency-Key": "parcel-1"}
         status, _, headers = self.inject("echo", "keyed", key, text="once")
         self.assertEqual(status, 200)
@@ -22,7 +22,7 @@ class TheMainJob(MainJob, KafkaCase):
             self.assertEqual(self.inject("echo", "keyed", key, text="other")[0], 409)
         self.assert_once_and_in_order("keyed", ["once"])
 
-    def test_a_clean_stop_leaves_nothing(self):
+    def test_each_event_runs_once_and_in_order_across_a_clean_stop(self):
         for number in range(50):
             self.assertEqual(self.inject("echo", "clean", text=str(number))[0], 200)
         self.assertEqual(self.daemon.terminate(), 0)
@@ -31,7 +31,7 @@ class TheMainJob(MainJob, KafkaCase):
 
 
 class Kills(KafkaCase):
-    def test_nothing_is_lost_or_doubled_when_the_daemon_is_killed(self):
+    def test_a_kill_of_the_daemon_neither_loses_nor_doubles_effects(self):
         for round in range(3):
             sessions = [f"killed {round}.{number}" for number in range(4)]
             results = {session: ([], []) for session in sessions}
@@ -48,7 +48,7 @@ class Kills(KafkaCase):
             for session in sessions:
                 self.assert_once_and_in_order(session, *results[session])
 
-    def test_nothing_is_lost_or_doubled_when_the_broker_is_killed(self):
+    def test_a_kill_of_the_broker_neither_loses_nor_doubles_effects(self):
         accepted, maybe = [], []
         for round in range(2):
             self.assertEqual(self.inject("echo", "broker", text=f"before {round}")[0], 200)
@@ -71,7 +71,7 @@ class Kills(KafkaCase):
         self.assertEqual(self.inject("echo", "broker", text="after")[0], 200)
         self.assert_once_and_in_order("broker", [*accepted, "after"], maybe)
 
-    def test_a_broker_that_hangs_is_a_504_and_the_key_keeps_the_effect_at_one(self):
+    def test_an_inject_gets_504_while_the_broker_hangs_and_its_repeat_has_one_effect(self):
         key = {"Idempotency-Key": "hanging"}
         self.wait_ready(True)
         self.assertEqual(self.inject("echo", "hanging", text="first")[0], 200)
@@ -86,7 +86,7 @@ class Kills(KafkaCase):
         self.assertEqual(self.inject("echo", "hanging", key, text="second")[0], 200)
         self.assert_once_and_in_order("hanging", ["first", "second"])
 
-    def test_a_daemon_that_starts_before_its_broker_listens_refuses_and_goes_on(self):
+    def test_a_daemon_refuses_injects_until_its_broker_listens(self):
         self.assertEqual(self.inject("echo", "early", text="before")[0], 200)
         self.daemon.kill()
         self.broker.kill()
@@ -111,7 +111,7 @@ class DeletedTopic(KafkaCase):
     def make_broker(cls):
         return Broker(settings={"auto.create.topics.enable": "true"})
 
-    def test_a_topic_that_is_gone_is_refused_and_not_made_again(self):
+    def test_injects_into_a_deleted_topic_are_refused_and_do_not_create_it(self):
         self.assertEqual(self.inject("echo", "gone", text="before")[0], 200)
         self.daemon.wait_idle()
         self.broker.delete_topic("conversed.events")

@@ -30,12 +30,12 @@ class Secure(KafkaCase):
         text = self.daemon.config.read_text()
         self.daemon.config.write_text(text[:text.index("queue:")] + settings)
 
-    def test_the_main_job_runs_over_it(self):
+    def test_events_pass_through_tls_and_sasl(self):
         self.assertEqual(self.inject("echo", "secure", text="hello")[0], 200)
         self.assertEqual(self.say("echo", "secure", "again")[1]["text"], "again")
         self.assert_once_and_in_order("secure", ["hello", "again"])
 
-    def test_a_wrong_password_is_not_ready_and_nowhere_to_be_read(self):
+    def test_a_daemon_with_a_wrong_password_is_not_ready_and_does_not_log_it(self):
         self.restart_with(self.secure_settings(WRONG))
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             self.daemon.ports = {}

@@ -125,14 +125,14 @@ class ModelCase(DaemonCase):
 
 
 class LanguageModels(ModelCase):
-    def test_the_connection_says_where_model_and_key(self):
+    def test_the_connection_sets_address_model_and_key(self):
         self.assertEqual(self.answer("prompt", "hello", "Please say hello"), "Hello.")
         self.assertEqual(self.answer("prompt", "wrong", "say hello", data={"connection": "wrong"}), "status 401")
 
-    def test_too_many_requests_are_tried_again(self):
+    def test_a_request_that_got_429_is_tried_again(self):
         self.assertEqual(self.answer("prompt", "crowded", "It is crowded"), "Now it is quiet.")
 
-    def test_an_invalid_answer_takes_the_error_branch(self):
+    def test_an_answer_500_takes_the_error_branch(self):
         self.assertEqual(self.answer("prompt", "broken", "It is broken"), "status 500")
 
     def test_texts_of_a_model_are_not_evaluated(self):
@@ -145,11 +145,11 @@ class LanguageModels(ModelCase):
     def test_an_agent_searches_knowledge(self):
         self.assertEqual(self.answer("agent", "manual", "Can I send back a shoe?"), "14 days.")
 
-    def test_an_agent_remembers(self):
+    def test_an_agent_remembers_earlier_messages(self):
         self.assertEqual(self.answer("agent", "ann", "My name is Ann"), "Hello Ann.")
         self.assertEqual(self.answer("agent", "ann", "Who am I?"), "You are Ann.")
 
-    def test_an_agent_remembers_over_a_restart(self):
+    def test_an_agent_remembers_earlier_messages_after_a_restart(self):
         self.assertEqual(self.answer("agent", "ann2", "Ann2: My name is Ann"), "Hello Ann.")
         self.daemon.kill()
         self.daemon.start()
@@ -160,7 +160,7 @@ class LanguageModels(ModelCase):
         self.answer("prompt", "counted", "Please say hello")
         self.assertGreater(self.metric("conversed_model_"), before)
 
-    def test_the_key_is_nowhere(self):
+    def test_the_key_is_neither_in_the_log_nor_in_clear_on_disk(self):
         self.answer("prompt", "secret", "Please say hello")
         self.assertNotIn(KEY, self.daemon.log_path.read_text())
         for path in (self.daemon.folder / "data").rglob("*"):
@@ -176,12 +176,12 @@ class Knowledge(ModelCase):
                          "Terms: No returns of opened goods.")
         self.assertEqual(self.answer("search", "s3", "lieferungen"), "FAQ: Lieferung in zwei Tagen.")
 
-    def test_no_question_is_a_syntax_error(self):
+    def test_search_syntax_in_a_question_is_no_error(self):
         for n, text in enumerate(('"', "a AND", "NEAR(", "*", "x:y", "')--")):
             status, answer = self.say("search", f"odd{n}", text)
             self.assertEqual(status, 200, (text, answer))
 
-    def test_an_import_is_found_at_once(self):
+    def test_imported_chunks_are_found_at_once(self):
         bundle = BUNDLE.replace("MODEL", self.model.url)
         self.load(bundle.replace("No returns of opened goods.", "Opened goods are yours."))
         try:
@@ -194,7 +194,7 @@ class Knowledge(ModelCase):
 class Quota(ModelCase):
     settings = "quota: {model_tokens_per_month: 1}\n"
 
-    def test_a_used_up_quota_asks_no_model(self):
+    def test_no_request_reaches_the_model_after_the_quota_is_used_up(self):
         self.assertEqual(self.answer("prompt", "q1", "Please say hello"), "Hello.")
         asked = self.model.stats()["total_requests"]
         self.assertEqual(self.answer("prompt", "q2", "Please say hello"), "quota_exhausted 0")

@@ -37,7 +37,7 @@ class LimitsCase(DaemonCase):
 class SignIns(LimitsCase):
     settings = f"sign_in: {{account_failures: {FAILURES}}}\n" + RATE
 
-    def test_guesses_keep_nobody_out_of_where_he_has_signed_in_also_after_a_restart(self):
+    def test_guesses_do_not_lock_a_user_out_at_a_known_address_even_after_a_restart(self):
         home, elsewhere = "127.0.0.1", "127.0.0.66"
         self.assertEqual(self.sign_in(PASSWORD, home), 200)
         for _ in range(2):
@@ -101,7 +101,7 @@ class Strangers(LimitsCase):
 
 
 class Answers(LimitsCase):
-    def test_each_error_is_in_the_log_by_its_trace(self):
+    def test_each_error_is_logged_with_its_trace_id(self):
         wrong = json.dumps({"URLToken": "x"})
         for method, path, body, headers, route in [
                 ("GET", "/unknown?secret=1", None, {}, ""),
@@ -113,21 +113,21 @@ class Answers(LimitsCase):
                              [(method, route, status)])
         self.assertNotIn("secret=1", self.daemon.log_path.read_text())
 
-    def test_an_encoded_slash_leads_to_no_other_route(self):
+    def test_an_encoded_slash_does_not_match_a_slash_of_a_route(self):
         self.assertEqual(self.ask("GET", "/management%2fstatus")[0], 404)
         self.assertEqual(self.ask("GET", "/management/status")[0], 401)
 
-    def test_management_leads_to_the_console(self):
+    def test_management_redirects_to_the_console(self):
         for path, location in (("/new/management", "management/console"), ("/management/", "console")):
             status, _, headers = self.ask("GET", path)
             self.assertEqual((status, headers["Location"]), (302, location))
 
-    def test_nothing_that_is_answered_is_stored_on_the_way(self):
+    def test_every_answer_forbids_caching_and_sniffing(self):
         for path in ("/management/status", "/auth/oauth2/token", f"/{self.tokens['echo']}/outputs"):
             _, _, headers = self.ask("GET", path)
             self.assertEqual((headers["Cache-Control"], headers["X-Content-Type-Options"]), ("no-store", "nosniff"))
 
-    def test_no_page_reads_the_metrics(self):
+    def test_web_pages_can_not_read_the_admin_port(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.daemon.ports["admin"], timeout=30)
         for path in ("/metrics", "/healthz", "/unknown"):
             connection.request("GET", path, headers={"Origin": "https://example.com"})

@@ -46,7 +46,7 @@ class Members(PostgresCase):
         while set(self.members()) != set(names):
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
 
-    def test_each_does_what_its_roles_say_and_status_tells_who_does_what(self):
+    def test_each_daemon_does_the_work_of_its_roles_and_status_lists_them(self):
         worker = self.another("worker")
         self.assertTrue(worker.start(), worker.log_path.read_text())
         self.assertEqual(set(worker.ports), {"admin"})
@@ -64,7 +64,7 @@ class Members(PostgresCase):
         self.assertEqual(worker.terminate(), 0)
         self.wait_members("front")
 
-    def test_a_crash_shows_and_the_same_daemon_is_back_at_once(self):
+    def test_a_crashed_daemon_rejoins_at_once_under_its_name(self):
         worker = self.another("crashing")
         self.assertTrue(worker.start())
         self.wait_members("front", "crashing")
@@ -74,7 +74,7 @@ class Members(PostgresCase):
         worker.kill()
         self.wait_members("front")
 
-    def test_a_name_is_one_daemons(self):
+    def test_a_second_daemon_of_the_same_name_is_refused(self):
         twin = self.another("twin", "worker")
         self.assertTrue(twin.start())
         same = self.another("other", "worker")

@@ -60,7 +60,7 @@ class Metrics(DaemonCase):
         self.assertEqual(grown("conversed_session_commits_total"), 1)
         self.assertGreaterEqual(grown('conversed_http_requests_total{status="200"}'), 1)
 
-    def test_refused_injects_are_counted_by_their_status_and_nothing_else_is(self):
+    def test_a_refused_inject_is_counted_by_its_status_and_as_nothing_else(self):
         message = {"URLToken": self.tokens["quiet"], "userId": "u", "sessionId": "s", "text": "x"}
 
         def inject(status, body, key=self.key):
@@ -89,7 +89,7 @@ class Metrics(DaemonCase):
 
         self.expect(self.changes(work), injects_accepted_total=2, events_appended_total=1, turns_total=1)
 
-    def test_a_users_message_is_a_turn_and_no_inject(self):
+    def test_a_users_message_is_counted_as_a_turn_and_not_as_an_inject(self):
         grown = self.changes(lambda: self.assertEqual(self.say("quiet", "chat", "Hi")[0], 200))
         self.expect(grown, turns_total=1, turn_seconds_count=1, injects_accepted_total=0, accept_seconds_count=0)
 
@@ -103,7 +103,7 @@ class Metrics(DaemonCase):
         self.assertEqual(grown('conversed_http_requests_total{status="400"}'), 1)
         self.assertEqual(grown('conversed_injects_refused_total{status="400"}'), 0)
 
-    def test_gauges_tell_that_all_is_well(self):
+    def test_gauges_of_an_idle_daemon_show_its_health(self):
         self.daemon.wait_idle()
         samples = self.samples()
         for name, value in (("ready", 1), ("store_healthy", 1), ("log_healthy", 1), ("log_lag", 0),

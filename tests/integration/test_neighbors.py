@@ -106,7 +106,7 @@ class TwoOrganisations(DaemonCase):
 
 
 class Neighbors(TwoOrganisations):
-    def test_slow_flows_of_one_organisation_keep_no_other_waiting(self):
+    def test_slow_flows_of_one_organisation_do_not_delay_another(self):
         alone = self.measure_alone()
         self.timed("echo", "quiet", "first", "first")
         ended = threading.Event()
@@ -140,7 +140,7 @@ class Neighbors(TwoOrganisations):
 class Backlog(TwoOrganisations):
     settings = "workers: 2\nlimits: {in_flight: 64}\n"
 
-    def test_a_backlog_of_slow_turns_keeps_no_other_organisation_waiting(self):
+    def test_a_backlog_of_slow_turns_does_not_delay_another_organisation(self):
         alone = self.measure_alone()
         self.timed("echo", "quiet", "first", "first")
         self.send_slow(320)
@@ -152,7 +152,7 @@ class Backlog(TwoOrganisations):
 class BacklogAtACrash(TwoOrganisations):
     settings = "workers: 2\nlimits: {in_flight: 64}\n"
 
-    def test_a_backlog_runs_once_and_in_order_after_a_crash_and_keeps_no_other_organisation_waiting(self):
+    def test_a_backlog_runs_once_and_in_order_after_a_crash_and_does_not_delay_another_organisation(self):
         alone = self.measure_alone()
         self.send_slow(60)  # later events wait behind these
         sessions = [f"counted {n}" for n in range(50)]

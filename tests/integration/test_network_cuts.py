@@ -117,12 +117,12 @@ class CutsCase(KafkaCase):
 
 
 class Broker(CutsCase):
-    def test_each_cut_between_daemon_and_broker(self):
+    def test_no_effect_is_lost_or_doubled_by_cuts_between_daemon_and_broker(self):
         self.each_cut(self.to_broker)
 
 
 class Database(CutsCase):
-    def test_each_cut_between_daemon_and_database(self):
+    def test_no_effect_is_lost_or_doubled_by_cuts_between_daemon_and_database(self):
         self.each_cut(self.to_database)
 
 

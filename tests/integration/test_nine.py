@@ -81,7 +81,7 @@ class Nine(ProjectCase):
         status, text, _ = self.ask("PATCH", path, {"allowedLocales": [{"localeId": german}]}, Accept="application/xml")
         self.assertEqual(ElementTree.fromstring(text).findtext("allowedLocales/localeId"), german)
 
-    def test_flows_fail_at_once_where_their_connection_was_deleted(self):
+    def test_a_call_without_its_connection_takes_the_error_branch(self):
         ids = {each["name"]: each["_id"] for each in self.report["connections"]}
         path = f"/v2.0/connections/{ids['other']}"
         self.assertEqual(self.ask("DELETE", path, user="eve")[0], 403)
@@ -90,7 +90,7 @@ class Nine(ProjectCase):
         self.assertEqual(self.ask("DELETE", path)[0], 404)
         self.assertEqual(self.say("careful", "deleted", "x")[1]["text"], "failed: connection_deleted")
 
-    def test_a_flow_without_a_branch_for_errors_says_sorry(self):
+    def test_a_failed_call_without_an_error_branch_sends_the_endpoints_error_text(self):
         report = self.import_project(
             "Broken", connections=[{"name": "crm", "type": "httpBearer", "fields": {"token": "${CRM_TOKEN}"}}],
             flows=[{"name": "F", "nodes": [{"httpRequest": {"connection": "crm", "url": self.upstream.url}}]}],
@@ -100,7 +100,7 @@ class Nine(ProjectCase):
                                                 {"userId": "u", "sessionId": "s", "text": "x"})
         self.assertEqual((status, answer["text"]), (200, "Sorry."))
 
-    def test_foreign_and_missing_are_404_and_wrong_ids_400(self):
+    def test_missing_objects_are_404_and_malformed_ids_400(self):
         routes = [("POST", "/v2.0/projects/{}/snippets"), ("PATCH", "/v2.0/projects/{}/members/" + MISSING),
                   ("POST", "/v2.0/projects/{}/settings/proactive/setup"), ("DELETE", "/v2.0/connections/{}"),
                   ("GET", "/v2.0/lexicons/{}/entries"), ("GET", "/v2.0/tasks/{}"), ("POST", "/v2.0/tasks/{}/cancel"),
@@ -148,7 +148,7 @@ class Nine(ProjectCase):
         page, _ = self.get(path, query={"skip": 228})
         self.assertEqual([item["text"] for item in page["items"]], texts[228:])
 
-    def test_imports_meanwhile_neither_repeat_nor_skip(self):
+    def test_imports_during_a_walk_neither_repeat_nor_skip_items(self):
         rounds = random.Random(7)
         for sort in ("", "_id:asc", "order:desc", "text:asc"):
             texts = [f"{rounds.random()}" for _ in range(60)]
@@ -184,7 +184,7 @@ class Nine(ProjectCase):
         self.assertEqual(self.ask("GET", path, query={"next": page["nextCursor"], "filter": "t"})[0], 400)
         self.assertEqual(self.ask("GET", path, query={"sort": "data:asc"})[0], 400)
 
-    def test_entries_travel_with_link_headers(self):
+    def test_a_list_under_the_base_path_has_its_cursors_in_headers(self):
         report = self.import_project("Words", lexicons=[{"name": "W", "slots": [], "entries": [
             {"mainKeyphrase": f"word {n}"} for n in range(30)]}])
         path = f"/new/v2.0/lexicons/{report['lexicons'][0]['_id']}/entries"
@@ -201,7 +201,7 @@ class Nine(ProjectCase):
 
     # --- Tasks ------------------------------------------------------------------------------------
 
-    def test_a_set_up_is_a_task_that_is_watched_and_cancelled(self):
+    def test_a_set_up_is_a_task_that_only_members_of_the_project_cancel(self):
         project = self.import_project("SetUp")["project"]["_id"]
         path = f"/new/v2.0/projects/{project}/settings/proactive/setup"
         key = {"Idempotency_Key": "first"}
@@ -221,7 +221,7 @@ class Nine(ProjectCase):
         self.assertEqual([item["_id"] for item in listed["items"]], [job["_id"]])
         self.assertEqual(self.ask("POST", task + "/cancel", user="bob")[0], 404, "no member of that project")
 
-    def test_waiting_for_a_task_ends_when_it_is_cancelled(self):
+    def test_a_wait_for_a_task_ends_when_the_task_is_cancelled(self):
         project = self.import_project("Waited")["project"]["_id"]
         _, job, _ = self.ask("POST", f"/v2.0/projects/{project}/settings/proactive/setup")
         answers = []
@@ -238,7 +238,7 @@ class Nine(ProjectCase):
         body = {"URLToken": self.tokens["lookup"], "userId": f"user of {session}", "sessionId": session, "text": text}
         return self.ask("POST", path, body, user="bob", **headers)
 
-    def test_a_notify_is_delivered_past_the_flow_while_a_call_is_pending(self):
+    def test_a_notify_is_delivered_without_the_flow_while_a_call_is_pending(self):
         self.upstream.requests.clear()
         self.upstream.open.clear()
         self.inject("lookup", "said", text="look it up")
@@ -253,7 +253,7 @@ class Nine(ProjectCase):
         self.daemon.wait_idle()
         self.assertEqual(len(self.texts("lookup", "said")), 2)
 
-    def test_a_keyed_notify_is_said_once(self):
+    def test_a_keyed_notify_is_sent_once(self):
         for _ in range(3):
             self.assertEqual(self.notify("once", "x", Idempotency_Key="k")[0], 200)
         self.assertEqual(self.notify("once", "y", Idempotency_Key="k")[0], 409)
@@ -268,7 +268,7 @@ class Limited(DaemonCase):
     bundle = "conversed: 1\nproject: {name: Tests, locales: [en]}\n"
     settings = "proactive: {enabled: false}\nquota: {tokens: 2}\n"
 
-    def test_a_feature_that_is_switched_off_is_501_and_a_used_up_plan_402(self):
+    def test_a_disabled_feature_is_501_and_a_used_up_quota_is_402(self):
         project = self.report["project"]["_id"]
         headers = {"X-API-Key": self.key}
         status, body, _ = self.daemon.request("POST", f"/v2.0/projects/{project}/settings/proactive/setup",

@@ -154,7 +154,7 @@ class OAuth(DaemonCase):
         self.assertEqual(query["state"], ["a state & more"])
         return query["code"][0]
 
-    def test_password_grant_refresh_and_reuse(self):
+    def test_a_second_use_of_a_refresh_token_revokes_all_tokens_of_the_sign_in(self):
         tokens = self.sign_in()
         self.assertEqual((tokens["token_type"], tokens["expires_in"]), ("Bearer", 3600))
         self.assertTrue(self.opens(tokens["access_token"]))
@@ -166,7 +166,7 @@ class OAuth(DaemonCase):
         self.assertFalse(self.opens(renewed["access_token"]))
         self.token(400, grant_type="refresh_token", refresh_token=renewed["refresh_token"], **self.as_shop())
 
-    def test_client_by_basic_and_under_the_base_path(self):
+    def test_a_client_may_send_its_secret_by_basic_under_the_base_path(self):
         basic = base64.b64encode(f"{self.shop['clientId']}:{self.shop['clientSecret']}".encode()).decode()
         status, text, _ = self.fetch("/new/auth/oauth2/token", {
             "grant_type": "password", "username": ANN, "password": ANN_PASSWORD, "scope": "", "unknown": "x"},
@@ -174,7 +174,7 @@ class OAuth(DaemonCase):
         self.assertEqual(status, 200, text)
         self.assertTrue(self.opens(json.loads(text)["access_token"]))
 
-    def test_wrong_clients_and_forms(self):
+    def test_wrong_clients_and_forms_are_refused(self):
         good = {"grant_type": "password", "username": ANN, "password": ANN_PASSWORD}
         wrong = {**self.as_shop(), "client_secret": "wrong"}
         status, _, headers = self.fetch("/auth/oauth2/token", {**good, **wrong})
@@ -217,7 +217,7 @@ class OAuth(DaemonCase):
         tokens = self.token(code=code, code_verifier=verifier, **form)
         self.assertTrue(self.opens(tokens["access_token"]))
 
-    def test_requests_that_the_page_refuses(self):
+    def test_the_sign_in_page_refuses_wrong_requests(self):
         challenge = {"code_challenge": "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM", "code_challenge_method": "S256"}
         for changes in [{}, {**challenge, "code_challenge_method": None}, {**challenge, "code_challenge": "x"},
                         {**challenge, "code_challenge_method": "plain"}, {**challenge, "response_type": "token"}]:
@@ -233,7 +233,7 @@ class OAuth(DaemonCase):
                 self.assertEqual((status, json.loads(text)["error"]), (400, "invalid_request"))
                 self.assertIsNone(headers["Location"])
 
-    def test_form_from_another_site(self):
+    def test_a_form_from_another_site_is_refused(self):
         url = self.authorize_url(self.shop)
         page = Page(self.fetch(url)[1])
         filled = {**page.fields, "username": ANN, "password": ANN_PASSWORD}
@@ -242,14 +242,14 @@ class OAuth(DaemonCase):
         self.assertEqual(self.fetch("/auth/oauth2/authorize", {**filled, "request": "x"})[0], 400)
         self.assertEqual(self.fetch("/auth/oauth2/authorize", {**filled, "password": "wrong"})[0], 200)
 
-    def test_revoke(self):
+    def test_a_revoked_token_is_refused(self):
         tokens = self.sign_in()
         for token, status in [(tokens["access_token"], 200), (tokens["refresh_token"], 200), ("unknown", 200)]:
             self.assertEqual(self.fetch("/auth/oauth2/revoke", {"token": token, **self.as_shop()})[0], status)
         self.assertFalse(self.opens(tokens["access_token"]))
         self.token(400, grant_type="refresh_token", refresh_token=tokens["refresh_token"], **self.as_shop())
 
-    def test_lockout_of_an_account(self):
+    def test_guesses_lock_the_account(self):
         victim = "victim@example.com"
         self.daemon.ctl("user", "add", victim, "--password-stdin", input="the right one")
         for _ in range(5):
@@ -257,7 +257,7 @@ class OAuth(DaemonCase):
         self.sign_in(victim, "the right one", 429)
         self.sign_in()
 
-    def test_new_and_deprecated_passwords(self):
+    def test_a_new_or_deprecated_password_revokes_the_users_tokens(self):
         email = "tom@example.com"
         user = self.daemon.ctl("user", "add", email, "--password-stdin", input="first pass phrase")
         access = self.sign_in(email, "first pass phrase")["access_token"]
@@ -272,7 +272,7 @@ class OAuth(DaemonCase):
         self.token(400, grant_type="refresh_token", refresh_token=tokens["refresh_token"], **self.as_shop())
         self.sign_in(email, "second pass phrase", 400)
 
-    def test_contact_center_tokens(self):
+    def test_only_genuine_contact_center_tokens_are_accepted(self):
         claims = {"sub": self.user["_id"], "aud": ["conversed"], "exp": int(time.time()) + 600}
 
         def status(token):
@@ -298,12 +298,12 @@ class OAuth(DaemonCase):
                    client_secret=made["clientSecret"])
         self.assertIn(ANN, [each["email"] for each in self.daemon.ctl("user", "list")["items"]])
 
-    def test_another_organisations_user_can_not_sign_in_here(self):
+    def test_a_user_of_another_organisation_can_not_sign_in(self):
         self.daemon.ctl("organisation", "add", "Other", "--admin", "out@other.example", "--password-stdin",
                         input="out's pass phrase")
         self.sign_in("out@other.example", "out's pass phrase", 400)
 
-    def test_query_key_is_in_no_error(self):
+    def test_an_error_never_repeats_the_key_of_the_query(self):
         for path in ["/v2.0/endpoint/inject", "/nothing", "/v2.0/users/deprecatepassword"]:
             status, answer, _ = self.daemon.request("POST", f"{path}?api_key=cvk_secret-in-the-query", {})
             self.assertGreaterEqual(status, 400)

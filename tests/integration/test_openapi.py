@@ -107,7 +107,7 @@ class AgainstTheDocument(DaemonCase):
             lines.append(f'"{name}" = {{dictionary = "{name.replace(".", "-")}", probability = {KNOWN}}}')
         return "\n".join(lines) + "\n"
 
-    def test_it_is_an_openapi_document(self):
+    def test_the_document_is_valid_openapi(self):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.daemon.ports['api']}/new/openapi.json", timeout=60) as answer:
             document = answer.read()
         # In the environment of tools: Debian's Python knows nothing of it.
@@ -146,7 +146,7 @@ class AgainstTheDocument(DaemonCase):
                  "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "SCHEMATHESIS_HOOKS": "openapi_hooks"})
         return done.stdout, done.returncode == 0
 
-    def test_schemathesis_finds_nothing(self):
+    def test_schemathesis_finds_no_violation(self):
         output, found_nothing = self.run_schemathesis("--phases", "examples,coverage,fuzzing,stateful")
         print(output, file=sys.stderr)
         self.assertTrue(found_nothing, "schemathesis found something; its report is above")
@@ -156,7 +156,7 @@ class AgainstTheDocument(DaemonCase):
         self.assertGreater(int(tested.group(1)), EXAMPLES * 40)
         self.assertNotIn("mostly rejected", output, "the document leaves out what an operation demands")
 
-    def test_the_same_seed_asks_the_same_of_the_same_state(self):
+    def test_the_same_seed_sends_the_same_requests_to_the_same_state(self):
         asked = []
         for _ in range(2):
             class Fresh(AgainstTheDocument):

@@ -18,12 +18,12 @@ import postgres  # case.py says where
 
 
 class TheMainJob(MainJob, PostgresCase):
-    def test_the_store_is_in_the_database_alone(self):
+    def test_the_store_is_only_in_the_database(self):
         self.assertEqual(self.say("echo", "where", "here")[1]["text"], "here")
         self.assertFalse((pathlib.Path(self.folder.name) / "data" / "store.db").exists())
         self.assertEqual(self.server.run_sql("SELECT count(*) FROM outputs WHERE text = 'here'"), "1")
 
-    def test_a_clean_stop_leaves_nothing(self):
+    def test_each_event_runs_once_and_in_order_across_a_clean_stop(self):
         for number in range(50):
             self.assertEqual(self.inject("echo", "clean", text=str(number))[0], 200)
         self.assertEqual(self.daemon.terminate(), 0)
@@ -50,7 +50,7 @@ class Kills(PostgresCase):
             self.assertTrue(enough.wait(120))
         return results, work
 
-    def test_nothing_is_lost_or_doubled_when_the_daemon_is_killed(self):
+    def test_a_kill_of_the_daemon_neither_loses_nor_doubles_effects(self):
         for round in range(3):
             with concurrent.futures.ThreadPoolExecutor(4) as pool:
                 results, work = self.inject_in_background(pool, [f"killed {round}.{number}" for number in range(4)])
@@ -61,7 +61,7 @@ class Kills(PostgresCase):
             for session, (accepted, maybe) in results.items():
                 self.assert_once_and_in_order(session, accepted, maybe)
 
-    def test_nothing_is_lost_or_doubled_when_the_database_is_killed(self):
+    def test_a_kill_of_the_database_neither_loses_nor_doubles_effects(self):
         accepted, maybe = [], []
         for round in range(3):
             self.assertEqual(self.inject("echo", "database", text=f"before {round}")[0], 200)
@@ -78,7 +78,7 @@ class Kills(PostgresCase):
         self.assertEqual(self.inject("echo", "database", text="after")[0], 200)
         self.assert_once_and_in_order("database", [*accepted, "after"], maybe)
 
-    def test_a_database_that_hangs_makes_it_not_ready_and_heals(self):
+    def test_the_daemon_is_not_ready_while_the_database_hangs(self):
         self.assertEqual(self.inject("echo", "hanging", text="before")[0], 200)
         self.daemon.wait_idle()
         pids = [int(pid) for pid in self.server.run_sql(
@@ -106,7 +106,7 @@ class FailOver(PostgresCase):
         cls.server.run_sql("CREATE TABLE first ()")  # ends once the standby has it
         return postgres.url_of(cls.server, cls.standby)
 
-    def test_nothing_is_lost_or_doubled_when_the_standby_takes_over(self):
+    def test_a_fail_over_to_the_standby_neither_loses_nor_doubles_effects(self):
         accepted, maybe = [], []
 
         def inject(text):
@@ -168,7 +168,7 @@ class LateServers(PostgresCase):
         status, body, _ = self.daemon.request("POST", "/auth/oauth2/token", "grant_type=password")
         self.assertEqual((status, body["error"]), (503, "temporarily_unavailable"))
 
-    def test_without_its_database_it_listens_and_refuses_and_goes_on_by_itself(self):
+    def test_a_daemon_refuses_requests_until_its_database_starts(self):
         self.assertEqual(self.inject("echo", "early", text="before")[0], 200)
         self.end_all(self.server)
         self.start_alone()
@@ -178,7 +178,7 @@ class LateServers(PostgresCase):
         self.assertEqual(self.inject("echo", "early", text="after")[0], 200)
         self.assert_once_and_in_order("early", ["before", "after"])
 
-    def test_without_database_and_broker_it_waits_for_both(self):
+    def test_a_daemon_without_database_and_broker_waits_for_both(self):
         self.assertEqual(self.inject("echo", "alone", text="before")[0], 200)
         self.end_all(self.server, self.broker)
         self.start_alone()
@@ -193,7 +193,7 @@ class LateServers(PostgresCase):
         self.assertEqual(self.inject("echo", "alone", text="after")[0], 200)
         self.assert_once_and_in_order("alone", ["before", "after"])
 
-    def test_a_stop_while_it_waits_is_a_clean_one(self):
+    def test_a_daemon_that_waits_for_its_database_stops_cleanly(self):
         self.end_all(self.server)
         self.start_alone()
         self.assertEqual(self.daemon.terminate(), 0)
@@ -201,7 +201,7 @@ class LateServers(PostgresCase):
         self.server.start()
         self.assertTrue(self.daemon.start())
 
-    def test_a_server_that_refuses_it_is_named_once_and_asked_again(self):
+    def test_a_refusal_of_the_database_is_logged_once_and_tried_again(self):
         self.end_all()
         self.start_alone({"CONVERSED_STORE_POSTGRES_URL": self.server.url.replace("//conversed@", "//late@")})
         self.assert_refuses_all("refused")
@@ -211,7 +211,7 @@ class LateServers(PostgresCase):
         self.assertEqual(len(lines), 1, lines)
         self.assertIn("trying again", lines[0])
 
-    def test_a_store_of_a_newer_program_ends_it(self):
+    def test_a_daemon_does_not_start_on_the_store_of_a_newer_program(self):
         self.end_all()
         self.server.run_sql("INSERT INTO schema_version (version, min_reader) VALUES (9999, 9999)")
         self.assertFalse(self.daemon.start())

@@ -8,7 +8,7 @@ from setup_case import SetUpCase
 
 
 class SetUp(SetUpCase):
-    def test_it_makes_one_tenant_one_journey_and_one_flow(self):
+    def test_a_set_up_makes_one_tenant_one_journey_and_one_flow(self):
         project = self.project("de-DE", "{journey: {after: 10m, text: \"Noch da, {{profile.name}}?\"}}")
         status, job = self.begin(project)
         self.assertEqual(status, 201, job)
@@ -37,7 +37,7 @@ class SetUp(SetUpCase):
         keys = {headers["Idempotency-Key"] for _, headers, _ in self.upstream.requests}
         self.assertEqual((len(self.upstream.requests), len(keys)), (3, 1))
 
-    def test_a_failure_says_what_to_do_and_leaves_nothing(self):
+    def test_a_failure_names_the_remedy_and_leaves_no_parts(self):
         self.upstream.statuses[:] = [403]
         project = self.project()
         _, job = self.begin(project)
@@ -49,13 +49,13 @@ class SetUp(SetUpCase):
         _, again = self.begin(project)
         self.assertEqual(self.follow(again["_id"])["status"], "done", "it can be set up again")
 
-    def test_a_journey_names_its_own_flow_and_endpoint(self):
+    def test_a_journey_with_its_own_flow_generates_no_flow(self):
         project = self.project(proactive="{journey: {after: 10m, flow: Main, endpoint: phone}}")
         _, job = self.begin(project)
         self.assertEqual(self.follow(job["_id"])["status"], "done")
         self.assertEqual(self.made(project), (1, 1, 0, 1))
 
-    def test_another_journey_is_taken_by_an_import(self):
+    def test_an_import_replaces_the_journey(self):
         project = self.project()
         _, job = self.begin(project)
         self.assertEqual(self.follow(job["_id"])["status"], "done")
@@ -69,7 +69,7 @@ class SetUp(SetUpCase):
         self.daemon.ctl("import", str(path))
         self.assertEqual(self.made(project), (1, 1, 1, 1), "its Flow follows up where it says")
 
-    def test_cancel_undoes_and_ends_cancelled(self):
+    def test_a_cancel_undoes_all_parts(self):
         project = self.project()
         self.upstream.open.clear()
         _, job = self.begin(project)

@@ -63,7 +63,7 @@ class ProjectTools(DaemonCase):
         status, _, _ = self.daemon.request("DELETE", f"/v2.0/connections/{connection}", None, {"X-API-Key": self.key})
         self.assertEqual(status, 204)
 
-    def test_versions_diff_and_rollback(self):
+    def test_versions_are_listed_compared_and_rolled_back(self):
         first = self.daemon.ctl("flow", "versions", "Greeting")["items"][0]["version"]
         self.load(BUNDLE.replace("[{say: hello}]", "[{say: good day}, {id: more, say: you}]"))
         self.assertEqual(self.say("greeting", "g1", "x")[1]["text"], "good day\nyou")
@@ -96,7 +96,7 @@ class ProjectTools(DaemonCase):
         self.assertEqual(len(kept), 21)
         self.assertEqual(kept[-1], pinned)
 
-    def test_an_export_imports_to_the_same(self):
+    def test_an_exported_bundle_imports_to_the_same_project(self):
         report = self.report
         text, notes = self.print("export", "Tests")
         self.assertNotIn(CONNECTION_TOKEN, text)
@@ -113,7 +113,7 @@ class ProjectTools(DaemonCase):
         findings = json.loads(checked.stdout)
         self.assertFalse([f for f in findings if f["severity"] == "error"], findings)
 
-    def test_a_deleted_connection_fails_there_and_at_once(self):
+    def test_a_call_of_a_deleted_connection_fails_at_once_and_names_the_node(self):
         self.assertEqual(self.say("careful", "waiting", "x")[1]["text"], "looking\nWhich?")
         usages = self.daemon.ctl("connections", "usages", self.report["connections"][0]["_id"])
         self.assertEqual([(flow["name"], [node["node"] for node in flow["nodes"]]) for flow in usages["flows"]],
@@ -138,7 +138,7 @@ class ProjectTools(DaemonCase):
         _, notes = self.print("export", "Tests")
         self.assertIn("An import would refuse line", notes)
 
-    def test_a_connection_that_is_deleted_under_a_call(self):
+    def test_the_next_try_of_a_call_fails_if_its_connection_was_deleted(self):
         """The call that is out fails, and its next try finds the Connection gone."""
         self.upstream.open.clear()
         try:

@@ -90,32 +90,32 @@ class BehindNginx(DaemonCase):
         return send("POST", "/auth/oauth2/token", "grant_type=password&username=nobody&password=x&client_id=" + self.client,
                     {"Content-Type": "application/x-www-form-urlencoded", "X-Forwarded-For": client})[0]
 
-    def test_messages_come_through_with_tls(self):
+    def test_messages_pass_nginx_over_tls(self):
         status, answer, _ = self.through("POST", f"/{self.tokens['echo']}",
                                          {"userId": "u", "sessionId": "tls", "text": "hello"},
                                          source="127.0.0.3")  # another test uses up the limit of 127.0.0.2
         self.assertEqual((status, answer["text"]), (200, "hello"))
 
-    def test_a_client_can_not_be_somebody_else_by_naming_them(self):
+    def test_a_client_can_not_forge_its_address(self):
         # nginx appends the client's real address to the client's header. The limit counts the real address.
         statuses = [self.through("GET", f"/{self.tokens['echo']}/outputs?userId=u&sessionId=s",
                                  headers={"X-Forwarded-For": f"198.51.100.{n}"})[0] for n in range(12)]
         self.assertIn(429, statuses)
 
-    def test_clients_behind_the_proxy_are_told_apart(self):
+    def test_each_client_behind_proxies_has_its_own_limit(self):
         # As another proxy behind ours would name them: loopback is trusted, so the next one to the left counts.
         statuses = [self.direct("GET", f"/{self.tokens['echo']}/outputs?userId=u&sessionId=s",
                                 headers={"X-Forwarded-For": f"203.0.113.{n}, 127.0.0.1"})[0] for n in range(12)]
         self.assertEqual(set(statuses), {200})
 
-    def test_lock_outs_are_of_one_address_and_logged_with_it(self):
+    def test_a_lock_out_holds_for_one_address_and_is_logged_with_it(self):
         self.client = self.daemon.ctl("oauth-client", "add", "--name", "web", "--public", "--password-grant")["clientId"]
         statuses = [self.guess(self.direct, "192.0.2.66") for _ in range(FAILURES + 1)]
         self.assertEqual(statuses[-1], 429, statuses)
         self.assertNotEqual(self.guess(self.direct, "192.0.2.67"), 429)
         self.assertIn('"clientAddress":"192.0.2.66"', self.daemon.log_path.read_text().replace(": ", ":"))
 
-    def test_management_is_open_from_inside_alone(self):
+    def test_nginx_allows_management_only_from_loopback(self):
         self.assertEqual(self.through("GET", "/management/status", source="127.0.0.1")[0], 401)
         self.assertEqual(self.through("GET", "/management/status")[0], 403)
 

@@ -187,7 +187,7 @@ class Representations(ProjectCase):
             else:
                 self.assertEqual({name: answer[name] for name in sent}, sent)
 
-    def test_objects_that_can_be_asked_for_again(self):
+    def test_members_tasks_and_confirmations(self):
         report = self.import_project("Objects", members=[
             {"email": "eve@example.com", "name": self.random.name(), "roles": [], "allowedLocales": ["en"]}])
         project, member = report["project"]["_id"], report["members"][0]["_id"]

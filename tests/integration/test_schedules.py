@@ -26,7 +26,7 @@ class Schedules(DaemonCase):
             texts += [item["text"] for item in page]
         return texts
 
-    def test_it_comes_once_in_its_order(self):
+    def test_a_scheduled_inject_comes_once_and_in_order(self):
         made = self.inject_later("once", "--in", "5s")
         self.assertEqual(made["next"], [made["dueAt"]])
         self.assertIn(made["_id"], self.ids())
@@ -35,7 +35,7 @@ class Schedules(DaemonCase):
         self.daemon.wait_idle()
         self.assertNotIn(made["_id"], self.ids())
 
-    def test_it_comes_once_whatever_is_killed(self):
+    def test_a_scheduled_inject_comes_once_despite_kills(self):
         # Before it is in the log; in the log, and not marked; in the log, and to be run; run, and not known to be in the store.
         for number, point in enumerate(("timer.before_append", "timer.after_append", "turn.before_submit", "turn.after_commit")):
             with self.subTest(point):
@@ -52,7 +52,7 @@ class Schedules(DaemonCase):
                 self.daemon.wait_idle()
                 self.assertEqual(self.texts("echo", session), ["later"])
 
-    def test_rules_are_previewed_by_the_clock_of_their_zone(self):
+    def test_a_rule_is_previewed_in_its_time_zone(self):
         before = self.ids()
         shown = self.inject_later("rule", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--preview")
         self.assertEqual(len(shown["next"]), 10)
@@ -66,14 +66,14 @@ class Schedules(DaemonCase):
         self.assertEqual(self.ids(), before)
         self.assertIsNone(self.daemon.ctl("schedules", "cancel", made["_id"], check=False))
 
-    def test_one_is_put_off_and_brought_forward(self):
+    def test_a_schedule_can_be_moved(self):
         made = self.inject_later("moved", "--at", "2030-01-01T10:00", "--timezone", "Europe/Berlin")
         self.assertEqual(made["dueAt"], 1893488400)
         moved = self.daemon.ctl("schedules", "reschedule", made["_id"], "--in", "0s")
         self.assertEqual(moved["_id"], made["_id"])
         self.assertEqual(self.wait_for("moved", 1), ["later"])
 
-    def test_an_endpoint_that_takes_active_conversations_only_drops_it(self):
+    def test_an_active_only_endpoint_drops_scheduled_injects_into_new_sessions(self):
         self.inject_later("nobody", "--in", "0s", endpoint="active")
         self.say("active", "somebody", "hello")
         self.inject_later("somebody", "--in", "0s", endpoint="active")
@@ -82,7 +82,7 @@ class Schedules(DaemonCase):
         self.daemon.wait_idle()
         self.assertEqual(self.texts("active", "nobody"), [])
 
-    def test_a_repeated_request_makes_one(self):
+    def test_a_repeated_request_makes_one_schedule(self):
         body = {"URLToken": self.tokens["echo"], "userId": "u", "sessionId": "keyed", "text": "t", "in": "1d"}
         before = len(self.ids())
         answers = [self.daemon.request("POST", "/management/schedules", body, {"Idempotency-Key": "k"}, basic=True)[:2]
@@ -94,7 +94,7 @@ class Schedules(DaemonCase):
                                     basic=True)
         self.assertEqual(other[0], 409)
 
-    def test_wrong_requests_are_refused_with_the_reason(self):
+    def test_wrong_requests_are_refused(self):
         body = {"URLToken": self.tokens["echo"], "userId": "u", "sessionId": "s", "text": "t"}
         for times in ({}, {"at": "soon"}, {"in": "1h", "cron": "* * * * *"}, {"cron": "61 * * * *"}, {"in": 5},
                       {"cron": "0 0 30 2 *"}, {"in": "1h", "timezone": "Mars"}, {"at": "2001-01-01T00:00"}):

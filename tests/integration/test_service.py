@@ -71,13 +71,13 @@ class ServiceCase(unittest.TestCase):
 
 
 class Notifications(ServiceCase):
-    def test_ready_is_said_once_it_listens_and_consumes(self):
+    def test_ready_is_sent_when_the_daemon_listens_and_consumes(self):
         ready = self.spawn_ready()
         self.assertEqual(ready["READY"], "1")
         self.assertTrue(ready["STATUS"].startswith("Ready. Events accepted: "), ready)
         self.assertEqual(self.daemon.get_status(self.daemon.ports["admin"], "/readyz"), 200)
 
-    def test_a_stop_is_said_with_the_time_that_it_may_take(self):
+    def test_a_stop_is_announced_with_its_time_limit(self):
         self.spawn_ready()
         self.daemon.process.send_signal(signal.SIGTERM)
         self.notify.wait_for_key("STOPPING")
@@ -85,7 +85,7 @@ class Notifications(ServiceCase):
         self.assertGreater(int(extension["EXTEND_TIMEOUT_USEC"]), 20_000_000, "shutdown_timeout is 20s")
         self.assertEqual(self.daemon.process.wait(60), 0)
 
-    def test_the_watchdog_is_fed_and_work_shows_in_the_status(self):
+    def test_the_watchdog_is_fed_and_the_status_shows_the_work(self):
         self.daemon.init()
         self.spawn_ready(watchdog_ms=WATCHDOG_MS)
         for _ in range(LOOKS):
@@ -104,7 +104,7 @@ class Notifications(ServiceCase):
 
 
 class Threads(ServiceCase):
-    def test_each_is_named_after_its_task(self):
+    def test_each_thread_is_named_after_its_task(self):
         """`./dev bench` and `./dev profile` add up the cost of threads of one name."""
         self.daemon.init()
         self.spawn_ready()
@@ -118,7 +118,7 @@ class Threads(ServiceCase):
 
 
 class AfterAKill(ServiceCase):
-    def test_ready_does_not_wait_for_what_was_in_hand(self):
+    def test_ready_does_not_wait_for_events_in_hand(self):
         self.daemon.init()
         self.spawn_ready()
         bundle = pathlib.Path(self.folder.name) / "echo.yaml"
@@ -140,7 +140,7 @@ class AfterAKill(ServiceCase):
 
 
 class StoreThatFails(ServiceCase):
-    def test_a_start_that_waits_for_it_obeys_a_stop(self):
+    def test_a_start_that_waits_for_the_store_obeys_a_stop(self):
         self.daemon.init()
         with contextlib.closing(sqlite3.connect(self.daemon.folder / "data" / "store.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -152,7 +152,7 @@ class StoreThatFails(ServiceCase):
             self.daemon.process.send_signal(signal.SIGTERM)
             self.assertEqual(self.daemon.process.wait(60), 0)
 
-    def test_a_file_that_only_scripts_read_keeps_nothing_from_starting(self):
+    def test_the_daemon_starts_without_ports_json(self):
         data = self.daemon.folder / "data"
         data.mkdir(mode=0o700)
         (data / "run").write_text("in its way")
@@ -165,7 +165,7 @@ class Starting(ServiceCase):
     # No broker listens on that port, now or later.
     settings = "queue: {driver: kafka, kafka: {bootstrap_servers: \"127.0.0.1:1\"}}\n"
 
-    def test_a_start_that_waits_for_its_log_asks_for_time_and_is_not_ready(self):
+    def test_a_start_that_waits_for_the_log_asks_for_time_and_is_not_ready(self):
         self.daemon.spawn(self.notify.environment(WATCHDOG_MS))
         self.notify.wait_for(lambda message: message.get("STATUS", "").startswith("Starting: "))
         for _ in range(LOOKS):
@@ -186,26 +186,26 @@ class Watchdog(ServiceCase):
         logged = [line for line in self.log_lines() if line["event"] == "loops make no progress"]
         self.assertTrue([line for line in logged if re.search(loop, line["loops"])], logged)
 
-    def test_a_frozen_worker_starves_it(self):
+    def test_a_frozen_worker_starves_the_watchdog(self):
         self.starves("worker.loop", r"worker \d")
 
-    def test_a_frozen_scheduler_starves_it(self):
+    def test_a_frozen_scheduler_starves_the_watchdog(self):
         self.starves("scheduler.loop", "scheduler")
 
-    def test_a_frozen_http_client_starves_it(self):
+    def test_a_frozen_http_client_starves_the_watchdog(self):
         self.starves("http.loop", "upstreams")
 
-    def test_a_frozen_rerunner_starves_it(self):
+    def test_a_frozen_rerunner_starves_the_watchdog(self):
         self.starves("rerunner.loop", "rerunner")
 
-    def test_a_frozen_api_thread_starves_it(self):
+    def test_a_frozen_api_thread_starves_the_watchdog(self):
         self.starves("api.loop", r"(api|admin) \d")
 
 
 class Reload(ServiceCase):
     settings = "# public_requests_per_second is written while it runs\n"
 
-    def test_a_reload_changes_settings_and_names_those_that_need_a_restart(self):
+    def test_a_reload_changes_settings_and_names_settings_that_need_a_restart(self):
         self.spawn_ready()
         self.write_settings("limits: {public_requests_per_second: 1, burst: 1}\nlog: {level: warn}\nflows: {max_steps: 7}\n")
         reloading, ready = self.reload()
@@ -216,7 +216,7 @@ class Reload(ServiceCase):
         statuses = [self.daemon.request("GET", "/openapi.json")[0] for _ in range(5)]
         self.assertIn(429, statuses, "the new limit does not hold")
 
-    def test_settings_with_a_problem_are_refused_whole(self):
+    def test_a_reload_with_one_problem_changes_no_setting(self):
         self.spawn_ready()
         before = self.daemon.config.read_text()
         self.write_settings("limits: {public_requests_per_second: 1, burst: 1}\nworkerz: 3\n")
@@ -246,7 +246,7 @@ class Credentials(ServiceCase):
         path.write_text(text)
         path.chmod(mode)  # as systemd's are where an access list lets the service's user in
 
-    def test_the_master_key_is_taken_from_there(self):
+    def test_the_master_key_is_read_from_the_credentials(self):
         self.write("master.key", "1 " + "ab" * 32 + "\n")
         self.daemon.environment.update(self.environment)
         self.daemon.init()
@@ -259,7 +259,7 @@ class Credentials(ServiceCase):
         store = b"".join(path.read_bytes() for path in (self.daemon.folder / "data").glob("store.db*"))
         self.assertTrue(re.search(rb"1\.1\.[A-Za-z0-9+/]{40}", store), "nothing was sealed with key 1")
 
-    def test_a_key_that_is_not_the_one_in_use_is_refused(self):
+    def test_a_master_key_that_the_store_does_not_use_is_refused(self):
         self.daemon.init()
         self.write("master.key", "1 " + "ab" * 32 + "\n")
         self.assertFalse(self.daemon.start(self.environment))
@@ -268,7 +268,7 @@ class Credentials(ServiceCase):
         self.write("master.key", (self.credentials / "copy").read_text())
         self.assertTrue(self.daemon.start(self.environment))
 
-    def test_a_credential_of_the_wrong_form_is_told_without_its_value(self):
+    def test_a_malformed_credential_is_reported_without_its_value(self):
         self.write("contact_center.secret", "t00-short")
         self.assertFalse(self.daemon.start(self.environment))
         log = self.daemon.log_path.read_text()
@@ -301,7 +301,7 @@ class Handbook(ServiceCase):
         self.assertEqual([event for event in sorted(events) if f"`{event}`" not in self.handbook], [])
 
 
-    def test_by_hand_the_credentials_are_those_of_the_unit(self):
+    def test_the_command_for_init_has_the_credentials_of_the_unit(self):
         unit = (self.root / "systemd" / "conversed.service.in").read_text()
         handed_over = re.findall(r"(?m)^LoadCredential=(.*)$", unit)
         command = re.search(r"systemd-run(?:[^\n]*\\\n)+[^\n]*conversed init", self.handbook)[0]
@@ -311,7 +311,7 @@ class Handbook(ServiceCase):
 
 
 class Privacy(ServiceCase):
-    def test_its_files_are_its_owners_alone_whatever_the_umask(self):
+    def test_only_the_owner_reads_the_data_folder_whatever_the_umask(self):
         before = os.umask(0)
         try:
             self.daemon.init()
@@ -333,7 +333,7 @@ class Privacy(ServiceCase):
         self.assertTrue(self.daemon.start())
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can become another user")
-    def test_no_other_process_of_its_user_reads_its_memory(self):
+    def test_no_other_process_of_the_same_user_reads_the_memory(self):
         folder = pathlib.Path(self.folder.name)
         folder.chmod(0o755)
         pipe = folder / "pipe"

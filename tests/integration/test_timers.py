@@ -50,7 +50,7 @@ endpoints:
             options += ("--endpoint", self.tokens["slow"], "--user", f"user of {session}", "--session", session)
         return self.daemon.ctl("timers", "list", *options)["items"]
 
-    def test_a_question_without_an_answer_goes_on_once_whatever_is_killed(self):
+    def test_a_question_times_out_once_despite_kills(self):
         # Before it is in the log; in the log, and not marked; in the log, and to be run; run, and not known to be in the store.
         for number, point in enumerate(("timer.before_append", "timer.after_append", "turn.before_submit", "turn.after_commit")):
             with self.subTest(point):
@@ -67,14 +67,14 @@ endpoints:
                 self.daemon.wait_idle()
                 self.assertEqual(self.texts("quick", session), ["Which city?", "No hurry."])
 
-    def test_an_answer_takes_the_timer_with_it(self):
+    def test_an_answer_removes_the_timer_of_its_question(self):
         self.say("slow", "answered", "hi")
         timer, = self.timers("answered")
         self.assertEqual((timer["kind"], timer["userId"]), ("question", "user of answered"))
         self.assertEqual(self.say("slow", "answered", "Rome")[1]["text"], "To Rome.")
         self.assertEqual(self.timers("answered"), [])
 
-    def test_a_question_is_put_forward_and_let_wait(self):
+    def test_the_timer_of_a_question_is_moved_and_cancelled(self):
         self.say("slow", "moved", "hi")
         timer, = self.timers("moved")
         moved = self.daemon.ctl("timers", "reschedule", timer["_id"], "--in", "0s")
@@ -86,7 +86,7 @@ endpoints:
         self.assertEqual(self.timers("left"), [])
         self.assertEqual(self.say("slow", "left", "Rome")[1]["text"], "To Rome.")
 
-    def test_a_sleep_is_woken_and_not_taken_back(self):
+    def test_a_sleep_can_be_rescheduled_but_not_cancelled(self):
         self.daemon.request("POST", "/v2.0/endpoint/inject",
                             {"URLToken": self.tokens["slow"], "userId": "user of sleeper", "sessionId": "sleeper",
                              "text": "sleep"}, {"X-API-Key": self.key})
@@ -115,7 +115,7 @@ endpoints:
             self.assertIsNone(self.daemon.ctl("timers", "cancel", timer["_id"], check=False))
         self.assertEqual(self.timers(None, "--kind", "followUp"), [])
 
-    def test_wrong_requests_are_refused_with_the_reason(self):
+    def test_wrong_requests_are_refused(self):
         for query in ("kind=nap", "after=x", "limit=0", "userId=u", "after=1"):
             with self.subTest(query):
                 status, problem, _ = self.daemon.request("GET", f"/management/timers?{query}", basic=True)

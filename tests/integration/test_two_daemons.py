@@ -76,7 +76,7 @@ class TwoDaemons(DaemonCase):
 
 
 class Moves(TwoDaemons):
-    def test_partitions_are_shared_and_come_back(self):
+    def test_partitions_are_shared_and_return_after_a_stop(self):
         self.feed("echo", "alone")
         other = self.join("joins")
         self.wait_owned(other, lambda count: count > 0)
@@ -91,7 +91,7 @@ class Moves(TwoDaemons):
         self.assert_all_once_and_in_order("echo")
         self.assertNotIn("left behind by a crash", self.daemon.log_path.read_text())
 
-    def test_work_of_a_killed_daemon_goes_on(self):
+    def test_the_other_daemon_continues_the_work_of_a_killed_one(self):
         other = self.join("is killed")
         self.wait_owned(other, lambda count: count > 0)
         self.upstream.open.clear()
@@ -106,7 +106,7 @@ class Moves(TwoDaemons):
 
 
 class Zombies(TwoDaemons):
-    def test_one_that_was_stopped_for_a_while_has_no_second_effect_and_joins_again(self):
+    def test_a_suspended_daemon_has_no_second_effect_and_rejoins(self):
         other = self.join("is stopped")
         for round in range(2):
             self.wait_owned(other, lambda count: 0 < count < 8)

@@ -87,11 +87,11 @@ class Webhooks(DaemonCase):
         self.assertEqual(self.post(port, body, both), 204)
         self.assertEqual(json.loads(receiver.stdout.readline()), sent, "the first that it printed since")
 
-    def test_the_python_receiver_takes_what_is_genuine_only(self):
+    def test_the_python_receiver_accepts_only_genuine_deliveries(self):
         self.check_receiver("python", sys.executable, "-c", CODE["python"])
 
     @unittest.skipIf(NODE is None, "Node.js is Debian's nodejs")
-    def test_the_node_receiver_takes_what_is_genuine_only(self):
+    def test_the_node_receiver_accepts_only_genuine_deliveries(self):
         self.check_receiver("js", NODE, "-e", CODE["js"])
 
     def documented(self):
@@ -109,7 +109,7 @@ class Webhooks(DaemonCase):
             if "type" in member:
                 self.assertIsInstance(value[name], types[member["type"]], name)
 
-    def test_the_openapi_document_has_what_is_sent(self):
+    def test_the_openapi_document_describes_a_delivery(self):
         post = self.documented()
         self.assertEqual(self.inject("kept", "s", text="hello")[0], 200)
         self.assertTrue(self.keeper.wait_for(lambda deliveries: deliveries, 60))
