@@ -17,7 +17,7 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
 
 
 class Page:
-    """Serves one page with a script, an origin of its own; `results` has the posts of the script."""
+    """Serves one page with a script, on its own origin. The script posts its results to `results`."""
 
     def __init__(self, script, requests):
         page = self
@@ -57,10 +57,10 @@ class Page:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def open(self, timeout=180):
-        """Opens the page in a browser of its own, which ends with this call. Returns the posts of the script."""
+        """Opens the page in a new browser. Returns the results of the script. Ends the browser."""
         with tempfile.TemporaryDirectory(prefix="conversed-chromium-", ignore_cleanup_errors=True) as folder:
             with open(pathlib.Path(folder) / "log", "w+b") as log:
-                # Its helpers are of its group, and end with it.
+                # The browser and its helpers are one process group, so that `killpg` ends all of them.
                 browser = subprocess.Popen([CHROMIUM, *FLAGS, f"--user-data-dir={folder}/profile", self.origin],
                                            stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
                 ended = os.pidfd_open(browser.pid)
@@ -72,7 +72,7 @@ class Page:
                     os.close(ended)
                 if self.posted_reader not in ready:
                     log.seek(0)
-                    raise RuntimeError("the page posted nothing; the browser said:\n"
+                    raise RuntimeError("the page posted nothing; output of the browser:\n"
                                        + log.read().decode(errors="replace")[-4000:])
         return self.results
 

@@ -1,4 +1,4 @@
-"""Shared by the integration tests: a daemon of their own with a project, on free ports in a temporary folder."""
+"""Shared by the integration tests: a daemon with a project, on free ports in a temporary folder."""
 
 import os
 import pathlib
@@ -28,14 +28,14 @@ endpoints:
 
 
 class DaemonCase(unittest.TestCase):
-    """One daemon a class. `bundle` is the project; UPSTREAM in it and in `settings` becomes the upstream's address."""
+    """Each class has one daemon. `bundle` is its project. UPSTREAM in `bundle` and `settings` stands for the upstream's address."""
 
     bundle = ""
     settings = ""
 
     @classmethod
     def bring_up(cls):
-        """The folder that daemons run in, and the servers that they talk to."""
+        """Makes the daemons' folder, and the servers to which the daemons send requests."""
         cls.folder = tempfile.TemporaryDirectory(prefix="conversed-test-")
         cls.addClassCleanup(cls.folder.cleanup)
         cls.upstream = Upstream()
@@ -53,7 +53,8 @@ class DaemonCase(unittest.TestCase):
 
     @classmethod
     def beside(cls, name, settings=None):
-        """Another daemon with the master key, and unless others are given the settings, of the first one; not started."""
+        """Makes another daemon with the master key of the first daemon. Without `settings` it gets those of the class.
+        Does not start the daemon."""
         daemon = cls.make_daemon(pathlib.Path(cls.folder.name) / f"of {name}", settings or cls.settings)
         daemon.take_key(cls.daemon)
         return daemon
@@ -69,14 +70,14 @@ class DaemonCase(unittest.TestCase):
 
     @classmethod
     def load(cls, text):
-        """Imports a bundle; Endpoint names and their URLTokens. All ids are in `report` then."""
+        """Imports a bundle and stores its report in `report`. Returns the URLTokens by Endpoint name."""
         path = pathlib.Path(cls.folder.name) / "bundle.yaml"
         path.write_text(text.replace("UPSTREAM", cls.upstream.url))
         cls.report = cls.daemon.ctl("import", str(path))
         return {endpoint["name"]: endpoint["urlToken"] for endpoint in cls.report["endpoints"]}
 
     def say(self, endpoint, session, text=None, headers=None, **body):
-        """A user's own message; (status, body)."""
+        """Sends a user's message. Returns (status, body)."""
         message = {"userId": f"user of {session}", "sessionId": session, **body}
         if text is not None:
             message["text"] = text
@@ -96,7 +97,7 @@ class DaemonCase(unittest.TestCase):
         return page["items"]
 
     def texts(self, endpoint, session):
-        """Of all outputs, which come in pages."""
+        """Reads all pages of outputs. Returns their texts."""
         items = []
         while page := self.outputs(endpoint, session, items[-1]["seq"] if items else 0):
             items += page

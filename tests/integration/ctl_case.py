@@ -1,4 +1,4 @@
-"""Shared by the tests of conversectl: its commands as `--help` names them, and its output for people and programs."""
+"""Shared by the tests of conversectl: reads its commands from `--help`, and checks its output for people and for programs."""
 
 import functools
 import json
@@ -16,7 +16,7 @@ RIGHT_TO_LEFT = "\u202e"
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
 
 
-# The demo's project with two more Flows: one that fails, and one that waits.
+# The demo's project and two more Flows: one fails, the other one waits.
 SHOP = (SOURCE / "config" / "demo" / "shop.yaml").read_text().replace(
     "\nendpoints:\n", f"""
   - {{name: "Loop {RIGHT_TO_LEFT}", nodes: [{{id: again, addToContext: {{said: "{{{{input.text}}}}"}}}}, {{goTo: again}}]}}
@@ -33,30 +33,30 @@ def help_of(path):
 
 
 def section(text, name):
-    """The lines of a section of a help text."""
+    """Returns the lines of one section of a help text."""
     match = re.search(rf"^{name}:\n((?:(?:  .*)?\n)*)", text, re.MULTILINE)
     return match[1].splitlines() if match else []
 
 
 def commands(path=()):
-    """The paths of all commands that do something, by the program's own word."""
+    """Reads the help texts. Returns the path of each command without subcommands."""
     names = [line.split()[0] for line in section(help_of(path), "Subcommands") if re.match(r"  \S", line)]
     return [leaf for name in names for leaf in commands((*path, name))] or [path]
 
 
 def test_name(path):
-    """The name of the test of a command."""
+    """Returns the name of the command's test."""
     return "test_" + "_".join(path).replace("-", "_")
 
 
 def acting_characters(text):
-    """The characters of a text that act on a terminal: controls but line ends, and changes of the direction of writing."""
+    """Returns the characters that act on a terminal: controls except line ends, and changes of the direction of writing."""
     return {hex(ord(c)) for c in text if c != "\n" and (unicodedata.category(c) == "Cc" or unicodedata.bidirectional(c) in (
         "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI") or c in "\u2028\u2029")}
 
 
 def rows(text):
-    """The rows of a printed table, by their headers."""
+    """Returns the rows of a printed table as dicts: header to cell."""
     lines = text.splitlines()
     headers = re.split(r" {2,}", lines[0].strip())
     cells = [re.split(r" {2,}", line.strip(), maxsplit=len(headers) - 1) for line in lines[1:]]
@@ -64,13 +64,13 @@ def rows(text):
 
 
 class CtlCase(DaemonCase):
-    """A test of a command has its name: `test_sessions_list`. It has to run it for people and with --json."""
+    """The test of `sessions list` is `test_sessions_list`. The test must run the command both for people and with --json."""
 
     def setUp(self):
         self.ran = set()
 
     def run_ctl(self, *arguments, input=None, code=0):
-        while True:  # a busy daemon may refuse: the command is repeated
+        while True:  # repeats the command while the daemon is too busy for it
             done = subprocess.run([CTL, "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *map(str, arguments)],
                                   capture_output=True, text=True, input=input, timeout=120, env=self.daemon.environment)
             if "try again in a moment" not in done.stderr:
@@ -81,7 +81,7 @@ class CtlCase(DaemonCase):
         return done
 
     def people(self, *arguments, **options):
-        """The output for people on standard output."""
+        """Runs a command without --json. Returns its standard output."""
         done = self.run_ctl(*arguments, **options)
         self.ran.add(("people", *arguments))
         return done.stdout
@@ -92,14 +92,14 @@ class CtlCase(DaemonCase):
         return json.loads(done.stdout)
 
     def row(self, text, **cells):
-        """The one row of a printed table that has these cells; `_` in a name stands for a blank."""
+        """Returns the only row of a printed table with these cells. `_` in a name stands for a blank."""
         wanted = {name.replace("_", " "): value for name, value in cells.items()}
         found = [row for row in rows(text) if wanted.items() <= row.items()]
         self.assertEqual(len(found), 1, text)
         return found[0]
 
     def dead_letter(self, name, **message):
-        """The id of a new one of this session."""
+        """Makes a dead letter in this session. Returns its id."""
         self.assertEqual(self.inject("loop", name, **message)[0], 200)
         return self.letter_of(name)
 
@@ -119,4 +119,4 @@ class CtlCase(DaemonCase):
     def expect_both_ways(self, path):
         for way in ("people", "json"):
             self.assertTrue(any(ran[0] == way and ran[1:len(path) + 1] == path for ran in self.ran),
-                            f"{path} was not run: {way}")
+                            f"the test does not run {path} for: {way}")

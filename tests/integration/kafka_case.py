@@ -1,11 +1,11 @@
-"""Shared by the tests of a daemon on Kafka: a broker of their own, and the counting of effects."""
+"""Shared by the tests of a daemon on Kafka: starts a broker, and counts effects."""
 
 import http.client
 import sys
 import unittest
 
 from case import DaemonCase
-import cluster  # case.py says where
+import cluster  # case.py adds its folder to the path
 import kafka
 import postgres
 from kafka import SKIPPED, Broker
@@ -59,15 +59,15 @@ class KafkaCase(DaemonCase):
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
 
     def assert_once_and_in_order(self, session, accepted, maybe=()):
-        """Each accepted event has its effects once, in order; others have them at most once."""
+        """Checks that each event of `accepted` has its effects once and in order, and each event of `maybe` at most once."""
         self.daemon.wait_idle()
         texts = self.texts("echo", session)
-        self.assertEqual(len(texts), len(set(texts)), "doubled")
+        self.assertEqual(len(texts), len(set(texts)), "an event has its effects twice")
         self.assertEqual([text for text in texts if text in accepted], list(accepted))
         self.assertLessEqual(set(texts), set(accepted) | set(maybe))
 
     def inject_until_it_ends(self, session, accepted, maybe, enough):
-        """Injects one after the other; sets `enough` after some. Ends when there is no answer."""
+        """Injects events one after the other until an inject gets no answer. Sets `enough` after 100 events."""
         connection = self.daemon.connect()
         for number in range(100_000):
             text = str(number)
@@ -82,7 +82,7 @@ class KafkaCase(DaemonCase):
 
 
 class PostgresCase(KafkaCase):
-    """The store is PostgreSQL. `server_settings`: of its server; `cluster_settings`: of the daemon as one of several."""
+    """The store is PostgreSQL. `server_settings` configure the server, `cluster_settings` the daemon's part in a cluster."""
 
     server_settings = ()
     cluster_settings = ""
@@ -118,7 +118,7 @@ def main():
 
 
 def cluster_main():
-    """Of tests that need PostgreSQL as well."""
+    """Runs tests that need Kafka and PostgreSQL."""
     try:
         cluster.check_available()
     except cluster.Unavailable as missing:

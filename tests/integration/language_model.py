@@ -1,4 +1,4 @@
-"""A server of OpenAI's protocol that others wrote, fakellm from PyPI, on a free port with canned answers."""
+"""Runs fakellm from PyPI: an independent server of OpenAI's protocol with canned answers, on a free port."""
 
 import http.client
 import json
@@ -12,7 +12,7 @@ PYTHON = pathlib.Path(__file__).resolve().parents[2] / "build" / "tools" / "pyth
 
 
 class LanguageModel:
-    """`rules` is fakellm's YAML. Which rule answered is in `stats`. One thread."""
+    """`rules` is fakellm's YAML. `stats` counts the answers of each rule. One thread."""
 
     def __init__(self, folder, rules):
         config = pathlib.Path(folder) / "fakellm.yaml"
@@ -31,7 +31,7 @@ class LanguageModel:
         if self.port is None:
             self.process.wait()
             raise RuntimeError("fakellm did not start: " + "".join(said))
-        # Further output is read, too: otherwise the pipe would fill up.
+        # A full pipe would block fakellm, so a thread reads the rest of its output.
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.port}/v1"
 

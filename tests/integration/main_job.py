@@ -1,4 +1,4 @@
-"""Tests for every kind of log and store. Mixed into a DaemonCase whose bundle has `echo` and `lookup`."""
+"""Tests for every kind of log and store: a mixin for a DaemonCase whose bundle has the Endpoints `echo` and `lookup`."""
 
 
 class MainJob:

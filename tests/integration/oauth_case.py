@@ -1,4 +1,4 @@
-"""Shared by the tests of OAuth clients: a daemon with a user and a client of each type."""
+"""Shared by the tests of OAuth clients: a daemon with one user, a confidential client and a public client."""
 
 from case import ECHO, DaemonCase
 
@@ -7,7 +7,7 @@ ANN, ANN_PASSWORD = "ann@example.com", "ann's own pass phrase"
 
 
 class OauthCase(DaemonCase):
-    """`shop` is a confidential client that may use the password grant, `app` a public one."""
+    """`shop` is a confidential client with the password grant. `app` is a public client."""
 
     bundle = ECHO
 

@@ -1,9 +1,11 @@
-"""Tells schemathesis in test_openapi.py how to make valid requests and which objects to spare. SCHEMATHESIS_HOOKS loads it.
+"""Hooks of schemathesis for test_openapi.py: they make requests valid and keep requests from deleting needed objects.
 
-KNOWN, a JSON object in the environment, has the credentials of the test: `key`, the id of its API key; `user` and
-`email`, its user, with the `password`; and the objects that it may use: `schedule`, an id; `victim` and `victimId`, another user;
-`member`, the id of one in the project; `project` and its `locales`, ids; `URLToken`, an Endpoint's; `client`, an OAuth
-client's credentials, and `redirectUri`, where it may be sent; `bundle`, of a project; `url`, the service's.
+SCHEMATHESIS_HOOKS loads this file. KNOWN in the environment is a JSON object with
+  - the credentials of the test: `key` is the id of its API key, `user` the id of its user, with `email` and `password`,
+  - ids that requests may use: `schedule`, `project`, its `locales`, and `member`, a member of the project,
+  - another user for requests that change a user: `victimId`, and `victim`, the e-mail address,
+  - `URLToken` of an Endpoint, `bundle` of a project, and `url` of the service,
+  - `client`, the credentials of an OAuth client, and `redirectUri`, its redirect URI.
 """
 
 import datetime
@@ -18,17 +20,17 @@ import urllib.request
 import schemathesis
 
 KNOWN = json.loads(os.environ["KNOWN"])
-ASKED = os.environ.get("ASKED")  # a file that each request is written to, with names for what services draw by chance
-ABSENT = "0" * 24  # an id that nothing has
+ASKED = os.environ.get("ASKED")  # a file for one line per request, with names in place of random values
+ABSENT = "0" * 24  # an id without an object
 ID = re.compile(r"[a-z0-9]{24}")
-LEAP_YEAR = str((datetime.date.today().year // 4 + 1) * 4)  # it has each day that a year can have
+LEAP_YEAR = str((datetime.date.today().year // 4 + 1) * 4)  # so that 29 February is valid
 CRONS = ["0 9 * * mon-fri", "*/5 * * * *", "@daily", "30 2 1,15 jan-mar/2 7", "59 23 31 * *"]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COMMON_PASSWORDS = set((ROOT / "store" / "accounts" / "common_passwords.txt").read_text().splitlines())
 ZONES = ["UTC", "Europe/Berlin", "America/St_Johns", "GMT+01:30"]
 
-refresh_tokens = []  # of answers
-cursors = {}  # of answers, with their lists
+refresh_tokens = []  # unused refresh tokens of answers
+cursors = {}  # cursors of answers, each with the list that it belongs to
 
 
 def is_seconds_to_wait(value):
@@ -42,8 +44,8 @@ def list_of(case):
 
 
 def protect(operation, case):
-    """The key that requests show, the user that they sign in as, with password and roles, the schedule, and the users
-    that requests name remain."""
+    """Redirects requests that would remove the test's API key, its schedule or its users, or change the user's password
+    or roles."""
     for ending, name, known in (("revokeApiKey", "keyId", "key"), ("cancelSchedule", "scheduleId", "schedule"),
                                 ("cancelTimer", "timerId", "schedule")):
         if operation == ending and (case.path_parameters or {}).get(name) == KNOWN[known]:
@@ -59,12 +61,12 @@ def protect(operation, case):
 
 
 def of(choices, text):
-    """The same choice for the same text."""
+    """Chooses by the text's length, so that the same text gets the same choice."""
     return choices[len(text) % len(choices)]
 
 
 def use_times_within_reach(times):
-    """Of texts in the right form: a moment that is to come, a duration of days, a day and a zone that there are."""
+    """Replaces well-formed values by usable ones: a future date, a short duration, a possible rule, an existing zone."""
     if times.get("at"):
         times["at"] = LEAP_YEAR + times["at"][4:]
     if times.get("in"):
@@ -77,7 +79,7 @@ def use_times_within_reach(times):
 
 
 def sealed_request():
-    """A value of a sign-in page, which only the service can make."""
+    """Reads the field `request` from a sign-in page. Only the service can make its value."""
     query = urllib.parse.urlencode({"response_type": "code", "client_id": KNOWN["client"]["client_id"],
                                     "redirect_uri": KNOWN["redirectUri"]})
     with urllib.request.urlopen(f"{KNOWN['url']}/auth/oauth2/authorize?{query}", timeout=60) as answer:
@@ -85,15 +87,15 @@ def sealed_request():
 
 
 def use_refresh_token(form):
-    """Whether the form is for one, and there was one left."""
+    """Fills an unused refresh token into a form of the refresh grant. Returns False for other grants or without a token."""
     if form["grant_type"] != "refresh_token" or not refresh_tokens:
         return False
     form["refresh_token"] = refresh_tokens.pop()
     return True
 
 
-def use_what_there_is(operation, case, kwargs):
-    """Puts in values that depend on the state of the service, which no schema describes."""
+def use_known_values(operation, case, kwargs):
+    """Replaces values that must fit the state of the service. A schema can't describe them."""
     query = case.query = case.query or {}
     for name in ("next", "previous"):
         if name in query and cursors.get(query[name]) != list_of(case):
@@ -101,22 +103,22 @@ def use_what_there_is(operation, case, kwargs):
     if "next" in query:
         query.pop("previous", None)
     if query.keys() & {"next", "previous"}:
-        for name in ("sort", "filter"):  # the cursor's own
+        for name in ("sort", "filter"):  # the cursor has them
             query.pop(name, None)
     if operation in ("listSessions", "listDeadLetters", "listSchedules", "listTimers", "exportUserData"):
-        query.setdefault("projectId", KNOWN["project"])  # which is required once there are several
+        query.setdefault("projectId", KNOWN["project"])  # required if the user has several projects
     if operation == "listTimers" and not {"URLToken", "userId", "sessionId"} <= query.keys():
-        for name in ("URLToken", "userId", "sessionId"):  # they name a session together
+        for name in ("URLToken", "userId", "sessionId"):  # only the three together name a session
             query.pop(name, None)
     if operation == "oauthAuthorize":
         query.update(client_id=KNOWN["client"]["client_id"], redirect_uri=KNOWN["redirectUri"])
     if operation in ("oauthToken", "oauthRevoke"):
         case.body.update(KNOWN["client"])
         for headers in (case.headers, kwargs.get("headers")):
-            (headers or {}).pop("Authorization", None)  # a client shows who it is in one way
+            (headers or {}).pop("Authorization", None)  # a client must authenticate in only one way
     if operation == "oauthToken" and not use_refresh_token(case.body):
         case.body.update(grant_type="password", username=KNOWN["email"], password=KNOWN["password"])
-    # Every other one, more or less, so that unknown Endpoints are tried as well.
+    # Replaces about half of the URLTokens, so that requests also name unknown Endpoints.
     if isinstance(case.body, dict) and case.body.get("URLToken", "f")[0] in "0123456789":
         case.body["URLToken"] = KNOWN["URLToken"]
     if operation == "updateMember_2_0":
@@ -135,7 +137,7 @@ def use_what_there_is(operation, case, kwargs):
         case.body["environment"] = {**(case.body.get("environment") or {}), "CRM_TOKEN": "a token"}
 
 
-drawn = {}  # texts that a service draws by chance, and their names
+drawn = {}  # random texts of the service, and their names in ASKED
 
 
 def note(operation, case):
@@ -152,8 +154,8 @@ def before_call(context, case, kwargs):
     operation = case.operation.definition.raw.get("operationId")
     protect(operation, case)
     if case.meta is not None and case.meta.generation.mode.is_positive:
-        use_what_there_is(operation, case, kwargs)
-    # A poll without a change would take the whole wait.
+        use_known_values(operation, case, kwargs)
+    # Without a change a poll lasts for its whole wait.
     if case.query and is_seconds_to_wait(case.query.get("wait")):
         case.query["wait"] = 0
     if ASKED:

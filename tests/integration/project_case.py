@@ -1,4 +1,4 @@
-"""Shared by the tests of projects and their lists: requests by several users, and bundles made on the way."""
+"""Shared by the tests of projects and their lists: requests of several users, and imports of generated bundles."""
 
 import json
 import pathlib
@@ -8,7 +8,7 @@ from case import DaemonCase
 
 
 class ProjectCase(DaemonCase):
-    """`keys` are API keys by user; "admin" has one from the start."""
+    """`keys` has one API key per user. The user "admin" has a key at the start."""
 
     @classmethod
     def setUpClass(cls):
@@ -20,7 +20,7 @@ class ProjectCase(DaemonCase):
         cls.keys[name] = cls.daemon.ctl("apikey", "create", "--name", name, "--user", f"{name}@example.com")["key"]
 
     def ask(self, method, path, body=None, user="admin", query=None, **headers):
-        """(status, parsed body or text, headers)."""
+        """Returns (status, parsed body or text, headers)."""
         if query:
             path += "?" + urllib.parse.urlencode(query)
         headers = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -32,13 +32,13 @@ class ProjectCase(DaemonCase):
         return body, answered
 
     def import_project(self, name, **parts):
-        """Imports a bundle of its own; its report."""
+        """Imports a new project of this name. Returns the report."""
         path = pathlib.Path(self.folder.name) / "own.json"
         path.write_text(json.dumps({"conversed": 1, "project": {"name": name, "locales": ["en"]}, **parts}))
         return self.daemon.ctl("import", str(path))
 
     def import_chunks(self, name, chunks):
-        """Imports a source with these chunks; the path of their list."""
+        """Imports a source with these chunks. Returns the path of their list."""
         report = self.import_project(name, knowledgeStores=[{"name": "S", "sources": [{"name": "C", "chunks": chunks}]}])
         store = report["knowledgeStores"][0]
         return f"/v2.0/knowledgestores/{store['_id']}/sources/{store['sources'][0]['_id']}/chunks"

@@ -1,4 +1,4 @@
-"""Shared by the tests of the set-up of proactive follow-up: a project to set up, and its parts in the store."""
+"""Shared by the tests of the set-up of proactive follow-up: makes projects, and counts the parts of a set-up in the store."""
 
 import json
 import pathlib
@@ -6,7 +6,7 @@ import sqlite3
 
 from case import DaemonCase
 
-import postgres  # case.py says where
+import postgres  # case.py adds its folder to the path
 
 RANKS = {"queued": 0, "active": 1, "cancelling": 2, "done": 3, "cancelled": 3, "error": 3}
 BUNDLE = """
@@ -51,7 +51,7 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
         return self.ask("POST", f"/v2.0/projects/{project}/settings/proactive/setup")
 
     def follow(self, task, until=lambda job: RANKS[job["status"]] == 3):
-        """Polls the job until the condition holds. Its progress and the rank of its status may never fall, also across restarts."""
+        """Polls the job until `until(job)` is true. The job's progress and the rank of its status must never fall."""
         while True:
             status, job = self.ask("GET", f"/v2.0/tasks/{task}?wait=10")
             self.assertEqual(status, 200, job)
@@ -69,7 +69,7 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
         self.seen[job["_id"]] = now
 
     def made(self, project):
-        """Counts its parts in the store: tenants, active journeys, generated Flows, attached Endpoints."""
+        """Counts the project's parts in the store: tenants, active journeys, generated Flows, attached Endpoints."""
         return tuple(self.count(table, project) for table in (
             "proactive_tenants WHERE", "journeys WHERE active = 1 AND", "flows WHERE name LIKE 'Follow-up%' AND",
             "endpoints WHERE follow_up_flow_id IS NOT NULL AND"))
@@ -85,7 +85,7 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
         return int(self.value(f"SELECT COUNT(*) FROM {rows} project_id = '{project}'"))
 
     def value(self, query):
-        """The one value of a query, from whichever store the daemon has."""
+        """Runs a query in the daemon's store, PostgreSQL or SQLite. Returns its only value."""
         if url := self.daemon.environment.get("CONVERSED_STORE_POSTGRES_URL"):
             return postgres.run_sql(url, query)
         store = sqlite3.connect(f"file:{self.folder.name}/data/store.db?mode=ro", uri=True)
