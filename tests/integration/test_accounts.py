@@ -1,4 +1,4 @@
-"""Accounts by conversectl: roles, removal, e-mail domains, passwords; and the warnings of the daemon."""
+"""Administers accounts with conversectl: roles, removal, e-mail domains, passwords. Reads warnings in the daemon's log."""
 
 import pathlib
 import subprocess
@@ -15,7 +15,7 @@ class Accounts(DaemonCase):
     settings = f"contact_center: {{secret: {'s' * 40}, organisation: {ORGANISATION}}}\n"
 
     def run_ctl(self, *arguments, input=None, user=EMAIL, password=PASSWORD):
-        """conversectl for people."""
+        """Runs conversectl without --json."""
         return subprocess.run(
             [self.daemon.binaries / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}",
              "--as", user, *arguments],
@@ -90,8 +90,9 @@ class Accounts(DaemonCase):
                 env={**self.daemon.environment, "CONVERSED_DATA_DIR": str(folder)})
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(reason, done.stderr)
-            self.assertFalse((folder / "store.db").exists(), "nothing is made")
-        self.assertEqual(self.run_ctl("user", "list", user=BOB, password=BOB_PASSWORD).returncode, 1, "no user administrator")
+            self.assertFalse((folder / "store.db").exists(), "init made a store")
+        self.assertEqual(self.run_ctl("user", "list", user=BOB, password=BOB_PASSWORD).returncode, 1,
+                         "a user without roles lists users")
 
     def test_log_and_status_warn_of_unchecked_contact_center_tokens(self):
         warning = "set contact_center.issuer or contact_center.audience"

@@ -1,4 +1,4 @@
-"""Bad input of every kind gets an error that names the place, and changes nothing."""
+"""Each kind of bad input gets an error that names the place. It changes nothing."""
 
 import socket
 import subprocess
@@ -37,7 +37,7 @@ class BadInput(DaemonCase):
     bundle = ECHO
 
     def tearDown(self):
-        # Nothing of it began a conversation, and the daemon is well.
+        # The bad input began no conversation, and the daemon still answers.
         status, answer = self.say("echo", "after", "well?")
         self.assertEqual((status, answer["text"]), (200, "well?"))
         sessions = self.daemon.ctl("sessions", "list")["items"]
@@ -49,7 +49,7 @@ class BadInput(DaemonCase):
             with self.subTest(credentials=credentials[:13]):
                 with socket.create_connection(("127.0.0.1", self.daemon.ports["api"]), 30) as client:
                     client.sendall(head + credentials + b"\r\n")
-                    answer = client.makefile("rb").read().decode()  # to the end of the connection
+                    answer = client.makefile("rb").read().decode()  # reads until the daemon closes the connection
                 self.assertRegex(answer, "^HTTP/1.1 401 ")
                 self.assertIn('WWW-Authenticate: Basic realm="conversed"', answer)
 

@@ -1,4 +1,4 @@
-"""Several daemons on one Kafka and one PostgreSQL: parts of the work, keys across daemons, restarts one by one."""
+"""Several daemons on one Kafka and one PostgreSQL: roles, repeated keys at several daemons, rolling restarts."""
 
 from case import BIN, DaemonCase
 from kafka_case import BUNDLE, cluster_main
@@ -24,7 +24,7 @@ endpoints:
 
 
 class ClusterCase(DaemonCase):
-    """`roles`: of each daemon. `daemon` is the one that is asked."""
+    """`roles` has the roles of each daemon. The tests send their requests to `daemon`."""
 
     bundle = BUNDLE.replace("endpoints:\n", QUIET.lstrip("\n"))
     roles = (cluster.ALL_ROLES, cluster.ALL_ROLES)

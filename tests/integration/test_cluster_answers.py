@@ -1,4 +1,4 @@
-"""Two daemons on one Kafka and one PostgreSQL: either daemon answers a client, also if the other one runs the conversation."""
+"""Two daemons on one Kafka and one PostgreSQL: a daemon answers its client although the other daemon runs the Turn."""
 
 import concurrent.futures
 import threading
@@ -22,7 +22,7 @@ endpoints:
   - {name: echo, flow: Echo, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
   - {name: lookup, flow: Lookup, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
 """
-LIMIT = 1_000  # sessions until some are the other daemon's: each is that with even odds
+LIMIT = 1_000  # new sessions at most; the other daemon owns each with even odds
 
 
 class ClusterCase(PostgresCase):
@@ -36,7 +36,7 @@ class ClusterCase(PostgresCase):
         cls.other.start()
 
     def partitions_elsewhere(self):
-        """The partitions of the other daemon, when both have some."""
+        """Waits until both daemons own partitions. Returns the partitions of the other daemon."""
         for _ in range(1200):
             parts = {member["name"]: member["partitions"] for member in self.daemon.full_status()["members"]}
             if len(parts) == 2 and all(parts.values()):
@@ -45,7 +45,7 @@ class ClusterCase(PostgresCase):
         self.fail(f"the partitions are not shared: {parts}")
 
     def sessions_elsewhere(self, endpoint, name, count):
-        """New sessions whose messages to the first daemon the other one runs: it has their partitions."""
+        """Begins sessions in partitions of the other daemon, by messages to the first daemon. Returns their names."""
         theirs = self.partitions_elsewhere()
         return self.sessions_where(endpoint, name, count, lambda partition: partition in theirs)
 
@@ -64,11 +64,11 @@ class ClusterCase(PostgresCase):
                 found.append(session)
             if len(found) == count:
                 return found
-        self.fail("all sessions are the other's")
+        self.fail("no session is in a wanted partition")
 
     @staticmethod
     def sent(deliveries, session):
-        """The session's outputs at the webhook, in order."""
+        """Returns the texts that the webhook got for this session, in order."""
         return [body["output"]["text"] for _, _, body in deliveries if body["sessionId"] == session]
 
     def assert_sent(self, session, texts):
@@ -82,7 +82,7 @@ class Answers(ClusterCase):
         for session in sessions:
             for text in ("first", "second"):
                 self.assertEqual(self.say("echo", session, text)[1]["text"], text)
-            # The last event of the session: when its output is at the webhook, all earlier deliveries are.
+            # Deliveries of a session are in order: after this output the webhook has got all earlier ones.
             self.assertEqual(self.inject("echo", session, text="injected")[0], 200)
             self.assert_sent(session, ["injected"])
 
@@ -122,7 +122,7 @@ class Stops(ClusterCase):
             self.assertTrue(self.upstream.wait_for(calls + 1))
             repeat = pool.submit(self.other.request, *ask)
             while self.other.full_status()["counts"]["waitingForAnswers"] == 0:
-                self.assertFalse(repeat.done(), "it has to wait")
+                self.assertFalse(repeat.done(), "the repeat did not wait for the first answer")
             self.other.terminate()
             self.assertEqual(repeat.result()[0], 503)
             self.upstream.open.set()
@@ -134,7 +134,8 @@ class Deaths(ClusterCase):
     cluster_settings = "api: {turn_timeout: 4s}\n"
 
     def ask_and_lose_the_answer(self, name):
-        """A session that the other daemon runs, whose client's daemon dies before the call is answered."""
+        """Sends a message to the first daemon and kills it before the call gets its result. Returns the session, which the
+        other daemon runs."""
         session, = self.sessions_elsewhere("lookup", name, 1)
         calls = len(self.upstream.requests)
         self.upstream.open.clear()
@@ -151,14 +152,14 @@ class Deaths(ClusterCase):
         self.assertTrue(self.upstream.wait_for(calls + 1))
         self.daemon.kill()
         client.join()
-        self.assertTrue(seen.is_set(), "it was answered")
+        self.assertTrue(seen.is_set(), "the killed daemon had answered")
         return session
 
     def test_a_repeat_after_a_daemons_death_is_answered_and_the_webhook_gets_outputs_after_the_deadline(self):
         session = self.ask_and_lose_the_answer("left")
         message = {"userId": f"user of {session}", "sessionId": session, "text": "shoes"}
         ask = ("POST", f"/{self.tokens['lookup']}", message, {"Idempotency-Key": "left"})
-        status, body = self.other.request(*ask)[:2]  # at the first one's deadline
+        status, body = self.other.request(*ask)[:2]  # answered at the deadline of the first request
         self.assertEqual((status, body["text"]), (202, "looking for shoes"))
         self.upstream.open.set()
         self.assert_sent(session, ["shoes: shipped"])

@@ -1,4 +1,4 @@
-"""The command lines of documents and help texts: each is run, or where it can't be, is one that the program takes."""
+"""Runs the command lines of documents and help texts. Looks up commands of `./dev` in its help instead."""
 
 import importlib.util
 import json
@@ -18,19 +18,19 @@ DOCUMENTS = [path for pattern in ("README.md", "CONTRIBUTING.md", "*/README.md",
 MANUALS = sorted(SOURCE.glob("systemd/*.[18].in"))
 PROGRAM = re.compile(r"(?:^|[|&;]\s*)(conversectl|conversed|curl|\./dev)(?=\s|$)")
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```\n", re.MULTILINE | re.DOTALL)
-# Without a service manager the command that it would run is run.
+# Tests have no service manager, so they run the command behind systemd-run.
 SYSTEMD = re.compile(r"systemd-run .* (?=conversed [a-z])")
 BEGINS_DAEMON = "conversed &"
 
 
 def logical_lines(block):
-    """The lines of a shell script without comments, continued ones as one."""
+    """Returns the lines of a shell script without comments. Joins continued lines."""
     lines = (re.sub(r"(^|\s+)#.*", "", line).strip() for line in re.sub(r"\\\n\s*", " ", block).splitlines())
     return [SYSTEMD.sub("", line) for line in lines if line]
 
 
 def blocks(path):
-    """The scripts of a document or of a manual page, each as its lines."""
+    """Returns the scripts of a document or a manual page, each as a list of lines."""
     text = path.read_text()
     scripts = [block for language, block in FENCE.findall(text) if language in ("", "sh")]
     scripts += [block.replace("\\-", "-") for block in re.findall(r"^\.EX\n(.*?)^\.EE", text, re.MULTILINE | re.DOTALL)]
@@ -38,7 +38,7 @@ def blocks(path):
 
 
 def spans(text):
-    """The texts between back quotes, outside of scripts."""
+    """Returns the texts between back quotes outside of scripts."""
     return [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", FENCE.sub("", text))]
 
 
@@ -55,7 +55,7 @@ class CommandLines(CtlCase):
             (cls.work / name).symlink_to(SOURCE / name)
         # curl fails for a status of 400 and above.
         (cls.work / ".curlrc").write_text("fail\n")
-        # The variables of the demo's bundle are set only where a script exports them.
+        # A script must export the variables of the demo's bundle itself.
         cls.bundle_values = {name: cls.daemon.environment.pop(name) for name in ("CRM_TOKEN", "HOOK_URL", "HOOK_SECRET")}
         cls.environment_of_shell = {
             **cls.daemon.environment, "PATH": f"{BIN}:{os.environ['PATH']}", "CURL_HOME": str(cls.work),
@@ -78,7 +78,7 @@ class CommandLines(CtlCase):
     folders = 0
 
     def new_folder(self):
-        """For a data folder of its own: (its settings' file, an environment in which it is the built-in settings' as well)."""
+        """Makes a data folder. Returns its settings file, and an environment whose defaults name the same folder."""
         type(self).folders += 1
         folder = self.work / str(self.folders)
         folder.mkdir(mode=0o700)
@@ -94,7 +94,7 @@ class CommandLines(CtlCase):
         return done.stdout
 
     def run_line(self, line):
-        """Runs a line with its placeholders replaced."""
+        """Replaces the placeholders of a line and runs it."""
         settings, environment = self.new_folder()
         words = {"FILE": settings, "/etc/conversed/conversed.yaml": settings, "USERID": "bob", "NAME": f"backup-{self.folders}",
                  "BUNDLE": "tests/flows/faq.flow.yaml"}
@@ -112,7 +112,7 @@ class CommandLines(CtlCase):
         return self.shell(line, environment)
 
     def check_dev(self, line):
-        """A command of ./dev builds, and may install packages: it has to be one that `./dev help` lists, with its options."""
+        """Checks that `./dev help` lists the command with its options. Running it would build and install packages."""
         text = subprocess.run([SOURCE / "dev", "help"], capture_output=True, text=True, check=True, timeout=60).stdout
         command, *arguments = line.split()[1:]
         match = re.search(rf"^  {command} (.*\n(?: {{5,}}.*\n)*)", text, re.MULTILINE)
@@ -121,7 +121,7 @@ class CommandLines(CtlCase):
             self.assertIn(argument.strip("[].").split(".")[0], match[1], line)
 
     def is_mention(self, line):
-        """Whether it only names a program or commands, rather than being one that could be run."""
+        """Returns whether the line only names a program or a group of commands and can't be run."""
         program, *words = line.split()
         if not words:
             return True
@@ -132,7 +132,7 @@ class CommandLines(CtlCase):
     tried = set()
 
     def try_line(self, line):
-        """Once, however many documents have it."""
+        """Tries each line once, even if several documents have it."""
         if line in self.tried:
             return None
         self.tried.add(line)
@@ -147,7 +147,7 @@ class CommandLines(CtlCase):
         for document in DOCUMENTS + MANUALS:
             for lines in blocks(document):
                 if BEGINS_DAEMON in lines:
-                    continue  # has a test of its own
+                    continue  # test_the_script_that_starts_a_daemon_runs_in_an_empty_folder runs these lines
                 for line in lines:
                     self.take_exports(line)
                     if not PROGRAM.search(line):

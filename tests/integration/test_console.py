@@ -1,4 +1,4 @@
-"""The web console in a real browser: how it shows a conversation, and how it resists hostile data and pages."""
+"""The web console in Chromium: its views of conversations and dead letters, and its defense against hostile data and pages."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ flows:
 endpoints:
   - {name: web, flow: Orders}
 """
-# Were it taken for markup, the page's title would change.
+# As markup this text would change the page's title.
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
 
@@ -40,7 +40,7 @@ class Console(DaemonCase):
                            {"X-API-Key": cls.key})
 
     def dom(self, view):
-        """The page as a browser has it once it has shown a view."""
+        """Opens a view of the console in Chromium. Returns the HTML of its `main` element."""
         who = urllib.parse.quote(daemon_process.EMAIL) + ":" + urllib.parse.quote(daemon_process.PASSWORD)
         address = f"http://{who}@127.0.0.1:{self.daemon.ports['api']}/new/management/console#{view}"
         with tempfile.TemporaryDirectory(prefix="conversed-chromium-", ignore_cleanup_errors=True) as folder:
@@ -106,6 +106,6 @@ class Console(DaemonCase):
 
 if __name__ == "__main__":
     if shutil.which("chromium") is None:
-        print("SKIPPED: there is no chromium")
+        print("SKIPPED: chromium is not installed; `./dev test` installs it")
         sys.exit(77)
     unittest.main()

@@ -1,4 +1,4 @@
-"""Conversations as a user, another system and an operator see them, through the built binaries."""
+"""Conversations over HTTP: messages of users, injects of other systems, and dead letters of operators."""
 
 import concurrent.futures
 import contextlib
@@ -131,7 +131,7 @@ class Conversations(DaemonCase):
 
 
 class Deadlines(DaemonCase):
-    """A message whose execution takes longer than its client waits."""
+    """The execution of a message takes longer than `api.turn_timeout`."""
 
     bundle = BUNDLE
     settings = "api: {turn_timeout: 1s}\n"
@@ -233,7 +233,7 @@ class Calls(DaemonCase):
         self.assertEqual(len(set(keys)), 1)
 
     def test_500_waiting_sessions_do_not_delay_50_others(self):
-        """500 sessions wait for an upstream that does not answer, with four workers; 50 others talk on."""
+        """The 500 sessions wait for an upstream. The daemon has four workers."""
         self.upstream.open.clear()
         for number in range(500):
             self.assertEqual(self.inject("lookup", f"slow-{number}", text="x")[0], 200)

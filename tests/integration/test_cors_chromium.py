@@ -1,4 +1,4 @@
-"""The API as a page of another origin can use it in Chromium."""
+"""A page of another origin uses the API in Chromium."""
 
 import json
 import sys
@@ -8,7 +8,7 @@ import browser
 from oauth_case import ANN, ANN_PASSWORD, OauthCase
 
 if browser.CHROMIUM is None:
-    print("\n!! SKIPPED: chromium is not there; ./dev test installs it\n", file=sys.stderr)
+    print("\n!! SKIPPED: chromium is not installed; `./dev test` installs it\n", file=sys.stderr)
     sys.exit(77)
 
 MISSING = "z" * 24
@@ -22,7 +22,7 @@ endpoints:
   - {name: echo, flow: Echo}
 """
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
-# Each route of the API with a method that a browser asks about first, and an object that is not there.
+# Routes with missing objects. A browser sends a preflight for each of these requests.
 ROUTES = [
     ("POST", f"/v2.0/projects/{MISSING}/snippets"), ("PATCH", f"/v2.0/projects/{MISSING}/members/{MISSING}"),
     ("POST", f"/v2.0/projects/{MISSING}/settings/proactive/setup"), ("DELETE", f"/v2.0/connections/{MISSING}"),
@@ -33,7 +33,7 @@ ROUTES = [
 
 
 class Cors(OauthCase):
-    """All requests are made by one page, in one go. The tests check its answers."""
+    """One page makes all requests, one after the other. The tests check the answers that its script read."""
 
     bundle = BUNDLE
 
@@ -104,7 +104,7 @@ class Cors(OauthCase):
 
     def answer(self, name, status):
         result = self.results[name]
-        self.assertNotIn("refused", result, f"{name}: the browser kept the answer from the page")
+        self.assertNotIn("refused", result, f"{name}: the browser hid the answer from the page")
         self.assertEqual((result["status"], result["type"]), (status, "cors"), f"{name}: {result}")
         self.assertRegex(result["headers"]["x-trace-id"], "^[0-9a-f]{32}$")
         self.assertIn("traceparent", result["headers"])

@@ -1,5 +1,4 @@
-"""Every command of conversectl, as people and as programs run it, with rows in its output. test_ctl_jobs.py has the commands of
-jobs."""
+"""Every command of conversectl, for people and with --json, on a store with data. test_ctl_jobs.py has the commands of jobs."""
 
 import json
 import pathlib
@@ -35,12 +34,12 @@ class Commands(CtlCase):
         return self.daemon.ctl("inject", *self.session("web", name, MALLORY), "--text", "later", "--in", "2h")["_id"]
 
     def until(self, found):
-        """What `found` returns once that is true."""
+        """Calls `found` until its result is true. Returns the result."""
         for _ in range(1200):
             if result := found():
                 return result
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
-        self.fail("it did not happen")
+        self.fail("the condition never became true")
 
     def timer(self, name):
         self.say("sleeper", name, "hi", {"Prefer": "respond-async"}, userId=MALLORY)
@@ -245,7 +244,7 @@ class Commands(CtlCase):
     def test_deadletters_replay(self):
         letter = self.dead_letter("first replayed")
         self.assertIn("Appended again", self.people("deadletters", "replay", letter))
-        self.assertNotEqual(self.letter_of("first replayed"), letter, "it failed again")
+        self.assertNotEqual(self.letter_of("first replayed"), letter, "the failed replay made no new dead letter")
         letter = self.dead_letter("second replayed")
         self.assertRegex(self.json("deadletters", "replay", letter)["_id"], ID)
         self.row(self.people("deadletters", "list", "--state", "replayed"), ID=letter, STATE="replayed")
@@ -293,7 +292,7 @@ class Commands(CtlCase):
     def test_users_data_erase(self):
         for run, user in ((self.people, "eva"), (self.json, "eve")):
             self.say("web", f"session of {user}", "hi", userId=user)
-            self.until(lambda: "lag" not in self.daemon.status()[0])  # an unfinished event is a conflict
+            self.until(lambda: "lag" not in self.daemon.status()[0])  # an erasure conflicts with unfinished events
             erased = run("users-data", "erase", user, "--project", self.project)
             if run == self.people:
                 self.assertRegex(erased, "^Erased 1 sessions with 2 outputs, ")
@@ -452,7 +451,7 @@ class Completeness(unittest.TestCase):
     def test_every_command_has_a_test_that_runs_it_for_people_and_for_programs(self):
         tests = {name for case in (Commands, test_ctl_jobs.JobCommands) for name in dir(case)}
         untested = ["conversectl " + " ".join(path) for path in commands() if test_name(path) not in tests]
-        self.assertEqual(untested, [], f"write a test for them in {__file__}")
+        self.assertEqual(untested, [], f"write a test of each in {__file__}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""conversectl refuses answers of other servers, and arguments that can't be sent."""
+"""conversectl refuses answers of foreign servers, and arguments that it can't send."""
 
 import http.server
 import itertools
@@ -13,7 +13,7 @@ from daemon_process import EMAIL, PASSWORD
 
 
 class StrangerCase(unittest.TestCase):
-    """A server that answers in a daemon's place, by `answer_to`."""
+    """A server in place of a daemon. `answer_to` returns the status and the body of each answer."""
 
     @classmethod
     def setUpClass(cls):
@@ -49,12 +49,12 @@ class StrangerCase(unittest.TestCase):
 
 
 class StrangeAnswers(StrangerCase):
-    """If another server answers on --url, or a conversed of another version, each command prints a message and exits with 1."""
+    """A foreign server or another version of conversed answers. Each command prints a message and exits with 1."""
 
     ANSWERS = ['{"items": [{}], "flows": [{}], "project": 5, "_id": 7}', '{"items": [{"_id": "1", "name": "1"}]}', '{"items": 5}',
                '{"items": [null]}', '[]', '<html>Not here</html>', "\udcff\udc9b", ""]
     ERROR = '{"detail": 5, "traceId": [], "details": {"problems": [5]}}'
-    # They ask no daemon.
+    # These commands send no request.
     OF_FILES = {("flow", "check"), ("flow", "test"), ("restore",)}
 
     @classmethod
@@ -63,7 +63,7 @@ class StrangeAnswers(StrangerCase):
 
     @staticmethod
     def arguments(path):
-        """The command with a value for each argument that it requires."""
+        """Returns the command with a value for each required argument."""
         text = help_of(path)
         arguments = list(path)
         for line in section(text, "Positionals") + section(text, "Options"):
@@ -138,7 +138,7 @@ class Answers(StrangerCase):
 
 
 class WrongUsage(StrangerCase):
-    """Wrong usage ends with 2, before any request and any question for a password."""
+    """conversectl exits with 2 after wrong usage, before it sends a request or asks for a password."""
 
     @classmethod
     def answer_to(cls, path):

@@ -1,4 +1,4 @@
-"""conversectl jobs and proactive, as people and as programs run them; each test has a project of its own to set up."""
+"""`conversectl jobs` and `conversectl proactive`, for people and with --json. Each test sets up its own project."""
 
 import json
 import pathlib
@@ -13,7 +13,7 @@ class JobCommands(CtlCase):
     bundle = ECHO
 
     def begin_job(self, name):
-        """The set-up of a new project of this name: the ids of project and job."""
+        """Imports a project of this name and begins its set-up. Returns the ids of project and job."""
         path = pathlib.Path(self.folder.name) / "project.yaml"
         path.write_text(ECHO.replace("Tests", name) + 'proactive: {journey: {after: 20m, text: "Still there?", '
                         'expiresAfter: 4h, maxPerSession: 1}}\n')

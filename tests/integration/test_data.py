@@ -1,5 +1,5 @@
-"""Work of operators on data and secrets while the daemon runs: backups, another master key, other webhook secrets, export and
-erasure of a user's data."""
+"""Operators change keys and data while the daemon runs: backup and restore, rotation of the master key, new webhook secrets,
+export and erasure of a user's data."""
 
 import json
 import os
@@ -47,7 +47,7 @@ class DataCase(DaemonCase):
         return (self.data / "master.key").read_text().splitlines()
 
     def fails(self, *arguments):
-        """Runs a command that has to fail. Returns its message."""
+        """Runs a command and checks that it fails. Returns its message."""
         done = subprocess.run([self.daemon.binaries / "conversectl", "--url",
                                f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
                               capture_output=True, text=True, env=self.daemon.environment, timeout=120)
@@ -55,12 +55,12 @@ class DataCase(DaemonCase):
         return done.stderr
 
     def in_files(self, text):
-        """The files of the data folder that hold these bytes, backups aside."""
+        """Returns the files of the data folder that contain this text. Skips backups."""
         return [path.name for path in self.data.rglob("*")
                 if path.is_file() and "backups" not in path.parts and text.encode() in path.read_bytes()]
 
     def expect_working_secrets(self, session):
-        """The Connection's and the webhook's both open."""
+        """Checks that the daemon can open the secrets of the Connection and of the webhook."""
         self.upstream.requests.clear()
         self.assertEqual(self.say("lookup", session, "x")[1]["text"], "found")
         self.assertEqual(self.upstream.requests[-1][1]["Authorization"], f"Bearer {CONNECTION_TOKEN}")
@@ -75,7 +75,7 @@ class Keys(DataCase):
     def test_the_new_key_opens_all_secrets_and_the_old_key_is_removed(self):
         old = self.key_file()
         report = self.daemon.ctl("rotate-key")
-        # Each webhook's secret and the Connection's fields, and the source of each in the bundle.
+        # The secrets of ENDPOINTS + 1 webhooks and of one Connection, each with its source in the bundle.
         self.assertEqual(report["resealed"], 2 * (ENDPOINTS + 2))
         new = self.key_file()
         self.assertEqual(len(new), 1)
@@ -127,7 +127,7 @@ class GivenKey(DataCase):
         self.assertIn("credential", self.fails("rotate-key"))
         self.assertEqual(key.read_text(), text)
         self.assertFalse((self.data / "master.key").exists())
-        # As the message says: another line, and a restart.
+        # The operator adds a line and restarts, as the message says.
         self.daemon.terminate()
         key.chmod(0o600)
         key.write_text(text + "2 " + os.urandom(32).hex() + "\n")
@@ -137,7 +137,7 @@ class GivenKey(DataCase):
         key.write_text(key.read_text().splitlines()[1] + "\n")
         self.daemon.start()
         self.expect_working_secrets("by the second key alone")
-        # Another one is refused, and nothing is made in its place.
+        # The daemon refuses a key that never sealed its secrets.
         self.daemon.terminate()
         key.write_text("3 " + os.urandom(32).hex() + "\n")
         self.assertFalse(self.daemon.start())
@@ -156,20 +156,20 @@ class WebhookSecrets(DataCase):
 
 
 class UsersData(DataCase):
-    settings = "api: {turn_timeout: 500ms}\n"  # the longest wait of a client of the sleeper
+    settings = "api: {turn_timeout: 500ms}\n"  # clients of the Endpoint `sleeper` wait this long
 
     def setUp(self):
         self.receiver.secrets = [SECRET]
 
     def fill(self, user, mark):
-        """Sessions of all kinds; the user is in the names of the sessions."""
+        """Makes sessions with all kinds of data. Their names and texts contain the user and `mark`."""
         for endpoint, text in (("echo", f"words-{mark}"), ("sleeper", f"words-{mark}")):
             body = {"userId": user, "sessionId": f"{user}-{endpoint}", "text": text}
             status, answer, _ = self.daemon.request("POST", f"/{self.tokens[endpoint]}", body,
                                                     {"Idempotency-Key": f"{endpoint}-{mark[:3]}"})
             if endpoint == "echo":
                 self.assertEqual(status, 200, answer)
-        for session in ("sleeper", "loop"):  # one waits behind the sleep, one is a dead letter
+        for session in ("sleeper", "loop"):  # the first event waits in the inbox, the second becomes a dead letter
             body = {"URLToken": self.tokens[session], "userId": user, "sessionId": f"{user}-{session}",
                     "text": f"words-{mark}"}
             self.assertEqual(self.daemon.request("POST", "/v2.0/endpoint/inject", body, {"X-API-Key": self.key})[0], 200)
@@ -177,7 +177,7 @@ class UsersData(DataCase):
                         "--text", f"words-{mark}", "--in", "2h")
 
     def wait_finished(self):
-        """Until the log has nothing left to do: the sleeper's calls stay pending."""
+        """Waits until the log is consumed and all deliveries are done. wait_idle() would wait for the sleeping session."""
         for _ in range(600):
             status, body, _ = self.daemon.request("GET", "/management/status", basic=True)
             if status == 200 and body["queue"]["lag"] == 0 and body["counts"]["pendingDeliveries"] == 0:
@@ -207,16 +207,16 @@ class UsersData(DataCase):
         self.assertEqual(self.in_files("ANNSWORDS"), [])
         self.assertEqual(self.in_files("ann-of-the-test"), [])
         self.assertEqual(self.in_files("echo-ANN"), [], "an Idempotency-Key")
-        # From here on the audit trail names the user again, since the test asks for the data.
+        # The audit trail names the user again from here on, because each export is an entry.
         self.assertEqual(self.export("ann-of-the-test"), [])
         self.assertTrue(self.in_files("echo-BOB"))
         self.assertEqual({item["kind"] for item in self.export("bob-of-the-test")}, kinds)
 
-        # Nothing is left that would know the key again: a repeat is a new message.
+        # The erasure removed the Idempotency-Key, so a repeat is a new message.
         said = {"userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "words-ANNSWORDS"}
         status, answer, _ = self.daemon.request("POST", f"/{self.tokens['echo']}", said, {"Idempotency-Key": "echo-ANN"})
         self.assertEqual((status, answer["text"]), (200, "You said words-ANNSWORDS"))
-        # A user who comes back is a new user.
+        # The user can begin a new conversation.
         status, answer, _ = self.daemon.request("POST", f"/{self.tokens['echo']}", {
             "userId": "ann-of-the-test", "sessionId": "ann-of-the-test-echo", "text": "again"})
         self.assertEqual((status, answer["text"]), (200, "You said again"))
@@ -241,7 +241,7 @@ class Backups(DataCase):
         self.addCleanup(other.kill)
         other.ports = {"api": 0}
         key = str(self.data / "master.key")
-        # Into a folder that is in use; without the key; then as it should be.
+        # Refused: a folder in use, then a restore without the key.
         for arguments, word in (((str(self.daemon.config),), "in use"), ((str(other.config),), "master key")):
             self.assertIn(word, self.fails("restore", made["path"], "--config", *arguments))
         other.ctl("restore", made["path"], "--config", str(other.config), "--key", key)

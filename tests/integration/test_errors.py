@@ -1,4 +1,4 @@
-"""Every row of the table of errors, reached through HTTP by a cause that a client or an operator may meet."""
+"""Every row of the table of errors. A cause that clients or operators can meet leads to each row over HTTP."""
 
 import concurrent.futures
 import contextlib
@@ -31,7 +31,7 @@ endpoints:
 MISSING = "z" * 24
 UNKNOWN_TOKEN = "f" * 64
 
-# The specification's section 7: status, type, title, code. Then the additions of the decisions.
+# Status, type, title, code. First the rows of the specification, section 7, then the rows of the decisions.
 SPECIFIED = [
     (400, "Bad Request", "Bad Request Error", 1000),
     (401, "Unauthorized", "Unauthorized Error", 401),
@@ -63,7 +63,7 @@ class Errors(DaemonCase):
         cls.snippets = f"/v2.0/projects/{cls.report['project']['_id']}/snippets"
 
     def ask(self, method, path, body=None, headers=None):
-        """Returns the answer and the path that was asked."""
+        """Returns the answer and the path of the request."""
         headers = {"X-API-Key": self.key} if headers is None else headers
         return (*self.daemon.request(method, path, body, headers), path)
 
@@ -133,7 +133,7 @@ class Errors(DaemonCase):
             return self.inject_into("echo")
 
     def cause_504(self):
-        """The log takes longer than the client waits."""
+        """The log holds the append for longer than the client waits."""
         fifo = self.daemon.folder / "fifo"
         os.mkfifo(fifo)
         self.daemon.terminate()
@@ -141,13 +141,13 @@ class Errors(DaemonCase):
                                            "CONVERSED_TEST_HOLD_FIFO": str(fifo)}))
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             answer = pool.submit(self.say_to, "echo", "slow")
-            with open(fifo, "w"):  # opens once the append is held
+            with open(fifo, "w"):  # opens when the daemon holds the append
                 return answer.result()
 
     def cause_429(self):
         self.upstream.open.clear()
         try:
-            while True:  # the first one waits for the upstream, the next one in the inbox, and that is full
+            while True:  # the first event waits for the upstream, the next one fills the inbox
                 answer = self.inject_into("lookup", "full")
                 if answer[0] != 200:
                     return answer
@@ -175,7 +175,7 @@ class Errors(DaemonCase):
                 self.assertEqual(body, expected)
                 self.assertNotRegex(detail, r"(?i)sqlite|\.db|select |/tmp|exception")
                 self.check_headers(status, headers)
-        # In each case the daemon recovers.
+        # The daemon recovers from each cause.
         self.daemon.wait_idle()
         self.assertEqual(self.inject_into("echo", "after")[0], 200)
         self.assertEqual(self.say_to("echo", "after")[1]["text"], "t")
@@ -204,7 +204,7 @@ class Errors(DaemonCase):
                     self.assertEqual((body["status"], body["code"], body["type"]), (status, 1000, type_))
                     self.assertRegex(headers["X-Trace-Id"], "^[0-9a-f]{32}$")
                     self.assertEqual(headers["Access-Control-Allow-Origin"], "*")
-            # All else is a problem with all its fields.
+            # All other errors have the full shape.
             answered, body, _, _ = self.ask("POST", f"/v2.0/endpoint/{route}", unknown, headers={})
             self.assertEqual((answered, body["title"]), (401, "Unauthorized Error"))
 

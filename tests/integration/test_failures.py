@@ -1,4 +1,4 @@
-"""Events that crash the daemon, and a store that fails: as clients, operators and the next start see it."""
+"""Events that crash the daemon, and a store that refuses writes: their effects on clients, operators and the next start."""
 
 import contextlib
 import http.client
@@ -56,7 +56,7 @@ class FailureCase(DaemonCase):
             store.close()
 
     def go_down(self, point):
-        """Starts the daemon, which comes to its end at this point of the code."""
+        """Starts the daemon and waits until it dies at this point of the code."""
         self.daemon.start({"CONVERSED_TEST_KILL_AT": point})
         self.assertTrue(self.daemon.wait_end(60), f"{point} was not reached")
 
@@ -80,7 +80,7 @@ class Crashes(FailureCase):
     def test_an_event_that_crashes_the_daemon_three_times_becomes_a_dead_letter(self):
         self.daemon.terminate()
         self.assertTrue(self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run:1"}))
-        with contextlib.suppress(OSError, http.client.HTTPException):  # it may be answered before
+        with contextlib.suppress(OSError, http.client.HTTPException):  # the answer may come before the crash
             self.inject("echo", "crash", text="boom")
         self.assertTrue(self.daemon.wait_end(60))
         self.go_down("turn.before_run:1")
@@ -101,7 +101,7 @@ class Crashes(FailureCase):
                 "CONVERSED_TEST_HOLD_AT": "turn.before_submit", "CONVERSED_TEST_HOLD_FIFO": str(fifo),
                 "CONVERSED_TEST_KILL_AT": "turn.before_run:2"}))
             self.assertEqual(self.inject("echo", "first", text=crash)[0], 200)
-            with open(fifo, "w"):  # opens when the first event's Turn has run, and holds the Turn there
+            with open(fifo, "w"):  # opens when the first event's Turn has run; holds that Turn
                 with contextlib.suppress(OSError, http.client.HTTPException):
                     self.inject("echo", "second", text=crash)
                 self.assertTrue(self.daemon.wait_end(60))
@@ -120,15 +120,15 @@ class Crashes(FailureCase):
         self.assertEqual(self.inject("lookup", "inbox", text="a")[0], 200)
         self.assertTrue(self.upstream.wait_for(1))
         self.assertEqual(self.inject("lookup", "inbox", text="boom")[0], 200)
-        while True:  # until the log is consumed
+        while True:  # waits until the second event is in the inbox
             status = self.daemon.ctl("status")
             if status["counts"]["inInboxes"] == 1 and status["queue"]["lag"] == 0:
                 break
             self.assertFalse(self.daemon.wait_end(0.02))
         self.daemon.kill()
         self.upstream.open.set()
-        # One batch has the Turn of the call's result and that of the waiting event. Then each runs alone, and
-        # then the waiting event.
+        # First run: one batch has the Turn of the call's result and the Turn of the waiting event. Later runs: each event
+        # runs alone, the waiting event last.
         self.go_down("turn.before_run:2")
         self.go_down("turn.before_run:2")
         self.go_down("turn.before_run:1")
@@ -169,7 +169,7 @@ class FailingStore(FailureCase):
         status, body = self.say("sleeper", "sleeps", "hello")
         self.assertEqual((status, body["text"]), (202, "one moment"))
         self.assertEqual(self.daemon.full_status()["counts"]["pendingDeliveries"], 0)
-        self.assertEqual(self.delivered("sleeps"), [], "it is the answer alone")
+        self.assertEqual(self.delivered("sleeps"), [], "the webhook got an output of the answer")
 
     def test_an_operator_gets_503_while_the_store_is_locked(self):
         for name in ("late", "later"):
@@ -182,7 +182,7 @@ class FailingStore(FailureCase):
         self.assertEqual(names, ["tests"])
 
     def stop_while_locked(self, work):
-        """Stops it when the store has failed under `work`."""
+        """Runs `work` with a locked store and stops the daemon as soon as it is not ready."""
         with self.locked_store():
             working = threading.Thread(target=work)
             working.start()
@@ -211,7 +211,7 @@ class FailingStore(FailureCase):
         self.assertTrue(self.daemon.start({"CONVERSED_TEST_HOLD_AT": "turn.before_submit",
                                            "CONVERSED_TEST_HOLD_FIFO": str(fifo)}))
         with self.locked_store():
-            with open(fifo, "w"):  # opens once its Turn has run
+            with open(fifo, "w"):  # opens when the event's Turn has run
                 pass
             while self.daemon.get_status(self.daemon.ports["admin"], "/readyz") == 200:
                 self.assertFalse(self.daemon.wait_end(0.02))
@@ -232,7 +232,7 @@ class FailedStarts(FailureCase):
         self.daemon.config.write_text(config)
 
     def start_that_attributes(self):
-        """Starts it; whether that found events that were in hand at a crash."""
+        """Starts the daemon. Returns whether it found events that were in hand at a crash."""
         size = self.daemon.log_path.stat().st_size
         self.assertTrue(self.daemon.start())
         return b"went down with events in hand" in self.daemon.log_path.read_bytes()[size:]
@@ -275,7 +275,7 @@ class Waits(FailureCase):
         self.assertEqual(self.say("lookup", "reset", "a", key), (status, answer))
         self.assertEqual(self.texts("lookup", "reset"), ["looking", "looking", "a: shipped"])
         self.daemon.wait_idle()
-        self.assertEqual(self.delivered("reset"), [], "all of it was for its client")
+        self.assertEqual(self.delivered("reset"), [], "the webhook got an output of the answer")
 
     def test_a_stop_answers_a_waiting_client_with_the_outputs_so_far(self):
         answers = []

@@ -1,5 +1,5 @@
-"""A Turn that goes past a limit, which is a setting, fails: the user is told, nothing else of it shows, and a dead
-letter names the limit and the Node."""
+"""A Turn that exceeds a limit of the settings fails: the user gets only the error text, and a dead letter names the limit
+and the Node."""
 
 import unittest
 
@@ -62,7 +62,7 @@ class FlowLimits(DaemonCase):
         session = f"{endpoint} over"
         status, answer = self.say(endpoint, session, "x", data={"times": times})
         self.assertEqual((status, answer["text"]), (200, "sorry"), answer)
-        self.assertEqual(self.texts(endpoint, session), ["sorry"], "nothing else of the Turn shows")
+        self.assertEqual(self.texts(endpoint, session), ["sorry"], "other outputs of the Turn show")
         reason = self.reason(session)
         for part in parts:
             self.assertIn(part, reason)
@@ -101,7 +101,7 @@ class FlowLimits(DaemonCase):
         try:
             self.expect_failure("time", "Node ask", "timeout")
             status, answer = self.say("caught", "caught", "x")
-            self.assertEqual((status, answer["text"]), (200, "timeout"), "onError applies")
+            self.assertEqual((status, answer["text"]), (200, "timeout"), "the Turn did not take the branch onError")
         finally:
             self.upstream.open.set()
 

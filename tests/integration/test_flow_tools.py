@@ -1,4 +1,4 @@
-"""conversectl flow: its messages about bad files, and its reports for CI servers."""
+"""Messages of `conversectl flow` about bad files, its reports for CI servers, and `conversectl webhook-secret`."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""Silent users of a running daemon: followed up once, by text, by Flow and by Nodes, and not after they said something."""
+"""The daemon follows up a silent user once. A message or a Node cancels the follow-up."""
 
 import sqlite3
 import unittest
@@ -7,7 +7,7 @@ from case import DaemonCase
 
 
 class SetUpCase(DaemonCase):
-    """A project that is set up."""
+    """Sets up proactive follow-up in the project."""
 
     @classmethod
     def setUpClass(cls):
@@ -51,7 +51,7 @@ proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expires
             lambda all: any(body["output"]["text"] == follow_up for _, _, body in all), 60))
         self.daemon.kill()
         self.daemon.start()
-        self.say("hook", "clock", "hi")  # its follow-up comes later than a second one of the first could
+        self.say("hook", "clock", "hi")  # a second follow-up of the first session would come before this one
         self.assertTrue(self.receiver.wait_for(
             lambda all: any(body["sessionId"] == "clock" for _, _, body in all), 60))
         self.assertEqual(self.texts("hook", "silent"), ["heard hi", follow_up])
@@ -73,7 +73,7 @@ proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expires
         self.say("web", "down", "hi")
         self.daemon.kill()
         store = sqlite3.connect(f"{self.folder.name}/data/store.db")
-        with store:  # a minute goes by
+        with store:  # moves the follow-up into the past, as if the daemon had been down for a minute
             late = store.execute("UPDATE follow_ups SET due_at = due_at - 60000 WHERE session IN"
                                  " (SELECT id FROM sessions WHERE key LIKE '%user of down%')").rowcount
         store.close()
@@ -82,7 +82,7 @@ proactive: {journey: {after: 2s, text: "Still there, {{input.userId}}?", expires
         self.assertEqual(len(self.outputs("web", "down", after=1, wait=30)), 1)
         self.daemon.kill()
         self.daemon.start()
-        self.say("web", "fence", "hi")  # its follow-up comes later than a second one of the first could
+        self.say("web", "fence", "hi")  # a second follow-up of the first session would come before this one
         self.assertEqual(len(self.outputs("web", "fence", after=1, wait=30)), 1)
         self.assertEqual(self.texts("web", "down"), ["heard hi", "Still there, user of down?"])
 

@@ -1,6 +1,6 @@
-"""Clients that generators make of the OpenAPI document: each compiles whole, and injects.
+"""Generators make clients from the OpenAPI document: each client compiles as a whole, and injects an event.
 
-openapi-generator's for Python, openapi-python-client's, and openapi-typescript's types with openapi-fetch.
+The generators are openapi-generator for Python, openapi-python-client, and openapi-typescript with openapi-fetch.
 """
 
 import json
@@ -26,18 +26,18 @@ def skip(missing):
 
 
 if not (PYTHON.parent / "openapi-python-client").exists():
-    skip("openapi-python-client is not there; `tests/tools/fetch python` brings it")
+    skip("openapi-python-client is missing; run `tests/tools/fetch python`")
 if NODE is None or not (MODULES / "openapi-typescript").is_dir():
-    skip("openapi-typescript is not there; `tests/tools/fetch node` brings it, Node.js is Debian's nodejs")
+    skip("openapi-typescript is missing; run `tests/tools/fetch node` and install Debian's package nodejs")
 if JAVA is None or not JARS:
-    skip("openapi-generator is not there; `tests/tools/fetch openapi_generator` brings it, Java is Debian's "
+    skip("openapi-generator is missing; run `tests/tools/fetch openapi_generator` and install Debian's package "
          "default-jre-headless")
 
 from case import ECHO, DaemonCase  # noqa: E402
 
 SAID = "Message was sent to AI for Flow processing"
 
-# Imports each module of the package that is named first: a client is compiled once all of it is.
+# Imports each module of the package in argv[1], so that Python compiles the whole client.
 IMPORT_ALL = """
 import importlib, pkgutil, sys
 package = importlib.import_module(sys.argv[1])
@@ -83,7 +83,7 @@ class GeneratedClients(DaemonCase):
         return done.stdout
 
     def inject_with(self, session, run):
-        """`run` gets the settings of its client as JSON. It injects data without a text, as other systems do."""
+        """Calls `run` with the client's settings as JSON. The message has data and no text, as from another system."""
         message = {"URLToken": self.tokens["echo"], "userId": f"user of {session}", "sessionId": session,
                    "data": {"event": "x", "order": {"lines": [1, 2]}}}
         self.assertEqual(run(json.dumps({"url": self.url, "key": self.key, "message": message})).strip(), SAID)
@@ -100,7 +100,7 @@ class GeneratedClients(DaemonCase):
         folder = pathlib.Path(self.folder.name) / "openapi_python_client"
         folder.mkdir()
         config = folder / "config.json"
-        config.write_text(json.dumps({"post_hooks": [],  # formatters
+        config.write_text(json.dumps({"post_hooks": [],  # no formatters
                                       "content_type_overrides": {"application/yaml": "text/plain"}}))
         self.run_tool(PYTHON.parent / "openapi-python-client", "generate", "--path", self.document, "--meta", "none",
                       "--output-path", folder / "conversed_client", "--config", config, "--fail-on-warning")
@@ -116,7 +116,7 @@ class GeneratedClients(DaemonCase):
         shutil.copy(HERE / "generated_client.ts", folder)
         self.run_tool(NODE, MODULES / "openapi-typescript" / "bin" / "cli.js", self.document, "-o", "schema.d.ts",
                       cwd=folder)
-        # Checks the types of all files, and makes the JavaScript that is run then.
+        # tsc checks the types of all files and compiles them to JavaScript.
         (folder / "tsconfig.json").write_text(json.dumps({
             "files": ["generated_client.ts"],
             "compilerOptions": {"strict": True, "target": "es2022", "module": "nodenext", "lib": ["es2022", "dom"],

@@ -1,4 +1,4 @@
-"""A daemon whose log is Kafka: accepted events have their effects once, whichever process is killed; others are refused."""
+"""A daemon whose log is Kafka: each accepted event has its effects once, despite kills of the daemon or of the broker."""
 
 import concurrent.futures
 import signal
@@ -56,15 +56,15 @@ class Kills(KafkaCase):
             self.broker.kill()
             statuses = set()
             number = 0
-            while self.ready() or not number:  # until it has noticed
+            while self.ready() or not number:  # until the daemon notices the loss
                 text = f"down {round}.{number}"
                 status, _, _ = self.inject("echo", "broker", text=text)
                 statuses.add(status)
                 (accepted if status == 200 else maybe).append(text)
                 number += 1
-            self.assertLessEqual(statuses, {503, 504}, "a false 2xx, or another refusal")
+            self.assertLessEqual(statuses, {503, 504}, "an inject got a 2xx without a broker, or another error")
             status, _, headers = self.inject("echo", "broker", text="refused")
-            self.assertEqual(status, 503, "nothing was done, and it is told at once")
+            self.assertEqual(status, 503, "a daemon that is not ready did not refuse the inject at once")
             self.assertIn("Retry-After", headers)
             self.broker.start()
             self.wait_ready(True)
@@ -95,7 +95,7 @@ class Kills(KafkaCase):
             starting = pool.submit(self.daemon.start)
             while not self.daemon.ports:
                 done, _ = concurrent.futures.wait([starting], 0.05)
-                self.assertFalse(done, "it is ready without a broker, or has ended")
+                self.assertFalse(done, "the daemon is ready without a broker, or has ended")
             self.assertEqual(self.inject("echo", "early", text="refused")[0], 503)
             self.assertFalse(self.ready())
             self.broker.start()
@@ -105,7 +105,7 @@ class Kills(KafkaCase):
 
 
 class DeletedTopic(KafkaCase):
-    """Brokers that create a topic for any request that names it, which is their default."""
+    """The broker creates a topic for any request that names it, which is the default of Kafka."""
 
     @classmethod
     def make_broker(cls):
@@ -120,7 +120,7 @@ class DeletedTopic(KafkaCase):
             statuses.append(self.inject("echo", "gone", text="lost")[0])
         self.assertLessEqual(set(statuses), {503, 504})
         self.assertEqual(self.inject("echo", "gone", text="lost")[0], 503)
-        self.assertFalse(self.broker.has_topic("conversed.events"), "a request made the topic")
+        self.assertFalse(self.broker.has_topic("conversed.events"), "a request created the topic")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""A daemon that reaches Kafka by TLS and SASL: librdkafka's properties pass through, and their values nowhere else."""
+"""A daemon connects to Kafka by TLS and SASL: its settings reach librdkafka, and its log never shows the password."""
 
 import concurrent.futures
 
 from kafka_case import KafkaCase, main
 
-from kafka import Broker  # case.py says where
+from kafka import Broker  # case.py adds its folder to the path
 
 PASSWORD = "hunter2-of-the-broker"
 WRONG = "hunter3-of-nobody"
@@ -42,7 +42,7 @@ class Secure(KafkaCase):
             starting = pool.submit(self.daemon.start)
             while not self.daemon.ports:
                 done, _ = concurrent.futures.wait([starting], 0.05)
-                self.assertFalse(done, "it is ready without a password, or has ended")
+                self.assertFalse(done, "the daemon is ready with a wrong password, or has ended")
             self.assertEqual(self.inject("echo", "refused", text="refused")[0], 503)
             self.assertFalse(self.ready())
             self.daemon.kill()

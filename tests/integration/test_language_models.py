@@ -1,4 +1,4 @@
-"""llmPrompt, aiAgent and searchKnowledge in the daemon, with a model's server that others wrote (fakellm)."""
+"""The Nodes llmPrompt, aiAgent and searchKnowledge with fakellm, an independent server of a language model."""
 
 import http.client
 import subprocess
@@ -10,11 +10,11 @@ from case import DaemonCase
 from language_model import PYTHON, LanguageModel
 
 if not PYTHON.is_file() or subprocess.run([PYTHON, "-c", "import fakellm"], capture_output=True).returncode != 0:
-    print("\n!! SKIPPED: fakellm is not there; `tests/tools/fetch python` brings it\n", file=sys.stderr)
+    print("\n!! SKIPPED: fakellm is missing; run `tests/tools/fetch python`\n", file=sys.stderr)
     sys.exit(77)
 
 KEY = "key-of-the-model-7c21"
-# The first that fits answers; `turn` counts the requests whose first message of the user is the same.
+# The first matching rule answers. `turn` counts the requests with the same first message of the user.
 RULES = f"""
 version: 1
 rules:

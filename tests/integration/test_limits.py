@@ -1,4 +1,4 @@
-"""Limits protect users from strangers: of sign-ins, requests, connections, the log."""
+"""Limits on sign-ins, requests and connections protect users from attackers; and properties of every answer."""
 
 import base64
 import contextlib
@@ -18,7 +18,7 @@ class LimitsCase(DaemonCase):
     bundle = ECHO
 
     def ask(self, method, path, source="127.0.0.1", body=None, headers=None):
-        """(status, text, headers) of one request from an address of this machine; the path goes as it is."""
+        """Sends one request from an address of this machine, with the path unchanged. Returns (status, text, headers)."""
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.daemon.ports["api"], timeout=60,
                                                            source_address=(source, 0))) as connection:
             connection.request(method, path, body, headers or {})
@@ -42,7 +42,7 @@ class SignIns(LimitsCase):
         self.assertEqual(self.sign_in(PASSWORD, home), 200)
         for _ in range(2):
             self.assertEqual([self.sign_in("guess", elsewhere) for _ in range(FAILURES)], [401] * FAILURES)
-            # Other spellings, so that no answer is remembered.
+            # New spellings of the e-mail address, so that the daemon does not use a cached answer.
             self.assertEqual(self.sign_in(PASSWORD, elsewhere, EMAIL.capitalize()), 429)
             self.assertEqual(self.sign_in(PASSWORD, home, EMAIL.upper()), 200)
             self.assertEqual(self.daemon.terminate(), 0)
@@ -68,7 +68,7 @@ class Flood(LimitsCase):
             thread.start()
         try:
             self.assertTrue(all_guess.wait(120))
-            # From addresses that have never signed in. Known addresses do not wait behind these.
+            # These sign-ins come from new addresses. Sign-ins from known addresses would not wait behind the guesses.
             statuses = [self.sign_in(PASSWORD, f"127.0.2.{n}") for n in range(1, 6)]
         finally:
             stop.set()
@@ -91,7 +91,7 @@ class Strangers(LimitsCase):
                                                   source_address=("127.0.0.4", 0)) for _ in range(10)]
         statuses = []
         for connection in connections:
-            with contextlib.suppress(OSError):  # it may have closed before we send
+            with contextlib.suppress(OSError):  # the daemon may close the connection before the request
                 connection.request("GET", "/openapi.json")
                 statuses.append(connection.getresponse().status)
         for connection in connections:

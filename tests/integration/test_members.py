@@ -1,4 +1,4 @@
-"""Several daemons on one Kafka and one PostgreSQL: their list, their roles, and commands that need a single daemon."""
+"""Several daemons on one Kafka and one PostgreSQL: the list of members, their roles, and commands that need a single daemon."""
 
 import subprocess
 
@@ -24,14 +24,14 @@ endpoints:
 
 
 class Members(PostgresCase):
-    """The class's own daemon has the role of the API alone; others are added by each test."""
+    """The daemon of the class has only the role `api`. Each test adds other daemons."""
 
     bundle = BUNDLE
 
     cluster_settings = "cluster: {name: front}\nroles: [api]\n"
 
     def another(self, name, roles="worker, scheduler"):
-        """A daemon that has not been started."""
+        """Makes another daemon without starting it."""
         daemon = self.beside(
             name, self.settings.replace("{name: front}", f"{{name: {name}}}").replace("[api]", f"[{roles}]"))
         self.addCleanup(daemon.kill)

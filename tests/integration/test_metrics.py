@@ -1,4 +1,4 @@
-"""What /metrics says after a few requests whose effects are known."""
+"""The tests compare /metrics with the known effects of a few requests."""
 
 import re
 import socket
@@ -33,7 +33,7 @@ class Metrics(DaemonCase):
         return connection
 
     def changes(self, work):
-        """By how much each sample grew while `work` was done and the daemon became idle again."""
+        """Runs `work` and waits until the daemon is idle. Returns a function from a sample's name to its growth."""
         before = self.samples()
         work()
         self.daemon.wait_idle()

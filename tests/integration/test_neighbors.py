@@ -1,4 +1,4 @@
-"""Organisations that share a daemon: bad Flows of one do not delay the answers of the other."""
+"""Two organisations share a daemon: slow Flows of one do not delay the answers of the other."""
 
 import contextlib
 import pathlib
@@ -22,7 +22,7 @@ endpoints:
   - {name: echo, flow: Echo}
 """
 
-# Each expression takes some 50,000 steps: `busy` as many times as the message says, `endless` without end.
+# Each expression takes about 50,000 steps. `busy` runs it `input.data.times` times, `endless` forever.
 NOISY = f"""
 conversed: 1
 project: {{name: Noisy, locales: [en]}}
@@ -56,7 +56,7 @@ CLIENTS = 12
 class TwoOrganisations(DaemonCase):
     bundle = QUIET
     settings = "workers: 2\n"
-    times = 3  # that a slow Turn repeats its expression; `measure_alone` finds the number
+    times = 3  # the repeats of the expression in a slow Turn; `measure_alone` raises it
 
     @classmethod
     def setUpClass(cls):
@@ -74,7 +74,7 @@ class TwoOrganisations(DaemonCase):
         cls.tokens.update({endpoint["name"]: endpoint["urlToken"] for endpoint in report["endpoints"]})
 
     def timed(self, endpoint, session, text, expected, **body):
-        """Seconds until the answer."""
+        """Sends a message and checks its answer. Returns the seconds until the answer."""
         begun = time.monotonic()
         status, answer = self.say(endpoint, session, text, **body)
         self.assertEqual((status, answer["text"]), (200, expected), answer)
@@ -84,8 +84,8 @@ class TwoOrganisations(DaemonCase):
         return min(self.timed("busy", "alone", "x", "done", data={"times": self.times}) for _ in range(3))
 
     def measure_alone(self):
-        """Seconds that a slow Turn takes with nothing beside it."""
-        while (alone := self.turn_alone()) < 0.25 and self.times < 90:  # to 96: a Node may run 100 times in a Turn
+        """Raises `times` until a slow Turn takes 0.25 s on an idle daemon. Returns the seconds of such a Turn."""
+        while (alone := self.turn_alone()) < 0.25 and self.times < 90:  # at most 96: a Node may run 100 times in a Turn
             self.times *= 2
         return alone
 
@@ -93,7 +93,7 @@ class TwoOrganisations(DaemonCase):
         return self.daemon.status()[0].get("lag", 0)
 
     def send(self, endpoint, messages):
-        """Sends (session, data) over a connection of its own, without waiting for the Turns."""
+        """Sends each (session, data) over one connection, without waiting for the Turns."""
         with contextlib.closing(self.daemon.connect()) as connection:
             for session, data in messages:
                 body = {"userId": f"user of {session}", "sessionId": session, "text": "x", "data": data}
@@ -166,7 +166,7 @@ class BacklogAtACrash(TwoOrganisations):
         self.assertGreater(self.lag(), 1000)
         self.daemon.kill()
         self.daemon.start()
-        # The event that was in hand at the crash runs first: one slow Turn, by itself.
+        # The event that was in hand at the crash runs first and alone: one slow Turn.
         waited = self.timed("echo", "quiet", "hello", "hello")
         self.assertGreater(self.lag(), 1000)
         self.assertLess(waited, 2 * alone + 2)

@@ -1,7 +1,9 @@
-"""Cuts the network between a daemon and its broker, or its database, in every way, under a load of keyed injects.
+"""Cuts the network between a daemon and its broker, or its database, in every way, under load.
 
-In each case: an inject that was answered 2xx has its effects once, others at most once; each client is answered within the time
-of the settings; /readyz answers 503 and recovers; the daemon heals by itself.
+After each cut
+  - an inject with a 2xx has had its effects once, and any other inject at most once,
+  - each client has got an answer within the time-outs of the settings,
+  - /readyz has answered 503, and answers 200 again without a restart.
 """
 
 import os
@@ -21,8 +23,8 @@ from kill_campaign import BUNDLE  # noqa: E402
 TURN_TIMEOUT = 8
 DELIVERY_TIMEOUT = 3
 STORE_TIMEOUT = 2
-# The longest time of an answer: it may wait for the store and then for the log, and each server has a little longer to refuse
-# by itself. Twice that for a busy machine.
+# The longest time of an answer. A request may wait for the store and then for the log. Each server has 2 s more to refuse by
+# itself. A busy machine takes up to twice as long.
 PATIENCE = 2 * (TURN_TIMEOUT + DELIVERY_TIMEOUT + 2 * (STORE_TIMEOUT + 2))
 CUTS = os.environ.get("CONVERSED_TEST_CUTS", " ".join(cut.name for cut in Cut)).split()
 
@@ -68,13 +70,13 @@ class CutsCase(KafkaCase):
         return sessions, clients
 
     def wait_accepted(self, sessions, more):
-        """Until each has had so many more taken."""
+        """Waits until each session has `more` further accepted events."""
         goals = [len(session.accepted) + more for session in sessions]
         while any(len(session.accepted) < goal for session, goal in zip(sessions, goals)):
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
 
     def read_all(self):
-        """Routes that only read answer in time, with their data or with a refusal."""
+        """Checks that routes that only read answer in time, with data or with an error."""
         session = "userId=user-0&sessionId=session-0"
         for path, headers in ((f"/{self.url_token}/outputs?{session}", {}),
                               ("/v2.0/tasks", {"X-API-Key": self.key}),

@@ -1,5 +1,4 @@
-"""Projects and their objects as API clients see them: the operations besides inject, and their lists, through the built
-binaries."""
+"""The operations of projects over HTTP: Tokens, members, Connections, lists, tasks and notify."""
 
 import json
 import random
@@ -124,7 +123,7 @@ class Nine(ProjectCase):
         self.assertEqual(after["chunkCount"] - before["chunkCount"], 17)
 
     def walk(self, path, direction="next", start=None, **query):
-        """All items from one end to the other, by cursors."""
+        """Follows the cursors to the end of the list. Returns all items and the last page."""
         items = []
         cursor = start
         while True:
@@ -219,7 +218,7 @@ class Nine(ProjectCase):
         self.assertEqual((root.tag, root.findtext("_id")), ("task", job["_id"]))
         listed, _ = self.get("/v2.0/tasks", query={"projectId": project})
         self.assertEqual([item["_id"] for item in listed["items"]], [job["_id"]])
-        self.assertEqual(self.ask("POST", task + "/cancel", user="bob")[0], 404, "no member of that project")
+        self.assertEqual(self.ask("POST", task + "/cancel", user="bob")[0], 404, "a user who is no member cancelled the task")
 
     def test_a_wait_for_a_task_ends_when_the_task_is_cancelled(self):
         project = self.import_project("Waited")["project"]["_id"]

@@ -1,4 +1,4 @@
-"""OAuth 2.0 and contact-center tokens, over plain HTTP: both grants, refresh, reuse, revoke, PKCE, lock-out."""
+"""OAuth 2.0 and contact-center tokens over HTTP: both grants, refresh, reuse, revocation, PKCE, lock-out."""
 
 import base64
 import hashlib
@@ -27,7 +27,7 @@ def b64url(data):
 
 
 class Page(html.parser.HTMLParser):
-    """The one form of a page: its action, its fields, and whether there is anything that runs."""
+    """Parses a page with one form: its action, its method, its fields, and the count of scripts."""
 
     def __init__(self, text):
         super().__init__()
@@ -52,7 +52,7 @@ OPENER = urllib.request.build_opener(NoRedirect)
 
 
 class RsaKey:
-    """A key pair made and used by the openssl command."""
+    """An RSA key pair. The command openssl makes it and signs with it."""
 
     def __init__(self, folder, name):
         self.path, self.name = pathlib.Path(folder) / f"{name}.pem", name
@@ -93,7 +93,7 @@ class OAuth(DaemonCase):
         cls.app = cls.daemon.ctl("oauth-client", "add", "--name", "App", "--public", "--redirect-uri", REDIRECT)
 
     def fetch(self, path, form=None, headers=None):
-        """(status, body as text, headers); a form is posted."""
+        """Sends a GET, or with `form` a POST. Returns (status, body as text, headers)."""
         body = urllib.parse.urlencode(form).encode() if form is not None else None
         request = urllib.request.Request(urllib.parse.urljoin(self.url, path), body, headers or {})
         try:
@@ -120,7 +120,7 @@ class OAuth(DaemonCase):
         return self.token(expected, grant_type="password", username=username, password=password, **self.as_shop())
 
     def status_with(self, headers):
-        """Of an inject with these credentials."""
+        """Injects with these credentials. Returns the status."""
         body = {"URLToken": self.tokens["echo"], "userId": "u", "sessionId": "s", "text": "t"}
         return self.daemon.request("POST", "/v2.0/endpoint/inject", body, headers)[0]
 
@@ -136,7 +136,7 @@ class OAuth(DaemonCase):
             {name: value for name, value in query.items() if value is not None})
 
     def code(self, client, base="", **changes):
-        """Signs in at the page as a browser does; the code that comes back."""
+        """Signs in at the page, as a browser does. Returns the code of the redirect."""
         url = self.authorize_url(client, base, **changes)
         status, text, headers = self.fetch(url)
         self.assertEqual(status, 200, text)
@@ -201,7 +201,7 @@ class OAuth(DaemonCase):
         self.assertTrue(self.opens(renewed["access_token"]))
         again = self.token(400, grant_type="authorization_code", code=code, redirect_uri=REDIRECT, **self.as_shop())
         self.assertEqual(again["error"], "invalid_grant")
-        self.assertFalse(self.opens(renewed["access_token"]), "a second use ends what the first gave")
+        self.assertFalse(self.opens(renewed["access_token"]), "a second use of the code did not revoke the tokens")
 
     def test_code_grant_of_a_public_client_with_pkce(self):
         verifier = secrets.token_urlsafe(48)
@@ -311,7 +311,7 @@ class OAuth(DaemonCase):
 
     @classmethod
     def tearDownClass(cls):
-        # After all tests no secret is in the log, or in clear on disk.
+        # After all tests, neither the log nor any other file contains a secret in clear.
         cls.daemon.terminate()
         folder = pathlib.Path(cls.folder.name)
         secret_texts = [PASSWORD, ANN_PASSWORD, cls.shop["clientSecret"], cls.key, "secret-in-the-query", "cva_", "cvr_"]

@@ -1,4 +1,4 @@
-"""An OAuth client that others wrote, requests-oauthlib, completes both grants and refreshes."""
+"""requests-oauthlib, an independent OAuth client, completes both grants and refreshes tokens."""
 
 import base64
 import hashlib
@@ -14,7 +14,7 @@ try:
     from oauthlib.oauth2 import InvalidGrantError, LegacyApplicationClient
     from requests_oauthlib import OAuth2Session
 except ImportError as missing:
-    print(f"skipped: {missing}; ./dev test installs it", file=sys.stderr)
+    print(f"skipped: {missing}; `./dev test` installs it", file=sys.stderr)
     sys.exit(77)
 
 from oauth_case import ANN, ANN_PASSWORD, REDIRECT, OauthCase
@@ -29,7 +29,7 @@ class Clients(OauthCase):
         cls.token_url = cls.url + "/new/auth/oauth2/token"
 
     def check(self, session, **client):
-        """The session's token opens the API, and its refresh token works once."""
+        """Checks that the session's token opens the API, and that a second use of a refresh token fails."""
         message = {"URLToken": self.tokens["echo"], "userId": "u", "sessionId": "s", "text": "t"}
         for _ in range(2):
             answer = session.post(self.url + "/v2.0/endpoint/inject", json=message)
@@ -40,7 +40,7 @@ class Clients(OauthCase):
             session.refresh_token(self.token_url, refresh_token=used, **client)
 
     def sign_in(self, url):
-        """Fills the page in, as a browser's user does; where the browser is sent."""
+        """Fills in the sign-in page, as a browser's user does. Returns the redirect."""
         browser = requests.Session()
         page = browser.get(url)
         self.assertEqual(page.status_code, 200, page.text)

@@ -1,7 +1,7 @@
-"""schemathesis, which others wrote, holds the daemon against the OpenAPI document that it serves.
+"""schemathesis compares the daemon's answers with its OpenAPI document.
 
-All of its checks, in all of its phases: examples, coverage, fuzzing, stateful. CONVERSED_NIGHTLY=1 tries several
-thousand requests; CONVERSED_TEST_SEED repeats a run.
+It runs all of its checks in all of its phases: examples, coverage, fuzzing, stateful. With CONVERSED_NIGHTLY=1 it sends
+several thousand requests. CONVERSED_TEST_SEED repeats a run.
 """
 
 import json
@@ -17,14 +17,14 @@ import urllib.request
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = HERE.parents[1] / "build" / "tools" / "python" / "bin"
 if not (TOOLS / "schemathesis").exists():
-    print("skipped: schemathesis is not there; tests/tools/fetch python brings it", file=sys.stderr)
+    print("skipped: schemathesis is missing; run `tests/tools/fetch python`", file=sys.stderr)
     sys.exit(77)
 
 from case import DaemonCase  # noqa: E402
 from daemon_process import EMAIL, PASSWORD  # noqa: E402
 
 NIGHTLY = os.environ.get("CONVERSED_NIGHTLY") == "1"
-EXAMPLES = 200 if NIGHTLY else 15  # an operation, in each of the phases that make them up
+EXAMPLES = 200 if NIGHTLY else 15  # per operation, in each phase that generates examples
 SEED = int(os.environ.get("CONVERSED_TEST_SEED") or (random.randrange(2**32) if NIGHTLY else 1))
 VICTIM = "victim@example.com"
 REDIRECT = "http://127.0.0.1:9/callback"
@@ -53,17 +53,17 @@ endpoints:
   - {name: loop, flow: Loop}
 """
 
-# How often a drawn value of a parameter is that of something there is.
+# The probability that schemathesis draws the value of an existing object for a parameter.
 KNOWN = 0.6
 
 
 class AgainstTheDocument(DaemonCase):
     bundle = BUNDLE
-    # Most credentials that are tried are wrong, all from one address.
+    # All requests come from one address, most of them with wrong credentials.
     settings = "sign_in: {account_failures: 1000000, address_failures: 0}\n"
 
     def known_values(self):
-        """Values of parameters, by their place and name, that lead to something."""
+        """Returns values of existing objects for parameters: `place.name` to value."""
         report = self.report
         store = report["knowledgeStores"][0]
         return {
@@ -90,12 +90,12 @@ class AgainstTheDocument(DaemonCase):
             "request-timeout = 60",
             '[auth.openapi.APIKeyHeader]', f'api_key = "{self.key}"',
             '[auth.openapi.BasicAuth]', f'username = "{EMAIL}"', f'password = "{PASSWORD}"',
-            # The others are no methods of this server at all: 501 (RFC 9110, 15.6.2).
+            # The server answers 501 to all other methods (RFC 9110, 15.6.2).
             "[phases.coverage]", 'unexpected-methods = ["GET", "PUT", "POST", "DELETE", "PATCH"]',
             "[checks]", "enabled = true",
             "[generation]", f"max-examples = {examples}", 'database = "none"',
         ]
-        # Values of answers are random, such as ids, or depend on the time.
+        # Values of answers, such as ids and times, differ in each run. With them a seed would not repeat a run.
         for phase in ("examples", "coverage", "fuzzing"):
             lines += [f"[phases.{phase}.extra-data-sources]", "responses = false"]
         lines += ["[phases.fuzzing.error-feedback]", "enabled = false"]
@@ -110,13 +110,14 @@ class AgainstTheDocument(DaemonCase):
     def test_the_document_is_valid_openapi(self):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.daemon.ports['api']}/new/openapi.json", timeout=60) as answer:
             document = answer.read()
-        # In the environment of tools: Debian's Python knows nothing of it.
+        # Only the Python of build/tools has openapi_spec_validator.
         check = "import json, sys, openapi_spec_validator; openapi_spec_validator.validate(json.load(sys.stdin))"
         done = subprocess.run([TOOLS / "python", "-c", check], input=document, capture_output=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr.decode())
 
     def run_schemathesis(self, *options, examples=EXAMPLES, asked=""):
-        """Its output, and whether it found nothing. Each request is written to the file `asked`, if one is named."""
+        """Runs schemathesis. Returns its output, and whether it found no violation. Writes each request to the file `asked`, if
+        given."""
         folder = pathlib.Path(self.folder.name) / "schemathesis"
         folder.mkdir()
         victim = self.daemon.ctl("user", "add", VICTIM, "--password-stdin", input="the victim's pass phrase")
@@ -142,19 +143,19 @@ class AgainstTheDocument(DaemonCase):
             [TOOLS / "schemathesis", "--no-color", "run", *options, f"{url}/new/openapi.json"],
             cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env={**os.environ, "KNOWN": json.dumps(known), "ASKED": str(asked), "PYTHONPATH": str(HERE),
-                 # Sets of texts are gone through in an order that the hash of texts makes.
+                 # The order of a set of texts depends on the seed of their hashes.
                  "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1", "SCHEMATHESIS_HOOKS": "openapi_hooks"})
         return done.stdout, done.returncode == 0
 
     def test_schemathesis_finds_no_violation(self):
-        output, found_nothing = self.run_schemathesis("--phases", "examples,coverage,fuzzing,stateful")
+        output, found_no_violation = self.run_schemathesis("--phases", "examples,coverage,fuzzing,stateful")
         print(output, file=sys.stderr)
-        self.assertTrue(found_nothing, "schemathesis found something; its report is above")
+        self.assertTrue(found_no_violation, "schemathesis found a violation; its report is above")
         self.assertFalse(self.daemon.wait_end(0), "the daemon ended")
         tested = re.search(r"(\d+) generated", output)
-        self.assertIsNotNone(tested, "schemathesis did not say how much it tried")
+        self.assertIsNotNone(tested, "schemathesis did not print the number of requests")
         self.assertGreater(int(tested.group(1)), EXAMPLES * 40)
-        self.assertNotIn("mostly rejected", output, "the document leaves out what an operation demands")
+        self.assertNotIn("mostly rejected", output, "the document lacks a requirement of an operation")
 
     def test_the_same_seed_sends_the_same_requests_to_the_same_state(self):
         asked = []

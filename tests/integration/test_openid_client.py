@@ -1,4 +1,4 @@
-"""An OAuth client that others wrote for Node.js, openid-client, completes both grants, refreshes and revokes."""
+"""openid-client, an independent OAuth client for Node.js, completes both grants, and refreshes and revokes tokens."""
 
 import json
 import os
@@ -15,7 +15,7 @@ MODULES = HERE.parent.parent / "build" / "tools" / "node" / "node_modules"
 NODE = shutil.which("node")
 
 if NODE is None or not (MODULES / "openid-client").is_dir():
-    print("\n!! SKIPPED: openid-client is not there; `tests/tools/fetch node` brings it, Node.js is Debian's nodejs\n",
+    print("\n!! SKIPPED: openid-client is missing; run `tests/tools/fetch node` and install Debian's package nodejs\n",
           file=sys.stderr)
     sys.exit(77)
 

@@ -1,4 +1,5 @@
-"""A daemon whose log is Kafka and whose store is PostgreSQL: accepted events have their effects once, whichever process is killed."""
+"""A daemon whose log is Kafka and whose store is PostgreSQL: each accepted event has its effects once, despite kills of the
+daemon or of its servers."""
 
 import concurrent.futures
 import contextlib
@@ -14,7 +15,7 @@ from case import BIN
 from kafka_case import PostgresCase, cluster_main
 from main_job import MainJob
 
-import postgres  # case.py says where
+import postgres  # case.py adds its folder to the path
 
 
 class TheMainJob(MainJob, PostgresCase):
@@ -41,7 +42,7 @@ class TheMainJob(MainJob, PostgresCase):
 
 class Kills(PostgresCase):
     def inject_in_background(self, pool, sessions):
-        """Injects into all at once; their results, once each has enough."""
+        """Injects into all sessions at once and waits until each has enough events. Returns (results by session, futures)."""
         results = {session: ([], []) for session in sessions}
         events = [threading.Event() for _ in sessions]
         work = [pool.submit(self.inject_until_it_ends, session, *results[session], enough)
@@ -68,7 +69,7 @@ class Kills(PostgresCase):
             accepted.append(f"before {round}")
             self.server.kill()
             number = 0
-            while self.ready() or not number:  # until it has noticed
+            while self.ready() or not number:  # until the daemon notices the loss
                 text = f"down {round}.{number}"
                 status, _, _ = self.inject("echo", "database", text=text)
                 (accepted if status == 200 else maybe).append(text)
@@ -96,14 +97,14 @@ class Kills(PostgresCase):
 
 
 class FailOver(PostgresCase):
-    """Two servers: commits are told once both have them, and the second one takes over."""
+    """Two servers: the first server confirms a commit when the standby has it too. The standby takes over."""
 
     server_settings = ["synchronous_standby_names=*"]
 
     @classmethod
     def store_url(cls):
         cls.standby = cls.make_server(primary=cls.server)
-        cls.server.run_sql("CREATE TABLE first ()")  # ends once the standby has it
+        cls.server.run_sql("CREATE TABLE first ()")  # waits until the standby has the table
         return postgres.url_of(cls.server, cls.standby)
 
     def test_a_fail_over_to_the_standby_neither_loses_nor_doubles_effects(self):
@@ -131,7 +132,7 @@ class FailOver(PostgresCase):
 
 
 class LateServers(PostgresCase):
-    """The daemon starts before its servers do."""
+    """The daemon starts before its servers."""
 
     def end_all(self, *servers):
         self.daemon.kill()
@@ -144,7 +145,7 @@ class LateServers(PostgresCase):
         ports_file.unlink(missing_ok=True)
         self.daemon.spawn(extra_environment)
         while not ports_file.exists():
-            self.assertFalse(self.daemon.wait_end(0.05), "it ended; see its log")
+            self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended; see its log")
         self.daemon.ports = json.loads(ports_file.read_text())
 
     def admin(self, path):
@@ -222,7 +223,7 @@ class LateServers(PostgresCase):
 
 
 class Partitions(PostgresCase):
-    """Their number changes only where no session can lose its order by it."""
+    """The number of partitions grows without a change in the order of any session."""
 
     SESSIONS = [f"moved {number}" for number in range(24)]
 
@@ -233,7 +234,7 @@ class Partitions(PostgresCase):
     def stop_and_grow_to(self, partitions):
         self.assertEqual(self.daemon.terminate(), 0)
         self.broker.add_partitions("conversed.events", partitions)
-        self.assertFalse(self.daemon.start(), "it starts on a topic whose records may be anywhere")
+        self.assertFalse(self.daemon.start(), "the daemon starts although the topic has new partitions")
         self.assertIn(f"has {partitions} partitions", self.daemon.log_path.read_text())
 
     def open_epoch(self, killed_at=None):

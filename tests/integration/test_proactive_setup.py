@@ -1,4 +1,4 @@
-"""The set-up of proactive follow-up: a job that ends once, whichever process is killed, with its parts made or undone."""
+"""The set-up of proactive follow-up is a job that either makes all of its parts or undoes them."""
 
 import json
 import pathlib
@@ -24,7 +24,7 @@ class SetUp(SetUpCase):
         self.assertEqual(headers["Idempotency-Key"], f"{announced['tenantId']}-provision")
         status, problem = self.begin(project)
         self.assertEqual((status, problem["details"]), (409, {"taskId": job["_id"]}))
-        # The tenant's secret is in clear nowhere.
+        # No file contains the tenant's secret in clear.
         self.assertEqual(len(announced["secret"]), 64)
         for file in pathlib.Path(self.folder.name).rglob("*"):
             if file.is_file():
@@ -45,9 +45,9 @@ class SetUp(SetUpCase):
         self.assertEqual((job["status"], job["data"]), ("error", None), job)
         self.assertIn("answered 403. Check proactive.provisioning", job["failReason"])
         self.assertEqual(self.rows(project), 0)
-        self.assertTrue(self.upstream.requests[-1][0].startswith("/tenants/"), "the tenant is withdrawn")
+        self.assertTrue(self.upstream.requests[-1][0].startswith("/tenants/"), "the job did not withdraw the tenant")
         _, again = self.begin(project)
-        self.assertEqual(self.follow(again["_id"])["status"], "done", "it can be set up again")
+        self.assertEqual(self.follow(again["_id"])["status"], "done", "a second set-up failed")
 
     def test_a_journey_with_its_own_flow_generates_no_flow(self):
         project = self.project(proactive="{journey: {after: 10m, flow: Main, endpoint: phone}}")
@@ -67,7 +67,7 @@ class SetUp(SetUpCase):
         self.assertEqual((self.journey(project)["afterMs"], self.made(project)), (30 * 60 * 1000, (1, 1, 1, 2)))
         path.write_text(text.replace('text: "Still there?"', "flow: Main, endpoint: phone"))
         self.daemon.ctl("import", str(path))
-        self.assertEqual(self.made(project), (1, 1, 1, 1), "its Flow follows up where it says")
+        self.assertEqual(self.made(project), (1, 1, 1, 1), "the import did not attach only the Endpoint of the new journey")
 
     def test_a_cancel_undoes_all_parts(self):
         project = self.project()

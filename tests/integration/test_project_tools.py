@@ -1,4 +1,4 @@
-"""conversectl flow versions, diff and rollback, export, and connections usages; and calls of a deleted Connection."""
+"""`conversectl flow versions`, `diff` and `rollback`, `export`, `connections usages`; and calls of a deleted Connection."""
 
 import json
 import os
@@ -40,7 +40,7 @@ endpoints:
 
 
 def unordered(report):
-    """The report of an import without the order of the bundle's parts."""
+    """Returns the report of an import with sorted lists, so that the order of the bundle does not matter."""
     return {part: sorted(items, key=json.dumps) if isinstance(items, list) else items for part, items in report.items()}
 
 
@@ -51,7 +51,7 @@ class ProjectTools(DaemonCase):
         self.tokens = self.load(BUNDLE)
 
     def print(self, *arguments):
-        """The text for people: output and errors."""
+        """Runs conversectl without --json. Returns its standard output and standard error."""
         done = subprocess.run(
             [pathlib.Path(BIN) / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
             capture_output=True, text=True, env=self.daemon.environment, timeout=60)
@@ -107,7 +107,7 @@ class ProjectTools(DaemonCase):
         self.print("export", "Tests", "-o", str(path))
         self.assertEqual(path.read_text(), text)
         self.assertEqual(unordered(self.daemon.ctl("import", str(path))), unordered(report))
-        # The exported bundle stands on its own: its checks need no daemon.
+        # `flow check` needs no daemon to check the exported bundle.
         checked = subprocess.run([pathlib.Path(BIN) / "conversectl", "--json", "flow", "check", str(path)],
                                  capture_output=True, text=True, env=dict(os.environ), timeout=60)
         findings = json.loads(checked.stdout)
@@ -139,7 +139,6 @@ class ProjectTools(DaemonCase):
         self.assertIn("An import would refuse line", notes)
 
     def test_the_next_try_of_a_call_fails_if_its_connection_was_deleted(self):
-        """The call that is out fails, and its next try finds the Connection gone."""
         self.upstream.open.clear()
         try:
             self.upstream.requests.clear()

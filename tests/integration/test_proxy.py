@@ -1,4 +1,4 @@
-"""conversed behind a real nginx, as config/proxy/nginx.conf sets it up: whose the requests are that come through it."""
+"""conversed behind nginx with config/proxy/nginx.conf: the daemon finds the client's address of each request."""
 
 import http.client
 import pathlib
@@ -13,7 +13,7 @@ import unittest
 NGINX = shutil.which("nginx", path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
 OPENSSL = shutil.which("openssl")
 if not NGINX or not OPENSSL:
-    print("skipped: there is no nginx, or no openssl (apt install nginx-light openssl)", file=sys.stderr)
+    print("skipped: nginx or openssl is missing; run `apt install nginx-light openssl`", file=sys.stderr)
     sys.exit(77)
 
 from case import ECHO, DaemonCase  # noqa: E402
@@ -71,7 +71,7 @@ class BehindNginx(DaemonCase):
         raise AssertionError(f"nginx does not listen: {pathlib.Path(cls.nginx_log.name).read_text()}")
 
     def through(self, method, path, body=None, headers=None, source="127.0.0.2"):
-        """By nginx, from an address that is no trusted proxy's unless told otherwise."""
+        """Sends a request through nginx. The default of `source` is not the address of a trusted proxy."""
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -86,7 +86,7 @@ class BehindNginx(DaemonCase):
         return self.daemon.request(method, path, body, headers)
 
     def guess(self, send, client):
-        """A wrong password from there; the status."""
+        """Signs in with a wrong password, with `client` in X-Forwarded-For. Returns the status."""
         return send("POST", "/auth/oauth2/token", "grant_type=password&username=nobody&password=x&client_id=" + self.client,
                     {"Content-Type": "application/x-www-form-urlencoded", "X-Forwarded-For": client})[0]
 
@@ -103,7 +103,7 @@ class BehindNginx(DaemonCase):
         self.assertIn(429, statuses)
 
     def test_each_client_behind_proxies_has_its_own_limit(self):
-        # As another proxy behind ours would name them: loopback is trusted, so the next one to the left counts.
+        # The header has the client and another proxy on loopback. The daemon trusts loopback, so the client's address counts.
         statuses = [self.direct("GET", f"/{self.tokens['echo']}/outputs?userId=u&sessionId=s",
                                 headers={"X-Forwarded-For": f"203.0.113.{n}, 127.0.0.1"})[0] for n in range(12)]
         self.assertEqual(set(statuses), {200})

@@ -1,5 +1,7 @@
-"""Python's json, xml and csv parsers read each representation back equal.
-Random documents; CONVERSED_TEST_SEED repeats a run."""
+"""Python's parsers of JSON, XML and CSV read equal values from all representations of random documents.
+
+CONVERSED_TEST_SEED repeats a run.
+"""
 
 import csv
 import io
@@ -19,7 +21,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def as_cell(value):
-    """The cell that a CSV reader has to find for a JSON value; nested values are compared as JSON."""
+    """Returns the expected cell of a CSV file for a JSON value that is not nested."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value)
@@ -27,19 +29,19 @@ def as_cell(value):
 
 
 def xml_text(text):
-    """The text as XML 1.0 can carry it."""
+    """Replaces the characters that XML 1.0 can't hold."""
     def fits(c):
         return c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd" or c >= "\U00010000"
     return "".join(c if fits(c) else "\ufffd" for c in text)
 
 
 def member_name(element):
-    """Undoes the escapes of characters that XML names can't hold."""
+    """Returns the name of a member. Decodes the escapes of characters that XML names can't hold."""
     return re.sub("_x([0-9A-F]{4,6})_", lambda found: chr(int(found.group(1), 16)), element.tag)
 
 
 class RandomDocuments:
-    """Texts and values with all that is special to one of the formats, and anything else that JSON can hold."""
+    """Random texts and values of JSON, rich in the special characters of each format."""
 
     ALPHABET = 'ab\\,;"\'<>&=+-@\t\r\n\x01\x1f\x7f\x85\u2028\ufffe\ufffdß漢\U0001f600]]> %{_x0041_'
 
@@ -50,13 +52,13 @@ class RandomDocuments:
         if self.rounds.random() < 0.8:
             return self.rounds.choice(self.ALPHABET)
         code = self.rounds.randrange(1, 0x110000 - 0x800)
-        return chr(code if code < 0xd800 else code + 0x800)  # no half of a surrogate pair
+        return chr(code if code < 0xd800 else code + 0x800)  # skips the surrogates
 
     def text(self):
         return "".join(self.character() for _ in range(self.rounds.randrange(1, 12)))
 
     def name(self):
-        """A text that is valid as a keyphrase or a name: no control characters, no blanks at its ends."""
+        """Returns a valid keyphrase or name: no control characters, no blanks at its ends."""
         return "." + "".join(c for c in self.text() if unicodedata.category(c) != "Cc") + "."
 
     def value(self, depth=0):
@@ -119,7 +121,7 @@ class Representations(ProjectCase):
                     self.assertEqual(row[name], as_cell(value))
 
     def check_list(self, path, items, total, item_name, xml_items):
-        """The list in each representation; `xml_items` finds the items below XML's root."""
+        """Reads the list in each representation and compares the items. `xml_items` returns the items of the XML document."""
         hal, headers = self.get(path, query={"limit": 100}, Accept="application/hal+json")
         self.assertEqual(headers["Content-Type"], "application/hal+json")
         self.assertEqual((hal["_embedded"]["items"], hal["total"]), (items, total))
@@ -195,7 +197,7 @@ class Representations(ProjectCase):
         status, task, _ = self.ask("POST", f"/v2.0/projects/{project}/settings/proactive/setup")
         self.assertEqual(status, 201, task)
         self.ask("POST", f"/v2.0/tasks/{task['_id']}/cancel")
-        _, watched, _ = self.ask("GET", f"/v2.0/tasks/{task['_id']}?wait=30")  # until nothing changes any more
+        _, watched, _ = self.ask("GET", f"/v2.0/tasks/{task['_id']}?wait=30")  # returns when the task has ended
         while watched["status"] not in ("done", "cancelled", "error"):
             _, watched, _ = self.ask("GET", f"/v2.0/tasks/{task['_id']}?wait=30")
         for root_name, request in (

@@ -1,4 +1,4 @@
-"""Scheduled injects: made, shown, put off and taken back by conversectl. Each comes once, whichever process is killed."""
+"""conversectl makes, shows, moves and cancels scheduled injects. Each inject comes once, despite kills of the daemon."""
 
 import unittest
 
@@ -18,7 +18,7 @@ class Schedules(DaemonCase):
         return [item["_id"] for item in self.daemon.ctl("schedules", "list")["items"]]
 
     def wait_for(self, session, count):
-        """The texts, once there are so many."""
+        """Waits until the session has `count` texts. Returns them."""
         texts = []
         while len(texts) < count:
             page = self.outputs("echo", session, after=len(texts), wait=30)
@@ -36,7 +36,7 @@ class Schedules(DaemonCase):
         self.assertNotIn(made["_id"], self.ids())
 
     def test_a_scheduled_inject_comes_once_despite_kills(self):
-        # Before it is in the log; in the log, and not marked; in the log, and to be run; run, and not known to be in the store.
+        # Before the append; after the append, without the mark in the store; before the commit of the Turn; after it.
         for number, point in enumerate(("timer.before_append", "timer.after_append", "turn.before_submit", "turn.after_commit")):
             with self.subTest(point):
                 session = f"killed-{number}"
@@ -57,7 +57,7 @@ class Schedules(DaemonCase):
         shown = self.inject_later("rule", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin", "--preview")
         self.assertEqual(len(shown["next"]), 10)
         self.assertEqual(shown["next"], sorted(set(shown["next"])))
-        self.assertEqual(self.ids(), before, "a preview stores nothing")
+        self.assertEqual(self.ids(), before, "the preview stored a schedule")
         made = self.inject_later("rule", "--cron", "30 2 * * *", "--timezone", "Europe/Berlin")
         self.assertEqual(made["next"], shown["next"])
         self.assertEqual(self.daemon.ctl("schedules", "preview", made["_id"]), {"next": made["next"]})

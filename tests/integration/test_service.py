@@ -22,12 +22,12 @@ from notify_socket import NotifySocket
 
 NOBODY = 65534
 WATCHDOG_MS = 4000
-# Times that the daemon looks at its loops, by which a fed watchdog would have been seen.
-LOOKS = 3
+# Rounds of the supervisor. So many rounds without a WATCHDOG message prove that the watchdog is not fed.
+ROUNDS = 3
 
 
 def wait_until(condition, seconds=10):
-    """Whether it came to hold in that time."""
+    """Waits until the condition is true. Returns False if that takes longer than `seconds`."""
     until = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > until:
@@ -37,7 +37,7 @@ def wait_until(condition, seconds=10):
 
 
 class ServiceCase(unittest.TestCase):
-    """A daemon and the socket that it notifies; the test starts it."""
+    """A daemon and its notify socket. The test starts the daemon."""
 
     settings = "workers: 2\n"
 
@@ -65,7 +65,7 @@ class ServiceCase(unittest.TestCase):
         self.daemon.config.write_text(self.daemon.config.read_text() + text)
 
     def reload(self):
-        """The messages from the begin of a reload to its end."""
+        """Reloads the settings. Returns the messages at the begin and at the end of the reload."""
         self.daemon.process.send_signal(signal.SIGHUP)
         return self.notify.wait_for_key("RELOADING"), self.notify.wait_for_key("READY")
 
@@ -82,13 +82,13 @@ class Notifications(ServiceCase):
         self.daemon.process.send_signal(signal.SIGTERM)
         self.notify.wait_for_key("STOPPING")
         extension = self.notify.wait_for_key("EXTEND_TIMEOUT_USEC")
-        self.assertGreater(int(extension["EXTEND_TIMEOUT_USEC"]), 20_000_000, "shutdown_timeout is 20s")
+        self.assertGreater(int(extension["EXTEND_TIMEOUT_USEC"]), 20_000_000, "the extension is shorter than shutdown_timeout")
         self.assertEqual(self.daemon.process.wait(60), 0)
 
     def test_the_watchdog_is_fed_and_the_status_shows_the_work(self):
         self.daemon.init()
         self.spawn_ready(watchdog_ms=WATCHDOG_MS)
-        for _ in range(LOOKS):
+        for _ in range(ROUNDS):
             self.notify.wait_for_key("WATCHDOG")
         bundle = pathlib.Path(self.folder.name) / "echo.yaml"
         bundle.write_text(case.ECHO)
@@ -96,7 +96,7 @@ class Notifications(ServiceCase):
         status, _, _ = self.daemon.request(
             "POST", f"/{token}", {"userId": "u", "sessionId": "s", "text": "hello"})
         self.assertEqual(status, 200)
-        # The Turn may fall into the time behind that of its message.
+        # The message and its Turn may be in the rates of different status lines.
         missing = {"accepted", "Turns"}
         while missing:
             shown = self.notify.wait_for(lambda message: message.get("STATUS", "").startswith("Ready."))["STATUS"]
@@ -105,7 +105,7 @@ class Notifications(ServiceCase):
 
 class Threads(ServiceCase):
     def test_each_thread_is_named_after_its_task(self):
-        """`./dev bench` and `./dev profile` add up the cost of threads of one name."""
+        """`./dev bench` and `./dev profile` sum the costs of threads with the same name."""
         self.daemon.init()
         self.spawn_ready()
         tasks = pathlib.Path(f"/proc/{self.daemon.process.pid}/task")
@@ -135,7 +135,7 @@ class AfterAKill(ServiceCase):
         os.mkfifo(fifo)
         self.daemon.spawn({**self.notify.environment(), "CONVERSED_TEST_HOLD_AT": "turn.before_run",
                            "CONVERSED_TEST_HOLD_FIFO": str(fifo)})
-        with open(fifo, "w"):  # opens once the event's Turn is held
+        with open(fifo, "w"):  # opens when the daemon holds the event's Turn
             self.notify.wait_for_key("READY")
 
 
@@ -145,7 +145,7 @@ class StoreThatFails(ServiceCase):
         with contextlib.closing(sqlite3.connect(self.daemon.folder / "data" / "store.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
             self.daemon.spawn(self.notify.environment(WATCHDOG_MS))
-            for _ in range(LOOKS):
+            for _ in range(ROUNDS):
                 self.notify.wait_for_key("EXTEND_TIMEOUT_USEC")
             self.assertFalse([message for message in self.notify.messages if "READY" in message])
             self.assertEqual([line for line in self.log_lines() if line["event"] == "not started"], [])
@@ -162,24 +162,25 @@ class StoreThatFails(ServiceCase):
 
 
 class Starting(ServiceCase):
-    # No broker listens on that port, now or later.
+    # No broker listens on this port.
     settings = "queue: {driver: kafka, kafka: {bootstrap_servers: \"127.0.0.1:1\"}}\n"
 
     def test_a_start_that_waits_for_the_log_asks_for_time_and_is_not_ready(self):
         self.daemon.spawn(self.notify.environment(WATCHDOG_MS))
         self.notify.wait_for(lambda message: message.get("STATUS", "").startswith("Starting: "))
-        for _ in range(LOOKS):
+        for _ in range(ROUNDS):
             self.notify.wait_for_key("EXTEND_TIMEOUT_USEC")
         self.assertFalse([message for message in self.notify.messages if "READY" in message])
 
 
 class Watchdog(ServiceCase):
     def starves(self, point, loop):
-        """A loop (a pattern) that is frozen at this point: named, and the watchdog is not fed any more."""
+        """Freezes a loop at this point. Checks that status and log name the loop, a regular expression, and that the daemon no
+        longer feeds the watchdog."""
         self.spawn_ready({"CONVERSED_TEST_HOLD_AT": point}, watchdog_ms=WATCHDOG_MS)
         self.notify.wait_for(lambda message: re.match(f"No progress: .*{loop}", message.get("STATUS", "")))
         since = len(self.notify.messages)
-        for _ in range(LOOKS):  # each look says it again
+        for _ in range(ROUNDS):  # each round repeats the status
             self.notify.wait_for_key("STATUS")
         later = self.notify.messages[since:]
         self.assertFalse([message for message in later if "WATCHDOG" in message], later)
@@ -203,7 +204,7 @@ class Watchdog(ServiceCase):
 
 
 class Reload(ServiceCase):
-    settings = "# public_requests_per_second is written while it runs\n"
+    settings = "# the test writes public_requests_per_second later\n"
 
     def test_a_reload_changes_settings_and_names_settings_that_need_a_restart(self):
         self.spawn_ready()
@@ -214,7 +215,7 @@ class Reload(ServiceCase):
         named = [line for line in self.log_lines() if line["event"] == "some settings need a restart"]
         self.assertEqual(named[0]["keys"], "flows.max_steps")
         statuses = [self.daemon.request("GET", "/openapi.json")[0] for _ in range(5)]
-        self.assertIn(429, statuses, "the new limit does not hold")
+        self.assertIn(429, statuses, "the reload did not apply the new limit")
 
     def test_a_reload_with_one_problem_changes_no_setting(self):
         self.spawn_ready()
@@ -227,7 +228,7 @@ class Reload(ServiceCase):
         self.assertIn("workerz: unknown key; did you mean workers?", refused[0]["problem"])
         statuses = [self.daemon.request("GET", "/openapi.json")[0] for _ in range(5)]
         self.assertEqual(set(statuses), {200})
-        # Mended, they are taken.
+        # The daemon accepts the corrected settings.
         self.daemon.config.write_text(before)
         _, ready = self.reload()
         self.assertEqual(ready["STATUS"], "Settings reloaded")
@@ -244,7 +245,7 @@ class Credentials(ServiceCase):
         path = self.credentials / name
         path.unlink(missing_ok=True)
         path.write_text(text)
-        path.chmod(mode)  # as systemd's are where an access list lets the service's user in
+        path.chmod(mode)  # systemd's credentials have this mode if an access list admits the service's user
 
     def test_the_master_key_is_read_from_the_credentials(self):
         self.write("master.key", "1 " + "ab" * 32 + "\n")
@@ -277,7 +278,7 @@ class Credentials(ServiceCase):
 
 
 class Handbook(ServiceCase):
-    """The handbook has everything that an operator can see."""
+    """systemd/README.md explains everything that an operator can see."""
 
     root = pathlib.Path(__file__).resolve().parents[2]
 
@@ -339,7 +340,7 @@ class Privacy(ServiceCase):
         pipe = folder / "pipe"
         os.mkfifo(pipe)
         pipe.chmod(0o644)
-        # Both wait: the one for a password, the other for the bundle.
+        # conversed waits for a password, conversectl for the bundle.
         for name, arguments in (("conversed", ("init", "--organisation", "A", "--admin", "a@x.example", "--password-stdin")),
                                 ("conversectl", ("flow", "check", pipe))):
             shutil.copy(pathlib.Path(BIN) / name, folder / name)
@@ -347,11 +348,11 @@ class Privacy(ServiceCase):
                                   user=NOBODY, group=NOBODY, extra_groups=[], env={"HOME": "/nonexistent"}) as process:
                 proc = pathlib.Path(f"/proc/{process.pid}")
 
-                def is_root_s_alone(name=name, proc=proc):
+                def is_readable_only_by_root(name=name, proc=proc):
                     return proc.joinpath("comm").read_text().strip() == name and proc.joinpath("environ").stat().st_uid == 0
 
                 try:
-                    self.assertTrue(wait_until(is_root_s_alone), name)
+                    self.assertTrue(wait_until(is_readable_only_by_root), name)
                 finally:
                     process.kill()
 

@@ -1,4 +1,4 @@
-"""Timers: questions with a time-out, and conversectl timers."""
+"""Time-outs of questions, and `conversectl timers`."""
 
 import unittest
 
@@ -37,7 +37,7 @@ endpoints:
         cls.tokens.update(cls.load(text))
 
     def texts_of(self, endpoint, session, count):
-        """The texts, once there are so many."""
+        """Waits until the session has `count` texts. Returns them."""
         texts = []
         while len(texts) < count:
             page = self.outputs(endpoint, session, after=len(texts), wait=30)
@@ -51,7 +51,7 @@ endpoints:
         return self.daemon.ctl("timers", "list", *options)["items"]
 
     def test_a_question_times_out_once_despite_kills(self):
-        # Before it is in the log; in the log, and not marked; in the log, and to be run; run, and not known to be in the store.
+        # Before the append; after the append, without the mark in the store; before the commit of the Turn; after it.
         for number, point in enumerate(("timer.before_append", "timer.after_append", "turn.before_submit", "turn.after_commit")):
             with self.subTest(point):
                 session = f"killed-{number}"

@@ -1,4 +1,4 @@
-"""Two daemons on one log and one store: sessions move between them when a daemon joins, leaves, dies or comes back."""
+"""Two daemons on one log and one store: sessions move between them when a daemon joins, leaves, dies or returns."""
 
 import os
 import signal
@@ -31,14 +31,14 @@ class TwoDaemons(DaemonCase):
         self.sessions = [f"{self.id()} {number}" for number in range(24)]
 
     def join(self, name):
-        """Another daemon on the same log and store, with the same master key."""
+        """Starts another daemon on the same log and store, with the same master key."""
         other = self.beside(name)
         self.addCleanup(other.kill)
         self.assertTrue(other.start())
         return other
 
     def owned(self, daemon):
-        """How many partitions it had when it last said so."""
+        """Returns the number of partitions in the daemon's newest log line about them."""
         lines = [line for line in daemon.log_path.read_text().splitlines() if '"owned":' in line]
         return int(lines[-1].split('"owned":')[1].split("}")[0].split(",")[0]) if lines else 0
 
@@ -47,7 +47,7 @@ class TwoDaemons(DaemonCase):
             self.assertFalse(daemon.wait_end(0.1), "the daemon ended")
 
     def feed(self, endpoint, step, by=None):
-        """One more to each session; all are accepted."""
+        """Injects one event into each session. Checks that the daemon accepts all of them."""
         for session in self.sessions:
             text = f"{step}"
             message = {"URLToken": self.tokens[endpoint], "userId": f"user of {session}", "sessionId": session,
@@ -58,7 +58,7 @@ class TwoDaemons(DaemonCase):
             self.accepted.setdefault(session, []).append(text)
 
     def assert_all_once_and_in_order(self, endpoint, form="{}"):
-        """In the store, and at the webhook by the first arrival of each."""
+        """Checks all accepted events in the store, and at the webhook by the first arrival of each output."""
         wanted = {session: [form.format(text) for text in texts] for session, texts in self.accepted.items()}
         self.assertTrue(self.receiver.wait_for(lambda all: len(self.arrivals(all)[1]) >= sum(
             len(texts) for texts in wanted.values()), 120))
@@ -84,7 +84,7 @@ class Moves(TwoDaemons):
         self.feed("echo", "two")
         self.feed("echo", "by the other", other)
         self.assert_all_once_and_in_order("echo")
-        # A clean stop: its partitions need no recovery.
+        # After a clean stop the partitions need no recovery.
         self.assertEqual(other.terminate(), 0)
         self.feed("echo", "while one has left")
         self.wait_owned(self.daemon, lambda count: count == 8)
@@ -97,7 +97,7 @@ class Moves(TwoDaemons):
         self.upstream.open.clear()
         self.addCleanup(self.upstream.open.set)
         self.feed("lookup", "a")
-        self.feed("lookup", "b", other)  # which wait in the inboxes
+        self.feed("lookup", "b", other)  # these events wait in the inboxes
         other.kill()
         self.wait_owned(self.daemon, lambda count: count == 8)
         self.upstream.open.set()

@@ -1,4 +1,4 @@
-"""The published contract of webhooks: the receivers of docs/webhooks.md, and the OpenAPI document's `webhooks`."""
+"""The receivers of docs/webhooks.md accept only genuine deliveries, and the OpenAPI document describes each delivery."""
 
 import json
 import os
@@ -13,12 +13,12 @@ import urllib.error
 import urllib.request
 
 from case import SECRET, DaemonCase, Receiver
-from ports import free_port  # case.py says where
+from ports import free_port  # case.py adds its folder to the path
 
 NODE = shutil.which("node")
 DOCUMENT = pathlib.Path(__file__).resolve().parents[2] / "docs" / "webhooks.md"
 CODE = dict(re.findall(r"```(python|js)\n(.*?)```", DOCUMENT.read_text(), re.DOTALL))
-# Of HTTP itself.
+# Headers of every HTTP request.
 PLAIN_HEADERS = {"host", "user-agent", "accept", "content-type", "content-length"}
 BUNDLE = """
 conversed: 1
@@ -30,7 +30,7 @@ endpoints:
 
 
 class Keeper(Receiver):
-    """Keeps the headers of the last request, in lower case."""
+    """Keeps the headers of the last delivery, with names in lower case."""
 
     def take(self, headers, body):
         self.headers = {name.lower(): value for name, value in headers.items()}
@@ -58,7 +58,7 @@ class Webhooks(DaemonCase):
             return refused.code
 
     def check_receiver(self, name, *command):
-        """The receiver prints genuine deliveries. It refuses others and prints nothing."""
+        """Checks that the receiver prints a genuine delivery, and that it refuses all others and prints nothing."""
         port = self.ports[name]
         receiver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                                     env={**os.environ, "HOOK_SECRET": SECRET, "PORT": str(port)})
@@ -80,17 +80,17 @@ class Webhooks(DaemonCase):
                  "another id": {**headers, "webhook-id": "b" * 24, "webhook-signature": signature},
                  "an old one": {**headers, "webhook-timestamp": old, "webhook-signature": Receiver.signature(
                      SECRET, {**headers, "webhook-timestamp": old}, body)}}
-        for what, given in wrong.items():
-            self.assertEqual(self.post(port, body, given), 401, what)
-        # While a secret is replaced there are two signatures.
+        for kind, given in wrong.items():
+            self.assertEqual(self.post(port, body, given), 401, kind)
+        # After a change of the secret a delivery has two signatures for a while.
         both = {**headers, "webhook-signature": f"v1,{'A' * 43}= {signature}"}
         self.assertEqual(self.post(port, body, both), 204)
-        self.assertEqual(json.loads(receiver.stdout.readline()), sent, "the first that it printed since")
+        self.assertEqual(json.loads(receiver.stdout.readline()), sent, "the receiver printed a delivery that it refused")
 
     def test_the_python_receiver_accepts_only_genuine_deliveries(self):
         self.check_receiver("python", sys.executable, "-c", CODE["python"])
 
-    @unittest.skipIf(NODE is None, "Node.js is Debian's nodejs")
+    @unittest.skipIf(NODE is None, "Node.js is missing; install Debian's package nodejs")
     def test_the_node_receiver_accepts_only_genuine_deliveries(self):
         self.check_receiver("js", NODE, "-e", CODE["js"])
 
