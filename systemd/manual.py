@@ -1,7 +1,7 @@
-"""Writes a manual page: manual.py TEMPLATE PROGRAM VERSION DATE. In the template, `@COMMANDS@` becomes what the program's
-own `--help` says of each of its commands, so that the page lists all there are; `@VERSION@` and `@DATE@` what is given.
+"""Writes a manual page to standard output, in the language of man(7): manual.py TEMPLATE PROGRAM VERSION DATE.
 
-The page goes to standard output, in the language of man(7).
+The template's `@COMMANDS@` becomes the `--help` of all commands of the program. `@VERSION@` and `@DATE@` become the
+arguments.
 """
 
 import pathlib
@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 SECTION = re.compile(r"^(Positionals|Options|Subcommands):$")
-# An entry begins two columns in; what it says stands at column 30, on its own line if the entry is long.
+# An entry begins in column 3. Its text begins in column 31, on the next line if the entry is long.
 ENTRY = re.compile(r"^  (\S.*?)(?: {2,}(\S.*))?$")
 MORE = re.compile(r"^ {10,}(\S.*)$")
 SAID_ALREADY = "Print this help message and exit"
@@ -22,13 +22,13 @@ def escaped(text):
 
 
 def help_of(program, path):
-    # Without the environment: some defaults come from there.
+    # The environment is empty, since some defaults in the help come from it.
     done = subprocess.run([program, *path, "--help"], capture_output=True, text=True, timeout=30, check=True, env={})
     return done.stdout.splitlines()
 
 
 def sections(lines):
-    """Section → [[entry, what it says]], in order."""
+    """Returns {section: [[entry, text]]} in the order of the help."""
     found, current = {}, None
     for line in lines:
         if match := SECTION.match(line):
@@ -49,7 +49,7 @@ def entries(rows):
 
 
 def commands(program, path=()):
-    """The part of the page about one command and all below it."""
+    """Returns the page's part about a command and its subcommands."""
     lines = help_of(program, path)
     parts = sections(lines)
     text = ""

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The main job, before your eyes: a shop's customer chats while the shop's systems push events into the conversation.
+"""Shows conversed at work: a shop's customer chats while the shop's systems push events into the conversation.
 
-The demo starts a daemon on the embedded default, a webhook receiver and a slow order desk, shows the transcript as it
-happens, kills the daemon with -9 in the middle, and then counts: exit 0 only if nothing was lost, doubled or out of
-order. In the end proactive follow-up is set up, with its progress shown; the customer falls silent, is followed up, and
-cancels the next follow-up by an answer. With --cluster the same happens to two daemons on Kafka and PostgreSQL: one of
-them is killed, and the other one goes on. With --serve it leaves a daemon up with the same project and prints the curl
-lines to try.
+The demo starts a daemon with the embedded log and store, a webhook receiver and a slow order desk. It shows the
+transcript as it happens. It kills the daemon with -9 in the middle, then counts effects. At the end it sets up proactive
+follow-up and shows the progress. The customer falls silent, gets a follow-up, and cancels the next one by an answer.
+The exit code is 0 only if no event was lost, doubled or out of order, and the follow-ups came as promised.
+
+With --cluster the demo runs two daemons on Kafka and PostgreSQL. It kills one, and the other one continues.
+With --serve it keeps a daemon running with the same project, and prints curl commands to try.
 """
 
 import argparse
@@ -39,23 +40,23 @@ PLACES = ["Hamburg", "Bremen", "Hanover", "Kassel", "Frankfurt", "Mannheim", "Ka
 
 
 class Screen:
-    """Prints the transcript, a line an event. Thread-safe."""
+    """Prints the transcript, one line for each event. Thread-safe."""
 
-    COLOURS = {"you": "36", "shop": "32", "event": "33", "daemon": "31", "note": "90"}
+    COLORS = {"you": "36", "shop": "32", "event": "33", "daemon": "31", "note": "90"}
 
     def __init__(self):
         self.began = time.monotonic()
         self.lock = threading.Lock()
-        self.colour = sys.stdout.isatty()
+        self.color = sys.stdout.isatty()
 
     def show(self, who, text):
         with self.lock:
             line = f"{time.monotonic() - self.began:6.2f}s  {who:>7}  {text}"
-            print(f"\033[{self.COLOURS[who]}m{line}\033[0m" if self.colour else line, flush=True)
+            print(f"\033[{self.COLORS[who]}m{line}\033[0m" if self.color else line, flush=True)
 
 
 class OrderDesk:
-    """The upstreams: the one that the Flow asks takes a second and a half for an answer, provisioning a second."""
+    """The upstreams. The order desk answers the Flow after 1.5 s. The provisioning service answers after 1 s."""
 
     def __init__(self):
         desk = self
@@ -74,7 +75,7 @@ class OrderDesk:
                 self.wfile.write(body)
 
             def do_POST(self):
-                """The service that the tenants of proactive follow-up are announced to."""
+                """The provisioning service: proactive set-up announces its tenant here."""
                 self.rfile.read(int(self.headers["Content-Length"]))
                 desk.waiting.wait(1)
                 known = self.headers["Authorization"] == f"Bearer {PROVISIONING_TOKEN}"
@@ -85,14 +86,14 @@ class OrderDesk:
             def log_message(self, *_):
                 pass
 
-        self.waiting = threading.Event()  # never set: a wait that ends by its time
+        self.waiting = threading.Event()  # never set: each wait ends by its timeout
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
 
 class Shop:
-    """The daemons with the shop's project, and what talks to them. `daemon` is the one that is asked."""
+    """The daemons with the shop's project, and their clients and upstreams. `daemon` gets the requests."""
 
     def __init__(self, binaries, folder, screen, port=0, clustered=False):
         self.screen = screen
@@ -131,14 +132,15 @@ class Shop:
         self.screen.show("daemon", f"ready on port {daemon.ports['api']} after {time.monotonic() - began:.2f} s")
 
     def kill(self):
-        """The daemon that is asked. Where there is another one, that one is asked from now on; else it starts again."""
+        """Kills the daemon that gets the requests. Then the other daemon of a cluster gets them. A single daemon starts
+        again."""
         killed = self.daemon
         killed.kill()
-        self.screen.show("daemon", "killed with -9, in the middle of it")
+        self.screen.show("daemon", "killed with -9 while it works")
         if not self.cluster:
             return self.start(killed)
         self.daemon = next(daemon for daemon in self.daemons if daemon is not killed)
-        self.screen.show("note", "the other daemon takes requests at once, and its partitions when Kafka misses it")
+        self.screen.show("note", "the other daemon takes requests at once, and the partitions when Kafka misses their owner")
 
     def wait_idle(self):
         wait_idle([daemon for daemon in self.daemons if daemon.is_running()])
@@ -161,7 +163,7 @@ class Shop:
             self.answers.append(output["text"])
 
     def inject(self, data, key):
-        """Repeats with the same key until the daemon has said yes, as a careful client does."""
+        """Repeats the inject under the same key until the daemon accepts it, as a careful client does."""
         asked_again = False
         while True:
             try:
@@ -177,14 +179,14 @@ class Shop:
             except (OSError, http.client.HTTPException):
                 pass
             if not asked_again:
-                self.screen.show("event", f"no answer for {data}: asking again until there is one")
+                self.screen.show("event", f"no answer for {data}: repeats the inject until the daemon answers")
                 asked_again = True
             self.retry_pause.wait(0.05)
 
-    retry_pause = threading.Event()  # never set: a wait that ends by its time
+    retry_pause = threading.Event()  # never set: each wait ends by its timeout
 
     def set_up_follow_up(self):
-        """Has the set-up job run, with its progress as an operator sees it; whether it ended well."""
+        """Starts the set-up job and shows its progress as an operator sees it. Returns whether the job ended done."""
         status, job, _ = self.daemon.request("POST", f"/v2.0/projects/{self.project}/settings/proactive/setup",
                                              headers={"X-API-Key": self.key})
         if status != 201:
@@ -204,7 +206,7 @@ class Shop:
         return list(seen.values())
 
     def show_deliveries(self):
-        """Shows what reaches the webhook, repeats marked; in a thread of its own."""
+        """Shows the outputs that reach the webhook, and marks repeats. Runs in its own thread."""
         shown, seen = 0, set()
         while True:
             self.receiver.wait_for(lambda deliveries: len(deliveries) > shown, None)
@@ -216,7 +218,7 @@ class Shop:
 
 
 def play(shop):
-    """The conversation. The names of what was seen, each true or false."""
+    """Plays the conversation. Returns {check: whether it passed}."""
     show = shop.screen.show
     threading.Thread(target=shop.show_deliveries, daemon=True).start()
     shop.say("Hello")
@@ -224,7 +226,7 @@ def play(shop):
     shop.inject({"event": "packed", "orderId": "A-1017"}, "packed")
     lookup = threading.Thread(target=shop.say, args=("Where is my order?",))
     lookup.start()
-    show("note", "the order desk is slow; events that come meanwhile wait in the session's inbox")
+    show("note", "the order desk is slow; events that arrive meanwhile wait in the session's inbox")
     shop.desk.waiting.wait(0.5)
     shop.inject({"event": "scanned", "place": "the warehouse"}, "scan-0")
     show("event", "the carrier injects: scanned in the warehouse, accepted while the call is pending")
@@ -254,7 +256,7 @@ def play(shop):
     for daemon in shop.daemons:
         if not daemon.is_running():
             shop.start(daemon)
-            show("note", "the one that was killed is back, and takes its share again")
+            show("note", "the killed daemon is back, and takes its share of partitions again")
     shop.wait_idle()
     seen = check(shop)
     seen.update(fall_silent(shop))
@@ -262,21 +264,21 @@ def play(shop):
 
 
 def fall_silent(shop):
-    """The customer goes quiet and is followed up; then says something, and is left alone."""
+    """The customer falls silent and gets a follow-up. Then the customer answers and gets no other one."""
     show = shop.screen.show
-    show("note", "an operator sets up proactive follow-up, and watches: conversectl jobs watch")
+    show("note", "an operator sets up proactive follow-up and watches the job: conversectl jobs watch")
     done = shop.set_up_follow_up()
     shop.say("Let me think")
     show("note", "the customer falls silent")
     shop.receiver.wait_for(lambda _: shop.follow_ups(), 30)
     shop.say("One moment, please")
-    show("note", "the next follow-up waits by now; the customer is quicker")
+    show("note", "the next follow-up is pending; the customer answers before it is due")
     shop.say("No, that is all. Bye!")
     before = len(shop.follow_ups())
     shop.receiver.wait_for(lambda _: len(shop.follow_ups()) > before, 5)
     return {
         "the set-up of proactive follow-up ended done": done,
-        "the silent customer was followed up once": len(shop.follow_ups()) == 1,
+        "the silent customer got one follow-up": len(shop.follow_ups()) == 1,
         "the answer cancelled the next follow-up": len(shop.follow_ups()) == before,
     }
 
@@ -290,13 +292,13 @@ def check(shop):
         arrivals.setdefault(id_, sequence)
     letters = shop.daemon.ctl("deadletters", "list")["items"]
     return {
-        f"all {len(shop.accepted)} accepted events had their effects, once, in order": scans == expected,
-        "the call was answered, and what came meanwhile waited":
+        f"all {len(shop.accepted)} accepted events had their effects once, in order": scans == expected,
+        "the call was answered, and the event that arrived meanwhile waited":
             any("being packed" in text for text in shop.answers)
             and expected[0] == (scans or [""])[0],
-        "deliveries came in order, repeats under the same id": list(arrivals.values()) == sorted(arrivals.values()),
+        "deliveries came in order, and repeats had the same id": list(arrivals.values()) == sorted(arrivals.values()),
         "every delivery was signed": shop.receiver.bad_signatures == 0,
-        "the question asked again, then took the answer":
+        "the question repeated itself after a wrong answer, then took the right one":
             shop.answers[-2:] == ["Sorry, a number from 1 to 5, please.", "Thank you for 5 stars!"],
         "there are no dead letters": not letters,
     }
@@ -307,7 +309,7 @@ def demo(options):
         try:
             shop = Shop(options.bin, folder, Screen(), clustered=options.cluster)
         except cluster.Unavailable as missing:
-            print(f"there is no Kafka, or no PostgreSQL, to run on: {missing}", file=sys.stderr)
+            print(f"the demo needs Kafka and PostgreSQL: {missing}", file=sys.stderr)
             return 1
         try:
             shop.set_up()
@@ -320,13 +322,13 @@ def demo(options):
         finally:
             shop.close()
     print("\nSummary")
-    for what, true in seen.items():
-        print(f"  {'ok  ' if true else 'FAIL'}  {what}")
+    for check_name, passed in seen.items():
+        print(f"  {'ok  ' if passed else 'FAIL'}  {check_name}")
     return 0 if all(seen.values()) else 1
 
 
 CURLS = """
-The demo project runs on http://127.0.0.1:{port}. Ctrl-C ends it; its data stays in {folder}.
+The demo project runs on http://127.0.0.1:{port}. Ctrl-C stops it. Its data stays in {folder}.
 
 Chat, as a user (no key):
   curl -s http://127.0.0.1:{port}/{token} -d '{{"userId":"bob","sessionId":"s1","text":"Hello"}}'
@@ -335,7 +337,7 @@ Push an event into that conversation, as another system:
   curl -s http://127.0.0.1:{port}/v2.0/endpoint/inject -H 'X-API-Key: {key}' \\
     -d '{{"URLToken":"{token}","userId":"bob","sessionId":"s1","data":{{"event":"packed","orderId":"A-1"}}}}'
 
-See what was said (it also arrives at the webhook, shown here):
+Read the outputs (they also arrive at the webhook, shown here):
   curl -s 'http://127.0.0.1:{port}/{token}/outputs?userId=bob&sessionId=s1'
 
 Operate it:
@@ -355,7 +357,7 @@ def serve(options):
                            email=EMAIL, password=PASSWORD, bin=options.bin), flush=True)
         threading.Thread(target=shop.show_deliveries, daemon=True).start()
         shop.daemon.process.wait()
-        print(f"the daemon ended; see {shop.daemon.log_path}", file=sys.stderr)
+        print(f"the daemon has ended; read {shop.daemon.log_path}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return shop.daemon.terminate()
@@ -367,9 +369,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="folder of conversed and conversectl")
     parser.add_argument("--cluster", action="store_true", help="two daemons on Kafka and PostgreSQL")
-    parser.add_argument("--serve", action="store_true", help="leave a daemon up with the demo project")
-    parser.add_argument("--port", type=int, default=8080, help="of the daemon, with --serve")
-    parser.add_argument("--data", help="where --serve keeps its data; default build/run")
+    parser.add_argument("--serve", action="store_true", help="keep a daemon running with the demo project")
+    parser.add_argument("--port", type=int, default=8080, help="port of the daemon, with --serve")
+    parser.add_argument("--data", help="data folder of --serve; default build/run")
     options = parser.parse_args()
     return serve(options) if options.serve else demo(options)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes common_passwords.txt: the passwords of 12 characters and more that guessers try first.
+"""Writes common_passwords.txt: the passwords of at least 12 characters that guessers try first.
 
-People make long passwords of short habits: a favorite word and a number, a word twice, two words, a walk over the
-keyboard. Each habit has a cost, in bits of a guesser's work; the cheapest combinations are the list.
+People make long passwords by a few habits: a favorite word and a number, a word twice, two words, a walk over the
+keyboard. Each habit has a cost in bits of a guesser's work. The list has the cheapest combinations.
 """
 
 import itertools
@@ -10,10 +10,10 @@ import math
 import sys
 from pathlib import Path
 
-SHORTEST = 12  # shorter passwords are refused anyway: store/accounts/passwords.h
+SHORTEST = 12  # store/accounts/passwords.h refuses shorter passwords
 ENTRIES = 10_000
 
-# Favorites first.
+# The most frequent words first.
 WORDS = """
 password qwerty admin iloveyou welcome letmein passw0rd p@ssw0rd p@ssword monkey dragon football baseball sunshine
 princess master shadow superman michael trustno1 batman login starwars administrator qwertyuiop changeme secret
@@ -76,7 +76,7 @@ qwertzuiop123 testing12345 test123test1 hello1234567 abcdefg12345 abcdefgh1234 a
 fuckyou12345 fuckyoufuckyou fuckyouall1 motherfucker motherfucker1 sonofabitch bullshit1234 asshole12345
 """.split()
 
-# Suffixes of words, the most frequent first.
+# The most frequent suffixes first.
 SUFFIXES = """
 1 123 12 1234 12345 123456 ! 2 7 123! 1! 11 21 22 23 13 01 69 77 99 88 007 101 111 222 321 333 456 555 666 777 786 789
 888 999 000 1234567 12345678 123456789 1234567890 1111 2222 0000 4321 54321 654321 !! !1 @ @1 @12 @123 @1234 #1 1@
@@ -109,7 +109,7 @@ def digit_runs():
 
 
 def spellings(word):
-    """The word, and as some write it."""
+    """Yields (spelling of the word, its cost)."""
     yield word, 0
     swapped = word.replace("a", "@").replace("o", "0")
     if swapped != word:
@@ -120,7 +120,7 @@ def spellings(word):
 
 
 def candidates():
-    """Each password with its cost."""
+    """Yields (password, cost)."""
     for text in digit_runs():
         yield text, 1.0
     for text in PHRASES:

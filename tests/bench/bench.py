@@ -1,31 +1,34 @@
 #!/usr/bin/env python3
-"""Measures accepted injects and end-to-end events beside a bare Pistache handler, as ratios in one run.
+"""Measures accepted injects and end-to-end events as ratios to a bare Pistache handler in the same run.
 
-  bare        POSTs to a Pistache handler that answers at once: what the front end could do at most
-  accepted    injects that are durable in the log when they are answered, while workers run their Flow
-  held        the same while the workers are held: what the front end and the log can do (needs root)
-  end to end  inject, durable, a Flow of eight Nodes, committed, POST received by a webhook
+  bare        POSTs to a Pistache handler that answers at once: the upper bound of the front end
+  accepted    injects; the daemon answers when they are durable in the log, while workers run their Flow
+  held        accepted, with the workers stopped: the rate of the front end and the log alone (needs root)
+  end to end  inject, log, a Flow of eight Nodes, commit, POST to a webhook
   idle        end to end, one event at a time: from the POST to the receiver
-  one session end to end of one session's events
-  alone       end to end for 50 sessions at a steady pace, nothing else going on
-  beside      the same while 500 other sessions wait for an upstream that takes 5 s
+  one session end to end, with the events of one session
+  alone       end to end for 50 sessions at a steady pace, with no other load
+  beside      alone, while 500 other sessions wait for an upstream that takes 5 s
   first page  a page by cursor near the beginning of a list of 100,000 chunks, one client
-  last page   the same at its end
-  timers      a million pending, 5,000 due each second: how late they fire, and what they cost (timers.py)
-  recovery    killed with 100,000 events waiting: when it is ready and answers, and the rate afterwards (recovery.py)
-  growth      an event at 1,000 to 1,000,000 sessions, and at 100 to 10,000 outputs a session, with plots (growth.py);
-              only if --only names it: it takes some minutes
+  last page   a page by cursor near the end of that list
+  timers      a million pending timers, 5,000 due each second: their lateness and their cost (timers.py)
+  recovery    a daemon killed with 100,000 waiting events: the times until it is ready and answers, and its rate
+              afterwards (recovery.py)
+  growth      the cost of an event at 1,000 to 1,000,000 sessions, and at 100 to 10,000 outputs a session, with plots
+              (growth.py). It takes some minutes, so it runs only if --only names it
   instructions
-              of accept, append, Turn and commit, one event at a time (instructions.py)
+              the instructions of accept, append, Turn and commit, one event at a time (instructions.py)
 
-Besides, the CPU time of a Turn of eight Nodes by itself, without I/O; it is to stay under 15 us.
+The benchmark also measures the CPU time of a Turn of eight Nodes without I/O. It should stay under 15 us.
 
-The load generator and the webhook run on the same cores. Rounds of all alternate; the medians are compared.
+The load generator and the webhook run on the same cores as the daemon. Each round measures all kinds. The table shows
+medians.
 
-Then what an event end to end costs the daemon: CPU and voluntary context switches by group of threads, and bytes written,
-in the same rounds; system calls and allocations in a pass of their own each, since perf slows the daemon (process_cost.py).
+Then it shows the daemon's cost of an event end to end (process_cost.py). CPU, voluntary context switches by group of
+threads, and bytes written come from the same rounds. System calls and allocations come from separate passes, since perf
+slows the daemon.
 
---only KIND leaves out the others. With --cluster others are measured: see cluster_bench.py.
+--only KIND measures only that kind. --cluster measures a cluster instead: see cluster_bench.py.
 """
 
 import argparse
@@ -57,13 +60,13 @@ from load import BUNDLE, Tool, chosen_kinds, show_round  # noqa: E402
 
 CHUNKS = 100_000
 PAGE = 25
-BESIDE = ("timers", "instructions", "recovery")  # kinds that are measured once, after the rounds
-LONG = ("growth",)  # that are measured only when --only names them
+BESIDE = ("timers", "instructions", "recovery")  # kinds measured once, after the rounds
+LONG = ("growth",)  # kinds measured only when --only names them
 PLOTS = pathlib.Path("build/performance")
 
 
 class SlowUpstream(http.server.ThreadingHTTPServer):
-    """Answers every request five seconds late. `arrived` counts requests."""
+    """Answers each request after five seconds. `arrived` counts requests."""
 
     daemon_threads = True
     request_queue_size = 1024
@@ -156,13 +159,13 @@ class Bench(Tool):
         return {**result, "cost": process_cost.an_event(before, process_cost.snapshot(pid), result["delivered"])}
 
     def counted_by_perf(self):
-        """System calls and allocations an event, each with fewer events: perf slows the daemon."""
+        """Returns the system calls and allocations of an event. Sends fewer events, since perf slows the daemon."""
         return process_cost.counted_by_perf(
             {"system_calls": process_cost.system_calls, "allocations": process_cost.allocations},
             self.daemon.process.pid, lambda prefix: self.deliver(self.options.events // 6, prefix))
 
     def few(self, connections, sessions, events):
-        """Few connections, sessions or events: latency, or a session's own rate, is asked for."""
+        """Measures latency, or the rate of one session, with few connections, sessions or events."""
         return self.run_tool("end-to-end", *self.api(), "--key", self.key, "--url-token", self.tokens["eight"],
                              "--connections", connections, "--sessions", sessions,
                              "--receive-port", self.hook_port, "--events", events)
@@ -179,19 +182,19 @@ class Bench(Tool):
                                 {"X-API-Key": self.key}, connection)
         result = self.fifty_sessions()
         if self.upstream.arrived == before:
-            raise SystemExit("the slow upstream was not asked")
+            raise SystemExit("no request reached the slow upstream")
         self.daemon.wait_idle()
         return result
 
     def page_behind(self, depth):
-        """One page again and again, by the cursor that is found at this depth."""
+        """Reads one page repeatedly, by the cursor at this depth."""
         connection = self.daemon.connect()
 
         def get(query):
             status, page, _ = self.daemon.request("GET", f"{self.chunks}&{query}", headers={"X-API-Key": self.key},
                                                   connection=connection)
             if status != 200 or len(page["items"]) != PAGE:
-                raise SystemExit(f"a page of chunks: {status} {page}")
+                raise SystemExit(f"a page of chunks was answered {status} {page}")
             return page
 
         cursor = get(f"skip={depth}")["nextCursor"]
@@ -215,7 +218,7 @@ class Bench(Tool):
         return int(peak.split()[1]) / 1024
 
     def kinds(self):
-        """What is measured in rounds, by name."""
+        """Returns {kind: its measurement} of the kinds that rounds measure."""
         return {"bare": self.bare, "accepted": self.accepted,
                 **({"held": self.held} if os.geteuid() == 0 else {}), "end to end": self.end_to_end,
                 "idle": lambda: self.few(connections=1, sessions=50, events=1000),
@@ -236,7 +239,7 @@ def measure_beside(options, kind):
 
 
 def measure(options, folder):
-    """The results of each kind, and what is measured beside the rounds."""
+    """Returns the results of each kind, and the figures measured outside of rounds."""
     bench = Bench(options, folder)
     kinds = chosen_kinds(bench.kinds(), options, BESIDE + LONG)
     if not kinds:
@@ -275,7 +278,7 @@ def show(options, summary, beside):
     if "instructions" in beside:
         instructions.show(beside["instructions"])
     if "cost" in beside:
-        print("\nAn event end to end costs the daemon:")
+        print("\nThe daemon's cost of an event end to end:")
         process_cost.show(beside["cost"])
 
 
@@ -286,18 +289,18 @@ def show_rounds(options, summary, beside):
         print(f"{kind:<14}{row['rate']:>12,.0f}{of_bare:>10}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
     if {"alone", "beside"} <= summary.keys():
         ratio = summary["beside"]["p99_ms"] / summary["alone"]["p99_ms"]
-        print(f"p99 of 50 sessions beside 500 that wait for a slow upstream: {ratio:.2f} times undisturbed")
+        print(f"p99 of 50 sessions beside 500 that wait for a slow upstream: {ratio:.2f} times the p99 alone")
     if {"first page", "last page"} <= summary.keys():
         pages = summary["last page"]["p50_ms"] / summary["first page"]["p50_ms"]
-        print(f"p50 of the last page of {CHUNKS:,} chunks: {pages:.2f} times the first one")
+        print(f"p50 of the last page of {CHUNKS:,} chunks: {pages:.2f} times the p50 of the first page")
     print(f"CPU of a Turn of eight Nodes: {beside['turn_us']:.1f} us")
     print(f"peak memory of the daemon: {beside['memory_mib']:.0f} MiB")
 
 
 def show_timers(of_timers):
-    print(f"of {of_timers['pending']:,} pending timers {of_timers['due_per_second']:,} fell due a second: p50 "
-          f"{of_timers['p50_ms']} ms late, p99 {of_timers['p99_ms']} ms, at most {of_timers['max_ms']} ms; "
-          f"{of_timers['memory_mib']:.0f} MiB with them, {of_timers['memory_without_mib']:.0f} MiB without")
+    print(f"{of_timers['pending']:,} pending timers, {of_timers['due_per_second']:,} due a second: late by p50 "
+          f"{of_timers['p50_ms']} ms, p99 {of_timers['p99_ms']} ms, at most {of_timers['max_ms']} ms; "
+          f"memory {of_timers['memory_mib']:.0f} MiB, without timers {of_timers['memory_without_mib']:.0f} MiB")
 
 
 def hold_instructions(options):
@@ -312,15 +315,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="folder of the binaries, built for release")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=int, default=5, help="of each load")
-    parser.add_argument("--events", type=int, default=60_000, help="of each end-to-end load")
+    parser.add_argument("--seconds", type=int, default=5, help="duration of each load")
+    parser.add_argument("--events", type=int, default=60_000, help="number of events in each end-to-end load")
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--sessions", type=int, default=1000)
-    parser.add_argument("--only", action="append", metavar="KIND", help="measure this kind alone; may be repeated")
+    parser.add_argument("--only", action="append", metavar="KIND", help="measure only this kind; can be repeated")
     parser.add_argument("--json", action="store_true", help="print the medians as JSON")
-    parser.add_argument("--cluster", action="store_true", help="daemons on Kafka and PostgreSQL")
+    parser.add_argument("--cluster", action="store_true", help="measure daemons on Kafka and PostgreSQL")
     parser.add_argument("--instructions", choices=("check", "record"),
-                        help="count these alone; compare them with the recorded ones (instructions.json), or record them")
+                        help="only count instructions, and compare them with instructions.json or record them there")
     options = parser.parse_args()
     if options.instructions:
         return hold_instructions(options)

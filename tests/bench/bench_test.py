@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How the benchmark's own measuring counts: of this process, and in what perf writes."""
+"""The benchmark's counters: of this process, and in the output of perf and callgrind."""
 
 import collections
 import json
@@ -20,7 +20,7 @@ import flame_graph  # noqa: E402
 import instructions  # noqa: E402
 import process_cost  # noqa: E402
 
-BURNED_S = 0.2  # of CPU, which /proc counts in hundredths of a second
+BURNED_S = 0.2  # CPU time; /proc counts it in hundredths of a second
 
 SYSTEM_CALLS = """
  Summary of events:
@@ -51,7 +51,8 @@ http-16239,5,,group:realloc,259223838,100.00,,
 conversed-16217,<not counted>,,group:malloc,0,100.00,,
 """
 
-# Heads of 300 bytes to produce (version 9), of 70 to fetch (11), and the rest of a request: no kind is that large.
+# Heads of a produce request (version 9, 300 bytes) and of a fetch request (version 11, 70 bytes), and a later part of a
+# request, whose bytes are no known kind.
 REQUESTS = """     rdk:broker1 (7f1) head=0x090000002c010000
      rdk:broker1 (7f1) head=0x090000002c010000
      rdk:broker-1 (7f1) head=0x0b00010046000000
@@ -74,7 +75,7 @@ http  13
 
 
 class OwnProcess(unittest.TestCase):
-    def test_the_cpu_of_a_thread_belongs_to_its_group(self):
+    def test_a_group_has_the_cpu_of_its_threads(self):
         burned, counted = threading.Event(), threading.Event()
 
         def burn():
@@ -103,7 +104,7 @@ class OwnProcess(unittest.TestCase):
         self.assertGreaterEqual(cost["written_bytes"], 1000)
         self.assertGreaterEqual(cost["write_calls"], 1)
 
-    def test_a_child_that_has_ended_counts(self):
+    def test_the_cpu_of_an_ended_child_counts(self):
         before = process_cost.tree_cpu_us(os.getpid())
         subprocess.run([sys.executable, "-c", f"import time\nwhile time.process_time() < {BURNED_S}: pass"], check=True)
         self.assertGreaterEqual(process_cost.tree_cpu_us(os.getpid()) - before, BURNED_S * 1e6 * 0.9)
@@ -115,24 +116,24 @@ class Costs(unittest.TestCase):
         self.assertEqual(groups, {"worker 12": "worker", "rdk:broker-1": "rdk:broker", "rdk:broker1": "rdk:broker",
                                   "log writer": "log writer"})
 
-    def test_the_median_is_taken_number_by_number(self):
+    def test_each_number_has_its_own_median(self):
         costs = [{"groups": {"http": {"cpu_us": us}}, "written_bytes": 10 * us} for us in (1, 9, 2)]
         self.assertEqual(process_cost.medians(costs), {"groups": {"http": {"cpu_us": 2}}, "written_bytes": 20})
 
-    def test_without_perf_its_counts_give_the_reason(self):
+    def test_without_perf_the_counts_give_the_reason(self):
         with unittest.mock.patch.dict(os.environ, PATH="/nowhere"):
             counted = process_cost.counted_by_perf({"system_calls": process_cost.system_calls}, os.getpid(), self.fail)
         self.assertIn("linux-perf", counted["system_calls"])
 
 
-class WhatPerfWrites(unittest.TestCase):
-    def test_system_calls_are_summed_up_over_threads(self):
+class PerfOutput(unittest.TestCase):
+    def test_system_calls_are_sums_over_threads(self):
         self.assertEqual(process_cost.parse_system_calls(SYSTEM_CALLS), {"pwrite64": 7000, "sendto": 5000})
 
-    def test_allocations_are_summed_up_by_group(self):
+    def test_allocations_are_sums_by_group(self):
         self.assertEqual(process_cost.parse_allocations(ALLOCATIONS), {"all": 555, "worker": 500, "http": 55})
 
-    def test_requests_to_a_broker_are_told_by_their_head(self):
+    def test_the_head_tells_the_kind_of_a_broker_request(self):
         self.assertEqual(process_cost.parse_broker_requests(REQUESTS), {"produce": 2, "fetch": 1})
 
     def test_stacks_begin_with_the_group_and_have_no_broken_frames(self):
@@ -143,13 +144,13 @@ class WhatPerfWrites(unittest.TestCase):
             (("http", "threads"), ("malloc", "libc.so.6")): 1}))
 
 
-class WhatCallgrindWrites(unittest.TestCase):
-    def test_the_total_is_that_of_all_threads(self):
+class CallgrindOutput(unittest.TestCase):
+    def test_the_total_has_all_threads(self):
         self.assertEqual(instructions.total_of("events: Ir\nfn=(1) run\n1 5\n\ntotals: 1234\n"), 1234)
 
 
 class RecordedInstructions(unittest.TestCase):
-    def test_a_step_may_differ_by_five_percent_either_way(self):
+    def test_a_step_may_be_five_percent_dearer_or_cheaper(self):
         recorded = {"accept": 1000, "turn": 2000}
         self.assertEqual(instructions.check({"accept": 1049.0, "turn": 1901.0}, recorded), 0)
         with unittest.mock.patch("sys.stderr"):
@@ -168,7 +169,7 @@ class FlameGraph(unittest.TestCase):
         self.assertEqual(widths, {"worker": 2, "run": 2, "conversed::flows::Value::get": 1, "do_syscall_64": 1,
                                   "http": 1, "malloc": 1})
 
-    def test_it_is_xml(self):
+    def test_a_flame_graph_is_xml(self):
         stacks = collections.Counter({(("http", "threads"), ("operator<<", "conversed")): 3})
         titles = [each.text for each in xml.etree.ElementTree.fromstring(flame_graph.svg(stacks, "a & b")).iter()
                   if each.tag.endswith("title")]

@@ -1,14 +1,15 @@
-"""`./dev bench --cluster`: daemons on Kafka and PostgreSQL, beside librdkafka's own producer in the same run.
+"""`./dev bench --cluster` compares daemons on Kafka and PostgreSQL with librdkafka's producer in the same run.
 
-  producer    records of the size that the daemon's are, by librdkafka alone, as many as it takes
-  in step     the same with as many in flight as the load has connections
-  accepted    injects that are durable in Kafka when they are answered, while workers run their Flow
-  end to end  inject, durable, a Flow of eight Nodes, committed, POST received by a webhook
+  producer    records as large as the daemon's, sent by librdkafka alone, as fast as it can
+  in step     producer, with at most as many records in flight as the load has connections
+  accepted    injects; the daemon answers when they are durable in Kafka, while workers run their Flow
+  end to end  inject, log, a Flow of eight Nodes, commit, POST to a webhook
 
-The last two by one daemon and by two. All share the cores of this machine with the servers and the load.
+The last two run with one daemon and with two. Daemons, servers and load share the cores of this machine.
 
-Then what an event end to end costs: CPU of the daemons, PostgreSQL and the broker in the same rounds; transactions,
-statements, and the daemon's requests to the broker by one daemon, and what an idle daemon asks for in a second.
+Then the benchmark shows the cost of an event end to end. The CPU of the daemons, PostgreSQL and the broker comes from
+the same rounds. A pass with one daemon counts transactions, statements and requests to the broker. It also counts those
+of an idle daemon in a second.
 """
 
 import collections
@@ -24,9 +25,9 @@ import process_cost
 from load import BUNDLE, Tool, chosen_kinds, show_round
 
 STATEMENTS = "pg_stat_statements"
-# A backend that falls idle adds its transactions to the database's after at most 10 s.
+# An idle backend adds its transactions to the database's count after at most 10 s.
 FLUSH_SECONDS = 11
-RESERVE = 64  # bytes of a record that are neither key nor value: lengths, deltas, its part of the batch's head
+RESERVE = 64  # bytes of a record besides key and value: lengths, deltas, its share of the batch's head
 
 
 class ClusterBench(Tool):
@@ -48,7 +49,7 @@ class ClusterBench(Tool):
         return [argument for daemon in self.cluster.daemons[:daemons] for argument in ("--port", daemon.ports["api"])]
 
     def use(self, daemons):
-        """So many take part; the others have left."""
+        """Starts the first `daemons` daemons and stops the others."""
         for number, daemon in enumerate(self.cluster.daemons):
             if number < daemons and not daemon.is_running():
                 daemon.start()
@@ -58,7 +59,7 @@ class ClusterBench(Tool):
         self.cluster.wait_idle()
 
     def record_bytes(self):
-        """Of one record of the daemon's in Kafka, on average: what its segments hold."""
+        """Returns the average size of a daemon's record in Kafka, by the size of the segments."""
         partitions = self.cluster.entrance().full_status()["queue"]["partitions"]
         records = sum(each["end"] for each in partitions)
         logs = (self.cluster.broker.folder / "data").glob("*.events-*/*.log")
@@ -102,8 +103,8 @@ class ClusterBench(Tool):
             **cost, "cpu_us": {name: (us - cpu_us[name]) / events for name, us in self.cpu_us().items()}}}
 
     def asked_of_postgres(self):
-        """Transactions and statements so far."""
-        # No statement tells when all backends have added theirs.
+        """Returns the transactions and statements so far."""
+        # PostgreSQL does not tell when all backends have added their counts.
         threading.Event().wait(FLUSH_SECONDS)
         sql = self.cluster.server.run_sql
         asked = collections.Counter(transactions=int(sql(
@@ -116,7 +117,7 @@ class ClusterBench(Tool):
         return asked
 
     def counts(self):
-        """What an event asks of PostgreSQL and the broker by one daemon, and an idle daemon in a second."""
+        """Returns the requests of one daemon to PostgreSQL and the broker: for an event, and while idle in a second."""
         self.use(1)
         pids = [self.cluster.daemons[0].process.pid]
         asked = [self.asked_of_postgres()]
@@ -137,7 +138,7 @@ class ClusterBench(Tool):
 
 
 def measure(options):
-    """The results of each kind, the size of a record, and what `counts` finds."""
+    """Returns the results of each kind, the size of a record, and the result of `counts`."""
     kinds = {"accepted, 1": lambda each: each.accepted(1), "accepted, 2": lambda each: each.accepted(2),
              "producer": lambda each: each.producer(0),
              "in step": lambda each: each.producer(options.connections),
@@ -180,9 +181,10 @@ def main(options):
         print(f"{kind:<16}{row['rate']:>12,.0f}{of_producer:>13}{row['p50_ms']:>9.2f}{row['p99_ms']:>9.2f}")
     print(f"records of {size} bytes")
     for name, meaning in (
-            ("accepted_of_producer_in_step", f"accepted by one daemon, of librdkafka with {options.connections} in flight"),
-            ("accepted_growth", "accepted by two daemons on this machine, of one"),
-            ("end_to_end_growth", "end to end by two daemons on this machine, of one")):
+            ("accepted_of_producer_in_step",
+             f"accepted by one daemon, as a ratio to librdkafka with {options.connections} in flight"),
+            ("accepted_growth", "accepted by two daemons on this machine, as a ratio to one"),
+            ("end_to_end_growth", "end to end by two daemons on this machine, as a ratio to one")):
         if name in ratios:
             print(f"{meaning}: {ratios[name]:.2f}")
     show_costs(costs, counts)
@@ -194,18 +196,18 @@ def show_costs(costs, counts):
         shares = ", ".join(f"{us:.0f} {name}" for name, us in cost["cpu_us"].items())
         print(f"\nCPU us an event, {kind}: {sum(cost['cpu_us'].values()):.0f} ({shares})")
         if "groups" in cost:
-            print("of the one daemon:")
+            print("by the daemon:")
             process_cost.show(cost)
     if not counts:
         return
     asked = counts["postgres"]
     statements = f"{asked['statements']:.2f} statements" if "statements" in asked else f"(needs {STATEMENTS}) statements"
-    print(f"\nAn event asks PostgreSQL for {asked.get('transactions', 0):.2f} transactions and {statements}:")
+    print(f"\nAn event takes {asked.get('transactions', 0):.2f} transactions of PostgreSQL and {statements}:")
     for query, count in asked.items():
         if count >= 0.02 and query not in ("transactions", "statements"):
             print(f"  {count:6.2f}  {query}")
-    print("and the broker for:")
+    print("and of the broker:")
     process_cost.show_counts("broker requests", counts["broker_requests"])
-    print("An idle daemon asks in a second:")
+    print("An idle daemon takes in a second:")
     for name, each in counts["idle"].items():
         process_cost.show_counts(name.replace("_", " "), each)

@@ -1,7 +1,7 @@
-"""Samples of `perf record -g` as a flame graph in SVG, and as tables.
+"""Makes a flame graph in SVG, and tables, from samples of `perf record -g`.
 
-A stack is a tuple of frames from the root on. Its first frame is the group of threads. Each frame is a pair: function,
-file of its code.
+A stack is a tuple of frames, the root first. The first frame is the group of threads. A frame is a pair: function, file
+of its code.
 """
 
 import collections
@@ -13,15 +13,15 @@ from process_cost import group_of
 
 KERNEL = "kernel"
 WIDTH, ROW, MARGIN = 1600, 17, 30
-NARROWEST = 2.0  # pixels; frames below are left out
+NARROWEST = 2.0  # pixels; the graph omits narrower frames
 CHARACTER = 6.6  # pixels
 COLORS = {"conversed": "#8fc97f", KERNEL: "#f0a868", "threads": "#d8d8d8"}
 OTHER_COLOR = "#8fb8de"
 
 
 def read_stacks(script):
-    """Counts of stacks from what `perf script -F comm,tid,ip,sym,dso` writes: a line of the thread, its frames from the
-    leaf on, an empty line."""
+    """Returns the count of each stack in the output of `perf script -F comm,tid,ip,sym,dso`. A sample is a line of the
+    thread, its frames with the leaf first, and an empty line."""
     stacks = collections.Counter()
     for sample in script.split("\n\n"):
         head, *lines = sample.strip("\n").splitlines() or [""]
@@ -33,19 +33,19 @@ def read_stacks(script):
 
 
 def read_frame(line):
-    """A line: ADDRESS FUNCTION (FILE). The function may hold spaces and brackets."""
+    """Reads a line ADDRESS FUNCTION (FILE). The function may contain spaces and brackets."""
     found = re.match(r"\s*[0-9a-f]+ (.*) \((.*?)\)$", line)
     if not found:
         return None
     function, file = found.groups()
-    if file.startswith("[unknown"):  # no address of code: a library without frame pointers had something else there
+    if file.startswith("[unknown"):  # not code: a library without frame pointers keeps other data there
         return None
     name = KERNEL if file.startswith("[kernel") else pathlib.PurePath(file.split(" ")[0]).name.strip("[]")
     return shortened(function), name
 
 
 def shortened(function):
-    """Without the offset and the arguments of templates."""
+    """Removes the offset and the arguments of templates."""
     short = re.sub(r"\+0x[0-9a-f]+$", "", function).replace("std::__cxx11::basic_string", "std::string")
     while (stripped := re.sub(r"(?<!operator)<[^<>]*>", "", short)) != short:
         short = stripped
@@ -53,7 +53,7 @@ def shortened(function):
 
 
 def svg(stacks, title):
-    """The flame graph: a frame is as wide as its samples are many, and stands on its caller."""
+    """Draws the flame graph. A frame stands on its caller, and its width is its number of samples."""
     boxes, total = layout(stacks)
     height = (max(depth for _, depth, _, _ in boxes) + 1) * ROW + 2 * MARGIN
     scale = (WIDTH - 2 * MARGIN) / total
@@ -75,7 +75,7 @@ def svg(stacks, title):
 
 
 def layout(stacks):
-    """Boxes (frame, depth, first sample, samples), and the number of all samples."""
+    """Returns the boxes (frame, depth, first sample, samples), and the number of all samples."""
     boxes = []
     open_boxes = []  # (frame, first sample), by depth
     at = 0
@@ -97,7 +97,7 @@ def layout(stacks):
 
 
 def shares(stacks, key):
-    """The share of all samples by `key(stack)`, largest first; stacks whose key is None have none."""
+    """Returns (key, share of all samples), largest first. Omits stacks whose key is None."""
     counts = collections.Counter()
     for stack, count in stacks.items():
         if (name := key(stack)) is not None:

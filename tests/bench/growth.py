@@ -1,7 +1,7 @@
-"""What an event costs while the store grows: by its number of sessions, and by the outputs of each session.
+"""Measures the cost of an event while the store grows: by the number of sessions, and by the outputs of a session.
 
-In the first part each session has had one event before the load that is measured, which is scattered over all of them. In the
-second part ten sessions have all events, and are measured halfway through a load that ends with more outputs than the size.
+In the first part each session has one event before the measured load, which goes to all sessions. In the second part ten
+sessions have all events. They reach the size halfway through the measured load.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 640, 320, 70, 50, 30
 
 
 def measure(make_bench, report):
-    """Rows by part. `make_bench` gives a bench with a daemon of its own; `report` hears of each row."""
+    """Returns the rows of each part. `make_bench` makes a bench with its own daemon. `report` gets each row."""
     def all_sessions(size, sent):
         return size, size
 
@@ -29,7 +29,8 @@ def measure(make_bench, report):
 
 
 def grow(bench, sizes, fill_of, measured, report):
-    """`fill_of` a size and the events so far: the events that fill the store, and the sessions that have them."""
+    """Measures at each size. `fill_of(size, events so far)` returns the number of events that fill the store, and the
+    number of their sessions."""
     rows, sent = [], 0
     try:
         bench.set_up()
@@ -52,7 +53,7 @@ def grow(bench, sizes, fill_of, measured, report):
 
 
 def own_memory_mib(pid):
-    """What the daemon holds now, without the files that it maps."""
+    """Returns the daemon's memory without mapped files."""
     return int(process_cost.fields_of(pathlib.Path(f"/proc/{pid}/status").read_text())["RssAnon"]) / 1024
 
 
@@ -70,7 +71,7 @@ def show(parts):
 
 
 def plot(rows, title):
-    """CPU of an event over the size, which grows by factors of ten from one tick to the next, as SVG."""
+    """Draws the CPU of an event by the size as SVG. The sizes have equal distances."""
     top = max(row["cpu_us"] for row in rows) * 1.2
     across = (WIDTH - LEFT - 30) / (len(rows) - 1)
 

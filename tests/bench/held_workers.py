@@ -1,4 +1,4 @@
-"""Holds the daemon's worker threads, so that what it accepts waits in the log. Needs root, as perf does."""
+"""Stops the daemon's worker threads, so that accepted events wait in the log. Needs root, as perf does."""
 
 import contextlib
 import ctypes
@@ -24,10 +24,10 @@ def worker_threads(pid):
 
 @contextlib.contextmanager
 def held_workers(pid):
-    """The daemon has to be idle: an idle worker waits without a lock, so that nothing else waits for it. A daemon that is
-    killed meanwhile can be waited for afterwards.
+    """Stops the workers of an idle daemon. An idle worker holds no lock, so no other thread waits for it. The caller may
+    kill the daemon meanwhile and wait for it afterwards.
 
-    Used by one thread: Linux lets no other thread than the one that seized a thread let go of it.
+    Enter and leave in one thread: Linux lets only the thread that seized a worker detach it.
     """
     threads = worker_threads(pid)
     for thread in threads:
@@ -40,6 +40,6 @@ def held_workers(pid):
         for thread in threads:
             try:
                 _ptrace(PTRACE_DETACH, thread)
-            except ProcessLookupError:  # The daemon was killed: its end is seen once its traced threads are waited for.
+            except ProcessLookupError:  # The daemon was killed. Its end shows after a wait for each traced thread.
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(thread, WAIT_ALL_THREADS)

@@ -1,10 +1,10 @@
-"""Instructions of an event in the steps that it takes, counted by callgrind: they hardly change from run to run.
+"""Counts the instructions of an event in each step by callgrind. The counts hardly differ between runs.
 
-The daemon runs in valgrind, once for each step, and takes a message when it has done all that the one before caused. So each
-batch holds one event, and each run has the same batches. Work that a step hands to another thread is not part of it.
+The daemon runs in valgrind, once for each step. It gets the next event when it is idle again, so each batch has one
+event, and each run has the same batches. Work that a step gives to another thread does not count.
 
-instructions.json keeps the counts of Debian 12's compiler and libraries. A change that makes a step dearer, or cheaper, by
-more than TOLERANCE records them anew, so that the history of that file shows what each step has cost.
+instructions.json has the counts for Debian 12's compiler and libraries. A change that makes a step dearer or cheaper by
+more than TOLERANCE records new counts, so the history of that file shows the cost of each step.
 """
 
 import json
@@ -12,14 +12,14 @@ import pathlib
 import shutil
 import sys
 
-from webhook_receiver import Receiver  # bench.py says where
+from webhook_receiver import Receiver  # bench.py adds its folder to the path
 
 RECORDED = pathlib.Path(__file__).with_name("instructions.json")
 TOLERANCE = 0.05
 EVENTS = 100
 SESSIONS = 10
 START_SECONDS = 300
-STEPS = {  # with all that the function calls
+STEPS = {  # each counts its function and all that it calls
     "accept": "void conversed::api::(anonymous namespace)::accept<*",
     "append": "conversed::queue::SqliteLog::commit_batch*",
     "turn": "conversed::flows::run_turn*",
@@ -28,7 +28,7 @@ STEPS = {  # with all that the function calls
 
 
 def measure(bench):
-    """By step; the reason if they can't be counted. `bench` loads a daemon of its own."""
+    """Returns the count of each step, or the reason why there is none. `bench` loads its own daemon."""
     if not shutil.which("valgrind"):
         return "Install valgrind (package valgrind)."
     try:
@@ -51,7 +51,7 @@ def count(bench, function):
     daemon.binaries = built
     total = total_of(counts.read_text())
     if total == 0:
-        raise SystemExit(f"no function of the daemon is called {function}: name another in {__file__}")
+        raise SystemExit(f"the daemon has no function {function}: correct its name in {__file__}")
     return total / EVENTS
 
 
@@ -64,14 +64,14 @@ def send_one_by_one(bench):
             status, answer, _ = bench.daemon.request("POST", f"/inject/{bench.tokens['eight']}", body,
                                                      {"X-API-Key": bench.key})
             if status != 200 or not receiver.wait_for(lambda deliveries: len(deliveries) > number, START_SECONDS):
-                raise SystemExit(f"event {number} was answered {status} {answer}, and is not delivered")
+                raise SystemExit(f"event {number} was answered {status} {answer} and not delivered")
             bench.daemon.wait_idle(START_SECONDS)
     finally:
         receiver.stop()
 
 
 def under_callgrind(program, function, counts):
-    """A folder with a program that runs this one and counts while the function runs."""
+    """Returns a folder with a program of the same name, which runs `program` and counts while the function runs."""
     folder = counts.parent / "under-callgrind"
     folder.mkdir(exist_ok=True)
     script = folder / program.name
@@ -82,14 +82,14 @@ def under_callgrind(program, function, counts):
 
 
 def total_of(counts):
-    """The line `totals: NUMBER` of callgrind's output."""
+    """Returns NUMBER of the line `totals: NUMBER` in callgrind's output."""
     return next(int(line.split()[1]) for line in counts.splitlines() if line.startswith("totals:"))
 
 
 def show(steps):
     if isinstance(steps, str):
-        return print(f"instructions: not counted: {steps}")
-    print("instructions of an event by itself: " + ", ".join(f"{number:,.0f} {step}" for step, number in steps.items()))
+        return print(f"instructions were not counted: {steps}")
+    print("instructions of an event: " + ", ".join(f"{number:,.0f} {step}" for step, number in steps.items()))
 
 
 def record(steps):
@@ -97,13 +97,13 @@ def record(steps):
 
 
 def check(steps, recorded=None):
-    """The exit code: 1 if a step differs from its recorded count by more than TOLERANCE. Says which, and what to do."""
+    """Returns exit code 1 if a step differs from its recorded count by more than TOLERANCE. Prints such steps."""
     recorded = recorded or json.loads(RECORDED.read_text())
-    differing = [f"{step}: {steps[step]:,.0f}, recorded are {recorded[step]:,} ({steps[step] / recorded[step] - 1:+.1%})"
+    differing = [f"{step}: {steps[step]:,.0f}, recorded {recorded[step]:,} ({steps[step] / recorded[step] - 1:+.1%})"
                  for step in recorded if abs(steps[step] / recorded[step] - 1) > TOLERANCE]
     if not differing:
         return 0
-    print(f"Instructions of an event differ by more than {TOLERANCE:.0%}:", *differing,
-          "If the change is meant to cost or save that much: ./dev bench --instructions record, and commit the file.",
+    print(f"The instructions of an event differ from the recorded ones by more than {TOLERANCE:.0%}:", *differing,
+          "If the change is meant to cost or save that much, run ./dev bench --instructions record and commit the file.",
           sep="\n", file=sys.stderr)
     return 1

@@ -1,11 +1,11 @@
-"""What both benchmarks send: the Flows, and the native tool that loads daemons and receives their outputs."""
+"""The load of both benchmarks: the Flows, and the native tool that loads daemons and receives their outputs."""
 
 import json
 import pathlib
 import subprocess
 import sys
 
-from ports import free_port  # bench.py says where
+from ports import free_port  # bench.py adds its folder to the path
 
 BUNDLE = """
 conversed: 1
@@ -40,7 +40,7 @@ endpoints:
 
 
 class Tool:
-    """The native part, and what its loads are sent to."""
+    """The native tool, and the targets of its loads."""
 
     def __init__(self, options):
         self.options = options
@@ -50,12 +50,12 @@ class Tool:
         self.environment = {"HOOK_URL": f"http://127.0.0.1:{self.hook_port}/hook", "HOOK_SECRET": self.secret}
 
     def take_report(self, report, key):
-        """What an import of the bundle has made, and a key to use it."""
+        """Keeps the URL tokens in the report of the bundle's import, and the API key."""
         self.tokens = {each["name"]: each["urlToken"] for each in report["endpoints"]}
         self.key = key
 
     def run_tool(self, *arguments, prefix=()):
-        """The tool's result. `prefix`: a command that runs the tool."""
+        """Runs the tool, under the command `prefix`. Returns its result."""
         done = subprocess.run([*prefix, self.tool, *map(str, arguments)], capture_output=True, text=True, timeout=300)
         if not done.stdout:
             raise SystemExit(f"{arguments[0]}: {done.stderr}")
@@ -69,11 +69,11 @@ class Tool:
 
 
 def chosen_kinds(kinds, options, beside=()):
-    """Those of --only, all without it. `beside` names kinds that are not measured in rounds."""
+    """Returns the kinds of --only, or all. `beside` names kinds that rounds do not measure."""
     wanted = options.only or list(kinds)
     unknown = set(wanted) - set(kinds) - set(beside)
     if unknown:
-        raise SystemExit(f"--only: {', '.join(unknown)} is not measured; choose of: {', '.join([*kinds, *beside])}")
+        raise SystemExit(f"--only: no such kind: {', '.join(unknown)}; the kinds are: {', '.join([*kinds, *beside])}")
     return {kind: run for kind, run in kinds.items() if kind in wanted}
 
 

@@ -1,7 +1,7 @@
-"""What processes cost: CPU and context switches by group of threads, bytes written, system calls, allocations.
+"""Measures processes: CPU and context switches by group of threads, bytes written, system calls, allocations.
 
-The first three come from /proc and cost the process nothing. perf counts the others and slows the process: they take a
-pass of their own, in which `load(prefix)` runs the load with the prefix before its command.
+The first three come from /proc and do not slow the process. perf counts the others and slows it, so each takes its own
+pass: `load(prefix)` runs the load with the prefix before its command.
 """
 
 import collections
@@ -16,28 +16,28 @@ import tempfile
 
 TICK_US = 1_000_000 / os.sysconf("SC_CLK_TCK")
 ALLOCATING = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign")
-OPERATORS_NEW = ("_Znwm", "_Znam", "_ZnwmSt11align_val_t")  # jemalloc's do not call its malloc
-# The head of a request to a broker lies where the first part of the message is: its length, its kind, its version.
+OPERATORS_NEW = ("_Znwm", "_Znam", "_ZnwmSt11align_val_t")  # jemalloc's operators new do not call its malloc
+# The first part of a message to a broker begins with the request's length, kind and version.
 SENDMSG = "sendmsg head=+0(+0(+16(%si))):x64"
 KINDS = {0: "produce", 1: "fetch", 8: "offset commit", 12: "heartbeat"}
 
 
 class Unavailable(Exception):
-    """This machine does not let perf count."""
+    """perf can't count on this machine."""
 
 
 def group_of(thread):
-    """Threads of one task share a group: `worker 2` is one of `worker`."""
+    """Returns the group of a thread, without its number: `worker` for `worker 2`."""
     return re.sub(r"[ :/-]?\d+$", "", thread)
 
 
 def stat_fields(text):
-    """Of a /proc/.../stat, from the state on: the name before it may hold anything."""
+    """Returns the fields of a /proc/.../stat, the state first. The name before it may contain any character."""
     return text.rpartition(")")[2].split()
 
 
 def fields_of(text):
-    """Of a file of lines `NAME: NUMBER`."""
+    """Returns {name: number} of lines `NAME: NUMBER`."""
     return {name: value.split()[0] for name, _, value in (line.partition(":") for line in text.splitlines())
             if value.strip()}
 
@@ -49,7 +49,7 @@ def thread_work(folder):
 
 
 def written(pid):
-    """Nothing if only root may know."""
+    """Returns the bytes and calls so far. Empty if only root may read them."""
     try:
         found = fields_of(pathlib.Path(f"/proc/{pid}/io").read_text())
     except PermissionError:
@@ -59,7 +59,7 @@ def written(pid):
 
 
 def snapshot(pid):
-    """Threads that end before the next snapshot are not part of the cost."""
+    """Returns the work so far. The cost omits threads that end before the next snapshot."""
     threads = {}
     for folder in pathlib.Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -70,26 +70,26 @@ def snapshot(pid):
 
 
 def an_event(before, after, events):
-    """The cost of an event between two snapshots: by group of threads, `all` of them, and what was written."""
+    """Returns the cost of an event between two snapshots: of each group of threads, of `all` threads, and bytes written."""
     groups = collections.defaultdict(collections.Counter)
     for tid, (name, work) in after["threads"].items():
         earlier = before["threads"].get(tid, (name, {}))[1]
         for group in (group_of(name), "all"):
-            groups[group].update({what: count - earlier.get(what, 0) for what, count in work.items()})
-    return {"groups": {group: {what: count / events for what, count in work.items()}
+            groups[group].update({figure: count - earlier.get(figure, 0) for figure, count in work.items()})
+    return {"groups": {group: {figure: count / events for figure, count in work.items()}
                        for group, work in groups.items()},
-            **{what: (count - before["written"][what]) / events for what, count in after["written"].items()}}
+            **{figure: (count - before["written"][figure]) / events for figure, count in after["written"].items()}}
 
 
 def medians(costs):
-    """Of dictionaries of one shape, number by number."""
+    """Returns the median of each number in dictionaries of one shape."""
     if not isinstance(costs[0], dict):
         return statistics.median(costs)
     return {name: medians([cost[name] for cost in costs if name in cost]) for name in costs[0]}
 
 
 def tree_cpu_us(pid):
-    """Of a process, its children, and those of them that have ended. Enough for PostgreSQL and its backends."""
+    """Returns the CPU time of a process and its children, ended ones included. PostgreSQL's backends are children."""
     total = 0
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -109,29 +109,29 @@ def run_perf(*arguments):
     done = subprocess.run(["perf", *map(str, arguments)], capture_output=True, text=True)
     if done.returncode != 0:
         said = [line.strip() for line in (done.stderr + done.stdout).splitlines() if line.strip(" Error:\t")]
-        raise Unavailable(f"perf {arguments[0]} failed: {said[0] if said else 'It does not say why.'} "
+        raise Unavailable(f"perf {arguments[0]} failed: {said[0] if said else 'perf gives no reason.'} "
                           "Run as root, in a container with CAP_PERFMON and CAP_SYS_ADMIN.")
     return done.stdout
 
 
 def run_under(command, load):
-    """Runs the load under a command of perf, if perf may do that at all."""
+    """Runs the load under a command of perf. Raises Unavailable if perf can't run the command."""
     run_perf(*command[1:], "true")
     return load(command)
 
 
 def library_of(pid, name):
-    """The file of a library that the process has loaded; nothing if it has not."""
+    """Returns the file of a library that the process has loaded, or None."""
     try:
         maps = pathlib.Path(f"/proc/{pid}/maps").read_text()
     except PermissionError as refused:
-        raise Unavailable("Only root may look into the process.") from refused
+        raise Unavailable("Run as root: only root may read the process's maps.") from refused
     found = re.search(rf"/\S*/{name}\.so\.\d+$", maps, re.MULTILINE)
     return found and found.group()
 
 
 class Probes:
-    """Counts calls of a library's functions while it is open, by a group of events of its own. Needs root."""
+    """Counts calls of a library's functions while open, by its own group of events. Needs root."""
 
     def __init__(self, library, *functions):
         self.group = f"conversed_bench_{os.getpid()}"
@@ -147,14 +147,14 @@ class Probes:
 
 
 def system_calls(pid, load):
-    """By name, while the load runs; the load's result."""
+    """Returns the count of each system call during the load, and the load's result."""
     with tempfile.NamedTemporaryFile() as out:
         result = run_under(["perf", "trace", "-s", "-m", "1024", "-o", out.name, "-p", str(pid), "--"], load)
         return parse_system_calls(pathlib.Path(out.name).read_text()), result
 
 
 def parse_system_calls(summary):
-    """The tables of all threads, summed up. A row: name, calls, errors, and times."""
+    """Returns the sums of all threads' tables. A row has name, calls, errors and times."""
     calls = collections.Counter()
     for name, count in re.findall(r"^ +([a-z]\w*) +(\d+) +\d+ +[\d.]+ ", summary, re.MULTILINE):
         calls[name] += int(count)
@@ -162,7 +162,7 @@ def parse_system_calls(summary):
 
 
 def allocations(pid, load):
-    """By group of threads and of `all`, while the load runs; the load's result."""
+    """Returns the allocations of each group of threads and of `all` during the load, and the load's result."""
     jemalloc = library_of(pid, "libjemalloc")
     probed = (jemalloc, *ALLOCATING, *OPERATORS_NEW) if jemalloc else (library_of(pid, "libc"), *ALLOCATING)
     with tempfile.NamedTemporaryFile() as out, Probes(*probed) as probes:
@@ -172,7 +172,7 @@ def allocations(pid, load):
 
 
 def parse_allocations(rows):
-    """A row: THREAD-ID,COUNT,,EVENT,..."""
+    """Reads rows THREAD-ID,COUNT,,EVENT,..."""
     counts = collections.Counter()
     for thread, count in re.findall(r"^(.+)-\d+,(\d+),", rows, re.MULTILINE):
         counts[group_of(thread)] += int(count)
@@ -181,7 +181,7 @@ def parse_allocations(rows):
 
 
 def broker_requests(pids, load):
-    """What librdkafka's threads send to brokers, by kind, while the load runs; the load's result."""
+    """Returns the count of each kind of request from librdkafka's threads during the load, and the load's result."""
     with tempfile.NamedTemporaryFile() as out, Probes(library_of(pids[0], "libc"), SENDMSG) as probes:
         result = run_under(["perf", "record", "-q", "-o", out.name, "-e", f"{probes.group}:sendmsg",
                             "-p", ",".join(map(str, pids)), "--"], load)
@@ -189,8 +189,8 @@ def broker_requests(pids, load):
 
 
 def parse_broker_requests(rows):
-    """A row: THREAD: (ADDRESS) head=0x..., the message's first eight bytes. The rest of a request that did not go out
-    at once has no head."""
+    """Reads rows THREAD: (ADDRESS) head=0x..., with the first eight bytes of a message. Ignores a message that continues a
+    request, since it has no head."""
     kinds = collections.Counter()
     for head in re.findall(r"^ *rdk:.* head=(0x[0-9a-f]+)", rows, re.MULTILINE):
         length, kind, version = struct.unpack(">ihh", int(head, 16).to_bytes(8, "little"))
@@ -200,7 +200,7 @@ def parse_broker_requests(rows):
 
 
 def counted_by_perf(passes, of, load):
-    """Each pass's counts an event, by name; its reason if perf may not count here."""
+    """Returns the counts for an event of each pass by name, or the reason why perf can't count."""
     counted = {}
     for name, count in passes.items():
         try:
@@ -212,17 +212,17 @@ def counted_by_perf(passes, of, load):
 
 
 def show(cost):
-    """Prints the cost of an event. Groups and calls below a hundredth of all are left out."""
+    """Prints the cost of an event. Omits groups and calls below a hundredth of the total."""
     groups = cost["groups"]
     print(f"  {'threads':<16}{'CPU us':>9}{'system':>9}{'switches':>10}")
     for group, work in sorted(groups.items(), key=lambda item: -item[1]["cpu_us"]):
-        if any(count >= groups["all"][what] / 100 for what, count in work.items()):
+        if any(count >= groups["all"][figure] / 100 for figure, count in work.items()):
             print(f"  {group:<16}{work['cpu_us']:>9.1f}{work['system_us']:>9.1f}{work['switches']:>10.2f}")
     if "written_bytes" in cost:
         print(f"  written: {cost['written_bytes']:,.0f} bytes in {cost['write_calls']:.2f} calls, "
               f"{cost['disk_bytes']:,.0f} bytes to the disk")
     else:
-        print("  written: not measured, since only root may read the daemon's /proc/PID/io")
+        print("  written: not measured; run as root, since only root may read the daemon's /proc/PID/io")
     for name in ("system_calls", "allocations", "broker_requests"):
         if name in cost:
             show_counts(name.replace("_", " "), cost[name])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`./dev profile`: a flame graph of the daemon under the end-to-end load of `./dev bench`.
+"""`./dev profile` makes a flame graph of the daemon under the end-to-end load of `./dev bench`.
 
-The graph has a column for each group of threads. perf follows frame pointers, which the daemon has and Debian's libraries
-do not: callers of SQLite's, curl's and libc's functions may be missing from it.
+The graph has a column for each group of threads. perf follows frame pointers. Debian's libraries have none, so callers
+of functions of SQLite, curl and libc may be missing.
 """
 
 import argparse
@@ -19,12 +19,12 @@ FUNCTIONS_OF_A_GROUP = 6
 
 
 def record(options, folder):
-    """What perf script writes of the load."""
+    """Returns the output of `perf script` for the load."""
     bench = Bench(options, folder)
     data = pathlib.Path(folder) / "perf.data"
     try:
         bench.set_up()
-        # Once without perf, so that the daemon has filled its caches.
+        # A load without perf fills the daemon's caches.
         bench.deliver(options.events // 6)
         process_cost.run_under(
             ["perf", "record", "-q", "-g", "-F", str(options.frequency), "-o", str(data),
@@ -40,7 +40,7 @@ def listed(rows):
 
 def show(stacks):
     print(f"code of: {listed(flame_graph.shares(stacks, flame_graph.by_file))}")
-    print("functions by the samples in themselves:")
+    print("functions, by their own samples:")
     for (function, file), share in flame_graph.shares(stacks, flame_graph.by_function)[:FUNCTIONS]:
         print(f"  {share:6.1%}  {function[:100]} ({file})")
     for group, share in flame_graph.shares(stacks, flame_graph.by_group):
@@ -48,7 +48,7 @@ def show(stacks):
             continue
         own = {stack: count for stack, count in stacks.items() if stack[0][0] == group}
         functions = flame_graph.shares(own, flame_graph.by_function)[:FUNCTIONS_OF_A_GROUP]
-        print(f"{group}, {share:.1%} of all:")
+        print(f"{group}, {share:.1%} of all samples:")
         print(f"  code of: {listed(flame_graph.shares(own, flame_graph.by_file))}")
         print(f"  functions: {listed([(function[:60], part) for (function, _), part in functions])}")
 
@@ -56,11 +56,11 @@ def show(stacks):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="folder of the binaries, built for release")
-    parser.add_argument("--out", default="build/profile.svg", help="the flame graph")
+    parser.add_argument("--out", default="build/profile.svg", help="file of the flame graph")
     parser.add_argument("--events", type=int, default=60_000)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--sessions", type=int, default=1000)
-    parser.add_argument("--frequency", type=int, default=997, help="samples a second and CPU")
+    parser.add_argument("--frequency", type=int, default=997, help="samples a second on each CPU")
     options = parser.parse_args()
     out = pathlib.Path(options.out).resolve()
     with tempfile.TemporaryDirectory(prefix="conversed-profile-") as folder:

@@ -1,6 +1,6 @@
-"""A daemon that is killed with at least 100,000 events waiting: when it is ready again, answers, and has worked them off.
+"""Kills a daemon with at least 100,000 waiting events, and measures when it is ready, answers, and is idle again.
 
-The workers are held while the events are accepted (held_workers.py), so that all of them wait in the log.
+held_workers.py stops the workers while the daemon accepts the events, so all of them wait in the log.
 """
 
 import os
@@ -14,9 +14,9 @@ LOAD_SECONDS = 2
 
 
 def measure(bench):
-    """Seconds from the start, and events a second; the reason if workers can't be held. `bench` loads a daemon of its own."""
+    """Returns seconds from the start, and events a second, or the reason for no result. `bench` loads its own daemon."""
     if os.geteuid() != 0:
-        return "Run it as root: it holds the daemon's worker threads."
+        return "Run as root: only root may stop the daemon's worker threads."
     daemon = bench.daemon
     try:
         bench.set_up()
@@ -44,6 +44,6 @@ def measure(bench):
 
 def show(figures):
     if isinstance(figures, str):
-        return print(f"recovery: not measured: {figures}")
-    print(f"killed with {figures['waiting']:,} events waiting: ready after {figures['ready_s']:.2f} s, a new session answered "
-          f"after {figures['answered_s']:.2f} s; worked off at {figures['rate']:,.0f} events a second")
+        return print(f"recovery was not measured: {figures}")
+    print(f"killed with {figures['waiting']:,} waiting events: ready after {figures['ready_s']:.2f} s, answered a new session "
+          f"after {figures['answered_s']:.2f} s, processed {figures['rate']:,.0f} events a second")

@@ -1,7 +1,7 @@
-"""What a million pending timers cost, and how late they fire when 5,000 fall due each second.
+"""Measures the cost of a million pending timers, and their lateness when 5,000 fall due each second.
 
-The follow-ups are written into the store while no daemon runs. Most of them are due in a day. Each of the others says
-when it was due, and the store notes when its Turn said so: lateness is all of the way between the two.
+The benchmark writes follow-ups into the store while no daemon runs. Most of them are due in a day. The text of the others
+is the time when they fall due. Lateness is the time from there to the output in the store.
 """
 
 import json
@@ -18,7 +18,7 @@ from daemon_process import Daemon  # noqa: E402
 PENDING = 1_000_000
 DUE_PER_SECOND = 5_000
 SECONDS = 20
-LEAD_SECONDS = 10  # from the writing of the rows to the first that is due, at least
+LEAD_SECONDS = 10  # at least, from the writing of the rows to the first due one
 DAY_MS = 86_400_000
 BUNDLE = """
 conversed: 1
@@ -31,13 +31,13 @@ endpoints:
 
 
 def memory_mib(daemon):
-    """What the daemon holds now; files that are mapped, such as the store's, are not its own."""
+    """Returns the daemon's memory without mapped files, such as the store's."""
     status = pathlib.Path(f"/proc/{daemon.process.pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("RssAnon")).split()[1]) / 1024
 
 
 def write_follow_ups(store, project, endpoint):
-    """One for each of a million sessions; the time at which the first falls due."""
+    """Writes one follow-up for each of a million sessions. Returns the time when the first falls due."""
     with store:
         store.executemany(
             "INSERT INTO sessions (id, key, project_id, version, position_epoch, position_partition, position_offset,"
@@ -57,7 +57,7 @@ def write_follow_ups(store, project, endpoint):
     with store:
         store.executemany("INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
                           " VALUES (?, ?, ?, ?, ?, 0)", rows())
-    # Writing them may have taken longer than the lead.
+    # The writing may have taken longer than the lead.
     late_ms = int((time.time() + LEAD_SECONDS) * 1000) - first_ms
     with store:
         store.execute("UPDATE follow_ups SET due_at = due_at + ?, value = REPLACE(value, 'due ' || due_at,"
@@ -89,7 +89,7 @@ def measure(binaries, folder):
         first_ms = write_follow_ups(store, report["project"]["_id"], report["endpoints"][0]["_id"])
         store.close()
         daemon.start()
-        waiting = threading.Event()  # never set: a wait that ends by its time
+        waiting = threading.Event()  # never set: each wait ends by its timeout
         waiting.wait(max(0, first_ms / 1000 - time.time() - 1))
         pending = memory_mib(daemon)
         due = DUE_PER_SECOND * SECONDS
@@ -100,7 +100,7 @@ def measure(binaries, folder):
         late = lateness_ms(store)
         store.close()
         if fired != due:
-            raise SystemExit(f"timers: {fired} of {due} have fired")
+            raise SystemExit(f"only {fired} of {due} timers have fired")
         return {"pending": PENDING, "due_per_second": DUE_PER_SECOND, "fired": fired,
                 "p50_ms": percentile(late, 0.5), "p99_ms": percentile(late, 0.99), "max_ms": late[-1],
                 "bytes_a_timer": (pending - without) * 1024 * 1024 / PENDING, "memory_mib": pending,

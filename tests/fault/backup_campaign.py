@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes backups of a daemon under load, restores them, and counts effects as the kill campaign does.
 
-While 8 clients send numbered injects into 50 sessions, `conversectl backup` runs. Then the daemon is killed with -9. The backup
-is restored into an empty folder, and a daemon works off the events in it. Then:
-  - every inject that was answered with a 2xx before the backup was asked for has its effects exactly once,
-  - every other one has them at most once,
-  - the order within each session is the order of sending, and its state was counted up once for each effect,
+`conversectl backup` runs while 8 clients send numbered injects into 50 sessions. Then the campaign kills the daemon with
+-9 and restores each backup into an empty folder. A daemon processes the events in it. Then:
+  - an inject that was answered 2xx before the begin of the backup has its effects exactly once,
+  - any other inject has its effects at most once,
+  - the effects within a session have the order of sending,
+  - the state of a session counted each effect once,
   - each stored output reached the webhook, before the backup or after the restore.
 """
 
@@ -49,22 +50,22 @@ class BackupCampaign:
         return sum(len(session.accepted) for session in self.sessions)
 
     def known_now(self):
-        """A copy of the clients' knowledge; they go on meanwhile."""
+        """Copies the clients' knowledge while they continue to send."""
         while True:
             try:
                 return copy.deepcopy(self.sessions)
-            except RuntimeError:  # a set grew while it was copied
+            except RuntimeError:  # a set grew during the copy
                 pass
 
     def wait_for_load(self, more):
-        """Until so many further injects were accepted."""
+        """Waits until the daemon accepted `more` further injects."""
         until, deadline = self.sent() + more, time.monotonic() + 120
         while self.sent() < until:
             if time.monotonic() > deadline or self.daemon.wait_end(0.01):
-                raise Failed(f"no load: {self.sent()} accepted")
+                raise Failed(f"no load: the daemon accepted only {self.sent()} injects")
 
     def back_up_under_load(self):
-        """Returns [(the sendings before the backup, its folder)]. The daemon is down afterwards."""
+        """Returns [(the clients' knowledge before the backup, the backup's folder)]. Kills the daemon at the end."""
         clients = [Client([self.daemon], self.sessions[i::CLIENTS], self.url_token, self.key, self.random.random())
                    for i in range(CLIENTS)]
         for client in clients:
@@ -106,16 +107,16 @@ class BackupCampaign:
             then.unknown = (latest.accepted | latest.unknown | then.unknown) - then.accepted
             outputs = all_outputs(daemon, self.url_token, then)
             found += violations_of(then, outputs)
-            found += [f"{then.session_id}: output {output['seq']} was never delivered" for output in outputs
+            found += [f"{then.session_id}: output {output['seq']} never reached the webhook" for output in outputs
                       if (then.session_id, output["seq"], output["text"]) not in delivered]
         found += [f"dead letter: {letter['reason']}" for letter in daemon.ctl("deadletters", "list")["items"]]
         accepted = sum(len(session.accepted) for session in before)
-        print(f"{backup.name}: {accepted} have to be there, {len(found)} violations", flush=True)
-        # The restored daemon goes on like any other.
+        print(f"{backup.name}: {accepted} injects must have effects, {len(found)} violations", flush=True)
+        # The restored daemon takes new injects.
         status, _ = Client([daemon], [], self.url_token, self.key, 0).send(None, daemon, Session(SESSIONS + number),
                                                                             Sending(1, False))
         if status != 200:
-            found.append(f"{backup.name}: an inject after the restore got {status}")
+            found.append(f"{backup.name}: an inject after the restore was answered {status}")
         if daemon.terminate() != 0:
             found.append(f"{backup.name}: the restored daemon did not stop cleanly")
         return found

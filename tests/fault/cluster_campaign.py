@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Breaks a cluster of three daemons on Kafka and PostgreSQL again and again under load, then counts effects.
+"""Breaks a cluster of three daemons on Kafka and PostgreSQL repeatedly under load, then counts effects.
 
 8 clients send numbered injects and users' messages into 50 sessions, to any daemon that answers. Half of the sendings have
-a key. Flows call an upstream, sleep, and ask for follow-ups. Meanwhile, side by side:
-  - daemons are killed with -9, at a random moment or at a named point of the code, and started again,
-  - daemons are stopped (SIGSTOP) until others have taken their partitions, and go on as zombies,
-  - daemons leave cleanly and join again,
-  - the broker, and PostgreSQL, are killed and started again.
-One daemon at a time is never broken and can answer. In the end, besides the checks of support/campaign.py:
+an Idempotency-Key. Flows call an upstream, sleep, and plan follow-ups. Meanwhile the campaign
+  - kills daemons with -9, at a random moment or at a named point of the code, and starts them again,
+  - freezes daemons by SIGSTOP until others have taken their partitions, then lets them continue as zombies,
+  - stops daemons cleanly and starts them again,
+  - kills the broker and PostgreSQL and starts them again.
+At each moment at least one daemon is whole and can answer. At the end, besides the checks of support/campaign.py:
   - no daemon has ended by itself,
-  - the log is worked off within 30 s of the last fault,
-  - every call that a Flow made went out under one key, and every follow-up came once.
+  - the lag of the log is 0 within 30 s of the last fault,
+  - each call of a Flow had one key in all its repeats, and each follow-up came once.
 
-CONVERSED_TEST_SEED repeats a run's decisions, though not its moments.
+CONVERSED_TEST_SEED repeats the decisions of a run, but not their moments.
 """
 
 import argparse
@@ -68,7 +68,7 @@ endpoints:
 
 
 class Faults:
-    """Reserves daemons for breaking: all but one at most, each for one thread at a time. Thread-safe."""
+    """Reserves daemons for faults. One daemon stays whole. One thread has a daemon at a time. Thread-safe."""
 
     def __init__(self, daemons):
         self.whole = collections.deque(daemons)
@@ -95,14 +95,14 @@ class Campaign:
         self.upstream = Upstream()
         self.cluster = Cluster(
             options.bin, folder, [cluster.ALL_ROLES] * DAEMONS,
-            # If its daemon is lost, the next owner makes a call again, under the same key.
+            # If a daemon with a pending call dies, the next owner repeats the call under the same key.
             "api: {turn_timeout: 15s}\n",
             {"HOOK_URL": self.receiver.url, "HOOK_SECRET": self.receiver.secret}, PARTITIONS)
         self.sessions = [Session(i) for i in range(SESSIONS)]
-        self.quiet = []  # sessions that a follow-up is owed to
+        self.quiet = []  # sessions that must get a follow-up
         self.wrong = []
         self.done = collections.Counter()
-        self.stopping = threading.Event()  # something went wrong for good
+        self.stopping = threading.Event()  # set when the campaign can't continue
         self.lock = threading.Lock()
 
     def note(self, text):
@@ -120,20 +120,20 @@ class Campaign:
         return sum(len(session.accepted) for session in self.sessions)
 
     def wait_for_load(self, more):
-        """Waits until so many further sendings were accepted, so that the next fault can lose something."""
+        """Waits until the daemons accepted `more` further sendings, so that the next fault could lose one."""
         goal, deadline = self.accepted() + more, time.monotonic() + 120
         while self.accepted() < goal:
             if self.stopping.wait(0.05):
                 return
             if time.monotonic() > deadline:
-                raise Failed(f"nothing is taken any more: {[client.statuses for client in self.clients]}")
+                raise Failed(f"no daemon accepts sendings any more: {[client.statuses for client in self.clients]}")
 
     def bring_up(self, daemon, environment=None):
-        """Starts the daemon again and again, as a supervisor does: its servers may be down."""
+        """Starts the daemon until it succeeds, as a supervisor does: its servers may be down."""
         deadline = time.monotonic() + 120
         while not daemon.start(environment, timeout=120):
             if time.monotonic() > deadline or self.stopping.is_set():
-                raise Failed(f"{daemon.name} does not start any more; see {daemon.log_path}")
+                raise Failed(f"{daemon.name} does not start any more; read {daemon.log_path}")
 
     def kill(self, daemon, chance):
         """Kills a daemon at a random moment, or at a named point that it reaches after its next start."""
@@ -148,7 +148,7 @@ class Campaign:
         return self.bring_up(daemon)
 
     def freeze(self, daemon, chance):
-        """Stops a daemon that has partitions until other daemons have taken all of them."""
+        """Freezes a daemon that owns partitions until other daemons have taken all of them."""
         self.wait_until(lambda: self.had_by(lambda name: name == daemon.name))
         daemon.signal(signal.SIGSTOP)
         try:
@@ -161,10 +161,10 @@ class Campaign:
         deadline = time.monotonic() + 120
         while not condition() and not self.stopping.wait(0.2):
             if time.monotonic() > deadline:
-                raise Failed("partitions do not move any more")
+                raise Failed("partitions do not change owners any more")
 
     def had_by(self, wanted, frozen=None):
-        """The partitions of the named members, as any running daemon reports them; empty if none answers."""
+        """Returns the partitions of members with a `wanted` name, as a daemon reports them. Empty if none answers."""
         for witness in self.cluster.daemons:
             if witness is not frozen and witness.is_running():
                 with contextlib.suppress(OSError, KeyError, Failed, http.client.HTTPException):
@@ -174,7 +174,7 @@ class Campaign:
         return set()
 
     def leave(self, daemon, chance):
-        """Stops a daemon cleanly and starts it again. While a server is down, a stop may fail to store its state in time."""
+        """Stops a daemon cleanly and starts it again. While a server is down, the stop may fail to store state in time."""
         code = daemon.terminate()
         if code not in (0, 1):
             self.wrong.append(f"{daemon.name} left with exit code {code}")
@@ -204,7 +204,7 @@ class Campaign:
             self.count(kind)
 
     def ask_for_follow_ups(self, chance):
-        """Lets sessions fall silent now and then; each is owed one follow-up."""
+        """Lets sessions fall silent. Each must get one follow-up."""
         client = Client(self.cluster.daemons, [], self.quiet_token, self.cluster.key, chance.random())
         while not self.faults_over.is_set():
             session = Session(f"quiet-{len(self.quiet)}")
@@ -248,7 +248,7 @@ class Campaign:
         return asking
 
     def wait_lag_gone(self):
-        """After the last fault the daemons have to work off the log within the promised time."""
+        """Waits until the lag is 0. Fails if that takes longer than LAG_GONE_WITHIN."""
         began = time.monotonic()
         for client in self.clients:
             client.halted.set()
@@ -278,7 +278,7 @@ class Campaign:
             self.wrong.append(f"{wanted} sessions fell silent, {len(self.follow_ups())} follow-ups came")
 
     def follow_ups(self):
-        """Ids by session."""
+        """Returns {session: ids of its follow-ups}."""
         arrived = collections.defaultdict(set)
         for id_, _, body in list(self.receiver.deliveries):
             if body["sessionId"].startswith("session-quiet-"):
@@ -287,23 +287,23 @@ class Campaign:
 
     def check(self):
         entrance = self.cluster.entrance()
-        # A daemon that was stopped goes on with the requests in its sockets: unanswered ones may take effect late.
+        # A daemon that was frozen still reads the requests in its sockets, so unanswered ones may take effect late.
         found, outputs = check_effects(entrance, self.url_token, self.sessions, [
             each for each in self.receiver.deliveries if not each[2]["sessionId"].startswith("session-quiet-")], False)
         found += self.wrong
-        found += [f"{session}: {len(ids)} follow-ups" for session, ids in self.follow_ups().items() if len(ids) != 1]
+        found += [f"{session} got {len(ids)} follow-ups" for session, ids in self.follow_ups().items() if len(ids) != 1]
         keys = collections.defaultdict(set)
         for path, headers, _ in self.upstream.requests:
             keys[path].add(headers["Idempotency-Key"])
         found += [f"{path} was called under {len(used)} keys" for path, used in keys.items() if len(used) != 1]
         for session in self.sessions:
-            found += [f"{session.session_id}: {n} made no call" for n in session.accepted
+            found += [f"{session.session_id}: the Flow made no call for {n}" for n in session.accepted
                       if n % 5 == 3 and f"/{session.session_id}/{n}" not in keys]
         for daemon in self.cluster.daemons:
             if not daemon.is_running():
                 found.append(f"{daemon.name} ended by itself with code {daemon.process.returncode}")
         if self.receiver.bad_signatures:
-            found.append(f"{self.receiver.bad_signatures} deliveries with a wrong signature")
+            found.append(f"{self.receiver.bad_signatures} deliveries had a wrong signature")
         statuses = sum((collections.Counter(client.statuses) for client in self.clients), collections.Counter())
         print(f"{dict(self.done)}: {self.accepted()} accepted, {outputs} outputs, "
               f"{len(self.receiver.deliveries)} deliveries, {len(self.quiet)} follow-ups, answers {dict(statuses)}")
@@ -335,10 +335,10 @@ class Campaign:
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", required=True, help="folder of conversed and conversectl")
-    parser.add_argument("--faults", type=int, default=30, help="of each kind")
+    parser.add_argument("--faults", type=int, default=30, help="number of faults of each kind")
     parser.add_argument("--seed", type=int,
                         default=os.environ.get("CONVERSED_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--keep", help="an empty folder where the daemons' data and logs stay")
+    parser.add_argument("--keep", help="an empty folder that keeps the daemons' data and logs")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with contextlib.ExitStack() as stack:
@@ -346,7 +346,7 @@ def main():
         try:
             campaign = Campaign(options, folder)
         except cluster.Unavailable as missing:
-            print(f"SKIPPED: no Kafka and PostgreSQL to test against: {missing}", file=sys.stderr)
+            print(f"SKIPPED: this test needs Kafka and PostgreSQL: {missing}", file=sys.stderr)
             return cluster.SKIPPED
         try:
             found = campaign.run()

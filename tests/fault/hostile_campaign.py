@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""One organisation attacks. Another one, the victim, is measured before and during each attack.
+"""One organisation attacks. The campaign measures another one, the victim, before and during each attack.
 
-The table has the victim's p50 and p99 and the daemon's peak memory. Before its fix, each attack slowed its neighbors down by a
-factor of a hundred and more. The bounds are far from the figures of a fixed daemon on a busy machine, and from these of a broken one:
+It prints the victim's p50 and p99 and the daemon's peak memory. A daemon without a defense shows the figures below. The
+bounds lie between them and those of a defended daemon on a busy machine, far from both:
 
-    noisy    12 clients of a Flow whose every Turn uses its whole budget    the victim's messages took 13 s
-    trailer  an upstream that answers with trailers without end             610 MiB in one call
-    import   8 imports of 3 MB by a user without a role                     1,850 MiB
-    guess    80 addresses that guess passwords                              25 of 26 right sign-ins failed
-    tarpit   40 webhooks that accept and never answer                       the victim's deliveries took 9 to 20 s
+    noisy    12 clients of a Flow whose Turns use their whole budget      the victim's messages took 13 s
+    trailer  an upstream that answers with endless trailers               one call took 610 MiB
+    import   8 imports of 3 MB by a user without a role                   the imports took 1,850 MiB
+    guess    80 addresses that guess passwords                            25 of the victim's 26 sign-ins failed
+    tarpit   40 webhooks that accept connections and never answer         the victim's deliveries took 9 to 20 s
 """
 
 import argparse
@@ -32,10 +32,10 @@ from webhook_receiver import Receiver  # noqa: E402
 
 SAMPLES = 60  # requests of the victim, before and during each attack
 SIGN_INS = 26
-PERIOD_S = 0.02  # between requests of the victim: below the rate that its address may have
+PERIOD_S = 0.02  # between requests of the victim, so that its address stays below its rate limit
 SLOWEST_P50_S = 1.0
 SLOWEST_P99_S = 5.0
-MOST_MEMORY_MIB = 256  # that an attack may add
+MOST_MEMORY_MIB = 256  # growth during an attack
 SECRET = "whsec_c2VjcmV0IG9mIHRoZSBob3N0aWxlIGNhbXBhaWdu"
 NOISY = "noisy@example.com"
 STRANGER = "stranger@example.com"
@@ -52,7 +52,8 @@ endpoints:
 
 
 def noisy_bundle(trailer_port, tarpits):
-    """The bundle: a Flow that uses up its budget, a Flow that calls the endless upstream, Endpoints whose webhooks are in the tarpit."""
+    """Returns a bundle with a Flow that uses up its budget, a Flow that calls the endless upstream, and Endpoints with a
+    tarpit as their webhook."""
     work = "{{context.list.map((x) => [x, x + 1, x * 2, x % 7].map((y) => y * y + x).join('-')).length}}"
     greedy = [{"addToContext": {"list": "{{'" + "x," * 900 + "x'.split(',').map((x, i) => i)}}"}}]
     greedy += [{"id" if number == 0 else "comment": f"n{number}",
@@ -73,7 +74,7 @@ def noisy_bundle(trailer_port, tarpits):
 
 
 class EndlessTrailers(socketserver.ThreadingTCPServer):
-    """Answers every request with an empty chunked body and trailers until the client closes, at most 1 GiB."""
+    """Answers each request with an empty chunked body, then trailers until the client closes, at most 1 GiB."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -93,7 +94,7 @@ class EndlessTrailers(socketserver.ThreadingTCPServer):
 
 
 class Tarpit:
-    """Accepts connections and never answers; a port for each URL."""
+    """Accepts connections and never answers. Each URL has its own port."""
 
     def __init__(self, count):
         self.listeners = []
@@ -145,12 +146,12 @@ class Campaign:
         self.trailers = EndlessTrailers()
         stack.callback(self.trailers.server_close)
         stack.callback(self.trailers.shutdown)
-        # Freed memory that AddressSanitizer holds back would count as the daemon's.
+        # Freed memory in AddressSanitizer's quarantine counts as the daemon's.
         self.daemon = Daemon(options.bin, folder, "limits: {public_requests_per_second: 200}\n", environment={
             "HOOK_URL": self.receiver.url, "HOOK_SECRET": SECRET, "ASAN_OPTIONS": "quarantine_size_mb=8"})
         stack.callback(self.daemon.kill)
         self.samples = 0
-        self.pace = threading.Event()  # never set
+        self.pace = threading.Event()  # never set: each wait ends by its timeout
         self.found = []
 
     def set_up(self):
@@ -174,7 +175,7 @@ class Campaign:
         return {each["name"]: each["urlToken"] for each in daemon.ctl("import", str(bundle))["endpoints"]}
 
     def ask(self, address, path, body, headers=None, timeout=60):
-        """Sends one POST from that address of the loopback range, since limits count by address. Returns its status."""
+        """Sends one POST from a loopback address, since limits count by address. Returns the status of the answer."""
         connection = http.client.HTTPConnection("127.0.0.1", self.daemon.ports["api"], timeout=timeout,
                                                 source_address=(address, 0))
         with contextlib.closing(connection):
@@ -232,7 +233,7 @@ class Campaign:
     # --- Measuring -------------------------------------------------------------------------------------------------
 
     def measure(self, victim, count):
-        """Returns the seconds of each success, and the number of failures."""
+        """Returns the duration of each successful request in seconds, and the number of failed ones."""
         times, failed = [], 0
         for _ in range(count):
             began = time.monotonic()
@@ -248,7 +249,7 @@ class Campaign:
         for line in pathlib.Path(f"/proc/{self.daemon.process.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
-        raise Failed("the kernel does not say how much memory the daemon took")
+        raise Failed("the kernel does not report the daemon's peak memory")
 
     def forget_peak(self):
         pathlib.Path(f"/proc/{self.daemon.process.pid}/clear_refs").write_text("5")
@@ -270,7 +271,7 @@ class Campaign:
         if failed_before or not before:
             raise Failed(f"{name}: the victim failed {failed_before} times before the attack began")
         if not times:
-            self.found.append(f"{name}: nothing of the victim's went right")
+            self.found.append(f"{name}: all requests of the victim failed")
             times = [float("inf")]
         p50, p99 = quantile(times, 0.5), quantile(times, 0.99)
         print(f"{name:8} {quantile(before, 0.5) * 1e3:8.1f} {quantile(before, 0.99) * 1e3:8.1f} {p50 * 1e3:8.1f} "
@@ -280,9 +281,9 @@ class Campaign:
         if p50 > SLOWEST_P50_S or p99 > SLOWEST_P99_S:
             self.found.append(f"{name}: the victim waited {p50:.1f} s at p50 and {p99:.1f} s at p99")
         if grown > MOST_MEMORY_MIB:
-            self.found.append(f"{name}: {grown:.0f} MiB of memory more")
+            self.found.append(f"{name}: the daemon's memory grew by {grown:.0f} MiB")
         if acts < enough:
-            self.found.append(f"{name}: the attack was made {acts} times, too few to say anything")
+            self.found.append(f"{name}: the attack ran {acts} times, too few for a result")
 
     def run(self):
         self.set_up()
@@ -294,7 +295,7 @@ class Campaign:
         self.attack("guess", 80, self.guess, self.sign_in, count=SIGN_INS, enough=80)
         self.attack("tarpit", 4, self.stuck_delivery, self.delivery, enough=4)
         if not self.daemon.is_running():
-            self.found.append("the daemon did not survive")
+            self.found.append("the daemon has ended")
         return self.found
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Kills a daemon with -9 again and again under load, then counts effects.
+"""Kills a daemon with -9 repeatedly under load, then counts effects.
 
-8 clients send numbered injects and messages into 50 sessions, those of a session one after the other. Each round ends by SIGKILL:
-at a random moment, or at a named point of the code. support/campaign.py has the checks at the end.
+8 clients send numbered injects and messages into 50 sessions, one at a time into each. A round ends by SIGKILL, at a
+random moment or at a named point of the code. support/campaign.py has the checks at the end.
 
---plant NAME switches a planted fault on. The campaign then succeeds if it finds violations.
+--plant NAME enables a planted fault. The campaign then succeeds if it finds violations.
 """
 
 import argparse
@@ -47,11 +47,11 @@ class Campaign:
         self.receiver = Receiver("whsec_dGhlIHNlY3JldCBvZiB0aGUgY2FtcGFpZ24=")
         plant = {"CONVERSED_TEST_PLANT": options.plant} if options.plant else {}
         self.plant = plant
-        # Under load half of the events are read back from the log.
+        # With these limits the daemon reads half of the events back from the log under load.
         self.daemon = Daemon(options.bin, folder, settings="workers: 4\nlimits: {in_flight: 4}\n", environment={
             "HOOK_URL": self.receiver.url, "HOOK_SECRET": self.receiver.secret})
         self.sessions = [Session(i) for i in range(SESSIONS)]
-        self.wrong = []  # what clients were answered
+        self.wrong = []  # answers that no daemon may give
 
     def set_up(self):
         bundle = self.daemon.folder / "bundle.yaml"
@@ -69,15 +69,15 @@ class Campaign:
                        self.random.random(), Habits(messages=0.3)) for i in range(CLIENTS)]
 
     def round(self, number):
-        """One start, some load, one SIGKILL. Returns the number of requests sent."""
+        """Starts the daemon, sends load, kills the daemon. Returns the place of the kill and the number of requests."""
         named = self.options.points[number % len(self.options.points)] if number % 2 else None
         environment = dict(self.plant)
         if named:
-            # Positions are committed ten times a second, everything else for every few requests.
+            # The daemon commits positions ten times a second, and passes the other points every few requests.
             times = self.random.randint(1, 5 if "position" in named else 60)
             environment["CONVERSED_TEST_KILL_AT"] = f"{named}:{times}"
         if not self.daemon.start(environment):
-            return f"{named}, while it started", 0  # the leftover events alone reached the point
+            return f"{named}, while it started", 0  # events of earlier rounds reached the point
         clients = self.clients()
         for client in clients:
             client.start()
@@ -95,7 +95,7 @@ class Campaign:
         return named or "a random moment", sum(client.requests for client in clients)
 
     def settle(self):
-        """A last start without kills: repeats keyed injects of unknown outcome and waits until all events are worked off."""
+        """Starts the daemon without kills, repeats keyed injects of unknown outcome, and waits until the daemon is idle."""
         if not self.daemon.start(self.plant):
             raise Failed("the daemon did not start after the last kill")
         client = Client([self.daemon], [], self.url_token, self.key, 0)
@@ -107,13 +107,13 @@ class Campaign:
         found, outputs = check_effects(self.daemon, self.url_token, self.sessions, self.receiver.deliveries)
         found += self.wrong
         if self.receiver.bad_signatures:
-            found.append(f"{self.receiver.bad_signatures} deliveries with a wrong signature")
+            found.append(f"{self.receiver.bad_signatures} deliveries had a wrong signature")
         accepted = sum(len(s.accepted) for s in self.sessions)
         unknown = sum(len(s.unknown) for s in self.sessions)
         print(f"{accepted} accepted, {unknown} of unknown outcome, "
               f"{outputs} outputs, {len(self.receiver.deliveries)} deliveries")
         if accepted < 10 * self.options.rounds:
-            found.append(f"too little was accepted for the campaign to say anything: {accepted}")
+            found.append(f"the daemon accepted only {accepted} sendings, too few for a result")
         return found
 
     def run(self):
@@ -138,9 +138,9 @@ def main():
     parser.add_argument("--bin", required=True, help="folder of conversed and conversectl")
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
-    parser.add_argument("--keep", help="an empty folder where the daemon's data and log stay")
-    parser.add_argument("--plant", help="the fault to plant: the campaign has to find it")
-    parser.add_argument("--points", nargs="+", default=POINTS, help="where to kill in every second round")
+    parser.add_argument("--keep", help="an empty folder that keeps the daemon's data and log")
+    parser.add_argument("--plant", help="the fault to plant, which the campaign must find")
+    parser.add_argument("--points", nargs="+", default=POINTS, help="points of the code for the kills of every second round")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
     with contextlib.ExitStack() as stack:

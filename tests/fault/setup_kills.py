@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Kills the daemon with -9 at every named point of a set-up, and cancels it at every point.
+"""Kills the daemon with -9 at each named point of a set-up, and cancels the set-up at each point.
 
-In each case the job ends: done with one tenant, one journey and one Flow, or cancelled with nothing left. A poller asks for the
-job all the time, across restarts: its progress, its step and the rank of its status never fall.
+The job always ends: done with one tenant, one journey and one Flow, or cancelled with none. A poller reads the job
+all the time, across restarts. The job's progress, step and rank of status never fall.
 """
 
 import http.client
@@ -15,19 +15,19 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
 from setup_case import RANKS, SetUpCase  # noqa: E402
 
-# The points that a set-up passes. A number selects the n-th pass.
+# Points that a set-up passes. `:n` selects the n-th pass.
 STEP_POINTS = ([f"job.before_step:{n}" for n in range(1, 7)] + [f"job.after_step:{n}" for n in range(1, 6)]
                + ["job.after_lease", "job.after_provisioning"])
 LAST_STEP = "job.before_step:6"
 OVER = "job.after_step:5"
-# Between any two of its transactions; the last numbers are beyond its end.
+# Before and after each transaction. The last numbers are beyond the set-up's end.
 COMMIT_POINTS = [f"store.{when}_commit:{n}" for when in ("before", "after") for n in range(1, 21)]
-# Undone from the last step on: Flow, journey, withdrawal, tenant, end.
+# Cancelling undoes steps in reverse: Flow, journey, withdrawal, tenant, end.
 UNDO_POINTS = [f"job.{when}_undo:{n}" for when in ("before", "after") for n in range(1, 6)]
 
 
 class Poller(threading.Thread):
-    """Asks for one job again and again until it is told to stop. `seen` has the answers."""
+    """Reads one job repeatedly until `stop`. `seen` has the answers."""
 
     def __init__(self, case, task):
         super().__init__(daemon=True)
@@ -40,7 +40,7 @@ class Poller(threading.Thread):
     def run(self):
         while not self.halted.is_set():
             try:
-                # Without a change the answer comes after a second, so the poller stops soon when told to.
+                # An answer without a change comes after a second, so `stop` returns soon.
                 status, job = self.case.ask("GET", f"/v2.0/tasks/{self.task}?wait=1")
             except (OSError, http.client.HTTPException):
                 self.case.up.wait()
@@ -92,7 +92,7 @@ class SetUpKills(SetUpCase):
         self.assertEqual((job["status"], job["failReason"], job["data"]), ("cancelled", None, None), job)
         self.assertEqual((self.rows(project), self.made(project)), (0, (0, 0, 0, 0)))
 
-    def test_it_ends_done_wherever_it_is_killed(self):
+    def test_a_set_up_ends_done_after_a_kill_at_each_point(self):
         for point in STEP_POINTS + COMMIT_POINTS:
             with self.subTest(point):
                 project = self.project()
@@ -104,23 +104,23 @@ class SetUpKills(SetUpCase):
                     except (OSError, http.client.HTTPException):
                         pass  # the daemon died during the request
                     if point in STEP_POINTS:
-                        self.assertTrue(self.daemon.wait_end(60), "it dies at the point")
+                        self.assertTrue(self.daemon.wait_end(60), "the daemon did not reach the point")
                 self.restart()
-                status, answer = self.begin(project)  # its commit may have been lost with the daemon
+                status, answer = self.begin(project)  # the kill may have lost the commit of the first one
                 task = answer["_id"] if status == 201 else answer["details"]["taskId"]
                 self.check_done(project, self.follow(task))
                 if poller:
                     poller.stop()
-                    self.assertEqual(task, poller.task, "what was answered 201 is the job that ends")
+                    self.assertEqual(task, poller.task, "the job that was answered 201 is not the job that ended")
 
-    def test_it_ends_cancelled_wherever_it_is_cancelled(self):
+    def test_a_set_up_cancelled_at_each_point_ends_cancelled(self):
         for point in STEP_POINTS:
             for killed in (False, True):
                 with self.subTest(point, killed=killed):
                     project = self.project()
                     self.restart_held_at(point)
                     task, poller = self.begin_and_poll(project)
-                    with open(self.fifo, "w"):  # it is there now, and waits
+                    with open(self.fifo, "w"):  # the daemon waits at the point
                         status, job = self.ask("POST", f"/v2.0/tasks/{task}/cancel")
                         self.assertEqual(status, 409 if point == OVER else 200, job)
                         if killed:
@@ -132,7 +132,7 @@ class SetUpKills(SetUpCase):
                     (self.check_done if point == OVER else self.check_undone)(project, job)
                     poller.stop()
 
-    def test_a_cancelled_one_ends_cancelled_wherever_it_is_killed(self):
+    def test_a_cancelled_set_up_ends_cancelled_after_a_kill_at_each_point(self):
         for point in UNDO_POINTS:
             with self.subTest(point):
                 project = self.project()
@@ -141,7 +141,7 @@ class SetUpKills(SetUpCase):
                 with open(self.fifo, "w"):
                     self.assertEqual(self.ask("POST", f"/v2.0/tasks/{task}/cancel")[0], 200)
                 self.up.clear()
-                self.assertTrue(self.daemon.wait_end(60), "it dies while it undoes")
+                self.assertTrue(self.daemon.wait_end(60), "the daemon did not reach the point while it undid the set-up")
                 self.restart()
                 self.check_undone(project, self.follow(task))
                 poller.stop()

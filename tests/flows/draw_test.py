@@ -1,4 +1,4 @@
-"""`conversectl flow graph` draws the bundles here as SVG by Graphviz, with a box a Node and an arrow a way."""
+"""`conversectl flow graph` draws bundles as SVG by Graphviz, with a box for each Node and an arrow for each edge."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ CTL = pathlib.Path(os.environ["CONVERSED_TEST_BIN"]) / "conversectl"
 SVG = "{http://www.w3.org/2000/svg}"
 
 if shutil.which("dot") is None:
-    print("\n!! SKIPPED: dot is not there; it is in Debian's graphviz\n", file=sys.stderr)
+    print("\n!! SKIPPED: dot is missing; install Debian's graphviz\n", file=sys.stderr)
     sys.exit(77)
 
 

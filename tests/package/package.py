@@ -1,4 +1,4 @@
-"""The Debian package that is tested, and roots to install it into."""
+"""The Debian package under test, and roots to install it into."""
 
 import hashlib
 import os
@@ -14,16 +14,16 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 CACHE = REPOSITORY / "build" / "tools" / "package-root"
 SUITE = "bookworm"
 MIRROR = "http://deb.debian.org/debian"
-# Beside what the package depends on: runs a command as the unit does.
+# Packages in a root besides the dependencies.
 ALSO = ["util-linux"]
 
 
 class Unavailable(Exception):
-    """This machine can't make a root: no debootstrap, no mirror, or no right to."""
+    """This machine can't make a root: no debootstrap, no mirror, or not root."""
 
 
 def find():
-    """The one package in the folder that CONVERSED_TEST_PACKAGE names."""
+    """Returns the package in the folder CONVERSED_TEST_PACKAGE."""
     found = list(pathlib.Path(os.environ["CONVERSED_TEST_PACKAGE"]).glob("conversed_*.deb"))
     if len(found) != 1:
         sys.exit(f"expected one package in {os.environ['CONVERSED_TEST_PACKAGE']}, found {found}")
@@ -31,7 +31,7 @@ def find():
 
 
 def run(*command, **options):
-    """Runs a command and gives what it printed; what it printed is the error, if it fails."""
+    """Runs a command. Returns its output, or raises AssertionError with it."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout}{done.stderr}")
@@ -39,7 +39,7 @@ def run(*command, **options):
 
 
 def service_section(unit):
-    """The [Service] section of a unit as {key: [values]}: a key may come more than once."""
+    """Returns the [Service] section of a unit as {key: [values]}. A key may have several lines."""
     values, section = {}, None
     for line in unit.read_text().splitlines():
         if line.startswith("["):
@@ -55,7 +55,7 @@ def field(package, name):
 
 
 def providers():
-    """Virtual package → one that provides it, of those installed here, where the package was built."""
+    """Returns {virtual package: an installed package that provides it}."""
     found = {}
     for line in run("dpkg-query", "-W", "-f", "${Package}\\t${Provides}\\n").splitlines():
         name, _, provides = line.partition("\t")
@@ -65,14 +65,15 @@ def providers():
 
 
 def depends(package):
-    """The packages it depends on; of alternatives the first, for virtual ones (debootstrap knows none) a real one."""
+    """Returns the dependencies: the first of alternatives, and a real package for a virtual one, which debootstrap
+    does not know."""
     names = {re.split(r"[ |(:]", part.strip())[0] for part in field(package, "Depends").split(",")}
     provided = providers()
     return sorted({provided.get(name, name) for name in names})
 
 
 def mirror():
-    """Where this machine gets Debian's packages from."""
+    """Returns the Debian mirror of this machine."""
     done = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME)", "Created-By: Packages"],
                           capture_output=True, text=True)
     for line in done.stdout.splitlines():
@@ -83,11 +84,11 @@ def mirror():
 
 
 def base_root(package, also):
-    """A root with all that the package depends on, and more; made once, and again when that changes."""
+    """Returns a root with the package's dependencies and `also`. Makes it once for each list of packages."""
     if os.geteuid() != 0:
-        raise Unavailable("only root can make a root")
+        raise Unavailable("run as root: only root can make a root")
     if not shutil.which("debootstrap"):
-        raise Unavailable("there is no debootstrap")
+        raise Unavailable("debootstrap is missing")
     wanted = [*depends(package), *ALSO, *also]
     root = CACHE / hashlib.sha256(" ".join([SUITE, *wanted]).encode()).hexdigest()[:16]
     if root.exists():
@@ -106,7 +107,7 @@ def base_root(package, also):
 
 
 def repacked(package, version, folder, change=lambda tree: None):
-    """The same package under another version, after `change` of its unpacked tree."""
+    """Makes the same package with another version, after `change(tree)` of the unpacked tree."""
     tree = pathlib.Path(folder) / f"tree-{version}"
     run("dpkg-deb", "-R", package, tree)
     control = tree / "DEBIAN" / "control"
@@ -118,21 +119,21 @@ def repacked(package, version, folder, change=lambda tree: None):
 
 
 class Root:
-    """A copy of the base root, to be changed at will. One thread."""
+    """A copy of the base root that a test may change. One thread."""
 
     def __init__(self, package, also=()):
         base = base_root(package, also)
         self.folder = tempfile.TemporaryDirectory(prefix="conversed-root-")
         self.path = pathlib.Path(self.folder.name) / "root"
         run("cp", "-a", "--reflink=auto", base, self.path)
-        # systemd-tmpfiles, as the package calls it, works through /proc.
+        # The package's scripts call systemd-tmpfiles, which needs /proc.
         run("mount", "-t", "proc", "proc", self.path / "proc")
-        # What maintainer scripts start or stop has to be told by a service manager, which is not here.
+        # The root has no service manager, so maintainer scripts must not start or stop services.
         (self.path / "usr" / "sbin" / "policy-rc.d").write_text("#!/bin/sh\nexit 101\n")
         (self.path / "usr" / "sbin" / "policy-rc.d").chmod(0o755)
 
     def run(self, *command, **options):
-        """Runs a command inside."""
+        """Runs a command in the root."""
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive",
                        "LC_ALL": "C.UTF-8", **options.pop("environment", {})}
         return run("chroot", self.path, *command, env=environment, **options)
@@ -145,7 +146,7 @@ class Root:
         return self.path / path.lstrip("/")
 
     def leave_proc(self):
-        """For a system that is booted here, and has processes of its own."""
+        """Unmounts /proc before the root boots: a booted system mounts its own."""
         if os.path.ismount(self.path / "proc"):
             run("umount", "--lazy", self.path / "proc")
 

@@ -1,9 +1,8 @@
-"""Runs a command as the unit has it run, in a root: its user, and the system calls that the unit leaves it.
+"""Runs a command in a root with the unit's user, group, umask and filter of system calls, as systemd does.
 
     /usr/bin/python3 sandboxed.py ROOT UNIT COMMAND...
 
-systemd does this for a service; here there is none that could. What is not a filter of system calls (the file system, the
-namespaces) is the root's or not there.
+The command does not get the unit's namespaces and restrictions of the file system.
 """
 
 import errno
@@ -24,7 +23,7 @@ PERSONALITY_LINUX = 0
 
 
 def calls_of(name):
-    """The system calls of a group, by systemd's own list; or the one of that name."""
+    """Returns the system calls of systemd's group `name`, or the single call `name`."""
     if not name.startswith("@"):
         return {name}
     listed = subprocess.run(["systemd-analyze", "syscall-filter", name], capture_output=True, text=True, check=True)
@@ -33,7 +32,7 @@ def calls_of(name):
 
 
 def allowed_calls(lines):
-    """What the lines of SystemCallFilter= leave, in their order."""
+    """Returns the system calls that the lines of SystemCallFilter= allow."""
     allowed = set()
     for line in lines:
         names = set().union(*(calls_of(name) for name in line.removeprefix("~").split()))
@@ -42,13 +41,13 @@ def allowed_calls(lines):
 
 
 def filter_of(section):
-    """Two filters for a [Service] section: of what is allowed, and of what is not by its arguments."""
+    """Returns two filters for a [Service] section: one of allowed calls, one of forbidden arguments."""
     assert section["SystemCallErrorNumber"] == ["EPERM"] and section["SystemCallArchitectures"] == ["native"]
     made = seccomp.SyscallFilter(seccomp.ERRNO(errno.EPERM))
     for name in sorted(allowed_calls(section["SystemCallFilter"])):
         try:
             made.add_rule(seccomp.ALLOW, name)
-        except RuntimeError:  # a call that this architecture does not have
+        except RuntimeError:  # this architecture does not have the call
             pass
     forbidden = seccomp.SyscallFilter(seccomp.ALLOW)
     refused = seccomp.ERRNO(errno.EPERM)
@@ -71,7 +70,7 @@ def filter_of(section):
 
 def main(root, unit, *command):
     section = package.service_section(pathlib.Path(unit))
-    # Both, since one filter holds one answer for what no rule names.
+    # There are two filters, since a filter has one default for calls without a rule.
     filters = filter_of(section)
     os.chroot(root)
     os.chdir("/")
@@ -80,7 +79,7 @@ def main(root, unit, *command):
     os.setgid(group.gr_gid)
     os.setuid(user.pw_uid)
     os.umask(int(section["UMask"][0], 8))
-    # The stricter one last: it takes away the call by which filters are loaded.
+    # Loads the stricter filter last, since it forbids the call that loads filters.
     for made in reversed(filters):
         made.load()
     os.execv(command[0], command)

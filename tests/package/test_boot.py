@@ -1,6 +1,6 @@
-"""The unit under a real systemd: a root of its own is booted, and the service is enabled, reloaded, killed, stopped.
+"""Boots a root with systemd, and enables, reloads, kills and stops the service in it.
 
-What systemd gives it and takes from it (namespaces, capabilities, system calls) only systemd itself can show.
+Only a real systemd shows the service's namespaces, capabilities and system calls.
 """
 
 import json
@@ -13,12 +13,12 @@ import unittest
 import package
 
 PASSWORD = "correct horse battery staple"
-# Runs inside, once everything is up; what it prints is JSON, a line each.
+# Runs in the booted root after its start. Prints one JSON object a line.
 SCRIPT = """#!/bin/sh
 exec > /var/tmp/seen 2> /var/tmp/errors
-says() { printf '{"what": "%s", "value": "%s"}\\n' "$1" "$2"; }
+says() { printf '{"name": "%s", "value": "%s"}\\n' "$1" "$2"; }
 show() { systemctl show conversed -P "$1"; }
-until_active() {  # the restart comes RestartSec later
+until_active() {  # systemd restarts the service after RestartSec
   for _ in $(seq 300); do
     [ "$(show ActiveState)" = active ] && [ "$(show MainPID)" != "$1" ] && return
     sleep 0.1
@@ -51,7 +51,7 @@ systemd-analyze security --no-pager conversed | sed -n 's/.*exposure level for c
 systemctl --no-block poweroff
 """.replace("PASSWORD", PASSWORD)
 UNIT = """[Unit]
-Description=Looks at conversed
+Description=Inspects conversed
 After=multi-user.target
 [Service]
 ExecStart=/usr/local/bin/look
@@ -64,9 +64,9 @@ ALSO = ["systemd-sysv", "dbus"]
 
 
 def look():
-    """Boots a root with the package in it; what the script saw: what → values."""
+    """Boots a root with the package. Returns {name: values} of the script's output."""
     if not shutil.which("systemd-nspawn"):
-        raise package.Unavailable("there is no systemd-nspawn")
+        raise package.Unavailable("systemd-nspawn is missing")
     found = package.find()
     root = package.Root(found, ALSO)
     try:
@@ -83,11 +83,11 @@ def look():
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240,
             check=False)
         if not root.file("/var/tmp/seen").exists():
-            raise package.Unavailable(f"nothing boots here:\n{done.stdout[-2000:]}")
+            raise package.Unavailable(f"the root did not boot:\n{done.stdout[-2000:]}")
         seen = {}
         for line in root.file("/var/tmp/seen").read_text().splitlines():
             entry = json.loads(line)
-            seen.setdefault(entry["what"], []).append(entry["value"])
+            seen.setdefault(entry["name"], []).append(entry["value"])
         seen["errors"] = [root.file("/var/tmp/errors").read_text()]
         return seen
     finally:
@@ -97,15 +97,15 @@ def look():
 class Boot(unittest.TestCase):
     seen = {}
 
-    def one(self, what):
-        self.assertEqual(len(self.seen.get(what, [])), 1, f"{what}: {self.seen}")
-        return self.seen[what][0]
+    def one(self, name):
+        self.assertEqual(len(self.seen.get(name, [])), 1, f"{name}: {self.seen}")
+        return self.seen[name][0]
 
-    def test_it_is_started_by_enable_now(self):
+    def test_enable_now_starts_the_service(self):
         self.assertEqual(self.one("started"), "active")
         self.assertIn("Ready", self.one("status"))
 
-    def test_it_is_kept_apart_from_the_rest_of_the_machine(self):
+    def test_the_service_is_isolated_from_the_machine(self):
         self.assertEqual(self.one("user"), "conversed", self.seen["errors"])
         self.assertEqual(int(self.one("capabilities"), 16), 0)
         self.assertEqual(self.one("seccomp"), "2")
@@ -117,7 +117,7 @@ class Boot(unittest.TestCase):
         self.assertEqual(self.one("reloaded"), "0")
         self.assertEqual(self.one("same process"), "yes")
 
-    def test_a_killed_daemon_comes_back_and_a_stop_is_clean(self):
+    def test_systemd_restarts_a_killed_daemon_and_a_stop_is_clean(self):
         self.assertEqual(self.one("restarts"), "1")
         self.assertEqual(self.one("result"), "success")
 
@@ -126,6 +126,6 @@ if __name__ == "__main__":
     try:
         Boot.seen = look()
     except package.Unavailable as missing:
-        print(f"\n!! SKIPPED: the unit was not tried under a systemd of its own: {missing}\n", file=sys.stderr)
+        print(f"\n!! SKIPPED: this test boots a root with systemd: {missing}\n", file=sys.stderr)
         sys.exit(package.SKIPPED)
     unittest.main()

@@ -1,4 +1,4 @@
-"""What the package has in it: by lintian, by the binaries' own headers, by systemd-analyze."""
+"""The contents of the package, checked by lintian, readelf and systemd-analyze."""
 
 import gzip
 import pathlib
@@ -10,7 +10,7 @@ import unittest
 
 import package
 
-LARGEST_EXPOSURE = 11  # tenths, as systemd-analyze takes its threshold
+LARGEST_EXPOSURE = 11  # in tenths, the unit of systemd-analyze --threshold
 PROGRAMS = ("conversed", "conversectl")
 
 
@@ -34,7 +34,7 @@ class Contents(PackageCase):
             command += ["--suppress-tags", "bogus-mail-host,bogus-mail-host-in-debian-changelog"]
         package.run(*command, self.package)
 
-    def test_files_stand_where_the_fhs_has_them(self):
+    def test_files_are_in_the_places_of_the_fhs(self):
         for path in ("usr/bin/conversed", "usr/bin/conversectl", "etc/conversed/conversed.yaml",
                      "lib/systemd/system/conversed.service", "usr/lib/sysusers.d/conversed.conf",
                      "usr/lib/tmpfiles.d/conversed.conf", "usr/share/man/man8/conversed.8.gz",
@@ -48,14 +48,14 @@ class Contents(PackageCase):
         self.assertEqual(sorted(path.name for path in self.tree.iterdir()), ["DEBIAN", "etc", "lib", "usr"])
 
     def commands(self, program, path=()):
-        """All commands of a program, as its help tells them."""
+        """Yields the path of each command in a program's help."""
         text = package.run(self.tree / "usr" / "bin" / program, *path, "--help")
         _, _, listed = text.partition("\nSubcommands:\n")
         for name in re.findall(r"(?m)^  ([a-z][a-z-]*) ", listed):
             yield (*path, name)
             yield from self.commands(program, (*path, name))
 
-    def test_manual_pages_have_every_command_and_no_mistake(self):
+    def test_manual_pages_have_all_commands_and_no_warnings(self):
         for program, section in (("conversed", 8), ("conversectl", 1)):
             page = self.tree / f"usr/share/man/man{section}/{program}.{section}.gz"
             text = gzip.decompress(page.read_bytes()).decode()
@@ -69,7 +69,7 @@ class Contents(PackageCase):
 
     @unittest.skipUnless(pathlib.Path("/usr/share/bash-completion/bash_completion").exists(),
                          "bash-completion is not installed")
-    def test_completion_knows_what_the_program_knows(self):
+    def test_completion_has_the_commands_and_options_of_the_program(self):
         def completed(*words):
             script = ('. /usr/share/bash-completion/bash_completion; . "$1"; shift; COMP_WORDS=("$@"); '
                       "COMP_CWORD=$(($# - 1)); COMP_LINE=\"$*\"; COMP_POINT=${#COMP_LINE}; _conversed; "
@@ -89,7 +89,7 @@ class Binaries(PackageCase):
     def readelf(self, program, *options):
         return package.run("readelf", "-W", *options, self.tree / "usr" / "bin" / program)
 
-    def test_they_are_position_independent_with_relocations_read_only_and_bound_early(self):
+    def test_programs_are_position_independent_with_early_bound_read_only_relocations(self):
         for program in PROGRAMS:
             self.assertRegex(self.readelf(program, "-h"), r"Type: +DYN")
             segments = self.readelf(program, "-l")
@@ -98,17 +98,17 @@ class Binaries(PackageCase):
             dynamic = self.readelf(program, "-d")
             self.assertRegex(dynamic, r"FLAGS_1.*NOW.*PIE")
 
-    def test_the_stack_and_the_library_calls_are_guarded(self):
+    def test_stacks_and_library_calls_are_guarded(self):
         for program in PROGRAMS:
             imported = self.readelf(program, "--dyn-syms")
             self.assertIn("__stack_chk_fail", imported)
             self.assertRegex(imported, r"__[a-z]+_chk@GLIBC")
 
-    def test_functions_begin_where_an_indirect_call_may_land(self):
-        # Debian's start-up objects of the C library don't carry the mark that would have the kernel
-        # enforce it for the whole process, so that there is no property to look for.
+    def test_functions_begin_with_a_landing_for_indirect_calls(self):
+        # The ELF file has no property for this: Debian's start-up objects of the C library lack it, so the
+        # linker drops it. The test counts landings instead.
         if "X86-64" not in self.readelf("conversed", "-h"):
-            self.skipTest("another kind of processor")
+            self.skipTest("only x86-64 has endbr64")
         for program in PROGRAMS:
             code = package.run("objdump", "-d", "--no-show-raw-insn", "-j", ".text",
                                self.tree / "usr" / "bin" / program)
@@ -128,7 +128,7 @@ class Unit(PackageCase):
                                 self.tree / "lib/systemd/system/conversed.service"], capture_output=True, text=True)
         off = re.findall(r"(?m)^✗ (\w+)=", table.stdout)
         self.assertTrue(off)
-        for option in set(off) - {"DeviceAllow"}:  # the clock's device, which ProtectClock= adds by itself
+        for option in set(off) - {"DeviceAllow"}:  # ProtectClock= adds the clock's device
             self.assertIn(option, unit)
 
 

@@ -1,4 +1,4 @@
-"""The package's life in a root of its own: installed, set up, run as the unit has it, upgraded, removed, purged."""
+"""Installs the package in a root, sets it up, runs it as the unit does, upgrades, removes and purges it."""
 
 import contextlib
 import json
@@ -24,12 +24,12 @@ EMAIL = "admin@example.com"
 SETTINGS = "/etc/conversed/conversed.yaml"
 DATA = "/var/lib/conversed"
 PREVIOUS = "0.0.1-1"
-OLDER_SCHEMA = 0  # of the store: the steps of all versions are still to be taken
+OLDER_SCHEMA = 0  # a store that needs the migrations of all versions
 LOOKS = 3
 
 
 class Life(unittest.TestCase):
-    """One root a class; the tests begin with the package installed and configured."""
+    """Has a root for each class, with the package installed and configured."""
 
     @classmethod
     def setUpClass(cls):
@@ -45,7 +45,7 @@ class Life(unittest.TestCase):
         cls.root.install(cls.package)
         settings = cls.root.file(SETTINGS)
         settings.write_text(re.sub(r"(?m)^(  port: ).*$", r"\g<1>0", settings.read_text()))
-        # Root's by hand, as an administrator would: what it makes is the service's all the same.
+        # An administrator runs init as root. The files that it makes still belong to the service.
         cls.root.run("conversed", "init", "--config", SETTINGS, "--organisation", "Test", "--admin", EMAIL,
                      "--password-stdin", input=PASSWORD)
 
@@ -56,17 +56,17 @@ class Life(unittest.TestCase):
         self.addCleanup(self.kill)
 
     def unit(self):
-        """The [Service] section as {key: [values]}."""
+        """Returns the [Service] section as {key: [values]}."""
         return package.service_section(self.root.file("/lib/systemd/system/conversed.service"))
 
     def as_the_unit(self, *command):
-        """The command with the unit's user, group, umask and system calls, in the root."""
-        # Debian's own Python, which has Debian's seccomp.
+        """Returns the command that runs `command` in the root with the unit's user, group, umask and system calls."""
+        # Debian's Python has Debian's seccomp.
         return ["/usr/bin/python3", "-B", pathlib.Path(__file__).parent / "sandboxed.py", self.root.path,
                 self.root.file("/lib/systemd/system/conversed.service"), *command]
 
     def start(self, environment=None, watchdog_ms=None):
-        """Starts it as the unit says: command, user, system calls, state directory; and waits for READY."""
+        """Starts the daemon with the unit's command, user, system calls and directories. Returns the READY message."""
         unit = self.unit()
         self.assertEqual(unit["Type"], ["notify"])
         variables = {"PATH": "/usr/sbin:/usr/bin", "STATE_DIRECTORY": f"/var/lib/{unit['StateDirectory'][0]}",
@@ -97,11 +97,11 @@ class Life(unittest.TestCase):
         return json.loads(text) if text.strip() else None
 
     def owner(self, path):
-        """(user, group, mode) of a path inside, by its names there."""
+        """Returns (user, group, mode) of a path in the root."""
         return tuple(self.root.run("stat", "-c", "%U %G %a", path).split())
 
     def bundle(self):
-        """A project's file inside: its Flow counts what it is told."""
+        """Writes a bundle in the root and returns its path. Its Flow counts messages."""
         self.root.file("/tmp/count.yaml").write_text(
             "conversed: 1\nproject: {name: Tests, locales: [en]}\n"
             "flows:\n  - name: Count\n    nodes:\n"
@@ -118,7 +118,7 @@ class Life(unittest.TestCase):
 
 
 class Installed(Life):
-    def test_files_belong_to_whom_they_should(self):
+    def test_files_have_their_owners_and_modes(self):
         self.assertEqual(self.owner(SETTINGS), ("root", "conversed", "640"))
         self.assertEqual(self.owner("/etc/conversed"), ("root", "conversed", "750"))
         self.assertEqual(self.owner(DATA), ("conversed", "conversed", "700"))
@@ -126,16 +126,16 @@ class Installed(Life):
         self.assertEqual(self.owner(f"{DATA}/store.db")[:2], ("conversed", "conversed"))
         shell = self.root.run("getent", "passwd", "conversed").strip().rsplit(":", 1)[1]
         self.assertEqual(shell, "/usr/sbin/nologin")
-        # Enabling it is the administrator's.
+        # The package does not enable the service; the administrator does.
         self.assertFalse(self.root.file("/etc/systemd/system/multi-user.target.wants/conversed.service").is_symlink())
 
-    def test_systemd_finds_nothing_wrong_with_the_unit(self):
+    def test_systemd_accepts_the_unit(self):
         done = subprocess.run(["chroot", self.root.path, "systemd-analyze", "verify", "--man=no",
                                "/lib/systemd/system/conversed.service"], capture_output=True, text=True)
         said = [line for line in done.stderr.splitlines() if "conversed" in line]
         self.assertEqual((done.returncode, said), (0, []), done.stderr)
 
-    def test_it_runs_as_the_unit_has_it_and_says_what_systemd_waits_for(self):
+    def test_the_daemon_runs_in_the_unit_and_notifies_systemd(self):
         ready = self.start(watchdog_ms=4000)
         self.assertTrue(ready["STATUS"].startswith("Ready."))
         with urllib.request.urlopen(f"http://127.0.0.1:{self.ports()['admin']}/readyz", timeout=60) as answer:
@@ -150,9 +150,9 @@ class Installed(Life):
         self.notify.wait_for_key("READY")
         self.stop()
 
-    def test_the_unit_leaves_it_the_system_calls_that_it_needs_and_no_others(self):
+    def test_the_unit_allows_the_system_calls_of_the_daemon_and_no_others(self):
         nice = subprocess.run(self.as_the_unit("/usr/bin/nice", "-n", "5", "/bin/true"), capture_output=True, text=True)
-        self.assertIn("Operation not permitted", nice.stderr, "no filter is at work")
+        self.assertIn("Operation not permitted", nice.stderr, "the filter of system calls is not loaded")
         self.start()
         token = self.ctl("import", self.bundle())["endpoints"][0]["urlToken"]
         self.assertEqual(self.say(token, "one"), "1")
@@ -190,7 +190,7 @@ class Installed(Life):
 class Upgraded(Life):
     @classmethod
     def install(cls):
-        """Begins with the previous version, and data and settings of its time."""
+        """Installs the previous version first, so that its data and settings exist."""
         cls.current, cls.package = cls.package, package.repacked(cls.package, PREVIOUS, cls.folder.name)
         super().install()
 
@@ -199,7 +199,7 @@ class Upgraded(Life):
             return store.execute("SELECT MAX(version) FROM schema_version").fetchone()[0]
 
     def make_older(self):
-        """A store of the version before the first, in place of the current one."""
+        """Replaces the store by one with a schema before the first version."""
         store = self.root.file(f"{DATA}/store.db")
         for suffix in ("", "-wal", "-shm"):
             pathlib.Path(f"{store}{suffix}").unlink(missing_ok=True)
@@ -241,13 +241,13 @@ class Upgraded(Life):
         self.assertTrue(self.root.file(SETTINGS).exists())
         self.assertTrue(self.root.file(f"{DATA}/store.db").exists())
 
-    def test_4_a_purge_leaves_the_data_alone(self):
+    def test_4_a_purge_leaves_the_data(self):
         self.root.run("dpkg", "-P", "conversed")
         self.assertFalse(self.root.file("/etc/conversed").exists())
         self.assertTrue(self.root.file(f"{DATA}/store.db").exists())
         self.assertTrue(self.root.file(f"{DATA}/master.key").exists())
 
-    def test_5_a_purge_that_is_told_to_takes_them_too(self):
+    def test_5_a_purge_removes_the_data_if_debconf_says_so(self):
         self.root.install(self.current)
         self.root.run("debconf-set-selections", input="conversed conversed/purge-data boolean true\n")
         self.root.run("dpkg", "-P", "conversed")
@@ -258,7 +258,7 @@ if __name__ == "__main__":
     try:
         package.base_root(package.find(), [])
     except package.Unavailable as missing:
-        print(f"\n!! SKIPPED: the package was not tried in a root of its own: {missing}\n", file=sys.stderr)
+        print(f"\n!! SKIPPED: this test installs the package in a root: {missing}\n", file=sys.stderr)
         sys.exit(package.SKIPPED)
     os.umask(0o022)
     unittest.main()

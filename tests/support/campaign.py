@@ -1,13 +1,13 @@
-"""The load of the campaigns, and the counting of its effects: numbered injects and messages into sessions.
+"""The load of the campaigns, and the count of its effects: numbered injects and messages into sessions.
 
-One client sends to each session, one number after the other. In the end
-  - every sending that was answered 2xx, at once or after repeats under its key, has its effects exactly once,
-  - a sending of unknown outcome (5xx, broken connection) that was not repeated has them at most once,
-  - the order within each session is the order of sending,
-  - the session's state was counted up once for each effect,
-  - each output went one way. Outputs of the answer to a message, 200 or 202, did not reach the webhook. All other
-    outputs of injects and of cut messages did, under one constant id, first arrivals in order.
-A Flow says `NUMBER COUNT`, where COUNT is how many events of the session have had effects.
+Each session has one client, which sends one number after the other. At the end
+  - a sending that was answered 2xx, at once or after repeats under its key, has its effects exactly once,
+  - a sending of unknown outcome (5xx, broken connection) without repeats has its effects at most once,
+  - the effects within a session have the order of sending,
+  - the state of a session counted each effect once,
+  - an output in the answer to a message, 200 or 202, did not reach the webhook,
+  - the other outputs of injects and of cut messages did, each under one id, first arrivals in order.
+A Flow says `NUMBER COUNT`, where COUNT is the number of the session's events with effects so far.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import threading
 from daemon_process import Failed
 
 
-TAKEN = (200, 202)  # 202: a message whose Flow goes on after its answer
+TAKEN = (200, 202)  # 202: a message whose Flow continues after the answer
 
 
 class Session:
@@ -29,24 +29,24 @@ class Session:
         self.user_id = f"user-{number}"
         self.session_id = f"session-{number}"
         self.next_n = 1
-        self.unresolved = None  # the keyed Sending that is to be repeated until its outcome is known
+        self.unresolved = None  # the keyed Sending to repeat until its outcome is known
         self.accepted = set()
         self.unknown = set()
-        self.asked = set()  # sent as a user's message: the answer may have the output
-        self.answered = set()  # of these: the first answer had it
-        self.cut = set()  # of these: the first answer was a 202 without it, so the webhook has it
+        self.asked = set()  # sent as users' messages: their answers may have the output
+        self.answered = set()  # messages whose first answer had the output
+        self.cut = set()  # messages whose first answer was a 202 without the output, so the webhook gets it
 
 
 @dataclasses.dataclass(frozen=True)
 class Sending:
     n: int
     keyed: bool
-    message: bool = False  # a user's message, answered with the Flow's outputs; else an inject
+    message: bool = False  # a user's message, whose answer has the Flow's outputs; otherwise an inject
 
 
 @dataclasses.dataclass
 class Habits:
-    """The share of sendings under a key, and the share of users' messages."""
+    """The shares of sendings with a key, and of users' messages."""
 
     keyed: float = 0.5
     messages: float = 0.0
@@ -54,7 +54,7 @@ class Habits:
 
 
 class Client(threading.Thread):
-    """Sends to its own sessions until told to stop, by any of the daemons. After a failure it tries another one."""
+    """Sends to its sessions through any of the daemons until halted. After a failure it picks a daemon again."""
 
     def __init__(self, daemons, sessions, url_token, key, seed, habits=None):
         super().__init__(daemon=True)
@@ -66,8 +66,8 @@ class Client(threading.Thread):
         self.habits = habits or Habits()
         self.halted = threading.Event()
         self.requests = 0
-        self.statuses = {}  # how often each was answered; None: no answer
-        self.too_late = 0  # no answer within the patience
+        self.statuses = {}  # the number of answers by status; None: no answer
+        self.too_late = 0  # requests without an answer within the patience
         self.wrong = []  # answers that no daemon may give
 
     def run(self):
@@ -77,12 +77,12 @@ class Client(threading.Thread):
                 with contextlib.closing(daemon.connect(timeout=self.habits.patience)) as connection:
                     while self.take_turn(daemon, connection) in TAKEN and not self.halted.is_set():
                         pass
-            except (OSError, KeyError):  # it does not listen, or has never done so
+            except (OSError, KeyError):  # the daemon does not listen, or was never started
                 pass
-            self.halted.wait(0.05)  # after a failure the client asks again a little later
+            self.halted.wait(0.05)  # the client pauses after a failure
 
     def take_turn(self, daemon, connection):
-        """Sends the next number. Returns the answer's status, or None."""
+        """Sends the next number. Returns the status of the answer, or None."""
         session = self.random.choice(self.sessions)
         sending, status, said = session.unresolved or self.next_sending(session), None, ""
         try:
@@ -111,9 +111,9 @@ class Client(threading.Thread):
         else:
             status, answer, _ = daemon.request("POST", "/v2.0/endpoint/inject", {"URLToken": self.url_token, **body},
                                                headers, connection)
-        # A daemon that was stopped answers 408 to a request that it had not read.
+        # A daemon that was frozen answers 408 to a request that it had not read.
         if 400 <= status < 500 and status != 408:
-            raise Failed(f"refused: {status} {answer}")
+            raise Failed(f"{session.session_id}: {sending.n} was refused: {status} {answer}")
         said = answer["text"] if sending.message and status in TAKEN else ""
         if sending.message and (status == 200 or said) and said.split()[:1] != [str(sending.n)]:
             raise Failed(f"{session.session_id}: {sending.n} was answered with {said!r}")
@@ -151,34 +151,34 @@ class Client(threading.Thread):
             if status not in TAKEN:
                 self.halted.wait(0.05)
         if session.unresolved is not None:
-            raise Failed(f"{session.session_id}: {session.unresolved} was never taken")
+            raise Failed(f"{session.session_id}: {session.unresolved} was never accepted")
 
 
 def violations_of(session, outputs, strict=True):
-    """Without `strict`, an unanswered sending may take effect late, after later ones: a daemon that was stopped goes
-    on with the requests in its sockets."""
+    """Returns the violations of one session. Without `strict`, an unanswered sending may take effect after later ones:
+    a daemon that was frozen still reads the requests in its sockets."""
     found = []
     numbers = [int(output["text"].split()[0]) for output in outputs]
     counts = [int(output["text"].split()[1]) for output in outputs]
     name = session.session_id
     for n in sorted(session.accepted):
         if numbers.count(n) != 1:
-            found.append(f"{name}: accepted {n} has its effects {numbers.count(n)} times")
+            found.append(f"{name}: {n} was accepted and has its effects {numbers.count(n)} times")
     for n in sorted(set(numbers)):
         if numbers.count(n) > 1 and n not in session.accepted:
-            found.append(f"{name}: {n}, of unknown outcome, has its effects {numbers.count(n)} times")
+            found.append(f"{name}: {n} has an unknown outcome and has its effects {numbers.count(n)} times")
         if n not in session.accepted and n not in session.unknown:
-            found.append(f"{name}: {n} was never sent")
+            found.append(f"{name}: {n} has effects and was never sent")
     ordered = [n for n in numbers if strict or n in session.accepted]
     if ordered != sorted(ordered):
-        found.append(f"{name}: out of order: {ordered}")
+        found.append(f"{name}: effects out of order: {ordered}")
     if counts != list(range(1, len(counts) + 1)):
         found.append(f"{name}: the state counted {counts}")
     return found
 
 
 def delivery_violations(session, outputs, deliveries):
-    """Counts the session's deliveries; `deliveries` as Receiver has them."""
+    """Returns the violations in the session's deliveries. `deliveries` are those of a Receiver."""
     found = []
     first_arrivals = {}  # webhook-id: (sequence, number)
     for id_, sequence, body in deliveries:
@@ -188,11 +188,11 @@ def delivery_violations(session, outputs, deliveries):
     for n in (int(output["text"].split()[0]) for output in outputs):
         count = delivered.count(n)
         if n in session.answered and count > 0:
-            found.append(f"{session.session_id}: {n} was answered and delivered as well")
+            found.append(f"{session.session_id}: {n} was answered and also delivered")
         elif count > 1 or (count == 0 and (n not in session.asked or n in session.cut)):
             found.append(f"{session.session_id}: {n} was delivered {count} times")
     if strangers := set(delivered) - {int(output["text"].split()[0]) for output in outputs}:
-        found.append(f"{session.session_id}: {sorted(strangers)} were delivered, and are no outputs")
+        found.append(f"{session.session_id}: {sorted(strangers)} were delivered but are no outputs")
     sequence = [seq for seq, _ in first_arrivals.values()]
     if sequence != sorted(sequence):
         found.append(f"{session.session_id}: deliveries out of order: {sequence}")

@@ -1,8 +1,8 @@
-"""Runs daemons on Kafka and PostgreSQL instead of their own files: one or several on one broker and one server.
+"""Runs one or several daemons on one Kafka broker and one PostgreSQL server instead of files.
 
-As a program: cluster.py COMMAND... runs the command with CONVERSED_TEST_KAFKA=ADDRESS and CONVERSED_TEST_POSTGRES=URL of
-servers of its own, and ends with the command's exit code; 77 where these can't be had. If the variables are set,
-DaemonCase uses these servers: each of its daemons gets its own topics and schema.
+As a program: cluster.py COMMAND... starts both servers and runs the command with CONVERSED_TEST_KAFKA=ADDRESS and
+CONVERSED_TEST_POSTGRES=URL. It returns the command's exit code, or 77 if it can't start the servers. DaemonCase uses the
+servers of these variables. Each of its daemons gets its own topics and schema.
 """
 
 import os
@@ -19,18 +19,18 @@ from daemon_process import Daemon, Failed, wait_idle
 SKIPPED = 77
 ALL_ROLES = ("api", "worker", "scheduler")
 Unavailable = (kafka.Unavailable, postgres.Unavailable)
-# The shortest time that a broker allows until other daemons take the partitions of a silent one.
+# The broker's shortest time until other daemons take the partitions of a silent daemon.
 SESSION_TIMEOUT_S = 6
 
 
 def check_available():
-    """Raises Unavailable if this machine lacks something that the servers need."""
+    """Raises Unavailable if this machine can't run the servers."""
     kafka.Broker().close()
     postgres.Server().close()
 
 
 def environment():
-    """The settings of a daemon that keeps its data in the servers of the environment; empty if there are none."""
+    """Returns settings for a daemon on the servers of the environment. Empty if the environment names none."""
     brokers, url = os.environ.get("CONVERSED_TEST_KAFKA"), os.environ.get("CONVERSED_TEST_POSTGRES")
     if not brokers or not url:
         return {}
@@ -42,8 +42,8 @@ def environment():
 
 
 class Cluster:
-    """A broker, a PostgreSQL server and daemons that share them. `roles` has the roles of each daemon in order; its length is the
-    number of daemons. Raises Unavailable if this machine lacks something that the servers need. One thread, except for requests."""
+    """A broker, a PostgreSQL server and daemons that share them. `roles` has a list of roles for each daemon. Raises
+    Unavailable if this machine can't run the servers. One thread, except for requests."""
 
     def __init__(self, binaries, folder, roles, settings="", environment=None, partitions=12, postgres_settings=()):
         self.folder = pathlib.Path(folder)
@@ -66,7 +66,7 @@ class Cluster:
             self.daemons[-1].name = name
 
     def prepare(self):
-        """Starts the servers and makes the first organisation. The daemons can be started then."""
+        """Starts the servers and makes the first organisation. The daemons can start afterwards."""
         self.broker.start()
         self.server.start()
         first, *others = self.daemons
@@ -75,11 +75,11 @@ class Cluster:
             other.take_key(first)
 
     def set_up(self, bundle):
-        """Starts everything and imports the project. Returns the import's report; `key` is an API key."""
+        """Starts servers and daemons and imports the bundle. Returns the import's report. `key` becomes an API key."""
         self.prepare()
         for daemon in self.daemons:
             if not daemon.start():
-                raise Failed(f"{daemon.name} ended at its first start; see {daemon.log_path}")
+                raise Failed(f"{daemon.name} ended at its first start; read {daemon.log_path}")
         path = self.folder / "bundle.yaml"
         path.write_text(bundle)
         entrance = self.entrance()
@@ -88,25 +88,25 @@ class Cluster:
         return report
 
     def entrance(self):
-        """A daemon that answers requests."""
+        """Returns a daemon that answers requests."""
         for daemon in self.daemons:
             if daemon.is_running() and daemon.ports.get("api"):
                 return daemon
         raise Failed("no daemon takes requests")
 
     def partitions(self, witness):
-        """The name of each partition's owner, as the daemon `witness` reports it; None for a partition without one."""
+        """Returns {partition: name of its owner, or None} as the daemon `witness` reports it."""
         return {each["partition"]: each["owner"] for each in witness.full_status()["queue"]["partitions"]}
 
     def wait_owned(self, owners, timeout=60):
-        """Waits until exactly these daemons have the partitions, each some of them. The partitions of a daemon that left stay
-        reserved for a moment, in case it comes back."""
+        """Waits until exactly these daemons own partitions. Those of a stopped daemon stay reserved for a moment, in case
+        it returns."""
         deadline = time.monotonic() + timeout
         while (found := set(self.partitions(self.entrance()).values())) != {daemon.name for daemon in owners}:
             if any(daemon.wait_end(0.05) for daemon in owners):
-                raise Failed("a daemon ended while its partitions were waited for")
+                raise Failed("a daemon ended before it got partitions")
             if time.monotonic() > deadline:
-                raise Failed(f"after {timeout} s the partitions are had by {found}")
+                raise Failed(f"after {timeout} s the owners of the partitions are {found}")
 
     def lag(self):
         return self.entrance().full_status()["queue"]["lag"]
@@ -125,7 +125,7 @@ def main(arguments):
     try:
         broker, server = kafka.Broker(), postgres.Server()
     except Unavailable as missing:
-        print(f"SKIPPED: no Kafka and PostgreSQL to test against: {missing}", file=sys.stderr)
+        print(f"SKIPPED: this test needs Kafka and PostgreSQL: {missing}", file=sys.stderr)
         return SKIPPED
     try:
         broker.start()

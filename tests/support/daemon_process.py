@@ -1,4 +1,4 @@
-"""Runs a conversed daemon in a temporary folder, for tests and the demo: set up, start, kill, ask."""
+"""Sets up, starts, kills and requests a conversed daemon, for tests, benchmarks and the demo."""
 
 import base64
 import contextlib
@@ -22,7 +22,7 @@ class Failed(Exception):
 
 
 class Daemon:
-    """One daemon with its data folder. It may be started and ended many times. One thread, except for `request`."""
+    """One daemon with its data folder. It can start and end many times. One thread, except for `request`."""
 
     def __init__(self, binaries, folder, settings="", environment=None, port=0):
         self.binaries = pathlib.Path(binaries)
@@ -38,7 +38,7 @@ class Daemon:
         self.environment = dict(os.environ)
         self.environment.update(environment or {})
         if "public_requests_per_second" not in settings:
-            # All clients of a test have one address.
+            # All clients of a test share one address.
             self.environment["CONVERSED_LIMITS_PUBLIC_REQUESTS_PER_SECOND"] = "0"
         self.environment["CONVERSECTL_PASSWORD"] = PASSWORD
         self.environment["CONVERSECTL_AS"] = EMAIL
@@ -55,12 +55,12 @@ class Daemon:
             raise Failed(f"init: {done.stderr}")
 
     def take_key(self, other):
-        """Copies the master key of another daemon, to share its store."""
+        """Copies the master key of another daemon, so that both can share a store."""
         (self.folder / "data").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(other.folder / "data" / "master.key", self.folder / "data" / "master.key")
 
     def spawn(self, extra_environment=None):
-        """Starts it and waits for nothing."""
+        """Starts the daemon and returns at once."""
         environment = dict(self.environment)
         environment.update(extra_environment or {})
         with open(self.log_path, "ab") as log:
@@ -70,7 +70,7 @@ class Daemon:
         self.ended = os.pidfd_open(self.process.pid)
 
     def start(self, extra_environment=None, timeout=60):
-        """Starts it and waits until it is ready; False if it ended before that."""
+        """Starts the daemon and waits until it is ready. Returns False if it ended before."""
         ports_file = self.folder / "data" / "run" / "ports.json"
         ports_file.unlink(missing_ok=True)
         self.spawn(extra_environment)
@@ -83,12 +83,12 @@ class Daemon:
                         return True
                 except (OSError, ValueError, http.client.HTTPException):
                     pass
-            if self.wait_end(0.02):  # a wait for its end, not for time to pass
+            if self.wait_end(0.02):
                 return False
-        raise Failed(f"not ready within {timeout} s; see {self.log_path}")
+        raise Failed(f"the daemon was not ready within {timeout} s; read {self.log_path}")
 
     def wait_end(self, seconds):
-        """Waits at most `seconds` for the process's end. Returns whether it has ended."""
+        """Waits at most `seconds` for the end of the process. Returns whether it has ended."""
         ready, _, _ = select.select([self.ended], [], [], seconds)
         if ready:
             self.process.wait()
@@ -145,7 +145,7 @@ class Daemon:
             return answer.status, text, answer.headers
 
     def ctl(self, *arguments, check=True, input=None):
-        """Runs conversectl --json. Returns its parsed output."""
+        """Runs conversectl --json. Returns the parsed output."""
         done = subprocess.run(
             [self.binaries / "conversectl", "--url", f"http://127.0.0.1:{self.ports['api']}", "--json",
              *arguments],
@@ -155,7 +155,7 @@ class Daemon:
         return json.loads(done.stdout) if done.stdout.strip() else None
 
     def full_status(self, timeout=30):
-        """The answer of `conversectl status`."""
+        """Returns the answer of `conversectl status`."""
         with contextlib.closing(self.connect(timeout)) as connection:
             status, body, _ = self.request("GET", "/management/status", basic=True, connection=connection)
         if status != 200:
@@ -163,7 +163,7 @@ class Daemon:
         return body
 
     def status(self):
-        """Returns the counts of work left, by name, and the amount done so far."""
+        """Returns the counts of remaining work by name, and the counts of work done."""
         body = self.full_status()
         counts = body["counts"]
         left = {"lag": body["queue"]["lag"]} | {
@@ -171,13 +171,13 @@ class Daemon:
         return {name: count for name, count in left.items() if count}, (counts["appended"], counts["sessionCommits"])
 
     def wait_idle(self, timeout=120):
-        """Waits until nothing is left to do."""
+        """Waits until the daemon is idle."""
         wait_idle([self], timeout)
 
 
 def wait_idle(daemons, timeout=120):
-    """Waits until daemons that share a log and a store are idle twice and none did anything in between, since their figures
-    are not read at one instant."""
+    """Waits until daemons that share a log and a store are idle. It reads their figures at different instants, so all must
+    be idle twice without work in between."""
     deadline = time.monotonic() + timeout
     before = None
     while time.monotonic() < deadline:
@@ -187,5 +187,5 @@ def wait_idle(daemons, timeout=120):
             return
         before = None if left else done
         if any(daemon.wait_end(0.05) for daemon in daemons):
-            raise Failed("a daemon ended while it was waited for")
-    raise Failed(f"not idle within {timeout} s: {left}")
+            raise Failed("a daemon ended before it was idle")
+    raise Failed(f"the daemons were not idle within {timeout} s: {left}")

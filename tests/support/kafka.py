@@ -1,7 +1,7 @@
-"""Runs an Apache Kafka broker for tests: one KRaft node on free ports, its data in a temporary folder.
+"""Runs an Apache Kafka broker for tests: one KRaft node on free ports, with its data in a temporary folder.
 
-As a program: kafka.py [--jars FOLDER] COMMAND... runs the command with CONVERSED_TEST_KAFKA=host:port of a broker of
-its own, and ends with the command's exit code, or 77 if Java or the broker's jars are missing.
+As a program: kafka.py [--jars FOLDER] COMMAND... starts a broker and runs the command with CONVERSED_TEST_KAFKA=host:port.
+It returns the command's exit code, or 77 if Java or the broker's jars are missing.
 """
 
 import os
@@ -19,7 +19,7 @@ from ports import free_port
 
 SKIPPED = 77
 JARS = pathlib.Path(__file__).resolve().parents[2] / "build" / "tools" / "kafka" / "jars"
-# Its `CLUSTER_ID` is any 16 bytes in URL-safe base 64.
+# Kafka takes any 16 bytes in URL-safe base 64.
 CLUSTER_ID = "Y29udmVyc2VkLXRlc3RzMA"
 HEAP = "-Xmx384m"
 
@@ -29,21 +29,21 @@ class Unavailable(Exception):
 
 
 class Failed(Exception):
-    """The broker did not come up."""
+    """The broker failed."""
 
 
 class Broker:
-    """One broker; may be killed, stopped, paused and started again with the same data and address.
+    """One broker. It can be killed and started again with the same data and address.
 
-    With `users`, names and passwords, it has a second address for them alone: `secure_address`, by SASL PLAIN over TLS,
-    with a certificate that `authority` has signed.
+    With `users`, a dict of passwords, it has a second listener for them: `secure_address`, by SASL PLAIN over TLS. The
+    file `authority` has the certificate.
     """
 
     def __init__(self, jars=None, settings=None, users=None):
         self.jars = pathlib.Path(jars or os.environ.get("CONVERSED_TEST_KAFKA_JARS") or JARS)
         self.java = shutil.which("java")
         if not self.java or not any(self.jars.glob("kafka_2.13-*.jar")):
-            raise Unavailable("there is no Java" if not self.java else f"there are no jars in {self.jars}")
+            raise Unavailable("java is missing" if not self.java else f"{self.jars} has no jars")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="conversed-kafka-"))
         self.port, controller = free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
@@ -60,7 +60,7 @@ class Broker:
             "offsets.topic.replication.factor": 1, "offsets.topic.num.partitions": 1,
             "transaction.state.log.num.partitions": 1,
             "transaction.state.log.replication.factor": 1, "transaction.state.log.min.isr": 1,
-            # A killed broker can register again only after the controller has missed it for that long.
+            # A killed broker can register again only after this timeout.
             "broker.session.timeout.ms": 3000, "broker.heartbeat.interval.ms": 500,
             "group.initial.rebalance.delay.ms": 0, "auto.create.topics.enable": "false",
             "log.cleaner.dedupe.buffer.size": 2097152,
@@ -74,13 +74,13 @@ class Broker:
             raise
 
     def advertise(self, address):
-        """From the next start on, the broker tells its clients this address: that of a proxy in front of it."""
+        """Makes the broker tell its clients the address of a proxy, from the next start on."""
         config = self.config.read_text()
         self.config.write_text(config.replace(f"advertised.listeners=PLAINTEXT://{self.address}",
                                               f"advertised.listeners=PLAINTEXT://{address}"))
 
     def secure(self, users, controller):
-        """Makes the certificate. Returns the properties of the second listener."""
+        """Makes the certificate, and returns the properties of the second listener."""
         port = free_port()
         self.secure_address = f"127.0.0.1:{port}"
         self.authority = self.folder / "authority.pem"
@@ -118,7 +118,7 @@ class Broker:
             raise Failed(f"{name}: {done.stdout}{done.stderr}")
 
     def start(self, timeout=120):
-        """Starts it and waits until it answers requests."""
+        """Starts the broker and waits until it answers requests."""
         self.log = open(self.folder / "broker.log", "ab")
         self.process = subprocess.Popen(self.command("kafka.Kafka", str(self.config)), stdin=subprocess.DEVNULL,
                                         stdout=self.log, stderr=self.log)
@@ -130,31 +130,31 @@ class Broker:
         return self
 
     def answers(self):
-        """Whether a Metadata request (no topic) is answered with a broker that serves."""
+        """Returns whether the answer to a Metadata request (no topic) has a broker."""
         try:
             return struct.unpack(">i", self.ask(3, struct.pack(">i", 0), timeout=5)[:4])[0] > 0
         except OSError:
             return False
 
     def add_partitions(self, topic, count):
-        """Adds partitions to a topic until it has so many (CreatePartitions)."""
+        """Adds partitions to a topic up to `count` (CreatePartitions)."""
         name = topic.encode()
         wish = struct.pack(f">ih{len(name)}siiib", 1, len(name), name, count, -1, 30_000, 0)
         answer = self.ask(37, wish, timeout=60)
-        error = struct.unpack(">h", answer[10 + len(name):12 + len(name)])[0]  # behind a time, a number and the name
+        error = struct.unpack(">h", answer[10 + len(name):12 + len(name)])[0]  # after throttle time, array length and name
         if error:
-            raise Failed(f"{topic} does not get {count} partitions: error {error}, {answer[12 + len(name):]}")
+            raise Failed(f"{topic} did not get {count} partitions: error {error}, {answer[12 + len(name):]}")
 
     def delete_topic(self, topic):
         """Deletes a topic (DeleteTopics)."""
         name = topic.encode()
         answer = self.ask(20, struct.pack(f">ih{len(name)}si", 1, len(name), name, 30_000), timeout=60, version=1)
-        error = struct.unpack(">h", answer[10 + len(name):12 + len(name)])[0]  # as above
+        error = struct.unpack(">h", answer[10 + len(name):12 + len(name)])[0]  # after throttle time, array length and name
         if error:
-            raise Failed(f"{topic} can't be deleted: error {error}")
+            raise Failed(f"{topic} was not deleted: error {error}")
 
     def has_topic(self, topic):
-        """Whether the answer to a Metadata request (all topics) names the topic."""
+        """Returns whether the answer to a Metadata request (all topics) names the topic."""
         name = topic.encode()
         return struct.pack(">h", len(name)) + name in self.ask(3, struct.pack(">i", 0), timeout=60)
 
@@ -172,7 +172,7 @@ class Broker:
         while len(data) < size:
             some = connection.recv(size - len(data))
             if not some:
-                raise ConnectionError("closed")
+                raise ConnectionError("the broker closed the connection")
             data += some
         return data
 
@@ -180,7 +180,7 @@ class Broker:
         self.process.send_signal(number)
 
     def kill(self):
-        """Kills the broker at once, as a crash does. Its data stay."""
+        """Kills the broker at once, as a crash does. Keeps its data."""
         if self.process and self.process.poll() is None:
             self.process.kill()
         if self.process:
@@ -201,7 +201,7 @@ def main(arguments):
     try:
         broker = Broker(jars)
     except Unavailable as missing:
-        print(f"SKIPPED: no Kafka to test against: {missing} (tests/tools/fetch kafka)", file=sys.stderr)
+        print(f"SKIPPED: this test needs Kafka: {missing}; run tests/tools/fetch kafka", file=sys.stderr)
         return SKIPPED
     try:
         broker.start()

@@ -1,4 +1,4 @@
-"""A network between two programs that a test can cut: a TCP proxy that stalls, resets or refuses."""
+"""A TCP proxy by which a test cuts the network between two programs: it stalls, resets or refuses connections."""
 
 import enum
 import selectors
@@ -6,30 +6,30 @@ import socket
 import struct
 import threading
 
-BUFFER = 256 * 1024  # of what one direction holds; beyond that its sender has to wait
+BUFFER = 256 * 1024  # bytes that a direction holds before its sender has to wait
 
 
 class Cut(enum.Enum):
-    """The fate of existing and new connections until the network is healed."""
+    """What happens to existing and new connections until `heal`."""
 
-    STALL = "nothing is forwarded; sent bytes arrive later"
-    STALL_REQUESTS = "nothing is forwarded to the server; its answers are"
-    STALL_ANSWERS = "nothing is forwarded to the client; its requests are"
-    RESET = "connections are taken and reset"
-    REFUSE = "connections are reset, and new ones are refused"
+    STALL = "the proxy holds all bytes back until the network is healed"
+    STALL_REQUESTS = "the proxy holds back bytes to the server only"
+    STALL_ANSWERS = "the proxy holds back bytes to the client only"
+    RESET = "the proxy resets connections, and accepts and resets new ones"
+    REFUSE = "the proxy resets connections, and refuses new ones"
 
 
 ENDS_CONNECTIONS = (Cut.RESET, Cut.REFUSE)
 
 
 class Direction:
-    """Bytes from one socket to another one. For the proxy's thread."""
+    """Forwards bytes from one socket to another one. For the proxy's thread."""
 
     def __init__(self, source, sink, stalled_by):
         self.source, self.sink = source, sink
         self.stalled_by = stalled_by
         self.held = bytearray()
-        self.ended = False  # the source sends no more
+        self.ended = False  # the source has closed its side
 
     def is_stalled(self, cut):
         return cut in self.stalled_by
@@ -80,7 +80,7 @@ class Proxy:
         return listener
 
     def cut(self, how):
-        """Cuts the network. Returns when it is cut."""
+        """Cuts the network. The cut is in effect when this returns."""
         with self.lock:
             self.wanted = how
             self.wake.send(b"!")

@@ -1,4 +1,4 @@
-"""A service manager's end of sd_notify's protocol: a socket and the messages that arrived."""
+"""The service manager's side of the sd_notify protocol: a socket and its messages."""
 
 import os
 import socket
@@ -6,9 +6,9 @@ import time
 
 
 class NotifySocket:
-    """A datagram socket in the abstract namespace, so that a daemon in a chroot finds it, too. One thread.
+    """A datagram socket in the abstract namespace, which a daemon in a chroot finds, too. One thread.
 
-    `messages` are dicts of the assignments of one datagram each, in the order of arrival.
+    `messages` has a dict of the assignments in each datagram, in the order of arrival.
     """
 
     counter = 0
@@ -21,25 +21,25 @@ class NotifySocket:
         self.messages = []
 
     def environment(self, watchdog_ms=None):
-        """The variables that a service manager sets for a service."""
+        """Returns the variables that a service manager sets for a service."""
         variables = {"NOTIFY_SOCKET": self.name}
         if watchdog_ms:
             variables["WATCHDOG_USEC"] = str(watchdog_ms * 1000)
         return variables
 
     def next(self, timeout=60):
-        """The next message; AssertionError if none comes."""
+        """Returns the next message. Raises AssertionError if none comes in time."""
         self.socket.settimeout(timeout)
         try:
             text = self.socket.recv(65536).decode()
         except TimeoutError:
-            raise AssertionError(f"no further message; so far: {self.messages}") from None
+            raise AssertionError(f"no further message came; so far: {self.messages}") from None
         message = dict(line.split("=", 1) for line in text.splitlines())
         self.messages.append(message)
         return message
 
     def wait_for(self, condition, timeout=60):
-        """The first message from now on that `condition` holds for."""
+        """Waits for a new message for which `condition(message)` holds, and returns it."""
         deadline = time.monotonic() + timeout
         while True:
             message = self.next(max(deadline - time.monotonic(), 0.01))

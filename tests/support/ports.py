@@ -3,17 +3,17 @@
 import random
 import socket
 
-# Below Linux's default range for outgoing connections, so that no client's socket takes the port meanwhile.
+# Below Linux's default range for outgoing connections, so that no client's socket takes the port.
 FIRST, LAST = 10_000, 32_767
 
 _reservations = []
 
 
 def free_port():
-    """A port that nothing listens on. No other test gets it until this process ends.
+    """Returns a free port and reserves it until this process ends.
 
-    An abstract Unix socket holds the reservation: the kernel frees it with the process, and its names belong to the
-    network namespace, as ports do.
+    The reservation is an abstract Unix socket: the kernel frees it with the process, and its name belongs to the network
+    namespace, as a port does.
     """
     while True:
         port = random.randint(FIRST, LAST)

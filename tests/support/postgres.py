@@ -1,7 +1,7 @@
-"""Runs a PostgreSQL server for tests: on a Unix socket, its data in a temporary folder, and never as root.
+"""Runs a PostgreSQL server for tests: on a Unix socket, with its data in a temporary folder, and never as root.
 
-As a program: postgres.py COMMAND... runs the command with CONVERSED_TEST_POSTGRES=URL of a server of its own, and ends
-with the command's exit code, or 77 if PostgreSQL is missing.
+As a program: postgres.py COMMAND... starts a server and runs the command with CONVERSED_TEST_POSTGRES=URL. It returns the
+command's exit code, or 77 if PostgreSQL is missing.
 """
 
 import os
@@ -25,22 +25,22 @@ class Unavailable(Exception):
 
 
 class Failed(Exception):
-    """The server did not come up."""
+    """The server or a statement failed."""
 
 
 def newest_programs():
-    """The folder of the newest server's programs as Debian installs them, or else that of the path."""
+    """Returns the folder of the newest server's programs in Debian's place, or else in the path."""
     folders = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda each: int(each.parts[-3]))
     if folders:
         return folders[-1].parent
     found = shutil.which("initdb")
     if not found:
-        raise Unavailable("there is no initdb")
+        raise Unavailable("initdb is missing")
     return pathlib.Path(found).resolve().parent
 
 
 def account():
-    """The user who runs the server if the test runs as root, which PostgreSQL refuses."""
+    """Returns the user that runs the server if the test runs as root, since PostgreSQL refuses root."""
     if os.geteuid() != 0:
         return None
     for name in ("postgres", "nobody"):
@@ -48,11 +48,11 @@ def account():
             return pwd.getpwnam(name)
         except KeyError:
             continue
-    raise Unavailable("there is no user but root to run it as")
+    raise Unavailable("PostgreSQL does not run as root, and there is no user postgres or nobody")
 
 
 def run_sql(url, sql):
-    """Runs the statement. Returns the output of psql."""
+    """Runs the statement and returns the output of psql."""
     done = subprocess.run([newest_programs() / "psql", "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", sql, url],
                           capture_output=True, text=True)
     if done.returncode != 0:
@@ -61,20 +61,20 @@ def run_sql(url, sql):
 
 
 def url_of(*servers):
-    """The URL for several servers: clients use the one that takes writes."""
+    """Returns the URL of the servers. With several, clients use the one that takes writes."""
     hosts = ",".join(urllib.parse.quote(str(server.folder), safe="") for server in servers)
     which = "&target_session_attrs=read-write" if len(servers) > 1 else ""
     return f"postgresql://{SUPERUSER}@/postgres?host={hosts}{which}"
 
 
 def has_library(name):
-    """Whether the newest server can preload it."""
+    """Returns whether the newest server has the library to preload."""
     return (newest_programs().parent / "lib" / f"{name}.so").exists()
 
 
 class Server:
-    """One server. It may be killed and started again with the same data, address and `settings` (NAME=VALUE). With a running
-    server as `primary`, it is its hot standby until it is promoted."""
+    """One server. It can be killed and started again with the same data, address and `settings` (NAME=VALUE). With a
+    `primary`, a running server, it is the primary's hot standby until `promote`."""
 
     def __init__(self, primary=None, settings=()):
         self.settings = [argument for setting in settings for argument in ("-c", setting)]
@@ -90,21 +90,21 @@ class Server:
             if primary:
                 self.run("pg_basebackup", "-h", primary.folder, "-U", SUPERUSER, "-R", "-c", "fast", "--no-sync")
             else:
-                # The server needs no password: only its owner can read the folder.
+                # The server needs no password, since only its owner can read the folder.
                 self.run("initdb", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
         except BaseException:
             self.close()
             raise
 
     def run(self, program, *arguments):
-        """Runs one of the server's programs on its data."""
+        """Runs one of PostgreSQL's programs on the server's data."""
         done = subprocess.run([self.programs / program, "-D", self.folder / "data", *arguments], capture_output=True,
                               text=True, cwd=self.folder, **self.identity())
         if done.returncode != 0:
             raise Failed(done.stdout + done.stderr)
 
     def promote(self):
-        """Promotes a standby. It takes writes when this returns."""
+        """Promotes a standby. The server takes writes when this returns."""
         self.run("pg_ctl", "promote", "-w", "-t", "60", "-s")
 
     def identity(self):
@@ -113,7 +113,7 @@ class Server:
         return {"user": self.account.pw_uid, "group": self.account.pw_gid, "extra_groups": []}
 
     def start(self, timeout=60):
-        """Starts it and waits until it takes connections."""
+        """Starts the server and waits until it takes connections."""
         log = open(self.folder / "server.log", "ab")
         with log:
             self.process = subprocess.Popen(
@@ -134,14 +134,14 @@ class Server:
         return run_sql(self.url, sql)
 
     def signal_backend(self, pid, number):
-        """Sends a signal to one session's process, which may have ended."""
+        """Sends a signal to the process of one session. Ignores an ended process."""
         try:
             os.kill(pid, number)
         except ProcessLookupError:
             pass
 
     def kill(self):
-        """Kills the server without a shutdown, as a crash does. Its data stay."""
+        """Kills the server without a shutdown, as a crash does. Keeps its data."""
         if self.process:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGQUIT)
@@ -157,7 +157,7 @@ def main(arguments):
     try:
         server = Server()
     except Unavailable as missing:
-        print(f"SKIPPED: no PostgreSQL to test against: {missing} (package postgresql)", file=sys.stderr)
+        print(f"SKIPPED: this test needs PostgreSQL: {missing}; install the package postgresql", file=sys.stderr)
         return SKIPPED
     try:
         server.start()

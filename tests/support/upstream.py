@@ -1,4 +1,4 @@
-"""An HTTP upstream on loopback whose answers tests decide: held back until released, or with any status."""
+"""An HTTP upstream on loopback. Tests hold its answers back or choose their status."""
 
 import http.server
 import json
@@ -12,7 +12,7 @@ class Upstream:
         self.lock = threading.Lock()
         self.arrived = threading.Condition(self.lock)
         self.requests = []
-        self.statuses = []  # of the next answers; 200 when empty
+        self.statuses = []  # statuses of the next answers; 200 when empty
         self.open = threading.Event()
         self.open.set()
         upstream = self
@@ -35,7 +35,7 @@ class Upstream:
                     self.end_headers()
                     self.wfile.write(payload)
                 except OSError:
-                    pass  # the caller has gone
+                    pass  # the caller has closed the connection
 
             do_GET = do_POST = do_PUT = do_DELETE = answer
 
@@ -47,7 +47,7 @@ class Upstream:
             request_queue_size = 1024
 
             def handle_error(self, *_):
-                pass  # the asking daemon was killed
+                pass  # a test killed the calling daemon
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"

@@ -1,4 +1,4 @@
-"""A webhook on loopback that checks signatures and keeps the deliveries."""
+"""A webhook on loopback that checks signatures and keeps deliveries."""
 
 import base64
 import hashlib
@@ -13,8 +13,8 @@ class Receiver:
 
     def __init__(self, secret, port=0):
         self.secret = secret
-        self.secrets = [secret]  # a delivery may be signed with any of these
-        self.signed_by = []  # of each delivery: the secrets that it was signed with, in the header's order
+        self.secrets = [secret]  # a delivery may have the signature of any of these
+        self.signed_by = []  # the secrets that signed each delivery, in the order of its header
         self.lock = threading.Lock()
         self.arrived = threading.Condition(self.lock)
         self.deliveries = []
@@ -38,7 +38,7 @@ class Receiver:
             request_queue_size = 128
 
             def handle_error(self, *_):
-                pass  # the sender was killed
+                pass  # a test killed the sender
 
         self.server = Server(("127.0.0.1", port), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook"
@@ -47,7 +47,7 @@ class Receiver:
 
     @staticmethod
     def signature(secret, headers, body):
-        """Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`."""
+        """Returns the signature of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`."""
         text = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
         key = secret.encode()
         if secret.startswith("whsec_"):

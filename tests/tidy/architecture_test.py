@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Changes the architecture document, or the code, alone and expects the rules to say so."""
+"""Changes only the architecture document, or only the code, and expects the rules to find the difference."""
 
 import copy
 import sys
@@ -22,7 +22,7 @@ class ArchitectureTest(unittest.TestCase):
 
     def expect(self, rule: str, words: str, text: str = "", code: architecture.Code = None):
         found = list(architecture.check_document(text or self.text, code or self.code))
-        self.assertTrue(found, "nothing was found")
+        self.assertTrue(found, "no rule found the difference")
         for _, found_rule, message in found:
             self.assertEqual(found_rule, rule)
             self.assertIn(words, message)
@@ -36,10 +36,10 @@ class ArchitectureTest(unittest.TestCase):
         code.writes = [*code.writes, architecture.Write(function, table, frozenset(columns), "store/x.cc")]
         return code
 
-    def test_the_document_is_that_of_the_code(self):
+    def test_the_document_agrees_with_the_code(self):
         self.assertEqual(list(architecture.check_document(self.text, self.code)), [])
 
-    def test_a_name_that_is_nowhere_is_found(self):
+    def test_a_name_without_code_is_found(self):
         for name in ("queue/none.h", "no_such_function()", "NoSuchType", "Committer::no_such_member", "jobs.none",
                      "/no-such-route"):
             with self.subTest(name=name):
@@ -48,14 +48,14 @@ class ArchitectureTest(unittest.TestCase):
     def test_a_longer_document_is_refused(self):
         self.expect("document-length", "at most", self.text + "word " * architecture.MAX_WORDS)
 
-    def test_a_state_or_an_arrow_of_the_document_alone_is_found(self):
+    def test_a_state_or_an_arrow_only_in_the_document_is_found(self):
         arrow = "  pending --> kept: mark_delivered\n"
         self.expect("state-diagram", "drawn", self.changed(arrow, arrow + "  pending --> lost: mark_delivered\n"))
         self.expect("state-diagram", "drawn", self.changed("| pending |", "| pending, lost |"))
         self.expect("state-diagram", "writes none", self.changed(arrow, "  pending --> kept: end_leases\n"))
         self.expect("state-diagram", "is missing", self.changed("### Partition\n", "### Part\n"))
 
-    def test_a_state_or_a_writer_of_the_code_alone_is_found(self):
+    def test_a_state_or_a_writer_only_in_the_code_is_found(self):
         self.expect("state-diagram", "names the function", code=self.with_write("pause", "deliveries", "withdrawable"))
         self.expect("state-diagram", "names the function", code=self.with_write("forget", "outputs"))
         self.expect("state-diagram", "names the function", self.changed(": begin_delivery", ": mark_delivered"))

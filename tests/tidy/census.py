@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what a commit of the project is made of: files and lines of each room, large types, tables, words.
+"""Counts the parts of a commit: files and lines of each room, large types, tables, words of READMEs.
 
     tests/tidy/census.py [COMMIT]      the default is HEAD
 """
@@ -38,7 +38,7 @@ def body_from(text: str, begin: int) -> str:
 
 
 def public_fields(kind: str, body: str) -> int:
-    """Statements of a type's public part that declare data, not functions or types."""
+    """Returns the number of data members in a type's public part."""
     while (flat := re.sub(r"\{[^{}]*\}", ";" if "\n" in body else "", body)) != body:
         body = flat
     while (flat := re.sub(r"<[^<>]*>", "", body)) != body:
@@ -68,7 +68,7 @@ def large_types(files: dict) -> list:
 
 
 def tables(files: dict) -> set:
-    """Of SQLite's schema, after all migrations."""
+    """Returns the tables of SQLite's schema after all migrations."""
     names = set()
     for name, text in sorted(files.items()):
         if not name.startswith("store/migrations/") or not name.endswith(".sql") or "postgres" in name:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""House rules as a test: who may include whom, and what no source may hold.
+"""Checks the house rules: which file may include which, and what no source may contain.
 
-Reads the table of modules that CMake writes (lines "folder name: used names") and every source below
-the root. Prints one line a violation, `file:line: rule: message`; exits 0, or 1 if there is any.
+Reads CMake's table of modules (lines "folder name: used names") and each source below the root. Prints
+a line `file:line: rule: message` for each violation. Exits 1 if it finds any.
 """
 
 import argparse
@@ -15,8 +15,8 @@ from typing import Iterator, NamedTuple
 
 import architecture
 
-# Third-party headers and the files that may name them; `*` matches slashes as well. To give a file
-# access, widen a row; for a new library, add one. tests/ may use all of them.
+# Third-party headers and the files that may include them. `*` matches slashes, too. To give a file
+# access, widen a row. For a new library, add a row. tests/ may include all of them.
 THIRD_PARTY = {
     "CLI/": ["daemon/main.cc", "daemon/ctl/*.cc"],
     "curl/": ["daemon/calls/caller.cc", "daemon/delivery/deliverer.cc", "daemon/outbound/http_client.cc", "daemon/outbound/http_transfer.*",
@@ -38,25 +38,25 @@ THIRD_PARTY = {
     "yaml-cpp/": ["store/yaml/reader.cc"],
 }
 
-# Beside the standard library's (which have no dot), what the system brings.
+# Headers of the system besides the standard library's, which have no dot.
 SYSTEM_HEADERS = re.compile(
     r"(arpa|linux|net|netinet|sys)/|"
     r"(dirent|dlfcn|endian|errno|fcntl|grp|ifaddrs|netdb|poll|pthread|pwd|sched|signal|spawn|stdlib|string|"
     r"syslog|termios|time|unistd)\.h$")
 
-# store/model says what the things are that all modules share, so it may use no library beyond these.
+# All modules share the types of store/model, so it may use only these libraries.
 MODEL_LIBRARIES = ("nlohmann/", "sodium.h", "tl/expected.hpp")
 
 MAX_LINES = 700
 MAX_COLUMNS = 100
 MAX_FUNCTION_LINES = 70
-# clang-tidy's, which `./dev lint` runs.
+# clang-tidy checks the complexity of functions; `./dev lint` runs it.
 MAX_COMPLEXITY = 25
-# A room is one concern; a header and its source are one name. Lists of like things may be longer.
+# A room is one concern. A header and its source are one name.
 MAX_NAMES = 20
 MAX_INVARIANTS = 10
-LONG_ROOMS = {"api/operations", "flows/nodes"}
-# Rooms that know no more of another folder than one of its rooms.
+LONG_ROOMS = {"api/operations", "flows/nodes"}  # lists of similar files
+# Rooms that may use only one room of another folder.
 ONLY_ROOM = {("daemon_turns", "api"): "api_live"}
 TOP_FOLDERS = ("config", "store", "queue", "flows", "api", "daemon", "systemd", "tests")
 VAGUE_FOLDERS = {"common", "helper", "helpers", "misc", "util", "utils"}
@@ -66,23 +66,23 @@ CODE = CPP + (".py", ".sh", ".sql", ".cmake", ".js")
 CODE_NAMES = ("CMakeLists.txt", "dev", "run")
 
 INCLUDE = re.compile(r'\s*#\s*include\s+(?:"([^"]+)"|<([^>]+)>)')
-# In two parts, so that this file does not find itself.
+# The literals have two parts, so that the rule does not find this file.
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b|(?i:\bfor" r" now\b)")
 SLEEP = re.compile(r"\b(sleep_for|sleep_until|usleep|nanosleep)\b")
 DETACH = re.compile(r"[Tt]hread\w*(\(.*\)|\{.*\})?(\.|->)detach\(\)")
 
 A_TEST = re.compile(r"^(?:TEST(?:_F|_P)?\((\w+),\s*(\w+)\)|class (\w+)\(|\s+def (test_\w+)\()", re.MULTILINE)
 NAMED_TEST = re.compile(r"`([A-Z]\w*\.[A-Z]\w*|test_\w+)`")
-# Of an invariant: the tests that fail without it, up to the period. A suite, a test, or a file and what is in it.
+# "Kept by:" names the tests that fail without an invariant, up to the period. A name is a suite, a test or a file.
 A_KEEPER = re.compile(r"[A-Z]\w*(?:\.\w+)?|test_\w+(?:\.py)?|tests/[\w/]+\.py")
 KEPT_BY = re.compile(rf"Kept by:((?:[\s/`,]|and\b|{A_KEEPER.pattern})*)")
-# Of Markdown: a link to a file, and a file's name in a span, where `{h,cc}` stands for two.
+# A link to a file in Markdown, and a file name in a code span, where `{h,cc}` means two files.
 LINK = re.compile(r"\]\(([^):#\s]+)[)#]")
 NAMED_FILE = re.compile(r"`([\w./-]+\.(?:h|cc|py|sql|md|\{h,cc\}))`")
-# Files that CONTRIBUTING.md has a reader make, and the system's.
+# Files that a reader of CONTRIBUTING.md creates, and files of the system.
 NOT_OURS = {"show_project.cc", "echo.cc", "sqlite3.h"}
 
-# As clang-format lays a function out: from the first column to the brace that stands there.
+# clang-format lets a function begin in the first column. It ends with a brace in the first column.
 FUNCTION = re.compile(r"[A-Za-z_][^;]*\([^;]*$")
 
 
@@ -103,7 +103,7 @@ class Module(NamedTuple):
 
 
 def read_table(text: str) -> list:
-    """The modules, those of inner folders first, so that the first match is the closest."""
+    """Returns the modules, inner folders first, so that the first match is the closest."""
     modules = []
     for line in filter(None, map(str.strip, text.splitlines())):
         left, _, uses = line.partition(":")
@@ -125,16 +125,16 @@ def files_below(root: Path) -> Iterator[str]:
 
 def check_own_include(root: Path, file: str, target: str, modules: list) -> Iterator[tuple]:
     if ".." in target.split("/"):
-        yield "include-path", f'"{target}" climbs; includes begin at the root'
+        yield "include-path", f'"{target}" has "..": begin includes at the root'
         return
     if not (root / target).is_file():
-        yield "include-path", f'"{target}" is no file below the root, where includes begin'
+        yield "include-path", f'the root has no file "{target}": begin includes at the root'
         return
     if file.startswith("tests/"):
         return
     own, used = module_of(file, modules), module_of(target, modules)
     if own is None:
-        yield "include-edge", "belongs to no conversed_module"
+        yield "include-edge", "this file belongs to no conversed_module"
     elif used is None:
         yield "include-edge", f'"{target}" belongs to no conversed_module'
     elif used.name != own.name and used.name not in own.uses:
@@ -150,24 +150,24 @@ def check_library_include(file: str, target: str) -> Iterator[tuple]:
     if file.startswith("tests/"):
         return
     if not any(fnmatch.fnmatchcase(file, allowed) for allowed in THIRD_PARTY[row]):
-        yield "include-library", f"<{target}> is not for this file; see THIRD_PARTY (tests/tidy/tidy.py)"
+        yield "include-library", f"this file may not include <{target}>: see THIRD_PARTY (tests/tidy/tidy.py)"
     elif file.startswith("store/model/") and not target.startswith(MODEL_LIBRARIES):
-        yield "include-library", f"<{target}> is not for store/model, which all modules share"
+        yield "include-library", f"store/model may not include <{target}>, since all modules share store/model"
 
 
 def check_line(root: Path, file: str, line: str, modules: list) -> Iterator[tuple]:
     """Yields (rule, message) for one line of code."""
     if found := UNFINISHED.search(line):
-        yield "unfinished", f'"{found.group()}": finish it, or write it down as an issue'
+        yield "unfinished", f'"{found.group()}": finish it or open an issue'
     if not file.endswith(CPP):
         return
-    # In tests a longer line is data: clang-format holds code to the limit.
+    # Longer lines of tests are data, since clang-format wraps code.
     if len(line) > MAX_COLUMNS and not file.startswith("tests/"):
         yield "columns", f"{len(line)} columns; at most {MAX_COLUMNS}"
     if file.startswith("tests/") and (found := SLEEP.search(line)):
-        yield "sleep", f"{found.group()} in a test: wait on events, never on time"
+        yield "sleep", f"{found.group()} in a test: wait for events, never for time"
     if DETACH.search(line):
-        yield "detach", "a detached thread outlives its owner; keep a std::jthread"
+        yield "detach", "a detached thread outlives its owner: keep a std::jthread"
     if found := INCLUDE.match(line):
         own, library = found.groups()
         yield from check_own_include(root, file, own, modules) if own else check_library_include(file, library)
@@ -185,11 +185,11 @@ def check_file(root: Path, file: str, modules: list) -> Iterator[Violation]:
     if file.endswith(CPP):
         yield from check_functions(file, lines)
     if file.endswith(".h") and "#pragma once" not in lines:
-        yield Violation(file, 1, "pragma-once", "a header needs #pragma once")
+        yield Violation(file, 1, "pragma-once", "add #pragma once")
 
 
 def names_of_tests(root: Path, files: list) -> set:
-    """Of files, of suites, and of tests with and without their suite."""
+    """Returns the names of test files, suites, and tests with and without their suite."""
     names = set()
     for file in files:
         if not file.startswith("tests/") or not file.endswith((".cc", ".py")):
@@ -220,11 +220,11 @@ def check_complexity(root: Path, files: list) -> Iterator[Violation]:
     limit = re.search(r"function-cognitive-complexity\.Threshold, value: (\d+)",
                       (root / ".clang-tidy").read_text(encoding="utf-8"))
     if limit is None or int(limit[1]) > MAX_COMPLEXITY:
-        yield Violation(".clang-tidy", 1, "complexity", f"functions have a complexity of {MAX_COMPLEXITY} at most")
+        yield Violation(".clang-tidy", 1, "complexity", f"set the complexity of functions to at most {MAX_COMPLEXITY}")
 
 
 def check_named_tests(root: Path, files: list) -> Iterator[Violation]:
-    """A threat or an invariant whose test was renamed or removed would look defended."""
+    """Checks that named tests exist. Without the test, a threat or an invariant would only look defended."""
     names = names_of_tests(root, files)
     for file in files:
         if not file.endswith((".h", ".md")):
@@ -233,16 +233,16 @@ def check_named_tests(root: Path, files: list) -> Iterator[Violation]:
         named = []
         for kept in KEPT_BY.finditer(text):
             found = [(kept.start(1) + test.start(), test[0]) for test in A_KEEPER.finditer(kept[1])]
-            named += found or [(kept.start(), "the text behind it")]
+            named += found or [(kept.start(), "the text after Kept by")]
         if file in ("SECURITY.md", architecture.DOCUMENT):
             named += [(test.start(), test[1]) for test in NAMED_TEST.finditer(text)]
         for at, name in named:
             if name not in names:
-                yield Violation(file, text.count("\n", 0, at) + 1, "named-test", f"{name} is no test in tests/")
+                yield Violation(file, text.count("\n", 0, at) + 1, "named-test", f"tests/ has no test {name}")
 
 
 def check_named_files(root: Path, files: list) -> Iterator[Violation]:
-    """A link leads to a file or a folder; a name in a span is that of a file in the tree."""
+    """Checks that the targets of links exist, and the files in code spans."""
     ends = {"/".join(Path(file).parts[-depth:]) for file in files for depth in range(1, len(Path(file).parts) + 1)}
     for file in files:
         if not file.endswith(".md") or file == "CHANGELOG.md":
@@ -252,7 +252,7 @@ def check_named_files(root: Path, files: list) -> Iterator[Violation]:
             missing += [name for name in NAMED_FILE.findall(line) if Path(name).name not in NOT_OURS
                         and not {name.replace("{h,cc}", end) for end in ("h", "cc")} <= ends]
             for name in missing:
-                yield Violation(file, number, "named-file", f"{name} is no file here")
+                yield Violation(file, number, "named-file", f"the tree has no file {name}")
 
 
 def check_rooms(files: list, modules: list) -> Iterator[Violation]:
@@ -264,11 +264,11 @@ def check_rooms(files: list, modules: list) -> Iterator[Violation]:
         for (name, folder), allowed in ONLY_ROOM.items():
             for used in sorted(module.uses if module.name == name else ()):
                 if re.fullmatch(rf"{folder}(_\w+)?", used) and used != allowed:
-                    yield Violation(module.folder, 1, "room-edge", f"may use {allowed} of {folder}, not {used}")
+                    yield Violation(module.folder, 1, "room-edge", f"uses {used}; of {folder} it may use only {allowed}")
 
 
 def check_readmes(root: Path, files: list) -> Iterator[Violation]:
-    """An invariant of one type stands in that type's header; a README has those that cross types."""
+    """Limits the invariants of a README. The invariants of one type belong in its header."""
     for file in files:
         if Path(file).name != "README.md" or file.startswith("tests/"):
             continue
@@ -277,18 +277,18 @@ def check_readmes(root: Path, files: list) -> Iterator[Violation]:
                      if "nvariant" in section.partition("\n")[0])
         if listed > MAX_INVARIANTS:
             yield Violation(file, 1, "invariants",
-                            f"{listed} invariants; at most {MAX_INVARIANTS}, move the others to the headers of their types")
+                            f"{listed} invariants; at most {MAX_INVARIANTS}: move the others to the headers of their types")
 
 
 def check_cycles(modules: list) -> Iterator[Violation]:
-    """Takes away modules that use none of the rest; what stays uses itself in a circle."""
+    """Removes modules that use no other remaining module, until none is left or the rest is a cycle."""
     rest = {module.name: module for module in modules}
     while free := [name for name, module in rest.items() if not module.uses & rest.keys()]:
         for name in free:
             del rest[name]
     if rest:
         folder = min(module.folder for module in rest.values())
-        yield Violation(folder, 1, "room-cycle", f"these use each other in a circle: {' '.join(sorted(rest))}")
+        yield Violation(folder, 1, "room-cycle", f"these modules use each other in a cycle: {' '.join(sorted(rest))}")
 
 
 def check_tree(root: Path, modules: list) -> Iterator[Violation]:
@@ -299,10 +299,10 @@ def check_tree(root: Path, modules: list) -> Iterator[Violation]:
     folders = {parent.as_posix() for file in files for parent in Path(file).parents} - {"."}
     for folder in sorted(folders):
         if Path(folder).name in VAGUE_FOLDERS:
-            yield Violation(folder, 1, "vague-folder", "name a folder after what is in it")
+            yield Violation(folder, 1, "vague-folder", "name the folder after its contents")
     for folder in TOP_FOLDERS:
         if folder in folders and f"{folder}/README.md" not in files:
-            yield Violation(folder, 1, "readme", "needs a README.md: purpose, files, invariants")
+            yield Violation(folder, 1, "readme", "add a README.md with purpose, files and invariants")
     yield from check_complexity(root, files)
     yield from check_named_tests(root, files)
     yield from check_named_files(root, files)
@@ -322,7 +322,7 @@ def main() -> int:
     try:
         modules = read_table(options.table.read_text(encoding="utf-8"))
     except OSError as error:
-        sys.exit(f"tidy: {error}; configure first: ./dev build")
+        sys.exit(f"tidy: {error}. Run ./dev build first")
     violations = list(check_tree(options.root, modules))
     for violation in violations:
         print(violation)

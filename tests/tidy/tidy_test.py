@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Plants each kind of violation in a clean tree and expects tidy to name it: a rule that finds nothing
-because its pattern broke would look just like a clean tree."""
+"""Plants each kind of violation in a clean tree and expects tidy to find it. Without these tests a rule with
+a broken pattern would look like a clean tree."""
 
 import re
 import sys
@@ -62,7 +62,7 @@ PLANTED = [
 ]
 # These need a table or several files.
 PLANTED_ROOMS = {"room-size", "room-edge", "room-cycle"}
-# architecture.py has this one.
+# Rules of architecture.py.
 PLANTED_NAMES = {"document-name"}
 
 
@@ -88,12 +88,12 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(self.violations_of(*full, ("store/name1.cc", "")), [])
         self.assertEqual([v.rule for v in self.violations_of(*full, ("store/more.h", "#pragma once\n"))], ["room-size"])
 
-    def test_rooms_do_not_use_each_other_in_a_circle(self):
+    def test_rooms_do_not_use_each_other_in_a_cycle(self):
         modules = tidy.read_table("store a: b\nqueue b: c\nflows c: a\napi d: a\n")
         self.assertEqual([v.rule for v in tidy.check_cycles(modules)], ["room-cycle"])
         self.assertEqual(list(tidy.check_cycles(tidy.read_table("store a: b\nqueue b: \n"))), [])
 
-    def test_turns_know_nothing_of_http(self):
+    def test_turns_do_not_use_http(self):
         allowed = tidy.read_table("daemon/turns daemon_turns: model api_live\n")
         self.assertEqual(list(tidy.check_rooms([], allowed)), [])
         for used in ("api", "api_http"):
@@ -118,10 +118,10 @@ class TidyTest(unittest.TestCase):
             ("store/sql/README.md", "# sql\n\n- A list.\n\n## Invariants\n\n" + "- One.\n  More of it.\n" * 10),
             (".clang-tidy", "  - {key: readability-function-cognitive-complexity.Threshold, value: 25}\n")), [])
 
-    def test_detaching_something_else_is_no_violation(self):
+    def test_detach_of_another_object_is_no_violation(self):
         self.assertEqual(self.violations_of(("store/buffer.cc", "buffer_.detach();\n")), [])
 
-    def test_tests_have_freedoms_that_the_product_has_not(self):
+    def test_tests_may_include_all_libraries(self):
         self.assertEqual(self.violations_of(("tests/bench/x.cc", "#include <curl/curl.h>\n")), [])
 
     def test_the_closest_module_counts(self):
@@ -130,7 +130,7 @@ class TidyTest(unittest.TestCase):
         self.assertEqual(tidy.module_of("flows/turn/turn.h", modules).name, "flows")
         self.assertIsNone(tidy.module_of("flowsy/turn.h", modules))
 
-    def test_the_census_counts_public_fields_and_tables_that_are_left(self):
+    def test_the_census_counts_public_fields_and_remaining_tables(self):
         fields = "".join(f"  std::function<void(int)> f{i} = {{}};\n" for i in range(16))
         header = ("struct Large {\n  using X = int;\n  void run();\n" + fields + "};\n"
                   "class Hidden {\n public:\n  int shown = 0;\n private:\n" + fields + "};\n")
