@@ -1,4 +1,4 @@
-# The language level, warnings, sanitizers and the linker, for every target.
+# Language level, warnings, sanitizers and linker of all targets.
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -20,8 +20,8 @@ if(CONVERSED_SANITIZE)
   add_compile_options(-fsanitize=${CONVERSED_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${CONVERSED_SANITIZE})
   if(CONVERSED_SANITIZE MATCHES "address.*undefined")
-    # AddressSanitizer reports null pointers and accesses past an object by itself; these two checks
-    # of the undefined-behaviour sanitizer add an eighth to compile times and nothing to findings.
+    # AddressSanitizer already reports null pointers and accesses past an object. These two checks of
+    # UndefinedBehaviorSanitizer would add an eighth to compile times.
     add_compile_options(-fno-sanitize=null,object-size)
   endif()
 endif()
@@ -30,9 +30,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(conversed_flags INTERFACE
     -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict)
 endif()
-# What Debian asks of its packages (hardening=+all), and shadow stacks where the processor has them;
-# tests/package looks for each in the binary. In what is shipped only: fortified functions need an
-# optimiser, and the sanitizers have checks of their own.
+# Debian's hardening=+all, and shadow stacks if the processor has them. tests/package checks the binary
+# for each. Only for release: fortified functions need an optimizer, and sanitizers have their own checks.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT CONVERSED_SANITIZE)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   include(CheckPIESupported)
@@ -51,9 +50,8 @@ endif()
 
 find_program(CONVERSED_CCACHE ccache)
 if(CONVERSED_CCACHE)
-  # Paths are hashed as seen from this checkout, so that a second clone of the same commit, or a
-  # worktree beside it, need not compile everything again.
-  # What a precompiled header may hide from the cache (macros, times) is in none of ours.
+  # ccache hashes paths relative to this checkout, so clones and worktrees share the cache.
+  # The sloppiness is safe: the precompiled headers contain no macros and times that a file could change.
   set(CMAKE_CXX_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${CONVERSED_CCACHE}")
 endif()
@@ -62,7 +60,7 @@ if(CONVERSED_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
 
-# Without it Clang stores times in a precompiled header, and no second checkout could share it.
+# Otherwise Clang stores times in a precompiled header, and other checkouts can't share it.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
 endif()

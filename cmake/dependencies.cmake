@@ -1,4 +1,4 @@
-# Every library that we link, found once. All of them are Debian packages; `./dev` lists and installs them.
+# Finds all libraries. All are Debian packages, which `./dev` installs.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(spdlog REQUIRED)

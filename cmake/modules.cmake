@@ -1,10 +1,11 @@
 # conversed_module(queue SOURCES log.cc ... USES model store PRIVATE_LIBS PkgConfig::sqlite)
 #
-# Defines the target conversed_<name> from the sources in the current folder, links what it uses and
-# records the edge. The table of edges goes to a file that tests/tidy checks every #include against.
-# Every module and every test includes the standard library, JSON and expected; compiling them once halves what a small file
-# costs. The programs' own two files do without. The headers below are still included where they are used: clang-tidy reads each
-# file by itself.
+# Defines the target conversed_<name> from the sources in the current folder, links the modules that it
+# uses, and records them in the include table. tests/tidy checks each #include against that table.
+#
+# The precompiled headers halve the compile time of a small file. All modules and tests use them, except
+# the main files of the two programs. Files still include each header that they use, since clang-tidy
+# reads each file by itself.
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cc" CONTENT "")
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_test.cc" CONTENT "")
 set(CONVERSED_PRECOMPILED_HEADERS
@@ -18,9 +19,9 @@ if(BUILD_TESTING)
   add_library(conversed_precompiled_test STATIC "${PROJECT_BINARY_DIR}/precompiled_test.cc")
   target_link_libraries(conversed_precompiled_test PRIVATE conversed_flags GTest::gtest)
   if(CONVERSED_SANITIZE)
-    target_compile_options(conversed_precompiled_test PRIVATE -O0)  # as tests/ has it
+    target_compile_options(conversed_precompiled_test PRIVATE -O0)  # the option of tests/CMakeLists.txt
   endif()
-  if(CMAKE_POSITION_INDEPENDENT_CODE)  # tests are executables: a header compiled for libraries does not suit them
+  if(CMAKE_POSITION_INDEPENDENT_CODE)  # tests are executables, which can't use a header compiled for libraries
     set_target_properties(conversed_precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(conversed_precompiled_test PRIVATE -fPIE)
   endif()
@@ -51,21 +52,21 @@ function(conversed_write_include_table path)
   file(GENERATE OUTPUT "${path}" CONTENT "${text}\n")
 endfunction()
 
-# What `./dev test` builds and runs under ThreadSanitizer: the tests with the flag TSAN.
+# The tests with the flag TSAN. `./dev test` builds and runs them under ThreadSanitizer.
 add_custom_target(tsan_tests)
 
-# Runs a command with a Kafka broker of its own.
+# Starts a Kafka broker and runs a command with it.
 set(CONVERSED_KAFKA_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/support/kafka.py")
-# The same with a PostgreSQL server.
+# Starts a PostgreSQL server and runs a command with it.
 set(CONVERSED_POSTGRES_LAUNCHER python3 -B "${PROJECT_SOURCE_DIR}/tests/support/postgres.py")
 
 # conversed_test(NAME lanes_test LABEL unit SOURCES a.cc b.cc USES queue [LIBS x] [TIMEOUT seconds] [TSAN]
 #                [LAUNCHER command...])
 #
-# One GoogleTest executable, one CTest test; the label is the folder under tests/. USES names a module, or a top-level
-# folder for all of its rooms. TSAN marks tests whose
-# subject has threads of its own: they get the label `tsan` as well, and belong to the target tsan_tests. LAUNCHER gets the
-# test's command as its arguments, and exits with 77 where it can't be run.
+# Defines a GoogleTest executable and a CTest test. LABEL is the folder under tests/. USES names modules, or
+# top-level folders for all of their rooms. TSAN marks tests of threaded code: they also get the label `tsan`
+# and belong to the target tsan_tests. LAUNCHER gets the test's command as its arguments, and exits with 77 if
+# it can't run it.
 function(conversed_test)
   cmake_parse_arguments(arg "TSAN" "NAME;LABEL;TIMEOUT" "SOURCES;USES;LIBS;LAUNCHER" ${ARGN})
   add_executable(${arg_NAME} ${arg_SOURCES})

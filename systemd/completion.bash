@@ -1,11 +1,11 @@
-# bash completion for conversed and conversectl: asks the program itself, by `--help`, what may follow,
-# so that it never knows less than the program does.
+# bash completion for conversed and conversectl. It takes commands and options from the program's `--help`,
+# so it always has all of them.
 
 _conversed() {
   local cur prev words cword
   _init_completion -n : || return
 
-  # The subcommands that stand on the line already; options and their values say nothing of these.
+  # The subcommands on the line so far, without options and their values.
   local path=() word candidates at
   for ((at = 1; at < cword; at++)); do
     word="${words[at]}"
