@@ -29,7 +29,7 @@ class PackageCase(unittest.TestCase):
 class Contents(PackageCase):
     def test_lintian_finds_no_error(self):
         command = ["lintian", "--allow-root", "--fail-on", "error"]
-        # This address belongs to no person. A distributor of the package sets an address of its own.
+        # The default address belongs to no person. A distributor sets its own address.
         if package.field(self.package, "Maintainer").endswith("@localhost>"):
             command += ["--suppress-tags", "bogus-mail-host,bogus-mail-host-in-debian-changelog"]
         package.run(*command, self.package)
