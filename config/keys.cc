@@ -130,7 +130,7 @@ constexpr Key table[] = {
         CONVERSED_FIELD(queue.kafka.bootstrap_servers), host_and_port,
         "Brokers for the first connection, which name all others. Required by the kafka driver."),
     setting(CONVERSED_FIELD(queue.kafka.topic_prefix), kafka_name,
-            "The begin of the topics' names. Change it if several installations share a Kafka."),
+            "The prefix of the topics' names. Change it if several installations share a Kafka."),
     setting(CONVERSED_FIELD(queue.kafka.instance_id), one_line,
             "This daemon's group.instance.id, different from the other daemons' and the same after "
             "each restart. Empty: cluster.name."),
@@ -332,11 +332,11 @@ constexpr Key table[] = {
         "The largest slots of one input, as JSON. Further hits are left out, and the log says so."),
 
     setting(CONVERSED_FIELD(retention.transcripts), Range{0, 3650 * day},
-            "How long outputs and idle sessions are kept. Pending deliveries stay. 0: for ever."),
+            "How long outputs and idle sessions are kept. Pending deliveries stay. 0: forever."),
     setting(CONVERSED_FIELD(retention.dead_letters), Range{0, 3650 * day},
-            "How long dead letters are kept, replayed and discarded ones, too. 0: for ever."),
+            "How long dead letters are kept, replayed and discarded ones, too. 0: forever."),
     setting(CONVERSED_FIELD(retention.audit), Range{0, 3650 * day},
-            "How long entries of the audit trail are kept. 0: for ever."),
+            "How long entries of the audit trail are kept. 0: forever."),
 
     setting(CONVERSED_FIELD(backup.dir), folder_path,
             "The folder of backups: those of `conversectl backup`, and the one before a new "

@@ -60,7 +60,7 @@ struct BackupSettings {
   std::filesystem::path dir;  // empty: `backups` in data_dir
 };
 
-// How long data is kept; 0: for ever.
+// How long data is kept; 0: forever.
 struct RetentionSettings {
   Duration transcripts{0};
   Duration dead_letters{0};
