@@ -19,6 +19,8 @@
 #include "store/conversation/attempts.h"
 #include "store/conversation/calls.h"
 #include "store/conversation/dead_letters.h"
+#include "store/conversation/deliveries.h"
+#include "store/conversation/endpoint_health.h"
 #include "store/conversation/outbox.h"
 #include "store/conversation/schedules.h"
 #include "store/conversation/sessions.h"
@@ -82,6 +84,8 @@ class Store {
   [[nodiscard]] Committer& committer() { return committer_; }
   [[nodiscard]] Sessions& sessions() { return sessions_; }
   [[nodiscard]] Outbox& outbox() { return outbox_; }
+  [[nodiscard]] Deliveries& deliveries() { return deliveries_; }
+  [[nodiscard]] EndpointHealth& endpoint_health() { return endpoint_health_; }
   [[nodiscard]] Calls& calls() { return calls_; }
   [[nodiscard]] Schedules& schedules() { return schedules_; }
   [[nodiscard]] Timers& timers() { return timers_; }
@@ -119,6 +123,8 @@ class Store {
   Committer committer_;
   Sessions sessions_{*database_, committer_};
   Outbox outbox_{*database_, committer_};
+  Deliveries deliveries_{*database_, committer_};
+  EndpointHealth endpoint_health_{*database_, committer_};
   Calls calls_{*database_, committer_};
   Schedules schedules_{*database_, committer_};
   Timers timers_{*database_, committer_};

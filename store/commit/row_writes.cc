@@ -23,6 +23,22 @@ void insert_delivery(Connection& connection, std::int64_t session, const std::st
       session, seq, output_id, endpoint_id, withdrawable, session, session);
 }
 
+void mark_delivered(Connection& connection, const std::string& key, const std::string& output_id,
+                    std::int64_t seq, int attempts) {
+  if (attempts > 0) {
+    // Makes the session's other outputs due now, unless this output was marked before.
+    connection.run(
+        "UPDATE deliveries SET due_at = 0, attempts = 0 WHERE session ="
+        " (SELECT d.session FROM deliveries d WHERE d.session ="
+        " (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q AND d.output_id = :o)",
+        key, seq, output_id);
+  }
+  connection.run(
+      "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+      " AND seq = :q AND output_id = :o",
+      key, seq, output_id);
+}
+
 void abandon_execution(Connection& connection, std::int64_t session) {
   connection.run("DELETE FROM pending_calls WHERE session = :s", session);
 }

@@ -36,6 +36,12 @@ template <typename... In>
 void insert_delivery(Connection& connection, std::int64_t session, const std::string& endpoint_id,
                      std::int64_t seq, const std::string& output_id, bool withdrawable);
 
+// The output needs no further try. A missing row is no error. Compares the output's id, too, since
+// numbers begin again after the erasure of a session. `attempts` above 0: the session's other
+// outputs are due now.
+void mark_delivered(Connection& connection, const std::string& key, const std::string& output_id,
+                    std::int64_t seq, int attempts);
+
 // All calls and timers of the session lose their claim.
 void abandon_execution(Connection& connection, std::int64_t session);
 

@@ -102,6 +102,12 @@ Result<Attempts::TakenUp> Attempts::take_up(const std::string& run,
   });
 }
 
+Result<bool> Attempts::is_recovering(std::int32_t partition) const {
+  return read_exists(database_,
+                     "SELECT 1 FROM partition_runs WHERE log_partition = :p AND left_below > 0",
+                     partition);
+}
+
 Result<void> Attempts::begin(const InHand& event, int count) {
   return committer_.write_and_wait([&](Writer& writer) {
     writer.connection().run(

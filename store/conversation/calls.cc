@@ -12,19 +12,27 @@ Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
   return read_first(
       database_,
       [&](model::SessionKey key, std::string trace, const std::optional<nlohmann::json>& request,
-          std::optional<model::Timestamp> due_at, bool time_out, int attempts) {
+          std::optional<model::Timestamp> due_at, bool time_out, int attempts,
+          std::optional<model::Timestamp> try_at) {
         Found found{.call = {.id = id,
                              .session = std::move(key),
                              .trace_id = std::move(trace),
                              .due_at = due_at,
                              .is_time_out = time_out},
-                    .attempts = attempts};
+                    .attempts = attempts,
+                    .try_at = try_at};
         if (request) stored_or_throw(model::read_request(*request, found.call));
         return found;
       },
-      "SELECT s.key, c.trace_id, c.request, c.due_at, c.time_out, c.attempts"
+      "SELECT s.key, c.trace_id, c.request, c.due_at, c.time_out, c.attempts, c.try_at"
       " FROM pending_calls c JOIN sessions s ON s.id = c.session WHERE c.id = :i",
       id);
+}
+
+Result<std::optional<std::string>> Calls::of_execution(const std::string& input_id) const {
+  return read(database_, [&](Connection& connection) {
+    return connection.value<std::string>(sql_of_execution_call, input_id, input_id);
+  });
 }
 
 Result<bool> Calls::waits(const std::string& id) const {

@@ -28,10 +28,15 @@ class Calls : Rows {
 
   struct Found {
     model::PendingCall call;
-    int attempts = 0;  // failed tries
+    int attempts = 0;                        // failed tries
+    std::optional<model::Timestamp> try_at;  // of a call: when its next try is due
   };
   // A call or a timer. `internal`: its row can't be read.
   [[nodiscard]] model::Result<std::optional<Found>> find(const std::string& id) const;
+
+  // The id of the call or timer that the execution of this input waits for.
+  [[nodiscard]] model::Result<std::optional<std::string>> of_execution(
+      const std::string& input_id) const;
 
   // Whether its row exists, so that its result can still have effects. Cheap.
   [[nodiscard]] model::Result<bool> waits(const std::string& id) const;

@@ -5,6 +5,7 @@
 
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
+#include "store/conversation/due_sql.h"
 #include "store/model/names.h"
 #include "store/sql/read.h"
 
@@ -17,6 +18,9 @@ constexpr model::Names<DeadLetterState, 3> states{{{
     {DeadLetterState::replayed, "replayed"},
     {DeadLetterState::discarded, "discarded"},
 }}};
+
+// Of one event that are read.
+constexpr std::size_t most_letters = 100;
 
 DeadLetterState state_from(std::string_view text) {
   const auto state = states.value_of(text);
@@ -83,6 +87,33 @@ Result<DeadLetter> DeadLetters::get(const std::string& project_id, const std::st
   return read(database_, [&](Connection& connection) { return find(connection, project_id, id); });
 }
 
+Result<std::optional<DeadLetter>> DeadLetters::of(const std::string& id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<DeadLetter>> {
+    auto letter = connection.first(
+        letter_from,
+        "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state, created_at"
+        " FROM dead_letters WHERE id = :i",
+        id);
+    if (letter) return letter;
+    for (auto& each :
+         connection.all(letter_from, sql_of_dead_letters_of_event, id, id, most_letters)) {
+      if (!each.output_seq) return std::move(each);
+    }
+    // An output.
+    const auto input = id.substr(0, id.rfind('-'));
+    for (auto& each :
+         connection.all(letter_from, sql_of_dead_letters_of_event, input, input, most_letters)) {
+      if (!each.output_seq) continue;
+      const auto output = connection.value<std::string>(
+          "SELECT output_id FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+          " AND seq = :q",
+          each.key, *each.output_seq);
+      if (output == id) return std::move(each);
+    }
+    return std::nullopt;
+  });
+}
+
 Result<void> DeadLetters::discard(const std::string& project_id, const std::string& id) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     auto letter = settle(writer.connection(), project_id, id, DeadLetterState::discarded);
@@ -118,6 +149,13 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
 
 Result<std::int64_t> DeadLetters::count_new() const {
   return read_number(database_, "SELECT COUNT(*) FROM dead_letters WHERE state = 'new'");
+}
+
+Result<std::optional<model::Timestamp>> DeadLetters::oldest_new() const {
+  return read(database_, [&](Connection& connection) {
+    return connection.value<model::Timestamp>(
+        "SELECT created_at FROM dead_letters WHERE state = 'new' ORDER BY n LIMIT 1");
+  });
 }
 
 // Numbers ascend with time, so the first young dead letter ends the range.

@@ -42,6 +42,10 @@ class DeadLetters : Rows {
   [[nodiscard]] model::Result<DeadLetter> get(const std::string& project_id,
                                               const std::string& id) const;
 
+  // The dead letter with this id, in any project; or one of this event and of the calls and timers
+  // of its execution; or one of this output.
+  [[nodiscard]] model::Result<std::optional<DeadLetter>> of(const std::string& id) const;
+
   // `conflict` unless the dead letter is new.
   [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id);
 
@@ -53,6 +57,9 @@ class DeadLetters : Rows {
 
   // The number of new dead letters; for metrics.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;
+
+  // When the oldest new dead letter was made; for metrics.
+  [[nodiscard]] model::Result<std::optional<model::Timestamp>> oldest_new() const;
 
   // Deletes up to `limit` dead letters that are older than `before`, oldest first, in any state.
   // Returns their number.

@@ -24,6 +24,43 @@ inline constexpr std::string_view sql_of_due_sessions =
     " (SELECT d.attempts FROM deliveries d WHERE d.session = due.session LIMIT 1)"
     " FROM due JOIN sessions s ON s.id = due.session WHERE due.n > 0 ORDER BY due.n";
 
+// The pending outputs of a session behind one of them. CROSS JOIN makes SQLite begin with
+// `deliveries`.
+inline constexpr std::string_view sql_of_session_deliveries =
+    "SELECT d.seq, d.output_id, d.due_at, d.attempts, o.created_at, o.trace_id"
+    " FROM deliveries d CROSS JOIN outputs o WHERE d.session = :s AND d.seq > :q"
+    " AND o.session = d.session AND o.seq = d.seq ORDER BY d.seq LIMIT :l";
+
+inline constexpr std::string_view sql_of_delivery =
+    "SELECT d.session, s.key, d.seq, d.due_at, d.attempts, o.created_at, o.trace_id"
+    " FROM deliveries d CROSS JOIN sessions s CROSS JOIN outputs o WHERE d.output_id = :o"
+    " AND s.id = d.session AND o.session = d.session AND o.seq = d.seq";
+
+inline constexpr std::string_view sql_of_endpoints_with_deliveries =
+    "SELECT e.id FROM endpoints e WHERE e.project_id = :p AND e.id >= :a"
+    " AND EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.id) ORDER BY e.id";
+
+// Where an event waits. CROSS JOIN as above.
+inline constexpr std::string_view sql_of_inbox_event =
+    "SELECT i.session, i.n, s.key, i.type, i.trace_id, i.value FROM inbox i CROSS JOIN sessions s"
+    " WHERE i.event_id = :e AND s.id = i.session";
+
+// The call or timer that an execution waits for: its id begins with the input's.
+inline constexpr std::string_view sql_of_execution_call =
+    "SELECT id FROM pending_calls WHERE id > :i || '-c' AND id < :j || '-d' AND time_out = 0"
+    " ORDER BY id LIMIT 1";
+
+// Also of events that its execution caused, whose ids begin with the event's.
+inline constexpr std::string_view sql_of_dead_letters_of_event =
+    "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state, created_at"
+    " FROM dead_letters WHERE event_id >= :e AND event_id < :f || '.'"
+    " ORDER BY event_id DESC, n DESC LIMIT :l";
+
+// The first pending output of an input.
+inline constexpr std::string_view sql_of_input_delivery =
+    "SELECT output_id FROM deliveries WHERE output_id > :i || '-' AND output_id < :j || '.'"
+    " ORDER BY output_id LIMIT 1";
+
 inline constexpr std::string_view sql_of_due_calls =
     "SELECT c.id, s.key, c.try_at FROM pending_calls c JOIN sessions s ON s.id = c.session"
     " WHERE c.project_id = :p AND c.target = :t AND c.appended = 0"

@@ -29,23 +29,6 @@ constexpr auto output_row =
     row_of<&Output::id, &Output::seq, &Output::input_id, &Output::text, &Output::data,
            &Output::trace_id, &Output::source, &Output::created_at, &Output::withdrawable>;
 
-// Also compares the output's id, since numbers begin again after the erasure of a session.
-void mark_delivered(Connection& connection, const std::string& key, const std::string& output_id,
-                    std::int64_t seq, int attempts) {
-  if (attempts > 0) {
-    // Makes the session's other outputs due now, unless this output was marked before.
-    connection.run(
-        "UPDATE deliveries SET due_at = 0, attempts = 0 WHERE session ="
-        " (SELECT d.session FROM deliveries d WHERE d.session ="
-        " (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q AND d.output_id = :o)",
-        key, seq, output_id);
-  }
-  connection.run(
-      "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
-      " AND seq = :q AND output_id = :o",
-      key, seq, output_id);
-}
-
 }  // namespace
 
 std::vector<Output> outputs_of_input(Connection& connection, const model::SessionKey& key,

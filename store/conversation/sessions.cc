@@ -5,6 +5,7 @@
 
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
+#include "store/conversation/due_sql.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -96,6 +97,36 @@ Result<std::vector<InboxEvent>> Sessions::inbox(const model::SessionKey& key,
       "SELECT event_id, type, trace_id, value FROM inbox"
       " WHERE session = (SELECT id FROM sessions WHERE key = :k) ORDER BY n LIMIT :l",
       key, limit);
+}
+
+Result<std::optional<Sessions::InInbox>> Sessions::in_inbox(const std::string& event_id) const {
+  return read(database_, [&](Connection& connection) -> Result<std::optional<InInbox>> {
+    struct Place {
+      std::int64_t session = 0;
+      std::int64_t n = 0;
+    };
+    Place place;
+    auto found = connection.first(
+        [&](std::int64_t session, std::int64_t n, model::SessionKey key, const std::string& type,
+            const std::string& trace, const std::string& value) {
+          place = {session, n};
+          const auto event = model::decode_event(key.encode(), event_id, type, trace, value);
+          return InInbox{.key = std::move(key),
+                         .since = event ? event->accepted_at : model::Timestamp()};
+        },
+        sql_of_inbox_event, event_id);
+    if (!found) return std::nullopt;
+    found->ahead = connection.number("SELECT COUNT(*) FROM inbox WHERE session = :s AND n < :n",
+                                     place.session, place.n);
+    if (found->ahead > 0) {
+      found->first_ahead =
+          connection
+              .value<std::string>(
+                  "SELECT event_id FROM inbox WHERE session = :s ORDER BY n LIMIT 1", place.session)
+              .value_or("");
+    }
+    return found;
+  });
 }
 
 Result<std::vector<SessionSummary>> Sessions::list(const std::string& project_id,

@@ -48,6 +48,15 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::vector<InboxEvent>> inbox(const model::SessionKey& key,
                                                              std::size_t limit) const;
 
+  // An event in an inbox.
+  struct InInbox {
+    model::SessionKey key;
+    std::int64_t ahead = 0;    // events before it
+    std::string first_ahead;   // the first of them; empty: none
+    model::Timestamp since{};  // when it was accepted; the epoch: it can't be read
+  };
+  [[nodiscard]] model::Result<std::optional<InInbox>> in_inbox(const std::string& event_id) const;
+
   // Sessions of a project, newest first, from below `before_row`; 0: from the newest.
   [[nodiscard]] model::Result<std::vector<SessionSummary>> list(const std::string& project_id,
                                                                 std::int64_t before_row,

@@ -44,6 +44,8 @@ CREATE TABLE inbox (
   value TEXT NOT NULL,
   PRIMARY KEY (session, n)
 ) WITHOUT ROWID;
+-- The place of an event, when an operator asks.
+CREATE INDEX inbox_by_event ON inbox (event_id);
 
 -- Events that could not be processed and outputs that could not be delivered, with the reason.
 CREATE TABLE dead_letters (
@@ -64,6 +66,8 @@ CREATE TABLE dead_letters (
 CREATE INDEX dead_letters_by_project ON dead_letters (project_id, n);
 -- A user's dead letters, when the user's data is read or erased.
 CREATE INDEX dead_letters_by_key ON dead_letters (key);
+-- An event's dead letters, when an operator asks; those of outputs name the input.
+CREATE INDEX dead_letters_by_event ON dead_letters (event_id, n);
 -- The number of new dead letters.
 CREATE INDEX dead_letters_new ON dead_letters (n) WHERE state = 'new';
 

@@ -33,6 +33,22 @@ CREATE TABLE deliveries (
 ) WITHOUT ROWID;
 -- An Endpoint's sessions that are due.
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_id, due_at, session, attempts);
+-- The delivery of an output, when an operator asks.
+CREATE INDEX deliveries_by_output ON deliveries (output_id);
+
+-- Webhooks that fail, or that were paused lately. Times are by the clock of timers.
+CREATE TABLE endpoint_health (
+  endpoint_id TEXT PRIMARY KEY,
+  failing_since BIGINT,           -- NULL: it works again
+  failures BIGINT NOT NULL,       -- since then
+  last_status BIGINT NOT NULL,    -- HTTP; 0: there was no answer
+  last_error TEXT NOT NULL,
+  last_at BIGINT NOT NULL,        -- of the last failure
+  -- The last pause. Its time does not count as time of retries, so the row stays until all outputs from before it are too old.
+  paused_since BIGINT,            -- NULL: it was not paused
+  resumed_at BIGINT,              -- NULL while it is paused
+  next_probe BIGINT NOT NULL      -- while it is paused
+) WITHOUT ROWID;
 
 -- Calls (`request`) and timers (`due_at`) of executions and questions. The row is the claim.
 CREATE TABLE pending_calls (

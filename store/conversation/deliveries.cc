@@ -1,0 +1,314 @@
+#include "store/conversation/deliveries.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "store/cluster/notifications.h"
+#include "store/commit/row_writes.h"
+#include "store/conversation/due_sql.h"
+#include "store/conversation/timers.h"
+#include "store/model/ids.h"
+#include "store/model/names.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+using std::chrono::milliseconds;
+using Filter = Deliveries::Filter;
+using Page = Deliveries::Page;
+using Place = Deliveries::Place;
+
+namespace {
+
+constexpr model::Names<DeliveryState, 4> states{{{{DeliveryState::due, "due"},
+                                                  {DeliveryState::waiting, "waiting"},
+                                                  {DeliveryState::behind, "behind"},
+                                                  {DeliveryState::paused, "paused"}}}};
+
+constexpr std::string_view gone = "there is no such delivery; the output may be delivered";
+
+// Sessions that one page reads. Further ones are on the next page.
+constexpr std::size_t sessions_a_page = 500;
+// Behind the last output, or the last session of a due time.
+constexpr std::int64_t behind_all = std::numeric_limits<std::int64_t>::max() - 1;
+
+// The first output of a session.
+struct First {
+  std::int64_t seq = 0;
+  std::string output_id;
+};
+
+std::optional<First> first_of(Connection& connection, std::int64_t session) {
+  return connection.first(
+      row_of<&First::seq, &First::output_id>,
+      "SELECT seq, output_id FROM deliveries WHERE session = :s ORDER BY seq LIMIT 1", session);
+}
+
+bool is_paused(Connection& connection, const std::string& endpoint_id) {
+  return connection.exists(
+      "SELECT 1 FROM endpoint_health WHERE endpoint_id = :e AND paused_since IS NOT NULL"
+      " AND resumed_at IS NULL",
+      endpoint_id);
+}
+
+struct Times {
+  model::Timestamp now{};  // by the clock of timers
+  milliseconds offset{0};  // of the clock of timers to the wall clock
+};
+
+DeliveryState state_of(bool is_first, bool paused, model::Timestamp due, const Times& times) {
+  if (!is_first) return DeliveryState::behind;
+  if (paused) return DeliveryState::paused;
+  return due > times.now ? DeliveryState::waiting : DeliveryState::due;
+}
+
+std::optional<model::Timestamp> due_by_wall_clock(model::Timestamp due, const Times& times) {
+  if (due == model::Timestamp{}) return std::nullopt;
+  return due - times.offset;
+}
+
+// Collects one page.
+class PageOfDeliveries {
+ public:
+  PageOfDeliveries(Connection& connection, const Filter& filter, Times times, std::size_t limit)
+      : connection_(connection), filter_(filter), times_(times), limit_(limit) {}
+
+  Page read(const Place& after) {
+    if (filter_.session) {
+      add_named_session(after);
+      return std::move(page_);
+    }
+    auto endpoints = endpoints_from(after.endpoint_id);
+    for (const auto& endpoint : endpoints) {
+      const bool begun = endpoint == after.endpoint_id;
+      if (!add_endpoint(endpoint, begun ? after : first_place(endpoint))) break;
+    }
+    return std::move(page_);
+  }
+
+ private:
+  [[nodiscard]] bool wants_behind() const {
+    return !filter_.state || *filter_.state == DeliveryState::behind;
+  }
+  [[nodiscard]] bool wants(DeliveryState state) const {
+    return !filter_.state || *filter_.state == state;
+  }
+
+  // The Endpoints with pending outputs, by id.
+  std::vector<std::string> endpoints_from(const std::string& id) {
+    if (filter_.endpoint_id) return {*filter_.endpoint_id};
+    return connection_.values<std::string>(sql_of_endpoints_with_deliveries, filter_.project_id,
+                                           id);
+  }
+
+  [[nodiscard]] Place first_place(const std::string& endpoint) const {
+    if (filter_.state == DeliveryState::waiting) {
+      return {endpoint, times_.now, behind_all, behind_all};
+    }
+    return {endpoint, model::Timestamp::min(), 0, 0};
+  }
+
+  // False: the page is full.
+  bool add_endpoint(const std::string& endpoint, Place place) {
+    paused_ = is_paused(connection_, endpoint);
+    if (filter_.state == DeliveryState::paused && !paused_) return true;
+    // The session at which the page before ended: its first output, or the outputs behind it.
+    if (place.session != 0 && place.seq != behind_all && (place.seq == 0 || wants_behind()) &&
+        !add_session(place, key_of(place.session))) {
+      return false;
+    }
+    struct Session {
+      std::int64_t row = 0;
+      model::SessionKey key;
+      model::Timestamp due{};
+    };
+    for (;;) {
+      const std::size_t step = std::min(limit_, sessions_a_page - sessions_);
+      const auto sessions = connection_.all(
+          [](std::int64_t row, model::SessionKey key, model::Timestamp due, int /*attempts*/) {
+            return Session{row, std::move(key), due};
+          },
+          sql_of_due_sessions, endpoint, place.due, place.session, step);
+      for (const auto& session : sessions) {
+        if (filter_.state == DeliveryState::due && session.due > times_.now) return true;
+        place = {endpoint, session.due, session.row, 0};
+        if (!add_session(place, session.key)) return false;
+        if (++sessions_ == sessions_a_page) {
+          place.seq = behind_all;
+          page_.next = place;
+          return false;
+        }
+      }
+      if (sessions.size() < step) return true;
+    }
+  }
+
+  void add_named_session(const Place& after) {
+    const model::SessionKey& key = *filter_.session;
+    const auto row = connection_.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key);
+    if (!row) return;
+    paused_ = is_paused(connection_, key.endpoint_id);
+    add_session({key.endpoint_id, {}, *row, after.seq}, key);
+  }
+
+  // Adds the outputs of the place's session behind the place. False: the page is full.
+  bool add_session(Place place, const model::SessionKey& key) {
+    const auto first = first_of(connection_, place.session);
+    if (!first) return true;
+    // The first output may be unwanted, and one more than wanted tells whether there are more.
+    const auto most = wants_behind() ? limit_ - page_.rows.size() + 2 : 1;
+    bool full = false;
+    connection_.rows(
+        [&](std::int64_t seq, std::string output, model::Timestamp due, int attempts,
+            model::Timestamp created, std::string trace) {
+          if (filter_.created_before && created >= *filter_.created_before) return false;
+          const auto state = state_of(seq == first->seq, paused_, due, times_);
+          if (!wants(state)) return true;
+          full = page_.rows.size() == limit_;
+          if (full) return false;
+          page_.rows.push_back({.output_id = std::move(output),
+                                .key = key,
+                                .seq = seq,
+                                .state = state,
+                                .first_output_id = first->output_id,
+                                .attempts = attempts,
+                                .created_at = created,
+                                .due_at = due_by_wall_clock(due, times_),
+                                .trace_id = std::move(trace)});
+          place.seq = seq;
+          return true;
+        },
+        sql_of_session_deliveries, place.session, place.seq, most);
+    if (full) page_.next = place;
+    return !full;
+  }
+
+  model::SessionKey key_of(std::int64_t session) {
+    return connection_.value<model::SessionKey>("SELECT key FROM sessions WHERE id = :i", session)
+        .value_or(model::SessionKey());
+  }
+
+  Connection& connection_;
+  const Filter& filter_;
+  const Times times_;
+  const std::size_t limit_;
+  Page page_;
+  bool paused_ = false;  // the Endpoint that is added
+  std::size_t sessions_ = 0;
+};
+
+// A delivery that is retried or dropped.
+struct Named {
+  std::int64_t session = 0;
+  model::SessionKey key;
+  std::int64_t seq = 0;
+  std::string input_id;
+  std::string trace_id;
+};
+
+std::optional<Named> find(Connection& connection, const std::string& output_id) {
+  return connection.first(
+      row_of<&Named::session, &Named::key, &Named::seq, &Named::input_id, &Named::trace_id>,
+      "SELECT d.session, s.key, d.seq, o.input_id, o.trace_id FROM deliveries d"
+      " JOIN sessions s ON s.id = d.session"
+      " JOIN outputs o ON o.session = d.session AND o.seq = d.seq WHERE d.output_id = :o",
+      output_id);
+}
+
+void bury(Writer& writer, const Named& named, const std::string& output_id,
+          const std::string& reason) {
+  Connection& connection = writer.connection();
+  const NewDeadLetter letter{.id = model::new_id(),
+                             .event = {.event_id = named.input_id,
+                                       .type = "output",
+                                       .trace_id = named.trace_id,
+                                       .value = ""},
+                             .reason = reason};
+  const auto key = named.key.encode();
+  insert_dead_letter(connection, letter, named.key.project_id, key, named.seq, writer.now());
+  connection.run("UPDATE dead_letters SET state = 'discarded' WHERE id = :i", letter.id);
+  // Only the first output's wait ends with it.
+  const auto first = first_of(connection, named.session);
+  const bool is_first = first && first->seq == named.seq;
+  mark_delivered(connection, key, output_id, named.seq, is_first ? 1 : 0);
+}
+
+}  // namespace
+
+std::string_view to_string(DeliveryState state) {
+  return states.name_of(state);
+}
+
+std::optional<DeliveryState> delivery_state_from(std::string_view text) {
+  return states.value_of(text);
+}
+
+std::vector<std::string_view> delivery_states() {
+  std::vector<std::string_view> names;
+  for (const auto& [state, name] : states.all) names.push_back(name);
+  return names;
+}
+
+Result<Page> Deliveries::list(const Filter& filter, const Place& after, std::size_t limit,
+                              model::Timestamp now) const {
+  return read(database_, [&](Connection& connection) {
+    const Times times{now, timer_offset(connection)};
+    return PageOfDeliveries(connection, filter, times, limit).read(after);
+  });
+}
+
+Result<PendingDelivery> Deliveries::get(const std::string& output_id, model::Timestamp now) const {
+  return read(database_, [&](Connection& connection) -> Result<PendingDelivery> {
+    const Times times{now, timer_offset(connection)};
+    auto found = connection.first(
+        [&](std::int64_t session, model::SessionKey key, std::int64_t seq, model::Timestamp due,
+            int attempts, model::Timestamp created, std::string trace) {
+          PendingDelivery delivery{.output_id = output_id,
+                                   .key = std::move(key),
+                                   .seq = seq,
+                                   .attempts = attempts,
+                                   .created_at = created,
+                                   .due_at = due_by_wall_clock(due, times),
+                                   .trace_id = std::move(trace)};
+          return std::pair(session, std::pair(due, std::move(delivery)));
+        },
+        sql_of_delivery, output_id);
+    if (!found) return fail(Errc::not_found, std::string(gone));
+    auto& [due, delivery] = found->second;
+    const auto first = first_of(connection, found->first).value_or(First{delivery.seq, output_id});
+    const bool paused = is_paused(connection, delivery.key.endpoint_id);
+    delivery.state = state_of(first.seq == delivery.seq, paused, due, times);
+    delivery.first_output_id = first.output_id;
+    return std::move(delivery);
+  });
+}
+
+Result<std::optional<std::string>> Deliveries::of_input(const std::string& input_id) const {
+  return read(database_, [&](Connection& connection) {
+    return connection.value<std::string>(sql_of_input_delivery, input_id, input_id);
+  });
+}
+
+Result<void> Deliveries::retry(const std::string& output_id) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    const auto named = find(writer.connection(), output_id);
+    if (!named) return fail(Errc::not_found, std::string(gone));
+    writer.connection().run("UPDATE deliveries SET due_at = :n WHERE session = :s AND due_at > :m",
+                            writer.timer_now(), named->session, writer.timer_now());
+    announce(writer.connection(), deliver_topic, named->key.encode());
+    return {};
+  });
+}
+
+Result<void> Deliveries::drop(const std::string& output_id) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    const auto named = find(writer.connection(), output_id);
+    if (!named) return fail(Errc::not_found, std::string(gone));
+    bury(writer, *named, output_id, "dropped by an operator: see the audit trail");
+    announce(writer.connection(), deliver_topic, named->key.encode());
+    return {};
+  });
+}
+
+}  // namespace conversed::store

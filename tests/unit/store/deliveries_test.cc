@@ -1,0 +1,205 @@
+#include "store/conversation/deliveries.h"
+
+#include <algorithm>
+
+#include "store/conversation/due_sql.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using std::chrono::seconds;
+using State = DeliveryState;
+
+class DeliveriesTest : public StoreTest {
+ protected:
+  // Each user says `outputs` things on the Endpoint.
+  void say(const std::string& user, int outputs) {
+    for (int i = 0; i < outputs; ++i) {
+      auto commit = turn(key_of(user), i, i);
+      commit.outputs.front().created_at = clock_.now();
+      commit.outputs.front().id = user + "-" + std::to_string(i + 1);
+      ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
+    }
+  }
+  void settle() {
+    ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));
+  }
+  void put_off(const std::string& user, seconds by) {
+    store_->outbox().reschedule(key_of(user), clock_.now() + by, 2);
+    settle();
+  }
+  // The filter of the Endpoint.
+  static Deliveries::Filter of_endpoint(std::optional<State> state = {}) {
+    return {.project_id = "project", .endpoint_id = "endpoint", .state = state};
+  }
+  // The ids on all pages of this size.
+  std::vector<std::string> ids(const Deliveries::Filter& filter, std::size_t limit = 100) {
+    std::vector<std::string> found;
+    for (std::optional<Deliveries::Place> after = Deliveries::Place(); after;) {
+      auto page = store_->deliveries().list(filter, *after, limit, clock_.now());
+      if (!page) ADD_FAILURE() << page.error().message;
+      EXPECT_LE(page->rows.size(), limit);
+      for (const auto& row : page->rows) found.push_back(row.output_id);
+      after = page->next;
+    }
+    return found;
+  }
+  PendingDelivery get(const std::string& id) {
+    auto found = store_->deliveries().get(id, clock_.now());
+    if (!found) ADD_FAILURE() << found.error().message;
+    return found.value_or(PendingDelivery());
+  }
+  using Ids = std::vector<std::string>;
+};
+
+TEST_F(DeliveriesTest, AreListedInOrderOnPagesOfAnySize) {
+  say("ann", 3);
+  say("bob", 1);
+  say("cem", 2);
+  put_off("ann", seconds(30));
+  const Ids all{"bob-1", "cem-1", "cem-2", "ann-1", "ann-2", "ann-3"};
+  for (std::size_t limit = 1; limit <= 7; ++limit) EXPECT_EQ(ids(of_endpoint(), limit), all);
+}
+
+TEST_F(DeliveriesTest, FilterChoosesByStateSessionAndAge) {
+  say("ann", 2);
+  clock_.advance(seconds(60));
+  say("bob", 2);
+  put_off("ann", seconds(30));
+  for (std::size_t limit = 1; limit <= 3; ++limit) {
+    EXPECT_EQ(ids(of_endpoint(State::due), limit), Ids{"bob-1"});
+    EXPECT_EQ(ids(of_endpoint(State::waiting), limit), Ids{"ann-1"});
+    EXPECT_EQ(ids(of_endpoint(State::behind), limit), (Ids{"bob-2", "ann-2"}));
+    EXPECT_EQ(ids(of_endpoint(State::paused), limit), Ids{});
+    EXPECT_EQ(ids({.project_id = "project", .session = key_of("ann")}, limit),
+              (Ids{"ann-1", "ann-2"}));
+    auto old = of_endpoint();
+    old.created_before = clock_.now();
+    EXPECT_EQ(ids(old, limit), (Ids{"ann-1", "ann-2"}));
+  }
+}
+
+TEST_F(DeliveriesTest, OneShowsItsStateAndTheOutputThatGoesFirst) {
+  say("ann", 2);
+  put_off("ann", seconds(30));
+  EXPECT_EQ(get("ann-1").state, State::waiting);
+  EXPECT_EQ(get("ann-1").due_at, clock_.now() + seconds(30));
+  EXPECT_EQ(get("ann-2").state, State::behind);
+  EXPECT_EQ(get("ann-2").first_output_id, "ann-1");
+  EXPECT_EQ(get("ann-2").attempts, 2);
+  EXPECT_EQ(store_->deliveries().get("ann-3", clock_.now()).error().code, model::Errc::not_found);
+}
+
+TEST_F(DeliveriesTest, OfAPausedEndpointArePaused) {
+  say("ann", 2);
+  store_->endpoint_health().failed({.endpoint_id = "endpoint",
+                                    .failing_since = clock_.now(),
+                                    .last_at = clock_.now(),
+                                    .paused_since = clock_.now()});
+  settle();
+  EXPECT_EQ(ids(of_endpoint(State::paused)), Ids{"ann-1"});
+  EXPECT_EQ(ids(of_endpoint(State::behind)), Ids{"ann-2"});
+  ASSERT_TRUE(store_->endpoint_health().resume("endpoint"));
+  EXPECT_EQ(ids(of_endpoint(State::paused)), Ids{});
+}
+
+TEST_F(DeliveriesTest, RetryOfALaterOutputMakesTheFirstOneDue) {
+  say("ann", 2);
+  put_off("ann", seconds(30));
+  ASSERT_TRUE(store_->deliveries().retry("ann-2"));
+  EXPECT_EQ(get("ann-1").state, State::due);
+  EXPECT_EQ(get("ann-2").state, State::behind);
+  EXPECT_EQ(store_->deliveries().retry("ann-3").error().code, model::Errc::not_found);
+}
+
+TEST_F(DeliveriesTest, DroppedOutputIsKeptWithADiscardedDeadLetterAndTheNextIsDue) {
+  say("ann", 2);
+  put_off("ann", seconds(30));
+  ASSERT_TRUE(store_->deliveries().drop("ann-1"));
+  EXPECT_EQ(store_->deliveries().drop("ann-1").error().code, model::Errc::not_found);
+  EXPECT_EQ(get("ann-2").state, State::due);
+  EXPECT_EQ(get("ann-2").attempts, 0);
+  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 2U);
+  const auto letters = store_->dead_letters().list("project", std::nullopt, 0, 10);
+  ASSERT_EQ(letters->size(), 1U);
+  EXPECT_EQ(letters->front().state, DeadLetterState::discarded);
+  EXPECT_EQ(letters->front().output_seq, 1);
+}
+
+TEST_F(DeliveriesTest, DropOfALaterOutputLeavesTheWaitOfTheFirstOne) {
+  say("ann", 3);
+  put_off("ann", seconds(30));
+  ASSERT_TRUE(store_->deliveries().drop("ann-2"));
+  EXPECT_EQ(ids(of_endpoint()), (Ids{"ann-1", "ann-3"}));
+  EXPECT_EQ(get("ann-1").state, State::waiting);
+  EXPECT_EQ(get("ann-1").attempts, 2);
+}
+
+TEST_F(DeliveriesTest, ListIsStepsThroughTheIndex) {
+  const auto expect_searches = [&](std::string_view sql, const std::vector<SqlValue>& values) {
+    const auto plan = plan_of(*store_, sql, values);
+    for (const char* const wrong : {"SCAN", "Seq Scan", "Sort", "B-TREE"}) {
+      EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
+    }
+  };
+  expect_searches(sql_of_session_deliveries, {std::int64_t{1}, std::int64_t{0}, std::int64_t{10}});
+  expect_searches(sql_of_delivery, {"ann-1"});
+  const auto plan = plan_of(*store_, sql_of_endpoints_with_deliveries, {"project", "a"});
+  for (const char* const wrong : {"SCAN d", "SCAN e", "Seq Scan"}) {
+    EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
+  }
+}
+
+class EndpointHealthTest : public DeliveriesTest {
+ protected:
+  EndpointFailure failure(std::optional<model::Timestamp> paused_since = {}) {
+    return {.endpoint_id = "endpoint",
+            .failing_since = clock_.now(),
+            .last_status = 500,
+            .last_error = "the webhook answered 500",
+            .last_at = clock_.now(),
+            .paused_since = paused_since};
+  }
+  std::optional<EndpointFailure> found() {
+    settle();
+    return *store_->endpoint_health().find("endpoint");
+  }
+};
+
+TEST_F(EndpointHealthTest, RowKeepsTheBeginAndCountsUntilASuccess) {
+  const auto begin = clock_.now();
+  for (int i = 0; i < 3; ++i) {
+    store_->endpoint_health().failed(failure());
+    clock_.advance(seconds(1));
+  }
+  ASSERT_TRUE(found());
+  EXPECT_EQ(found()->failing_since, begin);
+  EXPECT_EQ(found()->failures, 3);
+  EXPECT_EQ(found()->last_at, begin + seconds(2));
+  EXPECT_EQ(store_->endpoint_health().oldest()->failing_since, begin);
+  EXPECT_EQ(store_->endpoint_health().resume("endpoint").error().code, model::Errc::conflict);
+  store_->endpoint_health().works("endpoint", clock_.now());
+  EXPECT_FALSE(found());
+}
+
+TEST_F(EndpointHealthTest, RowOfAPauseStaysUntilItIsForgotten) {
+  say("ann", 1);
+  store_->endpoint_health().failed(failure(clock_.now()));
+  put_off("ann", seconds(60));
+  EXPECT_TRUE(found()->paused());
+  EXPECT_EQ(store_->endpoint_health().oldest()->paused_since, clock_.now());
+  clock_.advance(seconds(10));
+  ASSERT_TRUE(store_->endpoint_health().resume("endpoint"));
+  EXPECT_EQ(get("ann-1").state, State::due) << "the resumed Endpoint gets its outputs now";
+  EXPECT_FALSE(found()->paused());
+  EXPECT_EQ(found()->resumed_at, clock_.now());
+  EXPECT_FALSE(store_->endpoint_health().oldest()->paused_since);
+  ASSERT_TRUE(store_->endpoint_health().forget(clock_.now()));
+  EXPECT_TRUE(found());
+  ASSERT_TRUE(store_->endpoint_health().forget(clock_.now() + seconds(1)));
+  EXPECT_FALSE(found());
+}
+
+}  // namespace
+}  // namespace conversed::store

@@ -1,0 +1,89 @@
+// What waits, found by an id.
+#include "store/conversation/due_sql.h"
+#include "store/model/reason.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+class WaitingTest : public StoreTest {
+ protected:
+  static InboxEvent event(const std::string& id) {
+    model::Event event{.id = id, .session = key_of("ann"), .accepted_at = model::from_unix_ms(7)};
+    return {id, "inject", std::string(32, '7'), model::encode_value(event)};
+  }
+  void expect_searches(std::string_view sql, const std::vector<SqlValue>& values) {
+    const auto plan = plan_of(*store_, sql, values);
+    for (const char* const wrong : {"SCAN", "Seq Scan", "Sort", "B-TREE"}) {
+      EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
+    }
+  }
+};
+
+TEST_F(WaitingTest, EventOfAnInboxIsFoundWithTheEventsBeforeIt) {
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.inbox.added = {event("e1"), event("e2"), event("e3")};
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
+  const auto first = store_->sessions().in_inbox("e1").value();
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->ahead, 0);
+  EXPECT_EQ(first->first_ahead, "");
+  const auto last = store_->sessions().in_inbox("e3").value();
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->key, key_of("ann"));
+  EXPECT_EQ(last->ahead, 2);
+  EXPECT_EQ(last->first_ahead, "e1");
+  EXPECT_EQ(last->since, model::from_unix_ms(7));
+  EXPECT_FALSE(store_->sessions().in_inbox("e4").value());
+  expect_searches(sql_of_inbox_event, {"e1"});
+}
+
+TEST_F(WaitingTest, CallOfAnExecutionIsFoundByItsInput) {
+  const std::string input = model::new_id();
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.calls.started.push_back(
+      {.id = input + "-c2", .session = key_of("ann"), .due_at = clock_.now()});
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
+  EXPECT_EQ(store_->calls().of_execution(input).value(), input + "-c2");
+  EXPECT_FALSE(store_->calls().of_execution(input + "-c2").value());
+  expect_searches(sql_of_execution_call, {input, input});
+}
+
+TEST_F(WaitingTest, PendingOutputIsFoundByItsInput) {
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.outputs.front().id = "in-1";
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
+  EXPECT_EQ(store_->deliveries().of_input("in").value(), "in-1");
+  EXPECT_FALSE(store_->deliveries().of_input("i").value());
+  expect_searches(sql_of_input_delivery, {"in", "in"});
+}
+
+TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.outputs.front().id = "in-1";
+  commit.outputs.front().input_id = "in";
+  const auto id = model::new_id();
+  commit.dead_letters = {{id, event("e1"), "too many steps"},
+                         {model::new_id(), event("e2-c1-r"), "the upstream answered 401"}};
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
+  EXPECT_EQ(store_->dead_letters().oldest_new().value(), clock_.now());
+  ASSERT_TRUE(store_->deliveries().drop("in-1"));
+  EXPECT_EQ(store_->dead_letters().of(id).value()->id, id);
+  EXPECT_EQ(store_->dead_letters().of("e1").value()->id, id);
+  EXPECT_EQ(store_->dead_letters().of("e2").value()->event.event_id, "e2-c1-r");
+  EXPECT_EQ(store_->dead_letters().of("in-1").value()->output_seq, 1);
+  EXPECT_FALSE(store_->dead_letters().of("in-2").value());
+  expect_searches(sql_of_dead_letters_of_event, {"e1", "e1", std::int64_t{10}});
+}
+
+TEST(ReasonTest, ReasonsHaveTheirCodesInOrder) {
+  int code = 10;
+  for (const auto& each : model::all_reasons()) {
+    EXPECT_EQ(static_cast<int>(each.reason), code++);
+    EXPECT_EQ(model::info_of(each.reason).name, each.name);
+    EXPECT_FALSE(each.remedy.empty());
+  }
+}
+
+}  // namespace
+}  // namespace conversed::store
