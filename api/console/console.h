@@ -4,10 +4,15 @@
 
 namespace conversed::api {
 
-// The web console: one page that contains its style and its script.
-extern const std::string_view console_page;
-// The style and the script, byte for byte, for the hashes in the Content-Security-Policy.
-extern const std::string_view console_style;
-extern const std::string_view console_script;
+// A file of the web console, embedded.
+struct ConsoleFile {
+  std::string_view path;  // "console.html", "pages/overview.js"
+  std::string_view content_type;
+  std::string_view etag;  // of its content, in quotes
+  std::string_view text;
+};
+
+// Null: there is no such file.
+[[nodiscard]] const ConsoleFile* console_file(std::string_view path);
 
 }  // namespace conversed::api

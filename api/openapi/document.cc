@@ -151,6 +151,8 @@ std::vector<Parameter> path_parameters(std::string_view path) {
       {"URLToken", "The Endpoint."},
       {"clientId", "The client."},
       {"connectionId", "The Connection."},
+      {"consoleFile", "The file."},
+      {"consoleFolder", "The file's folder."},
       {"deadLetterId", "The dead letter."},
       {"flowId", "The Flow."},
       {"keyId", "The key."},
@@ -170,9 +172,10 @@ std::vector<Parameter> path_parameters(std::string_view path) {
     path.remove_prefix(close);
     const auto object = objects.find(name);
     if (object == objects.end()) defect("no description of a path's name", name);
-    Schema schema = name == "URLToken"  ? url_token()
-                    : name == "timerId" ? text_like("^[a-z0-9-]{1,200}$")
-                                        : id();
+    Schema schema = name == "URLToken"            ? url_token()
+                    : name == "timerId"           ? text_like("^[a-z0-9-]{1,200}$")
+                    : name.starts_with("console") ? text_like("^[A-Za-z0-9.]{1,100}$")
+                                                  : id();
     parameters.push_back({Parameter::In::path, name, std::string(object->second), std::move(schema),
                           Need::required});
   }

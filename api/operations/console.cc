@@ -1,9 +1,10 @@
-// GET /management/console, to which /management redirects: the web console. The page contains no
-// data. It requests the other management routes with its user's credentials, so the user's roles
-// apply.
+// GET /management/console, to which /management redirects: the web console, and the files that its
+// page loads. They contain no data. The page requests the other management routes with its user's
+// credentials, so the user's roles apply.
 #include <string>
+#include <string_view>
+#include <utility>
 
-#include "api/auth/sign_in_page.h"
 #include "api/console/console.h"
 #include "api/openapi/description.h"
 #include "api/operations/operations.h"
@@ -14,18 +15,38 @@ namespace {
 using model::Result;
 using namespace openapi;
 
+constexpr int not_modified = 304;
+
+// Scripts, styles and data come from the daemon alone, and none stands in the page.
+constexpr std::string_view policy =
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
 Result<Response> show_console(const Call& /*call*/, DaemonServices& /*services*/) {
-  static const std::string policy =
-      "default-src 'none'; style-src " + csp_source(console_style) + "; script-src " +
-      csp_source(console_script) +
-      "; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  const ConsoleFile& page = *console_file("console.html");
   return Response{.status = status::ok,
-                  .content_type = "text/html; charset=utf-8",
-                  .headers = {{"Content-Security-Policy", policy},
+                  .content_type = std::string(page.content_type),
+                  .headers = {{"Content-Security-Policy", std::string(policy)},
                               {"X-Frame-Options", "DENY"},
                               {"Referrer-Policy", "same-origin"},
                               {"Cache-Control", "no-store"}},
-                  .body = std::string(console_page)};
+                  .body = std::string(page.text)};
+}
+
+Result<Response> show_file(const Call& call, DaemonServices& /*services*/) {
+  const std::string path = std::string(call.parameters["consoleFolder"]) + "/" +
+                           std::string(call.parameters["consoleFile"]);
+  const ConsoleFile* file = console_file(path);
+  if (file == nullptr) return model::fail(model::Errc::not_found, "the console has no such file");
+  // The browser keeps the file, and asks each time whether it is still the same.
+  HeaderList headers{{"ETag", std::string(file->etag)}, {"Cache-Control", "private, no-cache"}};
+  if (call.request.header("if-none-match") == file->etag) {
+    return Response{.status = not_modified, .headers = std::move(headers)};
+  }
+  return Response{.status = status::ok,
+                  .content_type = std::string(file->content_type),
+                  .headers = std::move(headers),
+                  .body = std::string(file->text)};
 }
 
 // A relative address keeps the base path and any path that a proxy adds.
@@ -49,12 +70,28 @@ Description describe() {
           .answers = {{.description = "The page.", .content = {{"text/html", text(1)}}}}};
 }
 
+Description describe_file() {
+  const Header etag{"ETag", "Of the file's content.", text(1)};
+  return {.summary = "Get a file of the web console",
+          .parameters = {header_parameter("If-None-Match", "The ETag of a kept file.", text(1))},
+          .answers = {{.description = "The file.",
+                       .content = {{"text/css", text()},
+                                   {"text/javascript", text()},
+                                   {"image/svg+xml", text()}},
+                       .headers = {etag}},
+                      {.status = not_modified,
+                       .description = "The kept file is still the same.",
+                       .headers = {etag}}}};
+}
+
 }  // namespace
 
 Operations console_operations() {
   static constexpr Operation rows[] = {
       for_operators("console", Method::get, "/management/console", Role::member, show_console,
                     describe),
+      for_operators("consoleFile", Method::get, "/management/console/{consoleFolder}/{consoleFile}",
+                    Role::member, show_file, describe_file),
       for_all("management", Method::get, "/management", lead_there, describe_way),
       for_all("managementFolder", Method::get, "/management/", lead_there, describe_way),
   };

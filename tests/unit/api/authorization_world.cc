@@ -94,7 +94,10 @@ AuthorizationWorld::AuthorizationWorld() : world(settings()), reader_(nullptr, s
   foreign_ = import_objects("foreign", other, "Abroad", 'e', "far@other.example");
   missing_ = {"missing", "", "", "Nowhere", "nobody@acme.example"};
   for (const auto& [name, id] : own_.ids) {
-    missing_.ids[name] = name == "URLToken" ? token('f') : std::string(model::id_length, 'z');
+    // Files of the console are nobody's.
+    missing_.ids[name] = name.starts_with("console") ? id
+                         : name == "URLToken"        ? token('f')
+                                                     : std::string(model::id_length, 'z');
   }
   add_actors();
   note_sign_ins();
@@ -142,6 +145,8 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
                  {"knowledgeStoreId", report["knowledgeStores"][0]["_id"]},
                  {"sourceId", report["knowledgeStores"][0]["sources"][0]["_id"]},
                  {"organisationId", organisation},
+                 {"consoleFolder", "shell"},
+                 {"consoleFile", "main.js"},
                  {"URLToken", token(endpoint)}};
   add_member(objects, email);
   objects.ids["userId"] = world.id_of(email);

@@ -1,0 +1,78 @@
+// The state of the daemon: what needs attention, figures, the log, the daemons.
+import { ask, find } from '../shell/ask.js';
+import { el, replace } from '../shell/dom.js';
+import { badge, duration, figures, head, link, number, panel, table, time } from '../shell/pieces.js';
+
+const perSecond = (value) => (value >= 10 ? Math.round(value).toLocaleString() : (Math.round(value * 10) / 10).toLocaleString());
+
+function attention({ counts, queue, store, warnings }) {
+  const lines = [];
+  const add = (text, detail, action = null) =>
+    lines.push(el('li', {}, el('div', {}, el('strong', {}, text), el('div', { className: 'soft' }, detail)), action));
+  if (!store.healthy) add('The store does not commit', 'Accepted events wait in the log. Look at the disk, or at PostgreSQL.');
+  if (!queue.healthy) add('The log takes no events', 'Clients are answered 503. Look at the disk, or at Kafka.');
+  if (counts.deadLetters > 0) {
+    add(`${number(counts.deadLetters)} ${counts.deadLetters === 1 ? 'dead letter' : 'dead letters'}`,
+      'Events that failed, and outputs that were not delivered.', link('Open', 'deadletters'));
+  }
+  const free = queue.partitions.filter((each) => !each.owner && each.lag > 0);
+  if (free.length) add(`${free.length} partitions without a daemon`, 'Their events wait until a daemon takes them.');
+  for (const warning of warnings) add('A setting may be a mistake', warning);
+  return lines.length ? el('ul', { className: 'attention' }, lines) : el('p', { className: 'soft' }, 'Nothing. Log and store are healthy.');
+}
+
+const parts = (status) => [
+  el('div', { className: 'two' },
+    panel('Partitions of the log', table([
+      ['Partition', (item) => number(item.partition)],
+      ['Committed', (item) => number(item.committed), 'number'],
+      ['End', (item) => number(item.end), 'number'],
+      ['Lag', (item) => number(item.lag), 'number'],
+      ['Daemon', (item) => item.owner || badge('none', 'bad')],
+    ], status.queue.partitions, 'The log can\'t be asked.', 'dense')),
+    panel('Daemons', table([
+      ['Name', (item) => item.name],
+      ['Roles', (item) => item.roles.join(', ')],
+      ['Version', (item) => item.version],
+      ['Seen', (item) => time(item.seenAt)],
+    ], status.members, 'No daemon is known.'))),
+  el('p', { className: 'soft small' }, `Version ${status.version}, up for ${duration(status.uptime)}.`),
+];
+
+function numbers({ counts, queue }, rates) {
+  return figures([
+    ['Accepted a second', rates ? perSecond(rates.appended) : '…'],
+    ['Committed a second', rates ? perSecond(rates.sessionCommits) : '…'],
+    ['Events not finished', number(queue.lag)],
+    ['In inboxes', number(counts.inInboxes)],
+    ['Calls and timers', number(counts.pendingCalls)],
+    ['Deliveries pending', number(counts.pendingDeliveries)],
+    ['Dead letters', number(counts.deadLetters), counts.deadLetters > 0 ? 'bad' : ''],
+    ['Clients that wait', number(counts.waitingForAnswers)],
+  ]);
+}
+
+export default async function overview(page) {
+  const first = await find('status', {}, page.signal);
+  if (!first) {
+    return page.show(head('Overview'), panel('', el('p', {}, 'The state of the daemon is for users with the role platformAdmin. '),
+      el('p', {}, 'Go on to ', link('Sessions', 'sessions'), '.')));
+  }
+  const top = el('div', {});
+  const needs = panel('Needs attention');
+  const below = el('div', {});
+  page.show(head('Overview'), top, needs, below);
+
+  let last = null;
+  await page.every(2000, async () => {
+    const status = await ask('status', {}, page.signal);
+    const now = performance.now();
+    const passed = last ? (now - last.at) / 1000 : 0;
+    const rates = passed > 0 && Object.fromEntries(['appended', 'sessionCommits'].map((name) =>
+      [name, Math.max(0, status.counts[name] - last.counts[name]) / passed]));
+    last = { at: now, counts: status.counts };
+    replace(top, numbers(status, rates));
+    replace(needs, [el('h2', {}, 'Needs attention'), attention(status)]);
+    replace(below, parts(status));
+  });
+}

@@ -1,0 +1,60 @@
+// Finds by id or name what the project and the organisation have.
+import { ask, at, find } from '../shell/ask.js';
+import { el } from '../shell/dom.js';
+import { badge, code, empty, head, link, panel, sessionLink, table } from '../shell/pieces.js';
+
+const pagesToRead = 5;
+
+// Rows of a list that match, of its first pages.
+async function rows(page, path, matches) {
+  const found = [];
+  let after = null;
+  for (let i = 0; i < pagesToRead && found.length < 20; ++i) {
+    const list = await find(path, { projectId: page.project, limit: 100, after }, page.signal);
+    if (!list) break;
+    found.push(...list.items.filter(matches));
+    after = list.next ?? null;
+    if (after === null) break;
+  }
+  return found;
+}
+
+export default async function search(page) {
+  const text = (page.query.get('q') ?? '').trim();
+  const lower = text.toLowerCase();
+  const is = (...values) => values.some((value) => value === text);
+  const names = (...values) => is(...values) || values.some((value) => String(value ?? '').toLowerCase().includes(lower));
+  const of = { projectId: page.project };
+  const small = async (path, of_project, matches) => ((await find(path, of_project, page.signal))?.items ?? []).filter(matches);
+  const one = async (path) => (/^[a-z0-9]{24}$/.test(text) ? find(path, {}, page.signal) : null);
+
+  const [letter, job, schedule, sessions, letters, timers, projects, flows, connections, users, keys] = await Promise.all([
+    one(at('deadletters', text)), one(at('tasks', text)), one(at('schedules', text)),
+    rows(page, 'sessions', (item) => is(item.userId, item.sessionId, item.endpointId, item.URLToken) || names(item.userId, item.sessionId)),
+    rows(page, 'deadletters', (item) => is(item.eventId, item.traceId)),
+    rows(page, 'timers', (item) => is(item._id)),
+    small('projects', {}, (item) => names(item._id, item.name)),
+    small('flows', of, (item) => names(item._id, item.name)),
+    small('connections', of, (item) => names(item._id, item.name)),
+    small('users', {}, (item) => names(item._id, item.email, item.name)),
+    small('apikeys', {}, (item) => names(item._id, item.name)),
+  ]);
+  const hits = [
+    ...(letter ? [letter] : letters).map((item) => ['Dead letter', link(item.reason, 'deadletter', item._id), item.state]),
+    ...(job ? [['Job', link(job.name, 'jobs'), job.status]] : []),
+    ...(schedule ? [['Schedule', link(schedule.cron ?? 'once', 'schedules'), `${schedule.userId} ${schedule.sessionId}`]] : []),
+    ...timers.map((item) => ['Timer', link(item.kind, 'timers'), `${item.userId} ${item.sessionId}`]),
+    ...sessions.map((item) => ['Session', sessionLink(item, `${item.userId} ${item.sessionId}`), item.endpoint]),
+    ...projects.map((item) => ['Project', item.name, code(item._id)]),
+    ...flows.map((item) => ['Flow', link(item.name, 'flow', item._id), code(item._id)]),
+    ...connections.map((item) => ['Connection', link(item.name, 'connection', item._id), code(item._id)]),
+    ...users.map((item) => ['User', link(item.email, 'users'), code(item._id)]),
+    ...keys.map((item) => ['API key', link(item.name, 'users'), code(item._id)]),
+  ];
+  document.querySelector('#search input').value = text;
+  page.show(head(['Found for ', el('q', {}, text)]), panel('', table([
+    ['What', ([what]) => badge(what)],
+    ['Name', ([, name]) => name],
+    ['', ([, , more]) => more],
+  ], hits, empty('Nothing has this id or name', 'The search reads the newest sessions, timers and dead letters of the project.'))));
+}

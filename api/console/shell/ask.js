@@ -1,0 +1,73 @@
+// Requests to the management routes, with the credentials that the browser has asked its user for.
+
+// The page's address without its credentials.
+const routes = location.origin + location.pathname.replace(/[^/]*$/, '');
+// The address of the API, for the routes of clients.
+export const api = routes.replace(/management\/$/, '');
+
+export class Refused extends Error {
+  constructor(message, status = 0) {
+    super(message);
+    this.status = status;
+  }
+}
+
+async function read(answer) {
+  const text = await answer.text();
+  try {
+    return text ? JSON.parse(text) : null;
+  } catch {
+    return null;  // A proxy or another program answered, not the daemon.
+  }
+}
+
+async function request(address, options) {
+  let answer;
+  try {
+    answer = await fetch(address, options);
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new Refused('The daemon does not answer. Is it running?');
+  }
+  const body = await read(answer);
+  if (!answer.ok) throw new Refused(body?.detail ?? `The answer was ${answer.status}.`, answer.status);
+  return body;
+}
+
+function address(path, parameters) {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
+  return routes + path + (query.size ? '?' + query : '');
+}
+
+// Joins segments of a path.
+export const at = (...segments) => segments.map(encodeURIComponent).join('/');
+
+// Gets a management route. Throws the daemon's error message as a Refused.
+export const ask = (path, parameters = {}, signal = undefined) => request(address(path, parameters), { signal });
+
+export const act = (path, body, method = 'POST') => request(address(path, {}), {
+  method,
+  headers: body ? { 'Content-Type': 'application/json' } : {},
+  body: body ? JSON.stringify(body) : undefined,
+});
+
+// Posts to a route of clients.
+export const post = (path, body) => request(api + path, {
+  method: 'POST',
+  headers: { 'Content-Type': 'application/json' },
+  body: JSON.stringify(body),
+  credentials: 'omit',
+});
+
+// The answer, or null if there is no such thing or this user may not see it.
+export async function find(path, parameters = {}, signal = undefined) {
+  try {
+    return await ask(path, parameters, signal);
+  } catch (error) {
+    if (error instanceof Refused && [400, 403, 404].includes(error.status)) return null;
+    throw error;
+  }
+}
+
+// Server-sent events of a management route. Call `close` of the result.
+export const listen = (path, parameters) => new EventSource(address(path, parameters));
