@@ -1,11 +1,5 @@
-# conversed_module(queue SOURCES log.cc ... USES model store PRIVATE_LIBS PkgConfig::sqlite)
-#
-# Defines the target conversed_<name> from the sources in the current folder, links the modules that it
-# uses, and records them in the include table. tests/tidy checks each #include against that table.
-#
-# The precompiled headers halve the compile time of a small file. All modules and tests use them, except
-# the main files of the two programs. Files still include each header that they use, since clang-tidy
-# reads each file by itself.
+# The precompiled headers halve the compile time of a small file. All modules and tests use them. Files still
+# include each header that they use, since clang-tidy reads each file by itself.
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled.cc" CONTENT "")
 file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_test.cc" CONTENT "")
 set(CONVERSED_PRECOMPILED_HEADERS
@@ -15,6 +9,14 @@ set(CONVERSED_PRECOMPILED_HEADERS
 add_library(conversed_precompiled STATIC "${PROJECT_BINARY_DIR}/precompiled.cc")
 target_link_libraries(conversed_precompiled PRIVATE conversed_flags)
 target_precompile_headers(conversed_precompiled PRIVATE ${CONVERSED_PRECOMPILED_HEADERS})
+# For modules that are COLD.
+if(CONVERSED_SANITIZE)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_cold.cc" CONTENT "")
+  add_library(conversed_precompiled_cold STATIC "${PROJECT_BINARY_DIR}/precompiled_cold.cc")
+  target_link_libraries(conversed_precompiled_cold PRIVATE conversed_flags)
+  target_compile_options(conversed_precompiled_cold PRIVATE -O0)
+  target_precompile_headers(conversed_precompiled_cold PRIVATE ${CONVERSED_PRECOMPILED_HEADERS})
+endif()
 if(BUILD_TESTING)
   add_library(conversed_precompiled_test STATIC "${PROJECT_BINARY_DIR}/precompiled_test.cc")
   target_link_libraries(conversed_precompiled_test PRIVATE conversed_flags GTest::gtest)
@@ -28,14 +30,34 @@ if(BUILD_TESTING)
   target_precompile_headers(conversed_precompiled_test PRIVATE ${CONVERSED_PRECOMPILED_HEADERS} <gtest/gtest.h>)
 endif()
 
+# conversed_precompile(TARGET [COLD]): gives the target a precompiled header. With sanitizers a COLD target is compiled
+# without optimization, in half the time.
+function(conversed_precompile target)
+  if("COLD" IN_LIST ARGN AND CONVERSED_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)
+    target_precompile_headers(${target} REUSE_FROM conversed_precompiled_cold)
+  else()
+    target_precompile_headers(${target} REUSE_FROM conversed_precompiled)
+  endif()
+endfunction()
+
+# conversed_module(queue SOURCES log.cc ... USES model store PRIVATE_LIBS PkgConfig::sqlite [COLD])
+#
+# Defines the target conversed_<name> from the sources in the current folder, links the modules that it
+# uses, and records them in the include table. tests/tidy checks each #include against that table.
+# COLD marks a module whose code takes little of the tests' time.
 function(conversed_module name)
-  cmake_parse_arguments(arg "" "" "SOURCES;USES;LIBS;PRIVATE_LIBS" ${ARGN})
+  cmake_parse_arguments(arg "COLD" "" "SOURCES;USES;LIBS;PRIVATE_LIBS" ${ARGN})
   set(target conversed_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE conversed_flags ${arg_PRIVATE_LIBS})
   target_link_libraries(${target} PUBLIC ${arg_LIBS})
-  target_precompile_headers(${target} REUSE_FROM conversed_precompiled)
+  if(arg_COLD)
+    conversed_precompile(${target} COLD)
+  else()
+    conversed_precompile(${target})
+  endif()
   foreach(used IN LISTS arg_USES)
     target_link_libraries(${target} PUBLIC conversed_${used})
   endforeach()
