@@ -9,7 +9,7 @@
 #include <memory>
 #include <utility>
 
-#include "daemon/ctl/fields.h"
+#include "daemon/ctl/output/fields.h"
 
 namespace conversed::ctl {
 namespace {

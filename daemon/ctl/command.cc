@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/ctl/output/sheet.h"
 #include "store/text/joined.h"
 
 namespace conversed::ctl {
@@ -90,6 +91,19 @@ int run(Client& client, const Command& command, const Values& values) {
   return print(client, answer, [&](const Fields& fields) { command.show(fields, values); });
 }
 
+int print(const Client& client, const Result<json>& answer, const ForPeople& for_people) {
+  if (!answer) return failed(answer.error());
+  const json& body = answer->is_null() ? json::object() : *answer;
+  if (client.options().json) return say_json(body);
+  const Fields fields(body);
+  if (for_people) {
+    for_people(fields);
+  } else {
+    print_sheet(body);
+  }
+  return 0;
+}
+
 Option scope_option() {
   return {"--project", "Name or id of the project; not needed if there is only one"};
 }
@@ -125,14 +139,6 @@ std::vector<Option> with_times(std::vector<Option> options) {
   return options;
 }
 
-Cell usual_cell(const Fields& item, const char* field) {
-  const json& value = item.any(field);
-  if (value.is_null()) return "";
-  if (value.is_number()) return item.number(field);
-  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
-  return value.is_array() ? text::joined(item.texts(field), ",") : item.text(field);
-}
-
 Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items) {
   std::vector<std::string> headers;
   for (const Column& column : columns) headers.emplace_back(column.header);
@@ -150,7 +156,7 @@ Show rows(std::vector<Column> columns, std::string if_empty) {
                                                                         const Values& values) {
     table_of(columns, page.items()).print(if_empty);
     if (values.texts.contains("--after") && page.has("next")) {
-      say("more with --after " + page.text("next"));
+      note("more with --after " + page.text("next"));
     }
   };
 }

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "daemon/ctl/client.h"
-#include "daemon/ctl/output.h"
+#include "daemon/ctl/output/fields.h"
+#include "daemon/ctl/output/output.h"
+#include "daemon/ctl/output/table.h"
 
 // A command is a row of a table: its help, its options, the request that they make, and how the
 // answer is printed.
@@ -105,7 +107,7 @@ struct Command {
   std::vector<Option> options{};
   // `POST /management/timers/{ID}`: with the encoded values of options, or the ids found for them.
   std::string request{};
-  Show show{};  // without it the answer is printed as JSON, for people on many lines
+  Show show{};  // without it the answer is printed as a sheet
   Run run{};    // returns the exit code
   nlohmann::json body{};
   bool pages = false;
@@ -133,6 +135,13 @@ struct Group {
 // Runs a command. Returns its exit code.
 int run(Client& client, const Command& command, const Values& values);
 
+using ForPeople = std::function<void(const Fields&)>;
+
+// Prints an answer or the error, and returns the exit code. With --json it prints the answer as it
+// is (without a body: `{}`), else by `for_people`. If that is empty, it prints a sheet.
+int print(const Client& client, const model::Result<nlohmann::json>& answer,
+          const ForPeople& for_people);
+
 // `--project`: the project in which names are looked up. It can also be sent as `projectId`.
 [[nodiscard]] Option scope_option();
 [[nodiscard]] Option project_option();
@@ -144,11 +153,13 @@ int run(Client& client, const Command& command, const Values& values);
 // Adds `--at`, `--in`, `--cron` and `--timezone`, for the body.
 [[nodiscard]] std::vector<Option> with_times(std::vector<Option> options);
 
-// The field as its type shows it: `yes` or `no`, commas between texts, nothing for null. A missing
-// field is a BadAnswer.
-[[nodiscard]] Cell usual_cell(const Fields& item, const char* field);
+// The field by `cell_of`. A missing field is a BadAnswer.
+inline Cell usual_cell(const Fields& item, const char* field) {
+  return cell_of(field, item.any(field));
+}
+// The same for a field that has to be a time or null.
 inline Cell time_cell(const Fields& item, const char* field) {
-  return item.time(field);
+  return Cell::at(item.time(field));
 }
 
 // A column of a table of the answer's `items`.

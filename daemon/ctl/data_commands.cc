@@ -132,9 +132,9 @@ Group status() {
                 .in_query("operation"),
             limit_option(25, 10'000)},
            "GET /management/audit",
-           rows({column("AT (UTC)", "at", time_cell), column("WHO", "actor"),
-                 column("FROM", "address"), column("OPERATION", "operation"),
-                 column("STATUS", "status"), column("OBJECT", "object"), column("USER", "userId"),
+           rows({column("AT", "at", time_cell), column("WHO", "actor"), column("FROM", "address"),
+                 column("OPERATION", "operation"), column("STATUS", "status"),
+                 column("OBJECT", "object"), column("USER", "userId"),
                  column("SESSION", "sessionId"), column("TRACE", "traceId")},
                 "No entries.")}
            .in_pages(),

@@ -1,5 +1,4 @@
 // conversectl jobs.
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 
 #include "daemon/ctl/commands.h"
 #include "store/text/terminal.h"
-#include "store/text/utf8.h"
 
 namespace conversed::ctl {
 namespace {
@@ -71,7 +69,7 @@ class ProgressView {
     const auto left = time_left(*first_, progress, SteadyClock::now() - begin_);
     if (!is_over(job) && !left.empty()) line += "  (" + left + ")";
     // A line wider than the terminal would leave a copy behind at each change.
-    if (!is_over(job)) line = text::cut(line, columns());
+    if (!is_over(job)) line = text::shortened(line, columns_of(STDERR_FILENO) - 1);
     std::cerr << "\r\x1b[K" << line << std::flush;
     if (is_over(job)) std::cerr << std::endl;
   }
@@ -82,11 +80,6 @@ class ProgressView {
     const int full = progress * width / 100;
     return '[' + std::string(static_cast<std::size_t>(full), '#') +
            std::string(static_cast<std::size_t>(width - full), '.') + ']';
-  }
-  static std::size_t columns() {
-    winsize size{};
-    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
-    return known ? size.ws_col - 1U : 79U;
   }
 
   const bool terminal_;

@@ -50,6 +50,10 @@ int main(int argc, char** argv) {
   app.add_option("--as", options.as, "Your e-mail address, as given to `conversed init`")
       ->envname("CONVERSECTL_AS");
   app.add_flag("--json", options.json, "Print JSON, for programs");
+  std::string colors = "auto";
+  app.add_option("--color", colors,
+                 "Colors: auto (on a terminal, unless NO_COLOR is set), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}));
 
   Action action;
   add_commands(app, action);
@@ -58,6 +62,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
+  choose_colors(colors == "auto"     ? Colors::automatic
+                : colors == "always" ? Colors::always
+                                     : Colors::never);
   while (!options.url.empty() && options.url.back() == '/') options.url.pop_back();
   Client client(options);
   return run(action, client);

@@ -121,7 +121,7 @@ void show_sessions(const Fields& sessions) {
             column("LAST ACTIVITY", "lastActivityAt", time_cell)},
            sessions.items())
       .print("No sessions.");
-  if (sessions.has("next")) say("more with --after " + std::to_string(sessions.number("next")));
+  if (sessions.has("next")) note("more with --after " + std::to_string(sessions.number("next")));
 }
 
 void show_usages(const Fields& usages, const Values&) {

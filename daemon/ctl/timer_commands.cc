@@ -7,7 +7,7 @@ namespace conversed::ctl {
 namespace {
 
 std::vector<Column> timer_columns() {
-  return {column("ID", "_id"), column("KIND", "kind"), column("DUE (UTC)", "dueAt", time_cell),
+  return {column("ID", "_id"), column("KIND", "kind"), column("DUE", "dueAt", time_cell),
           column("USER", "userId"), column("SESSION", "sessionId")};
 }
 
@@ -79,7 +79,7 @@ Group proactive() {
 }
 
 void show_next(const Fields& schedule) {
-  for (const std::string& time : schedule.times("next")) say("  " + time);
+  for (const std::int64_t time : schedule.times("next")) say("  " + full_time(time, screen()));
 }
 
 int preview(Client& client, const Values& values) {
@@ -97,15 +97,15 @@ Group schedules() {
   return {
       "schedules",
       "Messages that `inject` sends later, or repeatedly",
-      {Command{"schedules list",
-               {"List the schedules that will fire", "--project Shop",
-                "`schedules preview` shows the next times of one."},
-               {project_option(), limit_option(25)},
-               "GET /management/schedules",
-               rows({column("ID", "_id"), column("COMES (UTC)", "dueAt", time_cell),
-                     column("USER", "userId"), column("SESSION", "sessionId"),
-                     column("RULE", "cron", rule_cell)},
-                    "No schedules.")},
+      {Command{
+           "schedules list",
+           {"List the schedules that will fire", "--project Shop",
+            "`schedules preview` shows the next times of one."},
+           {project_option(), limit_option(25)},
+           "GET /management/schedules",
+           rows({column("ID", "_id"), column("COMES", "dueAt", time_cell), column("USER", "userId"),
+                 column("SESSION", "sessionId"), column("RULE", "cron", rule_cell)},
+                "No schedules.")},
        Command{"schedules show",
                {"Show a schedule in full", some_id},
                {id},
@@ -128,8 +128,8 @@ Group schedules() {
 }  // namespace
 
 void show_times(const Fields& schedule, const Values& values) {
-  say(values.flag("--preview") ? "The message would come at (UTC)"
-                               : "Scheduled as " + schedule.text("_id") + "; it comes at (UTC)");
+  say(values.flag("--preview") ? "The message would come at"
+                               : "Scheduled as " + schedule.text("_id") + "; it comes at");
   show_next(schedule);
 }
 

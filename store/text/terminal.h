@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,5 +25,12 @@ enum class Lines : std::uint8_t {
 // The text in double quotes, for a message: safe for a terminal, with `\` before quotes, and cut
 // after 60 bytes, at a character's border.
 [[nodiscard]] std::string in_quotes(std::string_view text);
+
+// The columns that a text without control characters takes: two for wide characters of East Asia
+// and emoji, none for marks that combine with the character before them.
+[[nodiscard]] std::size_t width(std::string_view text);
+
+// The text if it takes at most `columns`. Otherwise its beginning with `…`, at most `columns` wide.
+[[nodiscard]] std::string shortened(std::string_view text, std::size_t columns);
 
 }  // namespace conversed::text

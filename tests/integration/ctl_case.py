@@ -10,7 +10,7 @@ import unicodedata
 from case import BIN, DaemonCase
 
 CTL = pathlib.Path(BIN) / "conversectl"
-TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 ID = r"[0-9a-z]{24}"
 RIGHT_TO_LEFT = "\u202e"
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -50,17 +50,20 @@ def test_name(path):
 
 
 def acting_characters(text):
-    """Returns the characters that act on a terminal: controls except line ends, and changes of the direction of writing."""
-    return {hex(ord(c)) for c in text if c != "\n" and (unicodedata.category(c) == "Cc" or unicodedata.bidirectional(c) in (
+    """Returns the characters that act on a terminal: controls except line ends and tabs, and changes of the direction of writing."""
+    return {hex(ord(c)) for c in text if c not in "\n\t" and (unicodedata.category(c) == "Cc" or unicodedata.bidirectional(c) in (
         "LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI") or c in "\u2028\u2029")}
 
 
 def rows(text):
     """Returns the rows of a printed table as dicts: header to cell."""
-    lines = text.splitlines()
-    headers = re.split(r" {2,}", lines[0].strip())
-    cells = [re.split(r" {2,}", line.strip(), maxsplit=len(headers) - 1) for line in lines[1:]]
+    headers, *cells = (line.split("\t") for line in text.splitlines())
     return [dict(zip(headers, row)) for row in cells if len(row) == len(headers)]
+
+
+def sheet(text):
+    """Returns the members of a printed object as a dict: path to value."""
+    return dict(line.split("\t", 1) for line in text.splitlines())
 
 
 class CtlCase(DaemonCase):

@@ -128,7 +128,7 @@ class Answers(StrangerCase):
         row = {"endpoint": None, "userId": "ann", "sessionId": "s", "state": "idle", "inboxSize": 0, "outputs": 1,
                "lastActivityAt": None}
         done = self.run_with([(200, {"items": [row]})], "sessions", "list")
-        self.assertEqual(done.stdout.splitlines()[1].split(), ["-", "ann", "s", "idle", "0", "1", "-"], done)
+        self.assertEqual(done.stdout.splitlines()[1].split("\t"), ["-", "ann", "s", "idle", "0", "1", "-"], done)
         for field in row:
             with self.subTest(field=field):
                 item = {name: value for name, value in row.items() if name != field}

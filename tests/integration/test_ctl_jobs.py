@@ -1,11 +1,10 @@
 """`conversectl jobs` and `conversectl proactive`, for people and with --json. Each test sets up its own project."""
 
-import json
 import pathlib
 import unittest
 
 from case import ECHO
-from ctl_case import CtlCase
+from ctl_case import CtlCase, sheet
 
 
 class JobCommands(CtlCase):
@@ -36,9 +35,8 @@ class JobCommands(CtlCase):
 
     def test_jobs_show(self):
         _, job = self.done_job("shown")
-        shown = json.loads(self.people("jobs", "show", job))
-        self.assertEqual(shown["status"], "done")
-        self.assertEqual(self.json("jobs", "show", job), shown)
+        self.assertEqual(sheet(self.people("jobs", "show", job))["status"], "done")
+        self.assertEqual(self.json("jobs", "show", job)["status"], "done")
 
     def test_jobs_watch(self):
         _, job = self.begin_job("watched")

@@ -75,7 +75,7 @@ class ProjectTools(DaemonCase):
         self.assertIn(f"at version {first + 2}, which is equal to version {first}", text)
         self.assertEqual(self.say("greeting", "g1", "x")[1]["text"], "hello")
         text, _ = self.print("flow", "versions", "Greeting", "--project", "Tests")
-        self.assertRegex(text, rf"\n +{first + 2} .* admin@example.com +{first}\n")
+        self.assertRegex(text, rf"\n{first + 2}\t.*\tadmin@example.com\t{first}\n")
         refused = subprocess.run(
             [pathlib.Path(BIN) / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", "flow",
              "rollback", "Greetings", "1"], capture_output=True, text=True, env=self.daemon.environment, timeout=60)
@@ -121,7 +121,7 @@ class ProjectTools(DaemonCase):
         waiting = [s for s in usages["sessions"]["items"] if s["sessionId"] == "waiting"]
         self.assertEqual([s["meets"] for s in waiting], ["ahead"])
         text, _ = self.print("connections", "usages", "crm")
-        self.assertRegex(text, r"\nCareful +\d+ +look +httpRequest\n")
+        self.assertRegex(text, r"\nCareful\t\d+\tlook\thttpRequest\n")
         self.assertIn(usages["_id"], self.print("connections", "list")[0])
 
         self.delete_connection()

@@ -31,6 +31,28 @@ TEST(Terminal, BytesThatAreNoUtf8AreReplaced) {
   EXPECT_EQ(shown("a\x9b\xff\xE2\x80", Lines::one), "a\uFFFD\uFFFD\uFFFD\uFFFD");
 }
 
+TEST(Terminal, WideCharactersTakeTwoColumnsAndMarksNone) {
+  EXPECT_EQ(width("Größe"), 5);
+  EXPECT_EQ(width("Gro\u0308ße"), 5) << "a mark joins the letter before it";
+  EXPECT_EQ(width("你好"), 4);
+  EXPECT_EQ(width("한글"), 4);
+  EXPECT_EQ(width("\u1112\u1161\u11AB"), 2) << "one syllable of three letters";
+  EXPECT_EQ(width("👩"), 2);
+  EXPECT_EQ(width("\xff"), 1);
+  EXPECT_EQ(width(""), 0);
+}
+
+TEST(Terminal, AShortenedTextFitsAndEndsWithAnEllipsis) {
+  EXPECT_EQ(shortened("abcdef", 6), "abcdef");
+  EXPECT_EQ(shortened("abcdef", 5), "abcd…");
+  EXPECT_EQ(shortened("你好吗", 6), "你好吗");
+  EXPECT_EQ(shortened("你好吗", 5), "你好…");
+  EXPECT_EQ(shortened("你好吗", 4), "你…") << "half of a character is not shown";
+  EXPECT_EQ(shortened("ao\u0308bc", 3), "ao\u0308…") << "a letter keeps its mark";
+  EXPECT_EQ(shortened("abc", 1), "…");
+  EXPECT_EQ(shortened("abc", 0), "");
+}
+
 TEST(Quoted, CantDisturbATerminalOrALogLine) {
   EXPECT_EQ(in_quotes("a\nb\x1B\"\\"), R"("a\nb\u001b\"\\")");
   EXPECT_EQ(in_quotes(std::string(61, 'x')), "\"" + std::string(60, 'x') + "...\"");

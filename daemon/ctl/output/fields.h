@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -29,9 +30,9 @@ class Fields {
   [[nodiscard]] std::vector<std::string> texts(const char* name) const;
   [[nodiscard]] std::int64_t number(const char* name) const;
   [[nodiscard]] bool flag(const char* name) const;
-  // Unix seconds in UTC, as `2026-11-21 14:03:59`; `-` for null.
-  [[nodiscard]] std::string time(const char* name) const;
-  [[nodiscard]] std::vector<std::string> times(const char* name) const;
+  // Seconds of Unix; nothing for null.
+  [[nodiscard]] std::optional<std::int64_t> time(const char* name) const;
+  [[nodiscard]] std::vector<std::int64_t> times(const char* name) const;
   [[nodiscard]] Fields object(const char* name) const;
   [[nodiscard]] std::vector<Fields> objects(const char* name) const;
   [[nodiscard]] std::vector<Fields> items() const { return objects("items"); }

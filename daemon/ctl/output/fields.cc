@@ -1,6 +1,4 @@
-#include "daemon/ctl/fields.h"
-
-#include "store/text/times.h"
+#include "daemon/ctl/output/fields.h"
 
 namespace conversed::ctl {
 namespace {
@@ -10,11 +8,6 @@ using nlohmann::json;
 [[noreturn]] void refuse(const char* name, const char* expected) {
   throw BadAnswer(std::string("the daemon's answer has no ") + expected + " '" + name +
                   "': are conversectl and the daemon of one version?");
-}
-
-std::string utc(std::int64_t unix_seconds) {
-  return text::utc_time(std::chrono::sys_seconds(std::chrono::seconds(unix_seconds)),
-                        "%Y-%m-%d %H:%M:%S");
 }
 
 }  // namespace
@@ -62,15 +55,15 @@ bool Fields::flag(const char* name) const {
   return checked(name, &json::is_boolean, "true or false");
 }
 
-std::string Fields::time(const char* name) const {
-  return any(name).is_null() ? "-" : utc(number(name));
+std::optional<std::int64_t> Fields::time(const char* name) const {
+  return !any(name).is_null() ? std::optional(number(name)) : std::nullopt;
 }
 
-std::vector<std::string> Fields::times(const char* name) const {
-  std::vector<std::string> all;
+std::vector<std::int64_t> Fields::times(const char* name) const {
+  std::vector<std::int64_t> all;
   for (const json& value : checked(name, &json::is_array, "list")) {
     if (!value.is_number_integer()) refuse(name, "list of whole numbers");
-    all.push_back(utc(value));
+    all.push_back(value);
   }
   return all;
 }

@@ -1,0 +1,132 @@
+#include "daemon/ctl/output/table.h"
+
+#include <algorithm>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "store/model/json.h"
+#include "store/text/joined.h"
+#include "store/text/terminal.h"
+
+namespace conversed::ctl {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view gap = "  ";
+constexpr std::size_t narrowest = 8;  // of a column that is shortened
+
+std::string shown_on(const Cell& cell, const Screen& screen) {
+  if (cell.kind != Cell::Kind::time || cell.text == "-") return cell.text;
+  return screen.is_terminal ? age(cell.unix_seconds, screen) : full_time(cell.unix_seconds, screen);
+}
+
+}  // namespace
+
+Cell Cell::at(std::optional<std::int64_t> unix_seconds) {
+  Cell cell(Kind::time, unix_seconds ? std::to_string(*unix_seconds) : "");
+  cell.unix_seconds = unix_seconds.value_or(0);
+  return cell;
+}
+
+Cell cell_of(std::string_view name, const json& value) {
+  if (value.is_null()) return "";
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_number_integer()) {
+    const bool is_time = name == "at" || name.ends_with("At");
+    return is_time ? Cell::at(value.get<std::int64_t>()) : Cell(value.get<std::int64_t>());
+  }
+  if (value.is_string()) {
+    using enum Cell::Kind;
+    const bool is_id = name.ends_with("_id") || name.ends_with("Id") || name.ends_with("Token");
+    const bool is_state = name == "state" || name == "status";
+    return {is_id ? id : is_state ? state : text, value.get<std::string>()};
+  }
+  const bool is_list_of_texts =
+      value.is_array() &&
+      std::ranges::all_of(value, [](const json& each) { return each.is_string(); });
+  return is_list_of_texts ? text::joined(value.get<std::vector<std::string>>(), ",")
+                          : model::json_text(value);
+}
+
+Table::Table(const std::vector<std::string>& headers) {
+  rows_.emplace_back(headers.begin(), headers.end());
+}
+
+void Table::add(std::vector<Cell> row) {
+  for (Cell& cell : row) {
+    cell.text = cell.text.empty() ? "-" : text::shown(cell.text, text::Lines::one);
+  }
+  rows_.push_back(std::move(row));
+}
+
+Cell::Kind Table::kind_of(std::size_t column) const {
+  for (std::size_t row = 1; row < rows_.size(); ++row) {
+    const Cell& cell = rows_[row][column];
+    if (cell.kind != Cell::Kind::text) return cell.kind;
+  }
+  return Cell::Kind::text;
+}
+
+void Table::fit(std::vector<std::size_t>& widths, std::size_t columns) const {
+  auto taken = std::accumulate(widths.begin(), widths.end(), (widths.size() - 1) * gap.size());
+  for (std::size_t i = widths.size(); i-- > 0 && taken > columns;) {
+    const std::size_t least = std::max(narrowest, text::width(rows_.front()[i].text));
+    if (kind_of(i) != Cell::Kind::text || widths[i] <= least) continue;
+    const std::size_t less = std::min(taken - columns, widths[i] - least);
+    widths[i] -= less;
+    taken -= less;
+  }
+}
+
+std::string Table::line_of(const std::vector<Cell>& row, const std::vector<std::size_t>& widths,
+                           const Screen& screen) const {
+  const bool is_header = &row == &rows_.front();
+  std::string line;
+  std::size_t blanks = 0;  // written before the next text, and so never at the end of a line
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const std::string text = text::shortened(shown_on(row[i], screen), widths[i]);
+    const std::size_t padding = widths[i] - text::width(text);
+    const bool at_right = kind_of(i) == Cell::Kind::number;
+    const auto style = is_header                          ? Style::header
+                       : row[i].kind == Cell::Kind::state ? style_of(text)
+                                                          : Style::plain;
+    line += std::string(blanks + (at_right ? padding : 0), ' ') + styled(text, style, screen);
+    blanks = gap.size() + (at_right ? 0 : padding);
+  }
+  return line + '\n';
+}
+
+std::string Table::to_text(const Screen& screen) const {
+  std::string lines;
+  if (!screen.is_terminal) {
+    for (const auto& row : rows_) {
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        lines += (i > 0 ? "\t" : "") + shown_on(row[i], screen);
+      }
+      lines += '\n';
+    }
+    return lines;
+  }
+  std::vector<std::size_t> widths(rows_.front().size());
+  for (const auto& row : rows_) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], text::width(shown_on(row[i], screen)));
+    }
+  }
+  fit(widths, screen.columns);
+  for (const auto& row : rows_) lines += line_of(row, widths, screen);
+  return lines;
+}
+
+void Table::print(std::string_view if_empty) const {
+  if (rows_.size() > 1) {
+    std::cout << to_text(screen());
+  } else {
+    std::cout << text::shown(if_empty, text::Lines::one) << '\n';
+  }
+}
+
+}  // namespace conversed::ctl
