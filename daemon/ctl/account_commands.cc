@@ -1,8 +1,8 @@
 // conversectl user, oauth-client, organisation.
-#include <cstring>
 #include <iostream>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/names.h"
 #include "store/text/joined.h"
 
 namespace conversed::ctl {
@@ -38,18 +38,6 @@ Result<void> add_password(const Values& values, Request& request) {
 
 Option password_flag() {
   return Option{"--password-stdin", "Read the password from standard input", Kind::flag};
-}
-
-// The id of the user with this address or id.
-Result<std::string> find_user(Client& client, const Values&, const std::string& wanted) {
-  auto users = client.manage("GET", "/management/users");
-  if (!users) return model::fail(users.error());
-  for (const Fields& user : Fields(*users).items()) {
-    auto id = user.text("_id");
-    if (id == wanted || strcasecmp(user.text("email").c_str(), wanted.c_str()) == 0) return id;
-  }
-  return model::fail(Errc::not_found,
-                     "there is no user " + wanted + "; `user list` shows all users");
 }
 
 std::string joined_or_none(const std::vector<std::string>& texts) {
@@ -167,7 +155,7 @@ Group client_commands() {
                     "No OAuth clients.")},
        Command{"oauth-client remove",
                {"Remove a client and end its tokens", "6f9619ff8b86d011b42d00c0"},
-               {Option{"ID", "The client's id"}.require()},
+               {Option{"ID", "The client's id or name"}.require().found_by(find_oauth_client)},
                "DELETE /management/oauth/clients/{ID}",
                says({"Removed {ID} and ended its tokens"})}}};
 }
@@ -186,13 +174,10 @@ Command add_organisation() {
 }
 
 Command set_domains() {
-  constexpr Find find = [](Client& client, const Values&, const std::string& id_or_name) {
-    return find_id(client, "/management/organisations", "organisation", id_or_name);
-  };
   return Command{"organisation domains",
                  {"Set the e-mail domains in which only this organisation can add users",
                   "Bakery --domains bakery.example"},
-                 {Option{"ORGANISATION", "Its name or id"}.require().found_by(find),
+                 {Option{"ORGANISATION", "Its name or id"}.require().found_by(find_organisation),
                   Option{"--domains",
                          "All domains of the organisation, with commas between them; \"\" for none",
                          Kind::commas}

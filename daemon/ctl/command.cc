@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/ctl/names.h"
 #include "daemon/ctl/output/sheet.h"
-#include "store/text/joined.h"
 
 namespace conversed::ctl {
 namespace {
@@ -28,10 +28,11 @@ std::string replaced(std::string_view text, ValueOf value_of) {
   return out += text;
 }
 
-json body_field(const Option& option, const Values& values) {
+// `text`: of the option, or the id that was found for it.
+json body_field(const Option& option, const std::string& text, const Values& values) {
   if (option.kind == Kind::flag) return values.flag(option.name);
-  if (option.kind == Kind::number) return std::stoll(values.text(option.name));
-  if (option.kind == Kind::text) return values.text(option.name);
+  if (option.kind == Kind::number) return std::stoll(text);
+  if (option.kind == Kind::text) return text;
   auto list = values.lists.at(option.name);
   std::erase(list, "");  // an empty text stands for no entry
   return list;
@@ -57,7 +58,7 @@ Result<Request> request_of(Client& client, const Command& command, const Values&
     if (option.field.empty()) continue;
     if (request.body.is_null()) request.body = json::object();
     if (option.kind >= Kind::flag || !text.empty()) {
-      request.body[option.field] = body_field(option, values);
+      request.body[option.field] = body_field(option, text, values);
     }
   }
   request.path = replaced(std::string_view(command.request).substr(blank + 1),
@@ -105,7 +106,8 @@ int print(const Client& client, const Result<json>& answer, const ForPeople& for
 }
 
 Option scope_option() {
-  return {"--project", "Name or id of the project; not needed if there is only one"};
+  return Option{"--project", "Name or id of the project; not needed if there is only one"}.from(
+      "CONVERSECTL_PROJECT");
 }
 
 Option project_option() {
@@ -174,38 +176,6 @@ Show says(std::vector<std::string> lines) {
   return [lines = std::move(lines)](const Fields& answer, const Values& values) {
     for (const std::string& line : lines) say(filled(line, answer, values));
   };
-}
-
-Result<std::string> find_id(Client& client, const std::string& path, std::string_view what,
-                            const std::string& id_or_name) {
-  auto list = client.manage("GET", path);
-  if (!list) return fail(list.error());
-  std::vector<std::string> names;
-  for (const Fields& item : Fields(*list).items()) {
-    auto id = item.text("_id");
-    names.push_back(item.text("name"));
-    if (id == id_or_name || names.back() == id_or_name) return id;
-  }
-  return fail(Errc::not_found, "there is no " + std::string(what) + " '" + id_or_name + "'" +
-                                   (names.empty() ? "" : "; there are: " + text::joined(names)));
-}
-
-Result<std::string> find_project(Client& client, const Values&, const std::string& id_or_name) {
-  return find_id(client, "/management/projects", "project", id_or_name);
-}
-
-Result<std::string> find_in_project(Client& client, const Values& values, std::string path,
-                                    std::string_view what, const std::string& id_or_name) {
-  if (const auto& named = values.text("--project"); !named.empty()) {
-    auto project = find_project(client, values, named);
-    if (!project) return project;
-    path += "?projectId=" + encode(*project);
-  }
-  return find_id(client, path, what, id_or_name);
-}
-
-Result<std::string> find_flow(Client& client, const Values& values, const std::string& id_or_name) {
-  return find_in_project(client, values, "/management/flows", "Flow", id_or_name);
 }
 
 Result<nlohmann::json> fetch_pages(Client& client, const std::string& path, std::size_t limit,

@@ -66,6 +66,7 @@ struct Option {
   std::int64_t most = no_limit;
   Find find = nullptr;  // turns the text into an id; null: the text is sent as it is
   Among among = Among::any;
+  std::string variable{};  // of the environment, in place of the option
 
   // Sends the option as a parameter of the request, or in its body. An empty text is left out.
   Option in_query(const char* parameter) const { return with(*this, &Option::query, parameter); }
@@ -80,6 +81,9 @@ struct Option {
   Option at_most(std::int64_t number) const { return with(*this, &Option::most, number); }
   Option found_by(Find by) const { return with(*this, &Option::find, by); }
   Option grouped(Among by) const { return with(*this, &Option::among, by); }
+  Option from(std::string name_of_variable) const {
+    return with(*this, &Option::variable, std::move(name_of_variable));
+  }
 };
 
 struct Request {
@@ -181,25 +185,6 @@ inline Column column(const char* header, const char* field,
 [[nodiscard]] std::string filled(std::string_view text, const Fields& answer, const Values& values);
 // Prints the lines, filled.
 [[nodiscard]] Show says(std::vector<std::string> lines);
-
-// ---- From names to ids, and from pages to lists
-
-// The id of the item with this id or name in the list at `path`. `not_found`, with the names of the
-// list; `what` names the kind of item.
-[[nodiscard]] model::Result<std::string> find_id(Client& client, const std::string& path,
-                                                 std::string_view what,
-                                                 const std::string& id_or_name);
-
-[[nodiscard]] model::Result<std::string> find_project(Client& client, const Values& values,
-                                                      const std::string& id_or_name);
-
-// The id of an item in the list of the project of `--project`, such as `/management/flows`. Without
-// `--project` the daemon takes the only project.
-[[nodiscard]] model::Result<std::string> find_in_project(Client& client, const Values& values,
-                                                         std::string path, std::string_view what,
-                                                         const std::string& id_or_name);
-[[nodiscard]] model::Result<std::string> find_flow(Client& client, const Values& values,
-                                                   const std::string& id_or_name);
 
 // Up to `limit` items of the list at `path`, from behind `after` on (empty: from the beginning), as
 // `{"items", "next"}`. Reads as many pages as that takes: a page may be short.

@@ -37,6 +37,7 @@ CLI::Option& add_option(CLI::App& command, const Option& option, Values& values)
   }
   if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
   if (!option.preset.empty()) added.capture_default_str();
+  if (!option.variable.empty()) added.envname(option.variable);
   return added;
 }
 

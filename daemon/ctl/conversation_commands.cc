@@ -1,5 +1,6 @@
 // conversectl inject, chat, sessions, deadletters.
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/names.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 
@@ -15,9 +16,11 @@ std::vector<Option> session_options(bool in_body) {
                           .in_field(in_body ? sent_as : "")
                           .require());
   };
-  add("--endpoint", "The Endpoint's URLToken", "URLToken");
+  add("--endpoint", "The Endpoint's name, id or URLToken", "URLToken");
+  options.back().find = find_endpoint;
   add("--user", "The session's userId", "userId");
   add("--session", "The session's sessionId", "sessionId");
+  options.push_back(scope_option());
   return options;
 }
 
@@ -48,7 +51,7 @@ Command inject() {
   options.push_back(preview_option());
   return Command{"inject",
                  {"Put a message into a running conversation, now or later",
-                  "--endpoint URLTOKEN --user ann --session s1 --text \"Your parcel is here\"",
+                  "--endpoint web --user ann --session s1 --text \"Your parcel is here\"",
                   "`sessions show` shows the Flow's answer; `schedules list` shows messages "
                   "for later."},
                  with_times(std::move(options)),
@@ -65,7 +68,9 @@ int talk(Client& client, const Values& values) {
     const auto& given = values.text(name);
     return given.empty() ? model::new_id() : given;
   };
-  return chat(client, values.text("URLTOKEN"), or_new("--user"), or_new("--session"));
+  const auto token = find_endpoint(client, values, values.text("ENDPOINT"));
+  if (!token) return failed(token.error());
+  return chat(client, *token, or_new("--user"), or_new("--session"));
 }
 
 Group dead_letters() {
@@ -109,16 +114,16 @@ Group dead_letters() {
 }  // namespace
 
 std::vector<Group> conversation_commands() {
-  constexpr const char* example = "--endpoint URLTOKEN --user ann --session s1";
+  constexpr const char* example = "--endpoint web --user ann --session s1";
   return {{"",
            "",
            {inject(),
             Command{"chat",
-                    {"Talk to an Endpoint until the input ends (Ctrl-D)", "URLTOKEN --user ann",
+                    {"Talk to an Endpoint until the input ends (Ctrl-D)", "web --user ann",
                      "`sessions show` shows the session, `deadletters list` what could not be "
                      "processed."},
-                    {Option{"URLTOKEN", "The Endpoint's URLToken"}.require(),
-                     Option{"--user", "userId; default: a new one"},
+                    {Option{"ENDPOINT", "The Endpoint's name, id or URLToken"}.require(),
+                     scope_option(), Option{"--user", "userId; default: a new one"},
                      Option{"--session", "sessionId; default: a new one"}}}
                 .runs(talk)}},
           {"sessions",

@@ -8,6 +8,7 @@
 
 #include "config/load.h"
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/names.h"
 #include "daemon/data/restore.h"
 #include "daemon/delivery/webhook.h"
 #include "store/model/clock.h"

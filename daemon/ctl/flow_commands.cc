@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/names.h"
 #include "flows/bundle/loader.h"
 #include "flows/flow.h"
 #include "flows/tools/check.h"

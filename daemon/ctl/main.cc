@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
       "Exit codes: 0 done, 1 failed, 2 wrong usage."};
   app.footer(
       "Example: conversectl --as you@example.com import shop.yaml\n"
-      "Next: conversectl chat URLTOKEN, with a URLToken that the import has printed.");
+      "Next: conversectl chat web, with an Endpoint that the import has printed.");
   app.require_subcommand(1);
   app.fallthrough();
   Options options;

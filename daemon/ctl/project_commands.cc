@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/names.h"
 #include "store/text/joined.h"
 
 namespace conversed::ctl {
@@ -101,7 +102,7 @@ Group key_commands() {
                     "No API keys.")},
        Command{"apikey revoke",
                {"Revoke a key at once", "6f9619ff8b86d011b42d00c0"},
-               {Option{"ID", "The key's id, as `apikey list` shows it"}.require()},
+               {Option{"ID", "The key's id or name"}.require().found_by(find_api_key)},
                "DELETE /management/apikeys/{ID}",
                says({"Revoked {ID}"})}}};
 }
@@ -137,12 +138,34 @@ void show_usages(const Fields& usages, const Values&) {
   show_sessions(usages.object("sessions"));
 }
 
-// An id is found in any project; a name needs the project.
-model::Result<std::string> find_connection(Client& client, const Values& values,
-                                           const std::string& id_or_name) {
-  constexpr std::size_t id_length = 24;
-  auto found = find_in_project(client, values, "/management/connections", "Connection", id_or_name);
-  return found || id_or_name.size() != id_length ? found : id_or_name;
+std::vector<Group> lists() {
+  return {
+      {"projects",
+       "Projects of the organisation",
+       {Command{"projects list",
+                {"List the projects that you are a member of", "",
+                 "name one by --project, or by CONVERSECTL_PROJECT for all commands."},
+                {},
+                "GET /management/projects",
+                rows({column("ID", "_id"), column("NAME", "name")}, "No projects.")}}},
+      {"endpoints",
+       "Endpoints of a project",
+       {Command{"endpoints list",
+                {"List Endpoints with their URLTokens", "--project Shop", "`chat` talks to one."},
+                {project_option()},
+                "GET /management/endpoints",
+                rows({column("ID", "_id"), column("NAME", "name"), column("FLOW", "flow"),
+                      column("WEBHOOK", "hasWebhook"), column("URLTOKEN", "URLToken")},
+                     "No Endpoints.")}}},
+      {"flows",
+       "Flows of a project",
+       {Command{"flows list",
+                {"List Flows with their newest versions", "--project Shop",
+                 "`flow versions` lists all versions of one, `flow graph` draws it."},
+                {project_option()},
+                "GET /management/flows",
+                rows({column("ID", "_id"), column("NAME", "name"), column("VERSION", "version")},
+                     "No Flows.")}}}};
 }
 
 Group connections() {
@@ -169,7 +192,7 @@ Group connections() {
 }  // namespace
 
 std::vector<Group> project_commands() {
-  return {
+  std::vector<Group> groups{
       {"",
        "",
        {Command{"import",
@@ -188,6 +211,8 @@ std::vector<Group> project_commands() {
             .runs(export_project)}},
       key_commands(),
       connections()};
+  for (Group& group : lists()) groups.push_back(std::move(group));
+  return groups;
 }
 
 model::Result<std::string> read_file(const std::string& path) {

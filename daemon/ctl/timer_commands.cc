@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/names.h"
 
 namespace conversed::ctl {
 namespace {
@@ -20,7 +21,10 @@ Command list_timers() {
       {project_option(),
        Option{"--kind", "journey, followUp, sleep, question or schedule"}.in_query("kind").one_of(
            {"journey", "followUp", "sleep", "question", "schedule"}),
-       Option{"--endpoint", "A session's URLToken"}.in_query("URLToken").grouped(all),
+       Option{"--endpoint", "Name, id or URLToken of a session's Endpoint"}
+           .in_query("URLToken")
+           .found_by(find_endpoint)
+           .grouped(all),
        Option{"--user", "The session's userId"}.in_query("userId").grouped(all),
        Option{"--session", "The session's sessionId"}.in_query("sessionId").grouped(all),
        limit_option(25, 10'000), after_option()},

@@ -38,6 +38,15 @@ struct FlowInfo {
   std::int64_t version = 0;  // the newest
 };
 
+struct EndpointInfo {
+  std::string id;
+  std::string project_id;
+  std::string name;
+  std::string url_token;
+  std::string flow;  // its name
+  bool has_webhook = false;
+};
+
 struct FlowVersionInfo {
   std::int64_t version = 0;
   model::Timestamp created_at{};
@@ -185,6 +194,9 @@ class Assets {
   // without an order are ordered by name. Connections and webhooks have their sources, never their
   // secrets. Kept by: FlowVersions.ExportHasSourcesAndNoSecrets.
   [[nodiscard]] model::Result<model::Bundle> export_bundle(const std::string& project_id) const;
+
+  [[nodiscard]] model::Result<std::vector<EndpointInfo>> endpoints(
+      const std::string& project_id) const;
 
   // --- Versions of Flows -------------------------------------------------------------------------
   [[nodiscard]] model::Result<std::vector<FlowInfo>> flows(const std::string& project_id) const;

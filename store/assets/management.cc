@@ -101,6 +101,17 @@ Result<std::vector<ConnectionInfo>> Assets::connections(const std::string& proje
                   project_id);
 }
 
+Result<std::vector<EndpointInfo>> Assets::endpoints(const std::string& project_id) const {
+  using Row = EndpointInfo;
+  return read_all(database_,
+                  row_of<&Row::id, &Row::project_id, &Row::name, &Row::url_token, &Row::flow,
+                         &Row::has_webhook>,
+                  "SELECT e.id, e.project_id, e.name, e.url_token, f.name,"
+                  " CASE WHEN e.webhook_url = '' THEN 0 ELSE 1 END FROM endpoints e"
+                  " JOIN flows f ON f.id = e.flow_id WHERE e.project_id = :p ORDER BY e.name",
+                  project_id);
+}
+
 Result<std::string> Assets::project_of_connection(const std::string& id) const {
   return read_value<std::string>(database_, "there is no such Connection",
                                  "SELECT project_id FROM connections WHERE id = :i", id);

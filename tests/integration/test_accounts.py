@@ -40,7 +40,7 @@ class Accounts(DaemonCase):
         self.assertEqual(self.run_ctl("user", "list", user=BOB, password=BOB_PASSWORD).returncode, 1)
         again = self.run_ctl("user", "remove", BOB)
         self.assertEqual(again.returncode, 1)
-        self.assertIn(f"there is no user {BOB}", again.stderr)
+        self.assertIn(f"there is no user '{BOB}'", again.stderr)
 
     def test_roles_are_granted_and_revoked(self):
         self.add_bob()

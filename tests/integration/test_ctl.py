@@ -77,6 +77,20 @@ class Commands(CtlCase):
         self.assertEqual(self.json("export", "Shop")["text"], text)
         self.assertIn("CRM_TOKEN", self.run_ctl("export", self.project).stderr)
 
+    def test_projects_list(self):
+        self.row(self.people("projects", "list"), ID=self.project, NAME="Shop")
+        self.assertEqual([item["name"] for item in self.json("projects", "list")["items"]], ["Shop"])
+
+    def test_endpoints_list(self):
+        self.row(self.people("endpoints", "list"), NAME="web", FLOW="Orders", WEBHOOK="yes", URLTOKEN=self.tokens["web"])
+        self.row(self.people("endpoints", "list", "--project", "Shop"), NAME="loop", FLOW=r"Loop \u202e", WEBHOOK="no")
+        self.assertEqual({item["name"]: item["URLToken"] for item in self.json("endpoints", "list")["items"]}, self.tokens)
+
+    def test_flows_list(self):
+        flow = next(flow for flow in self.report["flows"] if flow["name"] == "Orders")
+        self.row(self.people("flows", "list"), ID=flow["_id"], NAME="Orders")
+        self.assertIn("Sleeper", [item["name"] for item in self.json("flows", "list", "--project", self.project)["items"]])
+
     def test_apikey_create(self):
         self.assertRegex(self.people("apikey", "create", "--name", "one"), r"^\S{20,}\n$")
         self.assertEqual(self.json("apikey", "create", "--name", "two")["user"], EMAIL)
@@ -130,7 +144,7 @@ class Commands(CtlCase):
         self.assertEqual(self.people("user", "remove", "gus@example.com"),
                          "Removed gus@example.com and ended the user's keys and tokens\n")
         self.assertEqual(self.json("user", "remove", ids[1]), {})
-        self.assertIn("there is no user gus@example.com", self.run_ctl("user", "remove", "gus@example.com", code=1).stderr)
+        self.assertIn("there is no user 'gus@example.com'", self.run_ctl("user", "remove", "gus@example.com", code=1).stderr)
 
     def test_oauth_client_add(self):
         text = self.people("oauth-client", "add", "--name", "one", "--password-grant")

@@ -90,7 +90,7 @@ class StrangeAnswers(StrangerCase):
                         self.assertNotIn("one version", done.stderr)
 
     def test_an_argument_that_is_not_utf8_is_refused(self):
-        done = subprocess.run([CTL, "--url", "http://127.0.0.1:9", "inject", "--endpoint", "1", "--user", b"\xff", "--session",
+        done = subprocess.run([CTL, "--url", "http://127.0.0.1:9", "inject", "--endpoint", "a" * 64, "--user", b"\xff", "--session",
                                "1", "--text", "x"], capture_output=True, text=True, timeout=60,
                               env={"CONVERSECTL_AS": EMAIL, "CONVERSECTL_PASSWORD": PASSWORD})
         self.assertEqual(done.returncode, 1, done)

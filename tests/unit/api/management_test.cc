@@ -95,6 +95,32 @@ TEST(Import, ADryRunChangesNothing) {
   EXPECT_EQ(world.store->assets().projects(acme).value().size(), 2U);
 }
 
+TEST(Endpoints, AreListedByNameWithTheirFlowsAndWhetherTheyHaveAWebhook) {
+  World world;
+  const auto imported =
+      world.manage(Method::post, "/management/import", {{"file", "shop.yaml"}, {"text", R"(
+conversed: 1
+project: {name: Listed, locales: [en]}
+flows: [{name: Main, nodes: [{say: Hi}]}]
+endpoints:
+  - {name: web, flow: Main, output: {webhook: {url: "https://shop.example/hook"}}}
+  - {name: app, flow: Main}
+)"}});
+  ASSERT_EQ(imported.status, 200) << imported.body;
+  const std::string project = body_of(imported).at("project").at("_id");
+  const auto listed =
+      world.manage(Method::get, "/management/endpoints", nullptr, {{"projectId", project}});
+  ASSERT_EQ(listed.status, 200) << listed.body;
+  const auto items = body_of(listed).at("items");
+  ASSERT_EQ(items.size(), 2U) << items;
+  EXPECT_EQ(items[0].at("name"), "app");
+  EXPECT_EQ(items[0].at("hasWebhook"), false);
+  EXPECT_EQ(items[1].at("name"), "web");
+  EXPECT_EQ(items[1].at("flow"), "Main");
+  EXPECT_EQ(items[1].at("hasWebhook"), true);
+  EXPECT_EQ(items[1].at("URLToken").get<std::string>().size(), 64U);
+}
+
 TEST(Import, ADryRunOverAnExistingProjectLeavesItsFlowsAsTheyAre) {
   World world;
   const auto import = [&](const std::string& text, const char* dry_run) {
