@@ -70,6 +70,10 @@ Result<void> Client::sign_in() {
   return {};
 }
 
+bool Client::has_credentials() const {
+  return has_password_ || (!options_.as.empty() && std::getenv("CONVERSECTL_PASSWORD") != nullptr);
+}
+
 Result<Answer> Client::request(std::string_view method, const std::string& path,
                                const nlohmann::json& body, Credentials credentials,
                                std::chrono::seconds wait) {

@@ -45,6 +45,9 @@ class Client {
                                                      const nlohmann::json& body = nullptr,
                                                      std::chrono::seconds wait = usual_wait);
 
+  // Whether requests need not ask for a password.
+  [[nodiscard]] bool has_credentials() const;
+
   [[nodiscard]] const Options& options() const { return options_; }
 
  private:

@@ -5,6 +5,7 @@
 
 #include "daemon/ctl/names.h"
 #include "daemon/ctl/output/sheet.h"
+#include "daemon/ctl/output/watch.h"
 
 namespace conversed::ctl {
 namespace {
@@ -85,11 +86,22 @@ const std::string& Values::text(const std::string& name) const {
   return found == texts.end() ? none : found->second;
 }
 
-int run(Client& client, const Command& command, const Values& values) {
+namespace {
+
+int run_once(Client& client, const Command& command, const Values& values) {
   if (command.run) return command.run(client, values);
   const auto answer = answer_of(client, command, values);
   if (!command.show) return print(client, answer, {});
   return print(client, answer, [&](const Fields& fields) { command.show(fields, values); });
+}
+
+}  // namespace
+
+int run(Client& client, const Command& command, const Values& values) {
+  const auto& pause = values.text(watch_option);
+  if (pause.empty()) return run_once(client, command, values);
+  return watch(std::chrono::seconds(std::stoul(pause)), client.options().json ? "" : "\n",
+               [&] { return run_once(client, command, values); });
 }
 
 int print(const Client& client, const Result<json>& answer, const ForPeople& for_people) {

@@ -117,6 +117,8 @@ struct Command {
   bool pages = false;
   std::chrono::seconds wait = Client::usual_wait;
   Prepare prepare{};
+  // Takes `--watch`. Commands whose request is a GET take it in any case.
+  bool is_watched = false;
 
   // The body, to which the options add their fields.
   Command sends(nlohmann::json first) const {
@@ -127,6 +129,8 @@ struct Command {
   Command waits(std::chrono::seconds most) const { return with(*this, &Command::wait, most); }
   Command prepared_by(Prepare by) const { return with(*this, &Command::prepare, std::move(by)); }
   Command runs(Run by) const { return with(*this, &Command::run, std::move(by)); }
+  Command watched() const { return with(*this, &Command::is_watched, true); }
+  [[nodiscard]] bool takes_watch() const { return is_watched || request.starts_with("GET "); }
 };
 
 // Commands that share their first word. Without a name: commands of the program itself.
@@ -136,7 +140,9 @@ struct Group {
   std::vector<Command> commands;
 };
 
-// Runs a command. Returns its exit code.
+inline constexpr const char* watch_option = "--watch";  // its value: seconds
+
+// Runs a command, again and again with `--watch`. Returns its exit code.
 int run(Client& client, const Command& command, const Values& values);
 
 using ForPeople = std::function<void(const Fields&)>;

@@ -1,8 +1,11 @@
 // Makes the command line's parser from the table of commands.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "daemon/ctl/commands.h"
+#include "store/text/near.h"
+#include "store/text/quantity.h"
 
 namespace conversed::ctl {
 namespace {
@@ -59,12 +62,77 @@ void add_command(CLI::App& parent, const Command& row, Action& action) {
     }
     group.push_back(&added);
   }
+  if (row.takes_watch()) {
+    command
+        ->add_option(watch_option, values->texts[watch_option],
+                     "Print it again every few seconds (default: 2), until Ctrl-C")
+        ->type_name("[SECONDS]")
+        ->check(CLI::Range(1, 86'400))
+        ->check(check_decimal);
+  }
   command->callback([row, values, &action] {
     action = [row, values](Client& client) { return run(client, row, *values); };
   });
 }
 
+// The names that may stand where a wrong word stands: commands of the group, or options.
+std::vector<std::string> names_at(const CLI::App& at, bool is_option) {
+  std::vector<std::string> names;
+  if (!is_option) {
+    for (const auto* command : at.get_subcommands([](const CLI::App*) { return true; })) {
+      names.push_back(command->get_name());
+    }
+    return names;
+  }
+  for (const auto* app = &at; app != nullptr; app = app->get_parent()) {
+    for (const auto* option : app->get_options()) {
+      for (const auto& name : option->get_lnames()) names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+// The name that is meant by a wrong word: the nearest, or the only one that begins with it.
+std::string_view meant_by(std::string_view word, const std::vector<std::string>& names) {
+  if (const auto near = text::nearest(word, names); !near.empty()) return near;
+  const auto begins = [&](const std::string& name) { return name.starts_with(word); };
+  if (std::ranges::count_if(names, begins) != 1) return {};
+  return *std::ranges::find_if(names, begins);
+}
+
 }  // namespace
+
+std::vector<std::string> arguments_of(int argc, char** argv) {
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const bool has_seconds =
+        i + 1 < arguments.size() && text::parse_whole(arguments[i + 1]).has_value();
+    if (arguments[i] == watch_option && !has_seconds) arguments[i] += "=2";
+  }
+  return arguments;
+}
+
+int report_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* at = &app;
+  std::string path = "conversectl";
+  while (!at->get_subcommands().empty()) {
+    at = at->get_subcommands().front();
+    path += ' ' + at->get_name();
+  }
+  std::string message = error.what();
+  if (const auto unknown = app.remaining(true); !unknown.empty()) {
+    const std::string& word = unknown.front();
+    const bool is_option = word.starts_with('-');
+    const auto names = names_at(*at, is_option);
+    const auto meant = meant_by(word.substr(0, word.find('=')), names);
+    if (is_option || !names.empty()) {
+      message = (is_option ? "there is no option '" : "there is no command '") + word + "'";
+    }
+    if (!meant.empty()) message += "; did you mean '" + std::string(meant) + "'?";
+  }
+  failed({model::Errc::invalid_argument, message + "\n" + path + " --help shows what it takes"});
+  return 2;
+}
 
 void add_commands(CLI::App& app, Action& action) {
   for (const auto& groups : {project_commands(), account_commands(), conversation_commands(),

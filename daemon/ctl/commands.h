@@ -8,7 +8,8 @@
 
 namespace CLI {
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace conversed::ctl {
 
@@ -26,6 +27,13 @@ inline constexpr const char* some_id = "6f9619ff8b86d011b42d00c0";
 
 // The chosen command. Returns the exit code: 0 done, 1 failed.
 using Action = std::function<int(Client&)>;
+
+// The arguments of the program. `--watch` without a number gets its default.
+[[nodiscard]] std::vector<std::string> arguments_of(int argc, char** argv);
+
+// Prints why the arguments are wrong, with the name that is meant by a misspelled one. Returns the
+// exit code of wrong usage.
+int report_usage(const CLI::App& app, const CLI::ParseError& error);
 
 // Adds all commands. The chosen one sets `action`, which must outlive the parse.
 void add_commands(CLI::App& app, Action& action);

@@ -2,6 +2,7 @@
 #include <sys/prctl.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,25 @@
 
 namespace conversed::ctl {
 namespace {
+
+// A password is not asked for.
+int show_version(Client& client) {
+  nlohmann::json versions{{"version", CONVERSED_VERSION}, {"daemon", nullptr}};
+  if (client.has_credentials()) {
+    constexpr std::chrono::seconds wait{5};
+    const auto status = client.manage("GET", "/management/status", nullptr, wait);
+    if (status) {
+      versions["daemon"] = Fields(*status).text("version");
+    } else {
+      note("The daemon does not tell its version: " + status.error().message);
+    }
+  }
+  return print(client, versions, [&](const Fields& shown) {
+    say("conversectl " + shown.text("version"));
+    if (shown.has("daemon"))
+      say("conversed " + shown.text("daemon") + " at " + client.options().url);
+  });
+}
 
 // Runs the command. Every exception becomes an exit code.
 int run(const Action& action, Client& client) {
@@ -41,7 +61,6 @@ int main(int argc, char** argv) {
   app.footer(
       "Example: conversectl --as you@example.com import shop.yaml\n"
       "Next: conversectl chat web, with an Endpoint that the import has printed.");
-  app.require_subcommand(1);
   app.fallthrough();
   Options options;
   app.add_option("--url", options.url, "URL of the daemon")
@@ -56,11 +75,17 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"auto", "always", "never"}));
 
   Action action;
+  app.add_flag_callback(
+      "--version", [&action] { action = show_version; },
+      "Print the versions of conversectl and, if you are signed in, of the daemon");
   add_commands(app, action);
   try {
-    app.parse(argc, argv);
+    auto arguments = arguments_of(argc, argv);
+    std::ranges::reverse(arguments);
+    app.parse(std::move(arguments));
+    if (!action) throw CLI::RequiredError("A command");
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return error.get_exit_code() == 0 ? app.exit(error) : report_usage(app, error);
   }
   choose_colors(colors == "auto"     ? Colors::automatic
                 : colors == "always" ? Colors::always

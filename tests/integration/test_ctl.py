@@ -3,10 +3,11 @@
 import json
 import pathlib
 import re
+import subprocess
 import unittest
 
 import test_ctl_jobs
-from ctl_case import ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, rows, sheet, test_name
+from ctl_case import CTL, ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, rows, sheet, test_name
 from daemon_process import EMAIL
 
 HOSTILE = f"red\x1b[31m {RIGHT_TO_LEFT}\x9b1m"
@@ -457,6 +458,14 @@ class Commands(CtlCase):
         self.assertIn(SHOWN_MALLORY, self.people("audit", "--operation", "exportUserData"))
         entry = self.json("audit", "--operation", "revokeApiKey", "--limit", "1")["items"][0]
         self.assertEqual((entry["actor"], entry["object"], entry["status"]), (EMAIL, f"keyId={key}", 204))
+
+    def test_version(self):
+        version = self.daemon.ctl("status")["version"]
+        url = f"http://127.0.0.1:{self.daemon.ports['api']}"
+        self.assertEqual(self.people("--version"), f"conversectl {version}\nconversed {version} at {url}\n")
+        self.assertEqual(self.json("--version"), {"version": version, "daemon": version})
+        alone = subprocess.run([CTL, "--version"], capture_output=True, text=True, timeout=60, env={})
+        self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (0, f"conversectl {version}\n", ""))
 
     def test_status(self):
         shown = sheet(self.people("status"))

@@ -166,6 +166,20 @@ class WrongUsage(StrangerCase):
                             ("inject", "--endpoint", "1", "--user", "1", "--session", "1", "--text", "x")):
                 self.expect_wrong(*command, *first, *second)
 
+    def test_a_misspelled_word_is_answered_with_the_one_that_is_meant(self):
+        for arguments, meant in ((("sesions", "list"), "did you mean 'sessions'?"), (("sess", "list"), "did you mean 'sessions'?"),
+                                 (("sessions", "lsit"), "did you mean 'list'?"), (("sessions", "list", "--limt", "3"), "'--limit'?"),
+                                 (("--jsn", "sessions", "list"), "'--json'?"), (("sessions", "list", "--wach=3"), "'--watch'?"),
+                                 (("sessions", "list", "--urll", "x"), "'--url'?")):
+            self.assertIn(meant, self.expect_wrong(*arguments))
+        self.assertIn("there is no command 'zzz'\nconversectl sessions --help shows", self.expect_wrong("sessions", "zzz"))
+        self.assertIn("conversectl flow rollback --help", self.expect_wrong("flow", "rollback", "Orders"))
+        self.assertIn("command is required", self.expect_wrong())
+
+    def test_a_pause_must_be_a_number_of_seconds(self):
+        for pause in ("0", "-1", "086", "100000", "x"):
+            self.expect_wrong("sessions", "list", f"--watch={pause}")
+
     def test_a_session_needs_endpoint_user_and_name(self):
         names = (("--endpoint", "e"), ("--user", "u"), ("--session", "s"))
         for given in (*itertools.combinations(names, 1), *itertools.combinations(names, 2)):

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import termios
@@ -88,6 +89,71 @@ class Terminal(TerminalCase):
         self.assertNotIn("\x1b", self.shown("--color", "never", "apikey", "list"))
         self.assertIn(bold, self.shown("--color", "always", "apikey", "list", NO_COLOR="1"))
         self.assertNotIn("\x1b", self.run_ctl("apikey", "list").stdout)
+
+
+class Watch(TerminalCase):
+    @staticmethod
+    def until(master, wanted):
+        """What the terminal gets until the text has come."""
+        text = ""
+        while wanted not in text:
+            text += os.read(master, 65536).decode()
+        return text
+
+    def of_name(self, name):
+        type(self).answer = {"items": [{"_id": KEY, "user": EMAIL, "createdAt": None, "name": name}]}
+
+    def end(self, process):
+        process.send_signal(signal.SIGINT)
+        self.assertEqual((process.wait(60), process.stderr.read()), (0, ""))
+
+    def test_a_list_is_drawn_again_in_its_place_until_sigint(self):
+        self.of_name("before")
+        process, master = self.begin("apikey", "list", "--watch", "1")
+        first = self.until(master, "before")
+        self.assertIn("\x1b[2J", first)
+        self.of_name("after")
+        text = self.until(master, "after")
+        self.assertIn("\x1b[H", text)
+        self.assertNotIn("\x1b[2J", text, "the screen flickers")
+        self.end(process)
+
+    def test_no_more_lines_are_drawn_than_the_terminal_has(self):
+        type(self).answer = {"items": [{"_id": KEY, "user": EMAIL, "createdAt": None, "name": f"key {n}"} for n in range(20)]}
+        process, master = self.begin("apikey", "list", "--watch", lines=5, NO_COLOR="1")
+        frame = self.until(master, "\x1b[?7h")
+        self.assertEqual((frame.count("\n"), "key 2" in frame, "key 3" in frame), (4, True, False), frame)
+        self.end(process)
+
+    def watched_by_a_pipe(self, *arguments):
+        process = subprocess.Popen([CTL, "--url", self.url, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True,
+                                   env={"CONVERSECTL_AS": EMAIL, "CONVERSECTL_PASSWORD": PASSWORD})
+        for cleanup in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+            self.addCleanup(cleanup)
+        return process
+
+    def test_json_is_one_document_a_line(self):
+        self.of_name("one")
+        process = self.watched_by_a_pipe("--json", "apikey", "list", "--watch=1")
+        lines = [json.loads(process.stdout.readline()) for _ in range(2)]
+        self.assertEqual(lines, [self.answer] * 2)
+        self.end(process)
+
+    def test_a_show_is_watched_and_keeps_its_arguments(self):
+        type(self).answer = {"_id": KEY}
+        process = self.watched_by_a_pipe("schedules", "show", "--watch", KEY)
+        self.assertEqual([process.stdout.readline() for _ in range(3)], [f"_id\t{KEY}\n", "\n", f"_id\t{KEY}\n"])
+        self.end(process)
+
+    def test_a_watch_that_fails_at_once_ends_and_a_later_failure_is_shown(self):
+        type(self).answer = []
+        self.assertEqual(self.run_ctl("apikey", "list", "--watch").returncode, 1)
+        self.of_name("one")
+        process = self.watched_by_a_pipe("apikey", "list", "--watch", "1")
+        process.stdout.readline()
+        type(self).answer = {"items": 5}
+        self.assertIn("items", process.stderr.readline())
 
 
 if __name__ == "__main__":

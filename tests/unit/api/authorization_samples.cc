@@ -135,7 +135,7 @@ const std::array extras{
                 {"name", model::new_id()}, {"admin", unique_email()}, {"password", "secret secret"}}
                 .dump();
           }},
-    Extra{"listEndpoints", no_body, project_query},
+    Extra{"listEndpoints", no_body, project_query, Scope::project},
     Extra{"listFlows", no_body, project_query},
     Extra{"rollBackFlow",
           [](const Objects&) {
