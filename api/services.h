@@ -30,6 +30,7 @@ class Authenticator;
 class BlockingPool;
 class BusySessions;
 class Events;
+class History;
 class InjectQuota;
 class KeyWatch;
 class RateLimiter;
@@ -148,6 +149,7 @@ struct DaemonServices {
   Events& events;
   PendingReplies& pending_replies;
   KeyWatch& watch;
+  const History& history;
   // Makes a backup of log and store under the name, or under the time if the name is empty. Takes
   // as long as the disk needs. Empty if there is nothing to back up (daemon/data/backup.h).
   std::function<model::Result<BackUpAnswer>(const std::string& name)> back_up = {};

@@ -159,6 +159,7 @@ FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& sche
                           .events = ground.events,
                           .pending_replies = live.pending_replies,
                           .watch = live.watch,
+                          .history = live.history,
                           .back_up = [this](const std::string& name) {
                             return back_up(backups, ground.store->key_rotation(), name);
                           }}} {}

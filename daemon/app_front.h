@@ -5,6 +5,7 @@
 #include "api/live/assets_cache.h"
 #include "api/live/blocking_pool.h"
 #include "api/live/busy_sessions.h"
+#include "api/live/history.h"
 #include "api/live/inject_quota.h"
 #include "api/live/pending_replies.h"
 #include "api/live/rate_limiter.h"
@@ -30,6 +31,7 @@ struct LiveParts {
   api::BusySessions busy;
   api::PendingReplies pending_replies;
   api::KeyWatch watch;
+  api::History history;
 };
 
 // The front group: the parts between the listeners and the operations.

@@ -57,7 +57,8 @@ App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contac
                {.backlog = [this] { return turns.records_in_flight(); }, .mine = cluster.mine()}),
       front(ground, live, outbound.schedule_clock, std::move(contact_center), opened_log.embedded),
       turns(ground, live, cluster.ownership, turn_effects(),
-            [this] { outbound.ownership_changed(); }) {
+            [this] { outbound.ownership_changed(); }),
+      sampler(ground.metrics, ground.clock, live.history) {
   connect_operations();
   cluster.hear(live);
   ground.store->jobs().on_change([this](const std::string& id) {
@@ -135,6 +136,7 @@ Result<void> App::Parts::start() {
 Result<void> App::Parts::start_listening() {
   if (auto listening = ground.door.listen(); !listening) return listening;
   ground.metrics.add_source([this] { update_metrics(); });
+  sampler.start();
   ground.door.open(front.services, [this] { return not_ready(); });
   return {};
 }
@@ -224,6 +226,7 @@ void App::Parts::stop(milliseconds limit) {
   store::Committer& committer = ground.store->committer();
   ground.supervisor.stopping(limit);
   ground.supervisor.stop();
+  sampler.stop();
   // There is nothing to drain yet, and a start that waits for a failing store must end.
   if (!ground.consuming.load()) committer.stop_retrying();
   late_log = {};  // requests its stop, and joins it

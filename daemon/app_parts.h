@@ -13,6 +13,7 @@
 #include "daemon/app_outbound.h"
 #include "daemon/app_turns.h"
 #include "daemon/data/late_log.h"
+#include "daemon/ops/sampler.h"
 
 // For app*.cc only.
 namespace conversed::daemon {
@@ -46,6 +47,7 @@ struct App::Parts {
   OutboundParts outbound;
   FrontParts front;
   TurnParts turns;
+  Sampler sampler;
   std::jthread late_log;  // waits for a log that was away at the start
 };
 

@@ -75,8 +75,38 @@ Result<Response> list_dead_letters(const Call& call, SessionServices& services) 
   if (!page) return model::fail(page.error());
   auto state = state_filter(call.request);
   if (!state) return model::fail(state.error());
-  auto letters = services.store.dead_letters().list(project->id, *state, page->after, page->limit);
+  const std::string reason(call.request.parameter("reason").value_or(""));
+  auto letters =
+      services.store.dead_letters().list(project->id, *state, page->after, page->limit, reason);
   return rows_response(letters, *page, &DeadLetter::row, letter_shape());
+}
+
+// Limits of one answer, because it reads every examined letter.
+constexpr std::size_t examined_letters = 100'000;
+constexpr std::size_t max_groups = 200;
+
+const Shape<store::DeadLetters::Group>& group_shape() {
+  using Group = store::DeadLetters::Group;
+  static const Shape<Group> shape(
+      "DeadLetterGroup",
+      {{"reason", text(), &Group::reason},
+       {"kind", one_of({"event", "output"}),
+        [](const Group& group) { return group.of_outputs ? "output" : "event"; }},
+       {"count", integer(1), &Group::count},
+       {"first", unix_time(), &Group::first},
+       {"last", unix_time(), &Group::last}});
+  return shape;
+}
+
+Result<Response> group_dead_letters(const Call& call, SessionServices& services) {
+  auto project = project_of(services.store, call, Role::conversation_admin);
+  if (!project) return model::fail(project.error());
+  auto state = state_filter(call.request);
+  if (!state) return model::fail(state.error());
+  return items_response(
+      services.store.dead_letters().groups(project->id, state->value_or(states.front()),
+                                           examined_letters, max_groups),
+      group_shape());
 }
 
 Result<DeadLetter> find_dead_letter(const Call& call, SessionServices& services) {
@@ -157,12 +187,24 @@ Description describe_list_dead_letters() {
   return {.summary = "List dead letters",
           .parameters = row_parameters(
               {project_parameter(),
-               query_parameter("state", "Only dead letters in this state.", state_schema())}),
+               query_parameter("state", "Only dead letters in this state.", state_schema()),
+               query_parameter("reason", "Only dead letters with this reason.", text())}),
           .answers = {{.description = "A page of dead letters, the oldest first.",
                        .content = json_content(row_page(letter_shape().schema())),
                        .links = {link("show", "showDeadLetter"), link("replay", "replayDeadLetter"),
                                  link("discard", "discardDeadLetter")}}},
           .errors = {404}};
+}
+
+Description describe_group_dead_letters() {
+  return {
+      .summary = "Group dead letters",
+      .details = "Groups the newest " + std::to_string(examined_letters) +
+                 " dead letters of the project. At most " + std::to_string(max_groups) + " groups.",
+      .parameters = {project_parameter(),
+                     query_parameter("state", "Default: new.", state_schema())},
+      .answers = {json_answer("The groups, the largest first.", items_of(group_shape().schema()))},
+      .errors = {404}};
 }
 
 Description describe_show_dead_letter() {
@@ -193,6 +235,9 @@ Operations dead_letters_operations() {
   static constexpr Operation rows[] = {
       for_operators("listDeadLetters", Method::get, "/management/deadletters",
                     Role::conversation_admin, list_dead_letters, describe_list_dead_letters,
+                    Audited::always),
+      for_operators("groupDeadLetters", Method::get, "/management/deadletters/groups",
+                    Role::conversation_admin, group_dead_letters, describe_group_dead_letters,
                     Audited::always),
       for_operators("showDeadLetter", Method::get, "/management/deadletters/{deadLetterId}",
                     Role::conversation_admin, show_dead_letter, describe_show_dead_letter,

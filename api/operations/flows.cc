@@ -1,15 +1,21 @@
 // /management/flows: lists and compares the versions of a project's Flows, and goes back to one.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/live/assets_cache.h"
 #include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "flows/flow.h"
+#include "flows/node_types.h"
 #include "flows/tools/diff.h"
+#include "flows/tools/graph.h"
+#include "flows/turn/standing.h"
 #include "store/model/json.h"
 #include "store/store.h"
 
@@ -110,6 +116,80 @@ Result<Response> show_definition(const Call& call, ProjectServices& services) {
              {"name", definition->version.name},
              {"version", definition->version.version},
              {"definition", std::move(definition->content)}});
+}
+
+// Limits on the sessions and the time of one graph, because the pool has few threads.
+constexpr std::size_t max_standing = 200'000;
+constexpr std::chrono::milliseconds max_standing_time{1'000};
+constexpr std::size_t standing_at_once = 500;
+
+// The number of sessions at each Node of a version, by its address.
+struct StandingSessions {
+  std::map<std::string, std::int64_t, std::less<>> at;
+  bool is_complete = true;
+};
+
+Result<StandingSessions> standing_sessions(const std::string& project, const std::string& name,
+                                           std::int64_t version, bool is_newest,
+                                           store::Store& store) {
+  const auto until = std::chrono::steady_clock::now() + max_standing_time;
+  StandingSessions found;
+  std::int64_t row = 0;
+  for (std::size_t examined = 0;; examined += standing_at_once) {
+    if (examined >= max_standing || std::chrono::steady_clock::now() >= until) {
+      found.is_complete = false;
+      return found;
+    }
+    auto places = store.sessions().places(project, row, standing_at_once);
+    if (!places) return model::fail(store_error(places.error()));
+    for (const auto& place : *places) {
+      row = place.row;
+      for (const auto& standing : flows::standings(place.flow_state, place.execution)) {
+        const bool is_here = standing.flow == name &&
+                             (standing.version == version || (standing.version == 0 && is_newest));
+        if (is_here) ++found.at[standing.at];
+      }
+    }
+    if (places->size() < standing_at_once) return found;
+  }
+}
+
+Result<Response> show_graph(const Call& call, ProjectServices& services) {
+  auto id = flow_of(call, services);
+  if (!id) return model::fail(id.error());
+  auto number = number_parameter(call.request, "version", 1, max_version, 0);
+  if (!number) return model::fail(number.error());
+  auto newest = services.assets.newest_flow(*id);
+  auto shown = *number == 0 ? newest : services.assets.flow(*id, *number);
+  if (!shown) return model::fail(store_error(shown.error()));
+  const model::FlowVersion& version = (*shown)->version;
+  const bool is_newest = newest && (*newest)->version.version == version.version;
+  auto project = services.store.assets().project_of_flow(*id);
+  if (!project) return model::fail(store_error(project.error()));
+  auto standing =
+      standing_sessions(*project, version.name, version.version, is_newest, services.store);
+  if (!standing) return model::fail(standing.error());
+  const auto graph = flows::tools::graph_of(*(*shown)->flow);
+  json nodes = json::array();
+  for (const auto& box : graph.boxes) {
+    const auto at = standing->at.find(box.node->address);
+    nodes.push_back({{"name", box.name},
+                     {"node", box.node->address},
+                     {"type", box.node->type->name},
+                     {"text", box.text},
+                     {"sessions", at == standing->at.end() ? 0 : at->second}});
+  }
+  json arrows = json::array();
+  for (const auto& arrow : graph.arrows) {
+    arrows.push_back(
+        {{"from", arrow.from}, {"to", arrow.to}, {"way", arrow.way}, {"waits", arrow.waits}});
+  }
+  return ok({{"_id", *id},
+             {"name", version.name},
+             {"version", version.version},
+             {"nodes", std::move(nodes)},
+             {"arrows", std::move(arrows)},
+             {"isComplete", standing->is_complete}});
 }
 
 json fields_of(const FlowChange& change) {
@@ -242,6 +322,31 @@ Description describe_definition() {
           .answers = {json_answer("The version.", named("FlowDefinition", body))}};
 }
 
+Description describe_graph() {
+  const auto node =
+      object({{"name", described("Within this answer.", text(1))},
+              {"node", described("Its id, or its place in the Flow.", text(1))},
+              {"type", text(1)},
+              {"text", described("Its text or condition, cut to one line.", text())},
+              {"sessions", described("That wait at it in this version.", integer(0))}});
+  const auto arrow =
+      object({{"from", described("A Node's name, or `start`.", text(1))},
+              {"to", described("A Node's name, or `done`: the end of the Flow.", text(1))},
+              {"way", described("Its branch. Empty: the Node that follows.", text())},
+              {"waits", described("The Node waits before it goes this way.", boolean())}});
+  const auto body = object(
+      {{"_id", id()},
+       {"name", text(1)},
+       {"version", version_number()},
+       {"nodes", list_of(node)},
+       {"arrows", list_of(arrow)},
+       {"isComplete", described("False: only the newest sessions were counted.", boolean())}});
+  return {.summary = "Get a version of a Flow as a graph",
+          .parameters = {query_parameter("version", "Default: the newest.", version_number())},
+          .answers = {json_answer("The graph, with the sessions that stand at each Node.",
+                                  named("FlowGraph", body))}};
+}
+
 Description describe_diff() {
   const auto body = object({{"_id", id()},
                             {"name", text(1)},
@@ -284,6 +389,8 @@ Operations flows_operations() {
                     Role::project_admin, list_versions, describe_versions),
       for_operators("showFlowDefinition", Method::get, "/management/flows/{flowId}/definition",
                     Role::project_admin, show_definition, describe_definition),
+      for_operators("showFlowGraph", Method::get, "/management/flows/{flowId}/graph",
+                    Role::project_admin, show_graph, describe_graph),
       for_operators("diffFlow", Method::get, "/management/flows/{flowId}/diff", Role::project_admin,
                     diff, describe_diff),
       for_operators("rollBackFlow", Method::post, "/management/flows/{flowId}/rollback",

@@ -32,6 +32,8 @@ using Operations = std::span<const Operation>;
 [[nodiscard]] Operations schedules_operations();
 [[nodiscard]] Operations audit_operations();
 [[nodiscard]] Operations daemon_operations();
+[[nodiscard]] Operations history_operations();
+[[nodiscard]] Operations session_events_operations();
 [[nodiscard]] Operations console_operations();
 [[nodiscard]] Operations users_data_operations();
 [[nodiscard]] Operations openapi_operations();

@@ -6,7 +6,12 @@
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
 #include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +29,36 @@ const Buckets age_buckets{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300,
 Counter of_status(prometheus::Family<prometheus::Counter>& family, int status) {
   if (status < 100 || status > 599) status = 500;
   return Counter(family.Add({{"status", std::to_string(status)}}));
+}
+
+// Empty: it is a series of a part of the daemon.
+std::optional<std::string> name_with_labels(
+    const std::string& family, const std::vector<prometheus::ClientMetric::Label>& all) {
+  static constexpr std::array<std::string_view, 3> of_the_whole{"outcome", "reason", "status"};
+  if (all.empty()) return family;
+  std::string name = family + "{";
+  for (const auto& [label, value] : all) {
+    if (std::ranges::find(of_the_whole, label) == of_the_whole.end()) return std::nullopt;
+    name += (name.back() == '{' ? "" : ",") + label + "=\"" + value + "\"";
+  }
+  return name + "}";
+}
+
+Reading reading_of(std::string name, prometheus::MetricType type,
+                   const prometheus::ClientMetric& metric) {
+  if (type == prometheus::MetricType::Counter) {
+    return {std::move(name), Reading::Kind::counter, metric.counter.value};
+  }
+  if (type == prometheus::MetricType::Gauge) {
+    return {std::move(name), Reading::Kind::gauge, metric.gauge.value};
+  }
+  Reading reading{std::move(name), Reading::Kind::histogram,
+                  static_cast<double>(metric.histogram.sample_count)};
+  for (const auto& bucket : metric.histogram.bucket) {
+    if (std::isinf(bucket.upper_bound)) continue;
+    reading.buckets.push_back({bucket.upper_bound, static_cast<double>(bucket.cumulative_count)});
+  }
+  return reading;
 }
 
 }  // namespace
@@ -138,6 +173,19 @@ std::string Metrics::expose() {
   std::ostringstream text;
   impl_->serializer.Serialize(text, impl_->registry.Collect());
   return std::move(text).str();
+}
+
+std::vector<Reading> Metrics::read() {
+  const std::lock_guard lock(impl_->expose_mutex);
+  for (const auto& source : impl_->sources) source();
+  std::vector<Reading> readings;
+  for (const auto& family : impl_->registry.Collect()) {
+    for (const auto& metric : family.metric) {
+      auto name = name_with_labels(family.name, metric.label);
+      if (name) readings.push_back(reading_of(*std::move(name), family.type, metric));
+    }
+  }
+  return readings;
 }
 
 }  // namespace conversed::daemon

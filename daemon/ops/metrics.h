@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace prometheus {
 class Counter;
@@ -46,6 +47,20 @@ class Histogram {
 
  private:
   prometheus::Histogram* histogram_;
+};
+
+// One series of the metrics, as it is now.
+struct Reading {
+  enum class Kind : std::uint8_t { counter, gauge, histogram };
+  // Of a histogram, with the number of observations that it does not exceed.
+  struct Bucket {
+    double upper;
+    double count;
+  };
+  std::string metric;  // with its labels: `conversed_calls_total{outcome="failed"}`
+  Kind kind = Kind::gauge;
+  double value = 0;               // of a histogram: the number of observations
+  std::vector<Bucket> buckets{};  // of a histogram: those that have a bound
 };
 
 enum class DeliveryOutcome : std::uint8_t { delivered, retried, dead_letter, dropped };
@@ -119,12 +134,15 @@ class Metrics {
   Gauge store_healthy = gauge("conversed_store_healthy", "1 if the store commits.");
   Gauge ready = gauge("conversed_ready", "1 if /readyz answers 200.");
 
-  // `source` is called at the begin of every `expose`, one call at a time, to bring gauges and
-  // totals up to date. It must be quick, and the objects it uses must outlive this.
+  // `source` is called at the begin of every `expose` and `read`, one call at a time, to bring
+  // gauges and totals up to date. It must be quick, and the objects it uses must outlive this.
   void add_source(std::function<void()> source);
 
   // All metrics in Prometheus' text format 0.0.4 (`text/plain; version=0.0.4; charset=utf-8`).
   [[nodiscard]] std::string expose();
+
+  // The series of the whole daemon: those without labels, and those by outcome, status or reason.
+  [[nodiscard]] std::vector<Reading> read();
 };
 
 }  // namespace conversed::daemon

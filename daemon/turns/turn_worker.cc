@@ -213,7 +213,7 @@ void TurnWorker::let_out(const Task& task, const store::SessionCommit& commit) {
     if (use.counter == store::injects_counter) ports_.counted(use.organisation_id, use.amount);
   }
   if (after.inbox_size) busy_.set(task.key, *after.inbox_size);
-  if (!commit.outputs.empty()) watch_.notify(api::outputs_name(task.key));
+  watch_.notify(api::outputs_name(task.key));
   for (const auto& call : commit.calls.started) {
     if (call.due_at) {
       ports_.timer(*call.due_at);

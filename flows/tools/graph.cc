@@ -67,6 +67,20 @@ std::string name_of(NodeIndex index) {
 
 }  // namespace
 
+Graph graph_of(const Flow& flow) {
+  Graph graph;
+  graph.arrows.push_back({"start", name_of(flow.start()), "", false});
+  for (std::size_t i = 0; i < flow.slots().size(); ++i) {
+    const auto& slot = flow.slots()[i];
+    graph.boxes.push_back({name_of(NodeIndex(i)), &slot, plain(slot.outline.label, "")});
+  }
+  for (const auto& arrow : arrows_of(flow)) {
+    graph.arrows.push_back(
+        {name_of(NodeIndex(arrow.from)), name_of(arrow.to), plain(arrow.name, ""), arrow.waits});
+  }
+  return graph;
+}
+
 std::string mermaid_of(const Flow& flow) {
   constexpr std::string_view special = "\"<>{}[]|#;`";
   const auto arrows = arrows_of(flow);

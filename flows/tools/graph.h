@@ -1,10 +1,32 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "flows/flow.h"
 
 namespace conversed::flows::tools {
+
+// A Flow as boxes and arrows. Beside the Nodes there are the boxes `start` and, if a way leads to
+// the Flow's end, `done`.
+struct Graph {
+  struct Box {
+    std::string name;  // within the graph
+    const Flow::Slot* node = nullptr;
+    std::string text;  // the Node's own, cut to one line
+  };
+  struct Arrow {
+    std::string from;  // the boxes' names
+    std::string to;
+    std::string way;     // empty: the way to the Node that follows
+    bool waits = false;  // the Node waits before it goes this way
+  };
+  std::vector<Box> boxes;  // of the Nodes
+  std::vector<Arrow> arrows;
+};
+
+// Valid as long as the Flow.
+[[nodiscard]] Graph graph_of(const Flow& flow);
 
 // A Flow as a picture. Each Node is a box with its type and its text. Each way is an arrow, which
 // is dashed after Nodes that wait. Texts are cut to one line.

@@ -74,13 +74,29 @@ std::string_view to_string(DeadLetterState state) {
 
 Result<std::vector<DeadLetter>> DeadLetters::list(const std::string& project_id,
                                                   std::optional<DeadLetterState> state,
-                                                  std::int64_t after_row, std::size_t limit) const {
+                                                  std::int64_t after_row, std::size_t limit,
+                                                  const std::string& reason) const {
   const std::string wanted(state ? to_string(*state) : "");
   return read_all(database_, letter_from,
                   "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state,"
                   " created_at FROM dead_letters WHERE project_id = :p AND n > :a"
-                  " AND (:w = '' OR state = :x) ORDER BY n LIMIT :l",
-                  project_id, after_row, wanted, wanted, limit);
+                  " AND (:w = '' OR state = :x) AND (:r = '' OR reason = :y) ORDER BY n LIMIT :l",
+                  project_id, after_row, wanted, wanted, reason, reason, limit);
+}
+
+Result<std::vector<DeadLetters::Group>> DeadLetters::groups(const std::string& project_id,
+                                                            DeadLetterState state,
+                                                            std::size_t examined,
+                                                            std::size_t limit) const {
+  return read_all(
+      database_,
+      row_of<&Group::reason, &Group::of_outputs, &Group::count, &Group::first, &Group::last>,
+      "SELECT reason, of_outputs, COUNT(*), MIN(created_at), MAX(created_at)"
+      " FROM (SELECT reason, CASE WHEN output_seq IS NULL THEN 0 ELSE 1 END"
+      " AS of_outputs, state, created_at FROM dead_letters WHERE project_id = :p"
+      " ORDER BY n DESC LIMIT :e) AS newest WHERE state = :s"
+      " GROUP BY reason, of_outputs ORDER BY 3 DESC, reason LIMIT :l",
+      project_id, examined, to_string(state), limit);
 }
 
 Result<DeadLetter> DeadLetters::get(const std::string& project_id, const std::string& id) const {

@@ -35,10 +35,26 @@ class DeadLetters : Rows {
   using Rows::Rows;
 
   // Lists dead letters behind `after_row`, oldest first.
+  // Empty `reason`: of any reason.
   [[nodiscard]] model::Result<std::vector<DeadLetter>> list(const std::string& project_id,
                                                             std::optional<DeadLetterState> state,
                                                             std::int64_t after_row,
-                                                            std::size_t limit) const;
+                                                            std::size_t limit,
+                                                            const std::string& reason = {}) const;
+
+  // Dead letters of one state, reason and kind.
+  struct Group {
+    std::string reason;
+    bool of_outputs = false;
+    std::int64_t count = 0;
+    model::Timestamp first{};  // when the oldest and the newest of them were made
+    model::Timestamp last{};
+  };
+  // The `limit` largest groups among the project's newest `examined` dead letters.
+  [[nodiscard]] model::Result<std::vector<Group>> groups(const std::string& project_id,
+                                                         DeadLetterState state,
+                                                         std::size_t examined,
+                                                         std::size_t limit) const;
   [[nodiscard]] model::Result<DeadLetter> get(const std::string& project_id,
                                               const std::string& id) const;
 

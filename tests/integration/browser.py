@@ -4,16 +4,15 @@ import http.server
 import json
 import pathlib
 import select
-import shutil
 import os
 import subprocess
+import sys
 import tempfile
 import threading
 
 HERE = pathlib.Path(__file__).resolve().parent
-CHROMIUM = shutil.which("chromium")
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+sys.path.insert(0, str(HERE.parent / "support"))
+from chromium import CHROMIUM, FLAGS  # noqa: E402,F401
 
 
 class Page:

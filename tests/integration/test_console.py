@@ -11,7 +11,7 @@ import unittest
 import urllib.parse
 
 from case import BIN, DaemonCase, daemon_process
-from driver import Browser
+from chromium import Browser  # of tests/support, which case.py puts into the path
 
 AXE = pathlib.Path(__file__).resolve().parents[2] / "build" / "tools" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 PICTURES = pathlib.Path(BIN).parent / "pictures" / "console"
@@ -25,6 +25,7 @@ flows:
   - name: Orders
     nodes:
       - if: {condition: "input.text == 'fail'", then: [{httpRequest: {connection: crm, url: "http://127.0.0.1:1/"}}]}
+      - if: {condition: "input.text == 'ask'", then: [{id: where, question: {text: "Where to?", storeIn: context.where}}]}
       - say: "Heard: {{input.text}}"
 endpoints:
   - {name: web, flow: Orders}
@@ -67,6 +68,7 @@ class Console(DaemonCase):
                            {"X-API-Key": cls.key})
         cls.daemon.request("POST", f"/new/{cls.tokens['web']}", {"userId": "bob", "sessionId": "s", "text": "fail"},
                            {"X-API-Key": cls.key})
+        cls.daemon.request("POST", f"/new/{cls.tokens['web']}", {"userId": "cem", "sessionId": "s", "text": "ask"})
 
     def open(self, view):
         """Opens a page of the console, and waits until it is shown."""
@@ -181,6 +183,28 @@ class Console(DaemonCase):
             self.assertIn(text, page)
         self.browser.wait_until("document.getElementById('health').innerText.includes('healthy')")
 
+    def test_the_overview_draws_the_last_hour(self):
+        self.open("overview")
+        self.browser.wait_until("document.querySelectorAll('.plot canvas').length === 4")
+        self.assertIn("Events a second in the last hour; now accepted",
+                      self.browser.run("document.querySelector('.plot').getAttribute('aria-label')"))
+
+    def test_a_sessions_page_follows_the_session(self):
+        self.say("web", "live", "first")
+        self.open("/".join(["sessions", self.tokens["web"], "user of live", "live"]))
+        self.assertIn("Heard: first", self.browser.run("document.querySelector('main').innerText"))
+        self.say("web", "live", "second")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('Heard: second')")
+        self.say("web", "live", "third")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('Heard: third')")
+
+    def test_a_flow_is_drawn_with_the_sessions_that_wait_at_its_nodes(self):
+        page = self.dom("flow/" + self.report["flows"][0]["_id"])
+        self.assertEqual(self.browser.run("document.querySelectorAll('.graph .node').length"), 5)
+        self.assertEqual(self.browser.run("document.querySelector('.graph .stands .type').textContent"), "question")
+        self.assertEqual(self.browser.run("document.querySelector('.graph text.count').textContent"), "1")
+        self.assertIn("Where to?", page)
+
     def test_the_console_shows_text_of_conversations_never_as_markup(self):
         self.assertIn("ann", self.dom("sessions"))
         page = self.dom("/".join(["sessions", self.tokens["web"], "ann", "s"]))
@@ -190,6 +214,10 @@ class Console(DaemonCase):
         page = self.dom("deadletters")
         self.assertIn("nodes[0].then[0]", page)
         self.assertIn("Run again", page)
+        self.assertIn("By reason", page)
+        self.browser.run("[...document.querySelectorAll('button')].find((each) => each.textContent === 'Show these').click()")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('With this reason')")
+        self.assertIn("bob", self.browser.run("document.querySelector('main').innerText"))
 
     def test_shows_which_nodes_use_a_connection(self):
         connection = self.report["connections"][0]["_id"]

@@ -1,20 +1,15 @@
 // A test chat with an Endpoint, as a user of conversations has it.
-import { ask, post } from '../shell/ask.js';
+import { ask, at, find, post } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { button, complain, empty, field, head, json, link, panel } from '../shell/pieces.js';
-
-// The project's Endpoints that have had a session lately.
-async function endpoints(page) {
-  const { items } = await ask('sessions', { projectId: page.project, limit: 100 }, page.signal);
-  return [...new Map(items.filter((item) => item.URLToken).map((item) => [item.URLToken, item.endpoint])).entries()];
-}
+import { code, complain, empty, field, head, json, link, panel } from '../shell/pieces.js';
+import { waterfall } from './receipt.js';
 
 export default async function chat(page) {
-  const known = await endpoints(page);
+  const { items: known } = await ask('endpoints', { projectId: page.project }, page.signal);
   const user = `console-${Math.random().toString(36).slice(2, 8)}`;
   const talk = el('ol', { className: 'talk', 'aria-live': 'polite' });
   const beside = el('div', {}, empty('Say something', 'What the session remembers stands here.'));
-  const token = el('select', { name: 'token' }, known.map(([value, text]) => el('option', { value }, text)));
+  const token = el('select', { name: 'token' }, known.map((item) => el('option', { value: item.URLToken }, item.name)));
   const text = el('input', { name: 'text', 'aria-label': 'Message', placeholder: 'Message', autocomplete: 'off', required: true });
   const who = field('User', 'user', user);
   const bubble = (what, className, meta) => talk.append(el('li', { className: `bubble ${className}` }, what, meta ? el('div', { className: 'meta' }, meta) : null));
@@ -34,7 +29,8 @@ export default async function chat(page) {
       for (const output of outputs) bubble(output.text ?? json(output.data), '', took);
       if (outputs.length === 0) bubble('No answer.', 'soft', took);
       const shown = await ask('sessions/show', names, page.signal);
-      beside.replaceChildren(panel('Context', json(shown.context)), panel('Where the Flow stands', json(shown.flowState)),
+      const receipt = shown.lastReceipt ? await find(at('receipts', shown.lastReceipt), {}, page.signal) : null;
+      beside.replaceChildren(...(receipt ? [panel(['What happened to it ', link('receipt', 'receipt', receipt._id)], waterfall(receipt))] : []), panel('Context', json(shown.context)), panel('Where the Flow stands', json(shown.flowState)),
         el('p', {}, link('Open the session', 'sessions', names.URLToken, names.userId, names.sessionId)));
     } catch (error) {
       if (!page.signal.aborted) complain(document.getElementById('view'), error);
@@ -43,7 +39,7 @@ export default async function chat(page) {
     text.focus();
   };
   page.show(head('Test chat'), known.length === 0
-    ? panel('', empty('No Endpoint is known yet', 'An Endpoint is listed here when it has had its first message.'))
+    ? panel('', empty('No Endpoints', [code('conversectl import FILE'), ' brings a project with its Endpoints.']))
     : el('div', { className: 'two' },
       panel('', el('div', { className: 'filters' }, el('label', {}, 'Endpoint', token), who), talk,
         el('form', { className: 'compose', onsubmit: send }, text, el('button', { className: 'main' }, 'Send'))),

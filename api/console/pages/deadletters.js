@@ -1,7 +1,7 @@
-// Events that failed, and outputs that were not delivered.
+// Events that failed, and outputs that were not delivered: in groups, and the letters of a group.
 import { act, ask, at } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { badge, button, choice, confirmed, empty, filters, head, link, pages, panel, say, time } from '../shell/pieces.js';
+import { badge, button, choice, confirmed, empty, filters, head, link, number, pages, panel, say, table, time } from '../shell/pieces.js';
 
 export function settle(page, item) {
   if (item.state !== 'new') return badge(item.state, item.state === 'replayed' ? 'good' : '');
@@ -20,6 +20,9 @@ export function settle(page, item) {
 
 export default async function deadLetters(page) {
   const state = page.query.get('state') ?? 'new';
+  const reason = page.query.get('reason');
+  const of = { projectId: page.project, state };
+  const { items: groups } = await ask('deadletters/groups', of, page.signal);
   const list = await pages([
     ['When', (item) => time(item.createdAt)],
     ['Type', (item) => item.type],
@@ -28,8 +31,19 @@ export default async function deadLetters(page) {
     ['Reason', (item) => link(item.reason, 'deadletter', item._id)],
     ['', (item) => settle(page, item), 'actions'],
   ], state === 'new' ? empty('No dead letters', 'Every event has had its effects.') : empty('None'),
-  (after) => ask('deadletters', { projectId: page.project, state, after }, page.signal));
+  (after) => ask('deadletters', { ...of, reason, after }, page.signal));
+  const open = (item) => button(item.reason === reason ? 'Show all' : 'Show these',
+    () => page.filter(item.reason === reason ? { state } : { state, reason: item.reason }));
   page.show(head('Dead letters'),
     filters(page, choice('State', 'state', [['new', 'new'], ['replayed', 'replayed'], ['discarded', 'discarded']], state)),
-    panel('', list), el('p', { className: 'soft small' }, 'An event that runs again comes behind the events that its session has accepted meanwhile.'));
+    groups.length > 0 ? panel('By reason', table([
+      ['Count', (item) => number(item.count), 'number'],
+      ['What', (item) => badge(item.kind, 'bad')],
+      ['Reason', (item) => item.reason],
+      ['First', (item) => time(item.first)],
+      ['Last', (item) => time(item.last)],
+      ['', open, 'actions'],
+    ], groups, '')) : null,
+    panel(reason ? ['With this reason: ', el('q', {}, reason)] : '', list),
+    el('p', { className: 'soft small' }, 'An event that runs again comes behind the events that its session has accepted meanwhile.'));
 }

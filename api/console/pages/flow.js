@@ -1,47 +1,67 @@
-// One Flow: its versions, and the changes between two of them.
+// One Flow: its graph with the sessions that stand at each Node, its versions, and the changes
+// between two of them, side by side.
 import { act, ask, at } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { badge, button, code, confirmed, head, link, panel, say, table, time } from '../shell/pieces.js';
+import { graph } from '../shell/graph.js';
+import { badge, button, choice, code, confirmed, filters, head, link, number, panel, say, table, time } from '../shell/pieces.js';
 
 const kinds = { added: 'good', removed: 'bad', changed: 'wait', moved: '' };
 const shown = (value) => (value === null ? el('span', { className: 'soft' }, 'none') : code(typeof value === 'string' ? value : JSON.stringify(value)));
 
 function changes(diff) {
-  const fields = (item) => [
-    item.oldPath ? el('div', {}, 'was ', code(item.oldPath)) : null,
-    item.fields.map((each) => el('div', {}, `${each.name}: `, el('del', {}, shown(each.before)), ' → ', el('ins', {}, shown(each.after)))),
-    item.node === null ? null : code(JSON.stringify(item.node)),
+  const side = (name, mark) => (item) => [
+    item.node !== null && item.change === (mark === 'del' ? 'removed' : 'added') ? el(mark, {}, code(JSON.stringify(item.node))) : null,
+    mark === 'del' && item.oldPath ? code(item.oldPath) : null,
+    item.fields.map((each) => el('div', {}, `${each.name}: `, el(mark, {}, shown(each[name])))),
   ];
   return table([
     ['Change', (item) => badge(item.change, kinds[item.change])],
     ['Node', (item) => [item.path ?? 'the Flow', item.type ? el('div', { className: 'soft' }, item.type + (item.id ? ` #${item.id}` : '')) : null]],
-    ['What', fields],
+    [`Version ${diff.from}`, side('before', 'del')],
+    [`Version ${diff.to}`, side('after', 'ins')],
   ], diff.changes, 'The two versions are equal.');
+}
+
+function standing(found) {
+  const waiting = found.nodes.filter((node) => node.sessions > 0).sort((a, b) => b.sessions - a.sessions);
+  return panel('Sessions that wait at a Node', table([
+    ['Node', (item) => code(item.node)],
+    ['Type', (item) => item.type],
+    ['Text', (item) => item.text],
+    ['Sessions', (item) => number(item.sessions), 'number'],
+  ], waiting, 'No session waits in this version'),
+  found.isComplete ? null : el('p', { className: 'soft small' }, 'Only the newest sessions were counted.'));
 }
 
 export default async function flow(page) {
   const [id] = page.path;
   const { items } = await ask(at('flows', id, 'versions'), {}, page.signal);
   const newest = items[0].version;
-  const definition = await ask(at('flows', id, 'definition'), {}, page.signal);
+  const version = page.query.get('version') ?? String(newest);
+  const from = page.query.get('from');
+  const [found, diff] = await Promise.all([
+    ask(at('flows', id, 'graph'), { version }, page.signal),
+    from ? ask(at('flows', id, 'diff'), { from, to: version }, page.signal) : null]);
   const back = (item) => button('Go back to it', async () => {
-    if (!await confirmed(`Make version ${item.version} of ${definition.name} the newest one again?`, 'Go back')) return;
+    if (!await confirmed(`Make version ${item.version} of ${found.name} the newest one again?`, 'Go back')) return;
     await act(at('flows', id, 'rollback'), { version: item.version });
     say(`Version ${item.version} runs again.`);
+    page.filter({});
     page.again();
   }, 'danger');
-  const from = page.query.get('from');
-  const to = page.query.get('to') ?? String(newest);
-  const diff = from ? await ask(at('flows', id, 'diff'), { from, to }, page.signal) : null;
+  const versions = items.map((item) => [String(item.version), `version ${item.version}`]);
   page.show(
-    head([link('Flows', 'flows'), ' / ', definition.name], badge(`version ${newest}`)),
+    head([link('Flows', 'flows'), ' / ', found.name], badge(found.version === newest ? 'newest' : `version ${found.version}`)),
+    filters(page, choice('Show', 'version', versions, version), choice('Compare with', 'from', [['', 'nothing'], ...versions], from)),
     diff ? panel(`From version ${diff.from} to ${diff.to}`, changes(diff)) : null,
+    panel('Graph', graph(found)),
+    standing(found),
     panel('Versions', table([
       ['Version', (item) => item.version, 'number'],
       ['When', (item) => time(item.createdAt)],
       ['By', (item) => item.createdBy],
       ['Equal to', (item) => (item.restoredFrom ? `version ${item.restoredFrom}` : '')],
       ['', (item) => (item.version === newest ? 'newest' : [
-        button('Compare with the newest', () => page.filter({ from: item.version, to: newest })), ' ', back(item)]), 'actions'],
+        button('Compare with the newest', () => page.filter({ from: item.version, version: newest })), ' ', back(item)]), 'actions'],
     ], items, 'None.')));
 }

@@ -1,9 +1,47 @@
-// The state of the daemon: what needs attention, figures, the log, the daemons.
+// The state of the daemon: what needs attention, figures, the last hour, the log, the daemons.
 import { ask, find } from '../shell/ask.js';
+import { chart } from '../shell/charts.js';
 import { el, replace } from '../shell/dom.js';
 import { badge, duration, figures, head, link, number, panel, table, time } from '../shell/pieces.js';
 
 const perSecond = (value) => (value >= 10 ? Math.round(value).toLocaleString() : (Math.round(value * 10) / 10).toLocaleString());
+const count = (value) => Math.round(value).toLocaleString();
+
+// Charts of the last hour: a title, a format, the least height, and lines with the series that they
+// add up.
+const charts = [
+  ['Events a second', perSecond, 1, {
+    accepted: ['conversed_events_appended_total rate'],
+    Turns: ['conversed_turns_total rate'],
+    delivered: ['conversed_deliveries_total{outcome="delivered"} rate'],
+  }],
+  ['Time that 99 % take at most', duration, 0.001, {
+    accept: ['conversed_accept_seconds p99'],
+    Turn: ['conversed_turn_seconds p99'],
+    delivery: ['conversed_delivery_seconds p99'],
+    call: ['conversed_call_seconds p99'],
+  }],
+  ['Waiting', count, 5, {
+    events: ['conversed_log_lag value'],
+    deliveries: ['conversed_deliveries_pending value'],
+    calls: ['conversed_calls_in_flight value'],
+  }],
+  ['Failures a second', perSecond, 1, {
+    refused: [/^conversed_injects_refused_total.* rate$/],
+    'calls failed': ['conversed_calls_total{outcome="failed"} rate'],
+    'deliveries retried': ['conversed_deliveries_total{outcome="retried"} rate'],
+    'dead letters': ['conversed_dead_letters_total rate'],
+  }],
+];
+
+// The sum of the series that match, at each time.
+function sum(history, [wanted]) {
+  const found = history.series.filter(({ metric, figure }) => {
+    const name = `${metric} ${figure}`;
+    return wanted instanceof RegExp ? wanted.test(name) : wanted === name;
+  });
+  return history.times.map((_, i) => found.reduce((total, { values }) => (values[i] === null ? total : (total ?? 0) + values[i]), null));
+}
 
 function attention({ counts, queue, store, warnings }) {
   const lines = [];
@@ -61,7 +99,8 @@ export default async function overview(page) {
   const top = el('div', {});
   const needs = panel('Needs attention');
   const below = el('div', {});
-  page.show(head('Overview'), top, needs, below);
+  const drawn = charts.map(([title, format, least, lines]) => chart(page, title, Object.keys(lines), format, least));
+  page.show(head('Overview'), top, needs, el('div', { className: 'halves' }, drawn.map(([element]) => element)), below);
 
   let last = null;
   await page.every(2000, async () => {
@@ -74,5 +113,9 @@ export default async function overview(page) {
     replace(top, numbers(status, rates));
     replace(needs, [el('h2', {}, 'Needs attention'), attention(status)]);
     replace(below, parts(status));
+  });
+  await page.every(10000, async () => {
+    const history = await ask('history', {}, page.signal);
+    drawn.forEach(([, take], i) => take(history.times, Object.values(charts[i][3]).map((names) => sum(history, names))));
   });
 }

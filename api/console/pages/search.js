@@ -28,18 +28,22 @@ export default async function search(page) {
   const small = async (path, of_project, matches) => ((await find(path, of_project, page.signal))?.items ?? []).filter(matches);
   const one = async (path) => (/^[a-z0-9]{24}$/.test(text) ? find(path, {}, page.signal) : null);
 
-  const [letter, job, schedule, sessions, letters, timers, projects, flows, connections, users, keys] = await Promise.all([
+  const anyId = /^[A-Za-z0-9_.-]{8,200}$/.test(text);
+  const [receipt, letter, job, schedule, sessions, letters, timers, projects, flows, endpoints, connections, users, keys] = await Promise.all([
+    anyId ? find(at('receipts', text), {}, page.signal) : null,
     one(at('deadletters', text)), one(at('tasks', text)), one(at('schedules', text)),
     rows(page, 'sessions', (item) => is(item.userId, item.sessionId, item.endpointId, item.URLToken) || names(item.userId, item.sessionId)),
     rows(page, 'deadletters', (item) => is(item.eventId, item.traceId)),
     rows(page, 'timers', (item) => is(item._id)),
     small('projects', {}, (item) => names(item._id, item.name)),
     small('flows', of, (item) => names(item._id, item.name)),
+    small('endpoints', of, (item) => names(item._id, item.name) || is(item.URLToken)),
     small('connections', of, (item) => names(item._id, item.name)),
     small('users', {}, (item) => names(item._id, item.email, item.name)),
     small('apikeys', {}, (item) => names(item._id, item.name)),
   ]);
   const hits = [
+    ...(receipt ? [['Receipt', link(receipt._id, 'receipt', receipt._id), `${receipt.userId} ${receipt.sessionId}`]] : []),
     ...(letter ? [letter] : letters).map((item) => ['Dead letter', link(item.reason, 'deadletter', item._id), item.state]),
     ...(job ? [['Job', link(job.name, 'jobs'), job.status]] : []),
     ...(schedule ? [['Schedule', link(schedule.cron ?? 'once', 'schedules'), `${schedule.userId} ${schedule.sessionId}`]] : []),
@@ -47,6 +51,7 @@ export default async function search(page) {
     ...sessions.map((item) => ['Session', sessionLink(item, `${item.userId} ${item.sessionId}`), item.endpoint]),
     ...projects.map((item) => ['Project', item.name, code(item._id)]),
     ...flows.map((item) => ['Flow', link(item.name, 'flow', item._id), code(item._id)]),
+    ...endpoints.map((item) => ['Endpoint', item.name, code(item.URLToken)]),
     ...connections.map((item) => ['Connection', link(item.name, 'connection', item._id), code(item._id)]),
     ...users.map((item) => ['User', link(item.email, 'users'), code(item._id)]),
     ...keys.map((item) => ['API key', link(item.name, 'users'), code(item._id)]),

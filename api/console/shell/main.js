@@ -13,7 +13,7 @@ const groups = [
   ['Operate', [['jobs', 'Jobs'], ['users', 'Users and keys'], ['audit', 'Audit']]],
 ];
 // Pages that the menu does not name, with the page of the menu that they belong to.
-const inner = { session: 'sessions', deadletter: 'deadletters', flow: 'flows', connection: 'connections', search: '' };
+const inner = { session: 'sessions', deadletter: 'deadletters', flow: 'flows', connection: 'connections', receipt: 'sessions', search: '' };
 
 const titles = new Map(groups.flatMap(([, pages]) => pages));
 const view = document.getElementById('view');

@@ -59,6 +59,11 @@ export const empty = (title, hint = '') =>
 export const loading = () =>
   el('div', { className: 'loading' }, el('span', { className: 'unseen' }, 'Loading'), [1, 2, 3, 4].map(() => el('i')));
 
+function cellOf(item, [title, cell, name]) {
+  const content = [cell(item)].flat(Infinity).filter((each) => each !== null && each !== undefined && each !== '');
+  return el('td', { role: 'cell', className: name ?? '', 'data-label': title }, content.length ? el('div', {}, content) : null);
+}
+
 // Columns are [title, cell of an item, class]. `nothing` is a text, or the result of `empty`. Rows
 // of the kind `cards` become cards in a narrow window; those of the kind `dense` stay rows.
 export function table(columns, items, nothing, kind = 'cards') {
@@ -66,8 +71,7 @@ export function table(columns, items, nothing, kind = 'cards') {
   return el('div', { className: 'table', tabIndex: kind === 'dense' ? 0 : null }, el('table', { className: kind, role: 'table' },
     el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, columns.map(([title, , name]) =>
       el(title ? 'th' : 'td', { role: title ? 'columnheader' : 'cell', className: name ?? '' }, title)))),
-    el('tbody', { role: 'rowgroup' }, items.map((item) => el('tr', { role: 'row' }, columns.map(([title, cell, name]) =>
-      el('td', { role: 'cell', className: name ?? '', 'data-label': title }, cell(item) ?? '')))))));
+    el('tbody', { role: 'rowgroup' }, items.map((item) => el('tr', { role: 'row' }, columns.map((column) => cellOf(item, column)))))));
 }
 
 export const figures = (pairs, className = '') => el('dl', { className: `figures ${className}` }, pairs.map(([name, value, kind]) =>

@@ -118,7 +118,7 @@ World::World(const WorldSettings& settings) {
                .sessions = {clock, clock, *store, *log, *events, *assets, busy, pending_replies},
                .projects = {options, clock, *store, *assets, watch, imports},
                .accounts = {options, clock, *store, *authenticator, *audit, pool, sign_ins},
-               .daemon = {options, clock, *store, *log, *events, pending_replies, watch}});
+               .daemon = {options, clock, *store, *log, *events, pending_replies, watch, history}});
   services->sessions.touch = [this](const model::SessionKey& key) { touched.push_back(key); };
   services->sessions.deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
   services->sessions.schedule = [](const model::Schedule&) {};

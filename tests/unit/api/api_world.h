@@ -18,6 +18,7 @@
 #include "api/live/blocking_pool.h"
 #include "api/live/busy_sessions.h"
 #include "api/live/events.h"
+#include "api/live/history.h"
 #include "api/live/inject_quota.h"
 #include "api/live/pending_replies.h"
 #include "api/live/rate_limiter.h"
@@ -118,6 +119,7 @@ class World {
   BusySessions busy;
   PendingReplies pending_replies;
   KeyWatch watch;
+  History history;
   BlockingPool pool{2, 64};
   BlockingPool sign_ins{1, 64};
   BlockingPool imports{1, 16};

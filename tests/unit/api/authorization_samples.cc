@@ -144,6 +144,8 @@ const std::array extras{
     Extra{"listConnections", no_body, project_query},
     Extra{"listSessions", no_body, project_query},
     Extra{"showSession", no_body, session_query},
+    Extra{"hearSession", no_body, session_query},
+    Extra{"groupDeadLetters", no_body, project_query},
     Extra{"resetSession", session_body},
     Extra{"listDeadLetters", no_body, project_query},
     Extra{"backUp", [](const Objects&) { return std::string("{}"); }},

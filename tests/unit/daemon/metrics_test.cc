@@ -2,11 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <regex>
 #include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "daemon/ops/sampler.h"
+#include "tests/support/manual_clock.h"
 
 namespace conversed::daemon {
 namespace {
@@ -81,6 +85,44 @@ TEST(Metrics, ThreadsLoseNoCounts) {
   }
   EXPECT_EQ(metrics.turns.value(), 20'000U);
   EXPECT_EQ(metrics.requests(203).value(), 5'000U);
+}
+
+double figure_of(const api::History& history, const std::string& metric, api::Figure figure) {
+  for (const auto& series : history.view({}).series) {
+    if (series.name == api::SeriesName{metric, figure}) return series.values.back();
+  }
+  ADD_FAILURE() << "no series of " << metric;
+  return 0;
+}
+
+TEST(Sampler, MakesRatesOfCountersAndQuantilesOfHistograms) {
+  Metrics metrics;
+  const tests::ManualClock clock(model::from_unix_ms(1'780'000'000'000));
+  api::History history;
+  Sampler sampler(metrics, clock, history);
+  metrics.turns.add(100);
+  metrics.turn_seconds.observe(5);
+  sampler.sample(std::chrono::seconds(0));
+  metrics.turns.add(30);
+  metrics.log_lag.set(12);
+  metrics.calls(CallOutcome::failed).add(5);
+  for (int i = 0; i < 98; ++i) metrics.turn_seconds.observe(0.0003);
+  for (int i = 0; i < 2; ++i) metrics.turn_seconds.observe(0.2);
+  sampler.sample(std::chrono::seconds(10));
+  using api::Figure;
+  EXPECT_DOUBLE_EQ(figure_of(history, "conversed_turns_total", Figure::rate), 3);
+  EXPECT_DOUBLE_EQ(figure_of(history, "conversed_log_lag", Figure::value), 12);
+  EXPECT_DOUBLE_EQ(figure_of(history, "conversed_calls_total{outcome=\"failed\"}", Figure::rate),
+                   0.5);
+  EXPECT_DOUBLE_EQ(figure_of(history, "conversed_turn_seconds", Figure::rate), 10);
+  // The buckets end at 0.00025, 0.0005, 0.1 and 0.25.
+  const double median = figure_of(history, "conversed_turn_seconds", Figure::median);
+  EXPECT_GT(median, 0.00025);
+  EXPECT_LE(median, 0.0005);
+  const double p99 = figure_of(history, "conversed_turn_seconds", Figure::p99);
+  EXPECT_GT(p99, 0.1);
+  EXPECT_LE(p99, 0.25);
+  EXPECT_TRUE(std::isnan(figure_of(history, "conversed_call_seconds", Figure::p99)));
 }
 
 }  // namespace

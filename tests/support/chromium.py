@@ -5,11 +5,14 @@ import json
 import os
 import pathlib
 import select
+import shutil
 import subprocess
 import tempfile
 import time
 
-from browser import CHROMIUM, FLAGS
+CHROMIUM = shutil.which("chromium")
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
 
 
 class Browser:
