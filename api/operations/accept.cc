@@ -61,7 +61,7 @@ Result<std::shared_ptr<const Endpoint>> find_endpoint_for(AssetsCache& assets,
 Event make_event(model::Timestamp now, model::EventType type, const Endpoint& endpoint,
                  MessageBody&& body, std::string trace_id) {
   Event event;
-  event.id = model::new_id();
+  event.id = model::new_id(now);
   event.type = type;
   event.session = {endpoint.project_id, endpoint.id, std::move(body.user_id),
                    std::move(body.session_id)};

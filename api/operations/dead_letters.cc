@@ -144,9 +144,9 @@ Result<model::Event> replayed(const DeadLetter& letter, SessionServices& service
     return model::fail(Errc::conflict,
                        "nothing waits for this event any more; it can only be discarded");
   }
-  event->id = model::new_id();
   event->answer_until.reset();  // no client waits, so its outputs go to the webhook
   event->accepted_at = services.clock.now();
+  event->id = model::new_id(event->accepted_at);
   event->claim = model::Claim{model::Claim::Kind::dead_letter, letter.id};
   return event;
 }

@@ -289,7 +289,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
       return;
     }
     key_->supersedes = failed_id;
-    event_.id = model::new_id();
+    event_.id = model::new_id(services_.clock.now());
     set_input(event_.id);
     if (services_.pending_replies.move(ticket, event_.id)) append();
   }

@@ -30,7 +30,6 @@ constexpr milliseconds unhealthy_sleep{100};
 
 model::Event event_of(model::EventType type, Claim claim, model::SessionKey session) {
   model::Event event;
-  event.id = claim.id + std::string(model::due_event_suffix);
   event.type = type;
   event.session = std::move(session);
   event.claim = std::move(claim);
@@ -279,10 +278,12 @@ bool Scheduler::fire(const Due& timer) {
   // A saving only: such an event would find no claim and have no effect.
   if (!*found || (*found)->due > timer.at) return true;
   model::fault_point("timer.before_append");
-  (*found)->event.accepted_at = clock_.now();
+  auto& event = (*found)->event;
+  event.accepted_at = clock_.now();
+  event.id = model::new_id(event.accepted_at);
   in_hand_.emplace(timer.claim.id, timer);
   ++appending_;
-  append_(std::move((*found)->event), letter_at_end(thread_.mailbox(), timer.claim.id));
+  append_(std::move(event), letter_at_end(thread_.mailbox(), timer.claim.id));
   return true;
 }
 
@@ -290,7 +291,7 @@ void Scheduler::appended(const AppendEnd& append) {
   const auto timer = in_hand_.find(append.id);
   --appending_;
   if (append.error) {
-    // Append again with the same id and claim: the failed append may have reached the log.
+    // Append again with the same claim: the failed append may have reached the log.
     wait_for(timer->second.at);
     in_hand_.erase(timer);
     return failed("timers can't be appended", *append.error);

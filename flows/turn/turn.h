@@ -108,10 +108,10 @@ struct TurnInput {
 //
 // A pure function: equal inputs give equal Effects, unless the Turn is overdue. The event's id is
 // the only source of randomness. Outputs are `<input id>-<n>`, calls and timers `<input id>-c<n>`,
-// follow-ups `<input id>-f<n>`, time-outs of questions `<input id>-w<n>`, counted over all Turns of
-// an execution, so a rerun makes the same ids.
+// follow-ups `<input id>-f<n>`, counted over all Turns of an execution, and the time-out of the
+// question at which it ends `<input id>-w`. So a rerun makes the same ids.
 // Kept by: TurnProperty.TheSameInputGivesEqualEffectsAndNumbersHaveNoGaps,
-// TimeOuts.IdsCountOnFromTheFirst.
+// TimeOuts.EachHasTheIdOfTheInputThatLedToIt.
 //
 // Errors: `conflict` (an input for a busy session, or a result that the session does not wait for),
 // `invalid_argument` and `too_large` (the Flow's own failure or a limit; the message names the

@@ -1,7 +1,6 @@
 // The beginning of a Turn, its way through the Nodes, and its end.
 #include "flows/turn/turn_runner.h"
 
-#include <charconv>
 #include <utility>
 
 namespace conversed::flows {
@@ -12,24 +11,6 @@ using model::EventType;
 namespace {
 
 constexpr std::size_t steps_a_node = 20;  // the cost of a Node that does nothing
-
-// The id of the timer of the question at which an execution ends, the same in each rerun. An
-// execution that a time-out began continues its count, so that ids do not grow.
-std::string time_out_id(const model::Execution& execution) {
-  constexpr std::string_view mark = "-w";
-  std::string_view root = execution.input_id;
-  std::uint32_t count = 0;
-  if (execution.source == model::EventType::time_out && root.ends_with(model::due_event_suffix)) {
-    root.remove_suffix(model::due_event_suffix.size());
-    const auto at = root.rfind(mark);
-    if (at != std::string_view::npos) {
-      const auto number = root.substr(at + mark.size());
-      std::from_chars(number.data(), number.data() + number.size(), count);
-      root = root.substr(0, at);
-    }
-  }
-  return std::string(root).append(mark) + std::to_string(count + 1);
-}
 
 }  // namespace
 
@@ -135,7 +116,7 @@ void TurnRunner::wait_for_input(const Wait& wait) {
     return;
   }
   model::PendingCall timer;
-  timer.id = time_out_ = time_out_id(execution_);
+  timer.id = time_out_ = execution_.input_id + "-w";
   timer.session = session().key;
   timer.trace_id = execution_.trace_id;
   timer.due_at = input_.now + *wait.time_out;

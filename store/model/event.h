@@ -61,9 +61,6 @@ enum class EventType : std::uint8_t {
   return type == EventType::follow_up || type == EventType::time_out;
 }
 
-// The id of a due event is its claim's id and this suffix.
-inline constexpr std::string_view due_event_suffix = "-t";
-
 // A right to have effects once. An event that can be appended twice carries a claim. The
 // transaction of its effects consumes the claim; without the claim it has no effects.
 // Kept by: CommitterTest.ClaimOfACallIsConsumedOnce, CommitterTest.KeyedEventHasItsEffectsOnce.

@@ -44,24 +44,39 @@ RandomBytes& random_bytes() {
   return bytes;
 }
 
+constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuvwxyz";  // in their order
+
 bool is_lower_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
 
 }  // namespace
 
-std::string new_id() {
-  static constexpr std::string_view alphabet = "abcdefghijklmnopqrstuvwxyz0123456789";
+std::string id_prefix(Timestamp time) {
+  constexpr std::size_t width = 9;  // until the year 5188
+  std::string prefix(width, digits[0]);
+  auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(to_unix_ms(time), 0));
+  for (auto at = prefix.rbegin(); at != prefix.rend(); ++at, left /= digits.size()) {
+    *at = digits[left % digits.size()];
+  }
+  return prefix;
+}
+
+std::string new_id(Timestamp now) {
   // Bytes from 252 up are dropped: 252 is the highest multiple of 36, so every character is as
   // likely.
   constexpr std::uint8_t limit = 252;
-  std::string id(id_length, '\0');
-  for (char& c : id) {
-    std::uint8_t byte = random_bytes().next();
-    while (byte >= limit) byte = random_bytes().next();
-    c = alphabet[byte % alphabet.size()];
+  std::string id = id_prefix(now);
+  id.reserve(id_length);
+  while (id.size() < id_length) {
+    const std::uint8_t byte = random_bytes().next();
+    if (byte < limit) id += digits[byte % digits.size()];
   }
   return id;
+}
+
+std::string new_id() {
+  return new_id(SystemClock().now());
 }
 
 bool is_id(std::string_view text) {
@@ -78,9 +93,12 @@ std::string random_hex(std::size_t bytes) {
 }
 
 std::string new_trace_id() {
-  std::string id = random_hex(16);
-  while (id.find_first_not_of('0') == std::string::npos) id = random_hex(16);
-  return id;
+  std::string id;
+  const auto now = static_cast<std::uint64_t>(to_unix_ms(SystemClock().now()));
+  for (int shift = 40; shift >= 0; shift -= 8) {
+    append_hex(id, static_cast<std::uint8_t>(now >> shift));
+  }
+  return id += random_hex(10);
 }
 
 bool is_url_token(std::string_view text) {

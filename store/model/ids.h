@@ -3,18 +3,27 @@
 #include <string>
 #include <string_view>
 
+#include "store/model/clock.h"
+
 namespace conversed::model {
 
 // Identifiers of everything that the API names: 24 characters of [a-z0-9].
 inline constexpr std::size_t id_length = 24;
 
-// A new random identifier: 124 bits from the kernel's generator. Thread-safe.
+// A new identifier: the time in milliseconds, in base 36 and with a fixed width, and 77 random bits
+// from the kernel's generator. So rows keyed by ids append to the end of their table. An id is no
+// secret. Without a time: of the system's clock. Thread-safe.
 [[nodiscard]] std::string new_id();
+[[nodiscard]] std::string new_id(Timestamp now);
+
+// The beginning of all ids made at this time: ids made earlier are below it, ids made later above.
+// Times before the epoch count as the epoch.
+[[nodiscard]] std::string id_prefix(Timestamp time);
 
 [[nodiscard]] bool is_id(std::string_view text);
 
-// A new W3C trace id: 32 lower-case hex digits, never all zero (W3C Trace Context §3.2.2.3).
-// Thread-safe.
+// A new W3C trace id: 32 lower-case hex digits, never all zero (W3C Trace Context §3.2.2.3). Begins
+// with 48 bits of the time in milliseconds; the rest is random. Thread-safe.
 [[nodiscard]] std::string new_trace_id();
 
 // `bytes` random bytes from the kernel as lower-case hex. Thread-safe.

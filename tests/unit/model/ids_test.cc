@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <map>
 #include <set>
 
@@ -19,6 +20,29 @@ TEST(Ids, AreDistinctAndOfTheDocumentedShape) {
   }
   EXPECT_EQ(seen.size(), 2000U);
   EXPECT_EQ(used.size(), 36U) << "every character of the alphabet occurs";
+}
+
+TEST(Ids, SortByTheTimeAtWhichTheyWereMade) {
+  std::string last;
+  for (const std::int64_t ms : {0LL, 1LL, 35LL, 36LL, 1'700'000'000'000LL, 1'700'000'000'001LL,
+                                4'102'444'800'000LL, 100'000'000'000'000LL}) {
+    const auto id = new_id(from_unix_ms(ms));
+    EXPECT_TRUE(is_id(id)) << id;
+    EXPECT_GT(id, last) << ms;
+    EXPECT_GT(id, id_prefix(from_unix_ms(ms))) << ms;
+    EXPECT_LT(id, id_prefix(from_unix_ms(ms + 1))) << ms;
+    last = id;
+  }
+  EXPECT_EQ(id_prefix(from_unix_ms(-1)), id_prefix(from_unix_ms(0)));
+}
+
+TEST(Ids, TraceIdsSortByTheTimeAtWhichTheyWereMade) {
+  const auto before = SystemClock().now();
+  const auto id = new_trace_id();
+  const auto made = from_unix_ms(std::stoll(id.substr(0, 12), nullptr, 16));
+  EXPECT_GE(made, before);
+  EXPECT_LE(made, SystemClock().now());
+  EXPECT_NE(id.substr(12), new_trace_id().substr(12));
 }
 
 TEST(Ids, OtherTextsAreNoIds) {
