@@ -335,6 +335,10 @@ constexpr Key table[] = {
             "How long outputs and idle sessions are kept. Pending deliveries stay. 0: forever."),
     setting(CONVERSED_FIELD(retention.dead_letters), Range{0, 3650 * day},
             "How long dead letters are kept, replayed and discarded ones, too. 0: forever."),
+    setting(
+        CONVERSED_FIELD(retention.receipts), Range{0, 3650 * day},
+        "How long the receipts of events are kept, from the acceptance of the event. 0: none are "
+        "written, and all that are there are removed."),
     setting(CONVERSED_FIELD(retention.audit), Range{0, 3650 * day},
             "How long entries of the audit trail are kept. 0: forever."),
 

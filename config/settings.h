@@ -64,6 +64,7 @@ struct BackupSettings {
 struct RetentionSettings {
   Duration transcripts{0};
   Duration dead_letters{0};
+  Duration receipts = std::chrono::days(30);
   Duration audit = std::chrono::days(365);
 };
 

@@ -72,6 +72,7 @@ DelivererSettings OutboundParts::delivering() const {
   delivering.connections = settings.connections;
   delivering.secret_overlap = settings.secret_overlap;
   delivering.drain_timeout = std::min(settings.timeout, milliseconds(3'000));
+  delivering.keeps_receipts = ground.settings.retention.receipts.count() > 0;
   delivering.heartbeats = &ground.heartbeats;
   return delivering;
 }
@@ -87,6 +88,7 @@ CallerSettings OutboundParts::calling() const {
   calling.limits.per_project = std::max<std::size_t>(1, connections * 3 / 4);
   calling.model_tokens_per_month = ground.settings.quota.model_tokens_per_month;
   calling.timer_clock = &ground.timer_clock;
+  calling.keeps_receipts = ground.settings.retention.receipts.count() > 0;
   calling.heartbeats = &ground.heartbeats;
   return calling;
 }
@@ -115,6 +117,7 @@ HousekeeperSettings OutboundParts::tidying(const OutboundPorts& ports) const {
   tidying.transcripts = retention.transcripts;
   tidying.dead_letters = retention.dead_letters;
   tidying.audit = retention.audit;
+  tidying.receipts = retention.receipts;
   tidying.secret_overlap = ground.settings.delivery.secret_overlap;
   tidying.finished = [this]() -> model::Result<store::Sessions::Finished> {
     auto ranges = ground.log->ranges();

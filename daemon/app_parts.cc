@@ -29,7 +29,7 @@ Ground::Ground(const Outside& outside, std::unique_ptr<store::Store> opened_stor
       store(std::move(opened_store)),
       stored_keys(std::move(opened_log.stored_keys)),
       log(std::move(opened_log.log)),
-      events(*log, *opened_log.keyed),
+      events(*log, *opened_log.keyed, member_name(settings)),
       metrics(door.metrics()) {}
 
 bool Ground::has(config::Role role) const {

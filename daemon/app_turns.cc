@@ -155,7 +155,8 @@ TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
           .timer_clock = &ground_.timer_clock,
           .limits = flow_limits(ground_.settings),
           .recovery = &recovery_,
-          .partitions = static_cast<std::int32_t>(log_partitions)};
+          .partitions = static_cast<std::int32_t>(log_partitions),
+          .keeps_receipts = ground_.settings.retention.receipts.count() > 0};
 }
 
 TurnPorts TurnParts::ports() {

@@ -22,6 +22,7 @@
 #include "store/conversation/deliveries.h"
 #include "store/conversation/endpoint_health.h"
 #include "store/conversation/outbox.h"
+#include "store/conversation/receipts.h"
 #include "store/conversation/schedules.h"
 #include "store/conversation/sessions.h"
 #include "store/conversation/timers.h"
@@ -86,6 +87,7 @@ class Store {
   [[nodiscard]] Outbox& outbox() { return outbox_; }
   [[nodiscard]] Deliveries& deliveries() { return deliveries_; }
   [[nodiscard]] EndpointHealth& endpoint_health() { return endpoint_health_; }
+  [[nodiscard]] Receipts& receipts() { return receipts_; }
   [[nodiscard]] Calls& calls() { return calls_; }
   [[nodiscard]] Schedules& schedules() { return schedules_; }
   [[nodiscard]] Timers& timers() { return timers_; }
@@ -125,6 +127,7 @@ class Store {
   Outbox outbox_{*database_, committer_};
   Deliveries deliveries_{*database_, committer_};
   EndpointHealth endpoint_health_{*database_, committer_};
+  Receipts receipts_{*database_, committer_};
   Calls calls_{*database_, committer_};
   Schedules schedules_{*database_, committer_};
   Timers timers_{*database_, committer_};

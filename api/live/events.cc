@@ -8,16 +8,17 @@
 namespace conversed::api {
 namespace {
 
-queue::Record to_record(model::Event&& event) {
-  return {event.session.encode(), std::move(event.id), std::string(model::to_string(event.type)),
-          std::move(event.trace_id), model::encode_value(event)};
-}
-
 auto held() {
   return model::fail(model::Errc::unavailable, "the log is not ready; try again later");
 }
 
 }  // namespace
+
+queue::Record Events::to_record(model::Event&& event) const {
+  event.origin.daemon = daemon_;
+  return {event.session.encode(), std::move(event.id), std::string(model::to_string(event.type)),
+          std::move(event.trace_id), model::encode_value(event)};
+}
 
 void Events::append(model::Event event, Appended done) {
   if (held_.load()) return done(held());

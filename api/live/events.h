@@ -3,6 +3,8 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
+#include <utility>
 
 #include "queue/keyed_append.h"
 #include "queue/log.h"
@@ -20,8 +22,9 @@ class Events {
   using KeyedAppended = std::function<void(model::Result<queue::KeyedAppended>)>;
   using LookedUp = queue::LookUpCallback;
 
-  // Both must outlive this.
-  Events(queue::Log& log, queue::KeyedAppend& keyed) : log_(log), keyed_(keyed) {}
+  // Log and keys must outlive this. `daemon`: this daemon's name, for the receipts of events.
+  Events(queue::Log& log, queue::KeyedAppend& keyed, std::string daemon = {})
+      : log_(log), keyed_(keyed), daemon_(std::move(daemon)) {}
 
   void append(model::Event event, Appended done);
 
@@ -42,8 +45,11 @@ class Events {
   [[nodiscard]] std::uint64_t appended() const { return appended_.load(std::memory_order_relaxed); }
 
  private:
+  [[nodiscard]] queue::Record to_record(model::Event&& event) const;
+
   queue::Log& log_;
   queue::KeyedAppend& keyed_;
+  const std::string daemon_;
   std::atomic<bool> held_{false};
   std::atomic<std::uint64_t> appended_{0};
 };

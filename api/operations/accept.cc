@@ -59,7 +59,8 @@ Result<std::shared_ptr<const Endpoint>> find_endpoint_for(AssetsCache& assets,
 }
 
 Event make_event(model::Timestamp now, model::EventType type, const Endpoint& endpoint,
-                 MessageBody&& body, std::string trace_id) {
+                 MessageBody&& body, std::string trace_id,
+                 const std::optional<queue::AppendKey>& key) {
   Event event;
   event.id = model::new_id(now);
   event.type = type;
@@ -69,6 +70,7 @@ Event make_event(model::Timestamp now, model::EventType type, const Endpoint& en
   event.trace_id = std::move(trace_id);
   event.text = std::move(body.text);
   event.data = std::move(body.data);
+  if (key) event.origin.key = receipt_key(endpoint.organisation_id, key->key);
   return event;
 }
 
@@ -103,6 +105,11 @@ Result<std::optional<queue::AppendKey>> append_key(const Request& request,
   key.key = *header;
   key.body_hash = digest({request.body});
   return key;
+}
+
+std::string receipt_key(std::string_view organisation_id, std::string_view key) {
+  constexpr std::size_t digits = 32;  // as many as of a trace id, and a letter that none has
+  return 'k' + model::hex(digest({organisation_id, key})).substr(0, digits);
 }
 
 store::AnswerKey answer_key(const queue::AppendKey& key) {

@@ -33,7 +33,8 @@ namespace conversed::api {
 // Moves the body into an event with a new id. Does not set `claim`.
 [[nodiscard]] model::Event make_event(model::Timestamp now, model::EventType type,
                                       const model::Endpoint& endpoint, MessageBody&& body,
-                                      std::string trace_id);
+                                      std::string trace_id,
+                                      const std::optional<queue::AppendKey>& key);
 
 // Whether the session takes another event: its inbox is not full (`too_many`), and for an inject on
 // an `activeOnly` Endpoint the conversation is active (`conflict`), by the committed state. Reads
@@ -47,6 +48,9 @@ namespace conversed::api {
 // `invalid_argument` unless the key has 1 to 255 printable ASCII characters.
 [[nodiscard]] model::Result<std::optional<queue::AppendKey>> append_key(
     const Request& request, const std::string& organisation_id, std::string_view route);
+
+// The name under which receipts have an Idempotency-Key, over all routes of the organisation.
+[[nodiscard]] std::string receipt_key(std::string_view organisation_id, std::string_view key);
 
 // The key of an operation that changes only the store.
 [[nodiscard]] store::AnswerKey answer_key(const queue::AppendKey& key);

@@ -61,7 +61,8 @@ Result<Prepared> prepare(EventType type, Call& call, MessageServices& services) 
   auto key = append_key(call.request, (*endpoint)->organisation_id, key_scope(call));
   if (!key) return model::fail(key.error());
   auto event = make_event(services.clock.now(), type, **endpoint, std::move(*body),
-                          std::move(call.request.trace_id));
+                          std::move(call.request.trace_id), *key);
+  event.origin.user_id = call.principal->user_id;
   return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
 

@@ -364,7 +364,7 @@ void message(Call call, MessageServices& services, Reply reply) {
   auto key = append_key(call.request, (*endpoint)->organisation_id, "message " + *token);
   if (!key) return reply.fail(key.error());
   auto event = make_event(services.clock.now(), model::EventType::user_message, **endpoint,
-                          std::move(*body), std::move(call.request.trace_id));
+                          std::move(*body), std::move(call.request.trace_id), *key);
   if (auto open = check_session(services, **endpoint, event); !open) {
     if (!*key) return reply.fail(open.error());
     return refuse_unless_answered(services, **key, open.error(), event.session, std::move(reply));

@@ -112,6 +112,7 @@ Result<Response> erase_data(const Call& call, SessionServices& services) {
              {"sessions", erased->sessions},
              {"outputs", erased->outputs},
              {"pending", erased->pending},
+             {"receipts", erased->receipts},
              {"deadLetters", erased->dead_letters},
              {"answers", erased->answers},
              {"profiles", erased->profiles},
@@ -138,6 +139,10 @@ Schema item_schema() {
                                        {"data", anything()},
                                        {"source", text()},
                                        {"createdAt", unix_time()}}),
+                 of_session("receipt", {{"eventId", text(1)},
+                                        {"n", integer(1)},
+                                        {"step", anything()},
+                                        {"writtenAt", unix_time()}}),
                  of_session("waitingEvent", {{"type", text(1)}, {"event", anything()}}),
                  of_session("call", {{"request", anything(), Need::optional}}),
                  of_session("timer", {{"dueAt", unix_time()}}),
@@ -160,7 +165,7 @@ Description describe_export_data() {
                      query_parameter("userId", "The user.", conversation_name(), Need::required),
                      query_parameter(
                          "after", "`next` of the page before.",
-                         text_like("^(0\\.|[1-6]\\.(0|[1-9][0-9]{0,17})|[7-9]\\.[a-z0-9]{24})"
+                         text_like("^(0\\.|[1-7]\\.(0|[1-9][0-9]{0,17})|([89]|10)\\.[a-z0-9]{24})"
                                    "\\.[A-Za-z0-9_-]{0,64}$")),
                      project_parameter()},
       .answers = {json_answer("A page of the data; empty for an unknown user.",
@@ -177,6 +182,7 @@ Description describe_erase() {
        {"sessions", count},
        {"outputs", count},
        {"pending", described("Waiting events, calls, timers, follow-ups and schedules.", count)},
+       {"receipts", described("Events whose receipts are erased.", count)},
        {"deadLetters", count},
        {"answers", count},
        {"profiles", count},
@@ -184,7 +190,8 @@ Description describe_erase() {
                            one_of({"cleared", "kept"}))}});
   return {.summary = "Erase the stored data of a user",
           .details =
-              "Erases all sessions, outputs, waiting events, timers, calls, follow-ups, schedules, "
+              "Erases all sessions, outputs, receipts, waiting events, timers, calls, follow-ups, "
+              "schedules, "
               "dead letters, answers, Idempotency-Keys and the profile for good. A request that is "
               "repeated under such a key counts as new. 409 while events of the user are on their "
               "way, or while another user is erased. Backups keep their copies.",

@@ -45,6 +45,7 @@ class CallQueue {
     Lane* lane = nullptr;
     std::optional<model::Event> result;  // to be appended
     bool under_way = false;
+    std::optional<store::ReceiptMark> row{};  // of its last try, written with the next mark
   };
 
   explicit CallQueue(const CallQueueLimits& limits) : limits_(limits) {}

@@ -5,6 +5,8 @@
 
 #include "daemon/calls/call_request.h"
 #include "daemon/ops/logging.h"
+#include "daemon/outbound/attempt.h"
+#include "store/commit/call_target.h"
 #include "store/runtime/fault_points.h"
 
 namespace conversed::daemon {
@@ -176,7 +178,7 @@ bool Caller::begin(CallQueue::Lane& lane, const store::Calls::Due& due) {
     store::Calls::Found damaged;
     damaged.call.id = due.id;
     queue_.landed(queue_.take(lane, std::move(damaged)));
-    mark_appended(due.id);
+    mark_appended(due.id, std::nullopt);
     return true;
   }
   if (!*found || (*found)->call.due_at) return true;  // its session was reset meanwhile
@@ -215,18 +217,19 @@ void Caller::finish(Call& call, const model::Result<std::vector<store::Knowledge
   const std::string& id = call.pending.id;
   queue_.landed(call);
   metrics_.search_seconds.observe(std::chrono::duration<double>(took).count());
-  if (hits) return settle(call, search_result(id, *hits, settings_.max_response_bytes));
+  const Try made{.took = took};
+  if (hits) return settle(call, search_result(id, *hits, settings_.max_response_bytes), made);
   if (auto failure = search_failure(id, hits.error().code)) {
-    return settle(call, std::move(*failure));
+    return settle(call, std::move(*failure), made);
   }
   if (++call.attempts >= settings_.max_search_tries) {
     log::warn("a search in knowledge is given up", {{"sessionId", call.pending.session.session_id},
                                                     {"traceId", call.pending.trace_id},
                                                     {"tries", call.attempts},
                                                     {"error", hits.error().message}});
-    return settle(call, failed_call(id, "search_failed", "knowledge can't be searched"));
+    return settle(call, failed_call(id, "search_failed", "knowledge can't be searched"), made);
   }
-  put_off(call, std::nullopt);
+  put_off(call, made);
 }
 
 void Caller::send(Call& call) {
@@ -240,8 +243,9 @@ void Caller::send(Call& call) {
       return leave_for_a_while(call);
     }
     if (!found || found->project_id != call.pending.session.project_id) {
-      return settle(
-          call, failed_call(id, "connection_deleted", "the Connection does not exist any more"));
+      return settle(call,
+                    failed_call(id, "connection_deleted", "the Connection does not exist any more"),
+                    {});
     }
     connection = std::move(*found);
   }
@@ -249,14 +253,16 @@ void Caller::send(Call& call) {
     const auto left = quota_left(call.pending.session.project_id);
     if (!left) return leave_for_a_while(call);
     if (!*left) {
-      return settle(call, failed_call(id, "quota_exhausted",
-                                      "the plan's quota of language models' tokens is used up for "
-                                      "this month"));
+      return settle(call,
+                    failed_call(id, "quota_exhausted",
+                                "the plan's quota of language models' tokens is used up for "
+                                "this month"),
+                    {});
     }
   }
   auto request =
       call_request(call.pending, connection ? &*connection : nullptr, settings_.max_response_bytes);
-  if (!request) return settle(call, std::move(request.error()));
+  if (!request) return settle(call, std::move(request.error()), {});
   batch_.push_back(
       {std::move(*request), [this, mailbox = thread_.mailbox(), id](HttpOutcome outcome) {
          post(mailbox,
@@ -274,7 +280,7 @@ void Caller::finish(Call& call, const HttpOutcome& outcome) {
   const int retries = std::clamp(call.pending.http->retries, 0, max_retries);
   if (worth_retrying(outcome) && call.attempts <= retries) {
     metrics_.calls(CallOutcome::retried).add();
-    return put_off(call, outcome.retry_after);
+    return put_off(call, {.outcome = &outcome});
   }
   auto result = call_result(call.pending.id, outcome);
   if (call.pending.http->to_model) {
@@ -283,7 +289,7 @@ void Caller::finish(Call& call, const HttpOutcome& outcome) {
     metrics_.model_prompt_tokens.add(static_cast<std::uint64_t>(used.prompt));
     metrics_.model_completion_tokens.add(static_cast<std::uint64_t>(used.completion));
   }
-  settle(call, std::move(result));
+  settle(call, std::move(result), {.outcome = &outcome});
 }
 
 // The callback of a mark. Without `due` the call has ended.
@@ -293,12 +299,36 @@ std::function<void()> Caller::marked(const std::string& id, std::optional<Timest
   };
 }
 
+std::optional<store::ReceiptMark> Caller::row_of(const Call& call, const Try& made,
+                                                 std::string_view error,
+                                                 std::optional<Timestamp> next) const {
+  if (!settings_.keeps_receipts) return std::nullopt;
+  const auto now = clock_.now();
+  model::ReceiptText row;
+  row.add("what", "call");
+  row.add("id", call.pending.id);
+  row.add("to", store::shown_target(call.pending));
+  if (made.outcome != nullptr) {
+    row.add("try", call.attempts);
+    add_attempt(row, *made.outcome, now);
+  } else {
+    row.add("at", model::to_unix_ms(now - std::chrono::duration_cast<milliseconds>(made.took)));
+    row.add("us", std::chrono::duration_cast<std::chrono::microseconds>(made.took).count());
+    if (!error.empty()) row.add("error", error);
+  }
+  if (next) row.add("next", model::to_unix_ms(*next));
+  return store::ReceiptMark{store::input_of_call(call.pending.id), std::move(row).finished(), now};
+}
+
 // The next try is read from the store when it is due.
-void Caller::put_off(Call& call, std::optional<std::chrono::seconds> asked) {
+void Caller::put_off(Call& call, const Try& made) {
   const std::string& id = call.pending.id;
   const int attempts = call.attempts;
-  const auto due = now() + backoff(settings_.backoff, attempts, asked, random_());
-  store_.calls().put_off(id, due, attempts, marked(id, due));
+  const auto asked = made.outcome == nullptr ? std::nullopt : made.outcome->retry_after;
+  const auto wait = backoff(settings_.backoff, attempts, asked, random_());
+  const auto due = now() + wait;
+  store_.calls().put_off(id, due, attempts, marked(id, due),
+                         row_of(call, made, "the search failed", clock_.now() + wait));
 }
 
 // Puts the call off in memory only: the row does not change.
@@ -307,8 +337,9 @@ void Caller::leave_for_a_while(Call& call) {
   queue_.release(std::string(call.pending.id), now() + store_retry);
 }
 
-void Caller::settle(Call& call, model::CallResult result) {
+void Caller::settle(Call& call, model::CallResult result, const Try& made) {
   queue_.landed(call);
+  call.row = row_of(call, made, result.error_code);
   metrics_.calls(result.error_code.empty() ? CallOutcome::answered : CallOutcome::failed).add();
   log::debug("call ended", {{"sessionId", call.pending.session.session_id},
                             {"traceId", call.pending.trace_id},
@@ -343,7 +374,7 @@ void Caller::appended(const std::string& id, const std::optional<model::Error>& 
   if (!error) {
     appends_failed_ = 0;
     call.result.reset();
-    return mark_appended(id);
+    return mark_appended(id, std::exchange(call.row, std::nullopt));
   }
   if (error->code == Errc::too_large && call.result->result->error_code != "too_large") {
     auto failed = failed_call(id, "too_large", "the upstream's answer is too large");
@@ -359,8 +390,8 @@ void Caller::appended(const std::string& id, const std::optional<model::Error>& 
   unappended_.push_back(id);
 }
 
-void Caller::mark_appended(const std::string& id) {
-  store_.calls().appended(id, marked(id, std::nullopt));
+void Caller::mark_appended(const std::string& id, std::optional<store::ReceiptMark> row) {
+  store_.calls().appended(id, marked(id, std::nullopt), std::move(row));
 }
 
 }  // namespace conversed::daemon

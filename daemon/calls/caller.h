@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/live/blocking_pool.h"
@@ -38,6 +39,7 @@ struct CallerSettings {
   std::chrono::milliseconds look_interval{3'000};
   // The clock of retries (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
+  bool keeps_receipts = true;
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
@@ -129,13 +131,21 @@ class Caller final : public Service {
   void finish(Call& call, const HttpOutcome& outcome);
   void finish(Call& call, const model::Result<std::vector<store::KnowledgeHit>>& hits,
               SteadyClock::duration took);
-  void put_off(Call& call, std::optional<std::chrono::seconds> asked);
+  // A try that ended now, for the receipt. `outcome` null: it was a search, or no request was made.
+  struct Try {
+    const HttpOutcome* outcome = nullptr;
+    SteadyClock::duration took{};
+  };
+  [[nodiscard]] std::optional<store::ReceiptMark> row_of(
+      const Call& call, const Try& made, std::string_view error,
+      std::optional<model::Timestamp> next = {}) const;
+  void put_off(Call& call, const Try& made);
   void leave_for_a_while(Call& call);
-  void settle(Call& call, model::CallResult result);
+  void settle(Call& call, model::CallResult result, const Try& made);
   void append(Call& call);
   void append_again();
   void appended(const std::string& id, const std::optional<model::Error>& error);
-  void mark_appended(const std::string& id);
+  void mark_appended(const std::string& id, std::optional<store::ReceiptMark> row);
   [[nodiscard]] std::function<void()> marked(const std::string& id,
                                              std::optional<model::Timestamp> due);
 

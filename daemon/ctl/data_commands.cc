@@ -80,8 +80,8 @@ int export_data(Client& client, const Values& values) {
 void show_erased(const Fields& erased, const Values& values) {
   say(
       filled("Erased {sessions} sessions with {outputs} outputs, {pending} pending events, calls "
-             "and timers, {deadLetters} dead letters, {answers} kept answers and {profiles} "
-             "profile.",
+             "and timers, {receipts} receipts, {deadLetters} dead letters, {answers} kept answers "
+             "and {profiles} profile.",
              erased, values));
   if (erased.text("queue") == "kept") {
     say("Kafka keeps the user's events until it deletes their segments.");

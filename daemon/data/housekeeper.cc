@@ -78,6 +78,11 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
     done = secrets ? Result<void>() : fail(secrets.error());
     report.secrets = secrets.value_or(0);
   }
+  // Before the sessions, which stay while they have receipts.
+  if (done) {
+    done = all(report.receipts,
+               [&] { return store.receipts().prune(now - settings.receipts, batch); });
+  }
   if (done && settings.transcripts.count() > 0) {
     done = prune_transcripts(store, settings, now, stopped, report);
   }
@@ -139,10 +144,15 @@ void Housekeeper::make_round() {
     log::warn("old data could not be removed", {{"error", report.error().message}});
     return;
   }
-  if (report->outputs + report->sessions + report->dead_letters + report->audit == 0) return;
+  if (report->outputs + report->sessions + report->dead_letters + report->audit +
+          report->receipts ==
+      0) {
+    return;
+  }
   log::info("old data removed", {{"outputs", report->outputs},
                                  {"sessions", report->sessions},
                                  {"deadLetters", report->dead_letters},
+                                 {"receiptRows", report->receipts},
                                  {"auditEntries", report->audit}});
 }
 

@@ -17,11 +17,12 @@ class Store;
 
 namespace conversed::daemon {
 
-// How long each kind of data is kept; 0: forever.
+// How long each kind of data is kept; 0: forever, but no receipts.
 struct HousekeeperSettings {
   std::chrono::milliseconds transcripts{0};
   std::chrono::milliseconds dead_letters{0};
   std::chrono::milliseconds audit{0};
+  std::chrono::milliseconds receipts{0};
   // How long a webhook's replaced secret signs beside the new one; 0: not at all.
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   std::size_t batch = 500;                     // rows a transaction
@@ -41,6 +42,7 @@ struct TidyReport {
   std::int64_t audit = 0;    // entries
   std::int64_t answers = 0;  // and claims
   std::int64_t secrets = 0;
+  std::int64_t receipts = 0;  // rows
 };
 
 // One round: removes rows that are older at `now` than their settings allow. Each batch is a

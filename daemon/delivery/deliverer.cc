@@ -5,6 +5,7 @@
 
 #include "daemon/delivery/webhook.h"
 #include "daemon/ops/logging.h"
+#include "daemon/outbound/attempt.h"
 #include "store/runtime/fault_points.h"
 
 namespace conversed::daemon {
@@ -292,7 +293,7 @@ void Deliverer::prepare(Session& session) {
     log::info("output dropped, its endpoint has no webhook any more",
               {{"endpointId", session.key.endpoint_id}, {"outputId", output.id}});
     metrics_.deliveries(DeliveryOutcome::dropped).add();
-    mark(session);
+    mark(session, nullptr);
   }
   queue_.land(session);
   queue_.release_if_done(session, now());
@@ -311,7 +312,8 @@ void Deliverer::send(Session& session, const WebhookTarget& target) {
   queue_.begin(session, SteadyClock::now());
   batch_.push_back(
       {std::move(request), [this, mailbox = thread_.mailbox(), &session](HttpOutcome outcome) {
-         outcome.body = {};
+         // Only the receipt shows it.
+         outcome.body = delivered(outcome) ? std::string() : begin_of_answer(outcome.body);
          post(mailbox, [this, &session, outcome] { finish(session, outcome); });
        }});
 }
@@ -354,7 +356,7 @@ void Deliverer::finish(Session& session, const HttpOutcome& outcome) {
   const auto& output = session.outputs.front();
   const std::chrono::duration<double> age = now() - output.created_at;
   metrics_.output_age_seconds.observe(std::max(0.0, age.count()));
-  mark(session);
+  mark(session, &outcome);
   queue_.goes_on(session, steady) ? prepare(session) : leave(session);
 }
 
@@ -364,7 +366,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   Lane& lane = *session.lane;
   if (outcome.status == 410) {  // 410 Gone is an answer, not a failure
     queue_.delivered(session, steady);
-    return give_up(session, 1, reason);
+    return give_up(session, 1, reason, &outcome);
   }
   if (lane.failures == 0) {
     log::warn("webhook fails", {{"endpointId", lane.endpoint_id}, {"reason", reason}});
@@ -374,7 +376,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   if (ownership_.generation_of(session.key) != session.generation) return leave(session);
   const model::Timestamp now = this->now();
   if (const auto aged = made_by(session.outputs, now - settings_.retry_for); aged > 0) {
-    give_up(session, queue_.fails(lane) ? aged : 1, reason);
+    give_up(session, queue_.fails(lane) ? aged : 1, reason, &outcome);
   } else {
     const auto last = session.outputs.front().created_at + settings_.retry_for;
     const auto wait =
@@ -387,7 +389,8 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
                                    {"outputId", session.outputs.front().id},
                                    {"reason", reason},
                                    {"attempts", session.attempts + 1}});
-    store_.outbox().reschedule(session.key, due, session.attempts + 1, marked(session));
+    store_.outbox().reschedule(session.key, due, session.attempts + 1, marked(session),
+                               row_of(session, &outcome, clock_.now() + (due - now)));
     queue_.wake(lane, due);
     leave(session);
   }
@@ -404,10 +407,34 @@ void Deliverer::pause(Lane& lane, const HttpOutcome& outcome, const std::string&
 }
 
 // Marks the session's first output as done: it needs no further try.
-void Deliverer::mark(Session& session) {
+void Deliverer::mark(Session& session, const HttpOutcome* outcome) {
+  auto row = row_of(session, outcome, std::nullopt,
+                    outcome == nullptr ? "the Endpoint has no webhook any more" : "");
   store_.outbox().delivered(session.key, session.outputs.front(),
-                            std::exchange(session.attempts, 0), marked(session));
+                            std::exchange(session.attempts, 0), marked(session), std::move(row));
   session.outputs.pop_front();
+}
+
+std::optional<store::ReceiptMark> Deliverer::row_of(const Session& session,
+                                                    const HttpOutcome* outcome,
+                                                    std::optional<model::Timestamp> next,
+                                                    std::string_view ended) const {
+  if (!settings_.keeps_receipts) return std::nullopt;
+  const auto& output = session.outputs.front();
+  const auto now = clock_.now();
+  model::ReceiptText row;
+  row.add("what", "delivery");
+  row.add("seq", output.seq);
+  if (outcome != nullptr) {
+    row.add("try", session.attempts + 1);
+    add_attempt(row, *outcome, now);
+    if (!outcome->body.empty()) row.add("answer", outcome->body);
+  } else {
+    row.add("at", model::to_unix_ms(now));
+  }
+  if (next) row.add("next", model::to_unix_ms(*next));
+  if (!ended.empty()) row.add("ended", ended);
+  return store::ReceiptMark{output.input_id, std::move(row).finished(), now};
 }
 
 std::function<void()> Deliverer::marked(Session& session) {
@@ -420,16 +447,19 @@ std::function<void()> Deliverer::marked(Session& session) {
   };
 }
 
-void Deliverer::give_up(Session& session, std::size_t outputs, const std::string& reason) {
+void Deliverer::give_up(Session& session, std::size_t outputs, const std::string& reason,
+                        const HttpOutcome* outcome) {
   for (; outputs > 0; --outputs) {
     const auto& output = session.outputs.front();
     ++session.marks;
+    auto row = row_of(session, std::exchange(outcome, nullptr), std::nullopt, reason);
     store_.outbox().give_up(
         session.key, output, reason,
         [this, mailbox = thread_.mailbox(), &session, output,
          reason](const model::Result<void>& done) {
           post(mailbox, [=, this, &session] { given_up(session, output, reason, done); });
-        });
+        },
+        std::move(row));
     session.outputs.pop_front();
   }
   session.more = true;
@@ -453,7 +483,7 @@ void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
     const auto aged = made_by(each.outputs, now - settings_.retry_for);
     if (aged == 0) continue;
     const auto generation = ownership_.generation_of(each.key);
-    give_up(queue_.take(lane, std::move(each), generation), aged, reason);
+    give_up(queue_.take(lane, std::move(each), generation), aged, reason, nullptr);
   }
 }
 

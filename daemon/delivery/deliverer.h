@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/cluster/ownership.h"
@@ -36,6 +38,7 @@ struct DelivererSettings {
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for POSTs in flight
   // In a cluster, outputs of a daemon that is gone are found within this time.
   std::chrono::milliseconds look_interval{3'000};
+  bool keeps_receipts = true;
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
@@ -153,9 +156,17 @@ class Deliverer final : public Service {
   void finish(Session& session, const HttpOutcome& outcome);
   void fail(Session& session, const HttpOutcome& outcome);
   void pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason);
-  void mark(Session& session);
+  void mark(Session& session, const HttpOutcome* outcome);
+  // The row of the end of the session's first output's try, for its receipt. `outcome` null: it was
+  // not tried.
+  [[nodiscard]] std::optional<store::ReceiptMark> row_of(const Session& session,
+                                                         const HttpOutcome* outcome,
+                                                         std::optional<model::Timestamp> next = {},
+                                                         std::string_view ended = {}) const;
   [[nodiscard]] std::function<void()> marked(Session& session);
-  void give_up(Session& session, std::size_t outputs, const std::string& reason);
+  // `outcome`: of the first one; null: it was not tried.
+  void give_up(Session& session, std::size_t outputs, const std::string& reason,
+               const HttpOutcome* outcome);
   void give_up_aged(Lane& lane, const std::string& reason);
   void given_up(Session& session, const model::Output& output, const std::string& reason,
                 const model::Result<void>& done);

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "daemon/timers/timer_clock.h"
 #include "daemon/turns/turn_batch.h"
@@ -20,6 +22,18 @@ struct BatchDraft {
   model::Session session{};  // the state after the last Turn
   model::Profile profile{};
   std::chrono::steady_clock::duration spent{};  // time of its Turns
+  std::int64_t processed = 0;                   // events that did not go to the inbox
+
+  // What was done with the event in hand, for its receipt.
+  struct Step {
+    model::Timestamp began_at{};
+    std::chrono::steady_clock::duration took{};
+    std::string flow{};  // empty: no Flow ran
+    std::int64_t version = 0;
+    model::TurnNotes notes{};
+    std::string_view ended{};  // why nothing was done; empty: something was
+  };
+  Step step{};
 
   [[nodiscard]] store::SessionCommit& commit() { return batch.commit; }
 

@@ -88,10 +88,13 @@ Result<TakenUp> take_up(BatchDraft& draft, const Event& event, const EndpointPtr
     auto later = flows::postponed(event, *assets.journey->quiet_hours, now);
     later.due_at += offset;
     commit.follow_ups.added.push_back(std::move(later));
+    draft.step.ended = "it was put off until the quiet hours end";
     return TakenUp::settled;
   }
   if (fate != flows::FollowUpFate::runs || !*within_quota) {
     ++draft.batch.after.follow_ups_dropped;
+    draft.step.ended = *within_quota ? "it came too late, or is one too many"
+                                     : "the month's quota of follow-ups is used up";
     return TakenUp::settled;
   }
   ++draft.batch.after.follow_ups_sent;

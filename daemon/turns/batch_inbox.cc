@@ -28,12 +28,13 @@ bool BatchInbox::has_next() const {
 
 BatchInbox::Waiting BatchInbox::take_oldest() {
   --draft_.session.inbox_size;
-  if (stored_taken_ < stored_.size()) return {std::move(stored_[stored_taken_++]), std::nullopt};
+  if (stored_taken_ < stored_.size())
+    return {std::move(stored_[stored_taken_++]), std::nullopt, std::nullopt};
   return std::move(added_[added_taken_++]);
 }
 
 void BatchInbox::add(const queue::LogRecord& logged) {
-  added_.push_back({parts_of(logged.record), logged.position});
+  added_.push_back({parts_of(logged.record), logged.position, std::nullopt});
   ++draft_.session.inbox_size;
 }
 
@@ -42,6 +43,7 @@ void BatchInbox::close() {
   changes.removed = static_cast<std::int64_t>(stored_taken_);
   for (std::size_t i = added_taken_; i < added_.size(); ++i) {
     changes.added.push_back(std::move(added_[i].parts));
+    if (auto& row = added_[i].receipt) draft_.commit().receipts.push_back(*std::move(row));
   }
   if (stored_taken_ > 0 || !added_.empty()) {
     draft_.batch.after.inbox_size = draft_.session.inbox_size;

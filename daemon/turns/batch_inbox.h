@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "daemon/turns/batch_draft.h"
@@ -25,10 +26,13 @@ class BatchInbox {
   struct Waiting {
     store::InboxEvent parts;
     std::optional<model::Position> at;  // in the log, if this batch has brought the event
+    std::optional<store::NewReceiptRow> receipt{};  // the row of its wait, not yet stored
   };
   [[nodiscard]] bool has_next() const;
   [[nodiscard]] Waiting take_oldest();  // only if `has_next`
   void add(const queue::LogRecord& logged);
+  // The row of the event that was added last.
+  void note(std::optional<store::NewReceiptRow> row) { added_.back().receipt = std::move(row); }
 
   void close();
 

@@ -148,9 +148,13 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
                                     .library = &library,
                                     .is_follow_up_flow = is_follow_up_flow,
                                     .is_overdue = [&clock] { return clock.is_overdue(); }});
-    draft.spent += context.stopwatch() - begun;
+    draft.step.took = context.stopwatch() - begun;
+    draft.spent += draft.step.took;
     // The read of another Flow or a lexicon may have met a failing store.
     if (!effects) return failed(effects.error(), effects.error().message);
+    draft.step.flow = (*flow)->flow->name();
+    draft.step.version = (*flow)->version.version;
+    draft.step.notes = std::move(effects->notes);
     return settled(apply(draft, speaker, std::move(*effects), endpoint, *flow));
   } catch (const std::exception&) {
     return TurnFailure("the Turn ended with an internal error");
@@ -162,7 +166,10 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
 Result<TurnFailure> run_event(BatchDraft& draft, const Event& event) {
   model::fault_point("turn.before_run");
   // The question may have been answered while its time-out was in the inbox.
-  if (event.type == EventType::time_out && !waits_for(draft.session, event)) return TurnFailure();
+  if (event.type == EventType::time_out && !waits_for(draft.session, event)) {
+    draft.step.ended = "the question no longer waits";
+    return TurnFailure();
+  }
   auto endpoint = draft.context.assets.endpoint(draft.input.key.endpoint_id);
   if (!endpoint) return failed(endpoint.error(), "its Endpoint is gone");
   if (is_notify(event.type)) return settled(say(draft, event, *endpoint));

@@ -10,6 +10,7 @@
 #include "daemon/turns/batch_failures.h"
 #include "daemon/turns/batch_follow_ups.h"
 #include "daemon/turns/batch_inbox.h"
+#include "daemon/turns/batch_receipts.h"
 #include "daemon/turns/batch_turns.h"
 #include "daemon/turns/recovery.h"
 #include "daemon/turns/turn_decision.h"
@@ -175,7 +176,22 @@ Result<void> TurnBatchBuilder::drain() {
 Result<void> TurnBatchBuilder::take(Candidate candidate) {
   auto facts = look_at(candidate);
   if (!facts) return fail(facts.error());
-  return carry_out(candidate, *facts, decide(*facts));
+  const Decision decision = decide(*facts);
+  const bool is_nothing = decision.fate == Fate::seen || decision.fate == Fate::dropped;
+  if (!candidate.event || is_nothing) return carry_out(candidate, *facts, decision);
+  const auto& begun = candidate.waited.receipt;
+  ReceiptNote receipt(draft_, *candidate.event,
+                      {.at = candidate.at(),
+                       .begun = begun ? &*begun : nullptr,
+                       .in_recovery = facts->crashes.has_value()});
+  auto done = carry_out(candidate, *facts, decision);
+  if (!done || stopped()) return done;
+  if (decision.fate == Fate::inbox) {
+    inbox_.note(receipt.waits());
+  } else {
+    receipt.add_processed();
+  }
+  return done;
 }
 
 Result<EventFacts> TurnBatchBuilder::look_at(Candidate& candidate) const {
@@ -245,7 +261,7 @@ std::string TurnBatchBuilder::read(Candidate& candidate) const {
     // Another program's clock is wrong, or this daemon's was when it accepted the event.
     const bool is_ahead = !event->claim && event->accepted_at > now + std::chrono::days(1) &&
                           (model::is_input(event->type) || is_notify(event->type));
-    if (is_ahead && !model::is_own(candidate.logged->record.value)) {
+    if (is_ahead && !event->is_own) {
       return "event " + event->id + ": its member at is more than a day ahead";
     }
   }
@@ -327,6 +343,7 @@ void TurnBatchBuilder::accept(const Candidate& candidate, Fate fate) {
   const bool consumes = is_of_follow_up(event) ? fate != Fate::inbox : candidate.logged != nullptr;
   if (event.claim && consumes) consume_claim(draft_, *event.claim, candidate.claim.schedule);
   if (fate == Fate::too_late) {
+    draft_.step.ended = "the conversation is not active";
     draft_.batch.after.log_lines.push_back("the scheduled message " + event.claim->id +
                                            " was dropped, since its conversation is not active");
     return;

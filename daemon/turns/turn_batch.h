@@ -44,6 +44,7 @@ struct TurnBatchContext {
   std::function<std::chrono::steady_clock::time_point()> stopwatch = std::chrono::steady_clock::now;
   Recovery* recovery = nullptr;  // knows the events that run alone after a crash; null: none
   std::int32_t partitions = 1;   // of the log
+  bool keeps_receipts = true;
 };
 
 // The event whose Turn is about to start.

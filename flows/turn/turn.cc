@@ -7,6 +7,7 @@
 #include "flows/json_members.h"
 #include "flows/lexicon/lexicon.h"
 #include "flows/node_types.h"
+#include "store/model/json.h"
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
@@ -156,24 +157,45 @@ Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
     return exceeded(path.text() + " would be nested deeper than ", depth, "");
   }
   Root& target = root(path.root());
-  const std::size_t added = path.text().size() + measure(value, target.limit);
+  const std::size_t bytes = measure(value, target.limit);
+  note_change(path.text(), bytes, &value);
   if (auto done = path.assign(*target.value, std::move(value)); !done) {
     return failure(done.error().code, done.error().message);
   }
   const bool in_context = path.root() == expression::Path::Root::context;
-  return check_size(target, in_context ? "context" : "profile", added);
+  return check_size(target, in_context ? "context" : "profile", path.text().size() + bytes);
+}
+
+void Turn::note_change(const std::string& path, std::size_t bytes, const nlohmann::json* value) {
+  constexpr std::size_t longest_path = 100;
+  auto& changes = effects_.notes.changes;
+  const auto shown = text::cut(path, longest_path);
+  auto change = std::ranges::find(changes, shown, &model::TurnNotes::Change::path);
+  if (change == changes.end()) {
+    if (changes.size() == model::TurnNotes::most_changes) return void(++effects_.notes.left_out);
+    change = changes.insert(change, {.path = std::string(shown)});
+  }
+  change->bytes = bytes;
+  change->removed = value == nullptr;
+  change->value.reset();
+  if (value == nullptr || bytes > model::TurnNotes::most_value_bytes) return;
+  auto text = model::json_text(*value);
+  if (text.size() <= model::TurnNotes::most_value_bytes) change->value = std::move(text);
 }
 
 void Turn::erase(const expression::Path& path) {
+  note_change(path.text(), 0, nullptr);
   path.erase(*root(path.root()).value);
 }
 
 void Turn::reset_context() {
+  note_change("context", 0, nullptr);
   effects_.session.context = nlohmann::json::object();
   context_.is_measured = false;
 }
 
 void Turn::reset_profile() {
+  note_change("profile", 0, nullptr);
   Root& profile = root(expression::Path::Root::profile);
   *profile.value = nlohmann::json::object();
   profile.is_measured = false;

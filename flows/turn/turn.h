@@ -235,6 +235,8 @@ class Turn {
       const std::string& name);
   // Whether `input.slots` takes another hit of that many bytes. If so, counts it.
   [[nodiscard]] bool takes_hit(std::size_t bytes);
+  // Notes a change of `context` or `profile` for the event's receipt. `value` null: it is removed.
+  void note_change(const std::string& path, std::size_t bytes, const nlohmann::json* value);
   // Like `json_size`, and pays for the walk through the value.
   [[nodiscard]] std::size_t measure(const nlohmann::json& value, std::size_t enough);
 

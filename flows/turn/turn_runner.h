@@ -50,6 +50,7 @@ class TurnRunner : public Turn {
   Result<Frame> look_up(const std::string& name, std::int64_t version);
   Result<NodeIndex> enter(const Enter& step);
   Result<void> count_visit();
+  void note_visit();
   // Ends the Turn with a call; one of its `http`, `search` and `due_at` is set.
   Result<void> suspend(model::PendingCall call);
   void count_follow_up();

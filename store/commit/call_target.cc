@@ -23,6 +23,15 @@ std::string target_of(const PendingCall& call) {
   return target_of_host(model::authority_of(call.http->url));
 }
 
+std::string shown_target(const PendingCall& call) {
+  if (call.search) return std::string(knowledge_target) + ' ' + call.search->store;
+  return call.http->to_model ? target_of(call) : model::authority_of(call.http->url);
+}
+
+std::string input_of_call(std::string_view call_id) {
+  return std::string(call_id.substr(0, call_id.rfind("-c")));
+}
+
 std::string target_of_host(std::string_view host) {
   std::string target =
       "host " + model::percent_encoded(host, [](char c) { return c > ' ' && c < '\x7f'; });

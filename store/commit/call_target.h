@@ -14,6 +14,13 @@ namespace conversed::store {
 
 [[nodiscard]] std::string target_of_host(std::string_view host);
 
+// The same for people, and without its bound: the host, `model` and the Connection's id, or
+// `knowledge` and the name of its store.
+[[nodiscard]] std::string shown_target(const model::PendingCall& call);
+
+// The input of the execution that waits for this call.
+[[nodiscard]] std::string input_of_call(std::string_view call_id);
+
 // The Connection of a target that is a language model. Empty: it is another target.
 [[nodiscard]] std::string connection_of_target(const std::string& target);
 

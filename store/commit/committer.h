@@ -107,6 +107,26 @@ struct AnswerChanges {
   std::vector<std::string> progressed;
 };
 
+// A row of a receipt (store/conversation/receipts.h).
+struct NewReceiptRow {
+  // Only the first row of an event has it.
+  struct First {
+    std::string trace_id;
+    std::string key;       // of the event's Idempotency-Key (model::Origin); or empty
+    std::string previous;  // the session's event with a receipt before this one; or empty
+  };
+  std::string input_id;
+  std::optional<First> first{};
+  std::string body;
+};
+
+// A later row of a receipt, which a service adds with its mark.
+struct ReceiptMark {
+  std::string input_id;
+  std::string body;
+  model::Timestamp at{};
+};
+
 // The changes of one turn batch to its session. They become durable together or not at all.
 struct SessionCommit {
   model::SessionKey key;
@@ -135,6 +155,7 @@ struct SessionCommit {
   // Events that ran alone after a crash (store/conversation/attempts.h): their counts are deleted.
   std::vector<std::string> attempts_settled;
   std::vector<QuotaUse> quota;
+  std::vector<NewReceiptRow> receipts;
 };
 
 enum class Outcome : std::uint8_t {

@@ -125,6 +125,32 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
       letter.event.value, output_seq, letter.reason, now);
 }
 
+void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
+                   model::Timestamp now) {
+  const auto insert = [&](std::int64_t n, const std::string& found_by, const std::string& previous,
+                          const std::string& body) {
+    connection.run(
+        "INSERT INTO receipts (input_id, n, session, written_at, found_by, previous, body)"
+        " VALUES (:i, :n, :s, :a, :f, :b, :y) ON CONFLICT (input_id, n) DO NOTHING",
+        row.input_id, n, session, now, found_by, previous, body);
+  };
+  if (!row.first->key.empty()) insert(0, row.first->key, "", "");
+  insert(1, row.first->trace_id, row.first->previous, row.body);
+}
+
+void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
+                    model::Timestamp now) {
+  connection.run(
+      "INSERT INTO receipts (input_id, n, session, written_at, previous, body)"
+      " SELECT input_id, n + 1, session, :a, '', :y FROM (SELECT input_id, n, session FROM receipts"
+      " WHERE input_id = :i ORDER BY n DESC LIMIT 1) AS last WHERE n < :m",
+      now, body, input_id, most_receipt_rows);
+}
+
+void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
+  if (row) add_to_receipt(connection, row->input_id, row->body, row->at);
+}
+
 void add_usage(Connection& connection, const std::string& organisation_id,
                const std::string& counter, std::int64_t amount, model::Timestamp now) {
   connection.run(

@@ -67,6 +67,16 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
                         const std::string& project_id, const std::string& key,
                         std::optional<std::int64_t> output_seq, model::Timestamp now);
 
+// Begins the receipt of an event, unless the event has one.
+void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
+                   model::Timestamp now);
+// Adds a row to a receipt. Does nothing if there is no receipt, such as after its retention, or if
+// it has `most_receipt_rows` rows.
+inline constexpr std::int64_t most_receipt_rows = 1000;
+void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
+                    model::Timestamp now);
+void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);
+
 void add_usage(Connection& connection, const std::string& organisation_id,
                const std::string& counter, std::int64_t amount, model::Timestamp now);
 

@@ -87,12 +87,12 @@ Asked<std::int64_t> insert_session(Connection& connection, const EncodedCommit& 
   return connection.ask<std::int64_t>(
       "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
       " position_offset, started_at, last_activity_at, context, flow_state, execution,"
-      " last_output_seq, inbox_size) VALUES (:k, :p, 1, :pe, :pp, :po, :sa, :la, :c, :f, :e,"
-      " :l, :i) RETURNING id",
+      " last_output_seq, inbox_size, last_receipt) VALUES (:k, :p, 1, :pe, :pp, :po, :sa, :la, :c,"
+      " :f, :e, :l, :i, :r) RETURNING id",
       encoded.key, encoded.commit.key.project_id, after.position.epoch, after.position.partition,
       after.position.offset, after.started_at, after.last_activity_at, encoded.context,
       encoded.flow_state, encoded.execution, after.last_output_seq,
-      inbox_size_after(encoded.commit, 0));
+      inbox_size_after(encoded.commit, 0), after.last_receipt);
 }
 
 void update_session(Connection& connection, const EncodedCommit& encoded,
@@ -101,11 +101,12 @@ void update_session(Connection& connection, const EncodedCommit& encoded,
   connection.run(
       "UPDATE sessions SET version = :v, position_epoch = :pe, position_partition = :pp,"
       " position_offset = :po, started_at = :sa, last_activity_at = :la, context = :c,"
-      " flow_state = :f, execution = :e, last_output_seq = :l, inbox_size = :i WHERE id = :id",
+      " flow_state = :f, execution = :e, last_output_seq = :l, inbox_size = :i, last_receipt = :r"
+      " WHERE id = :id",
       was.version + 1, after.position.epoch, after.position.partition, after.position.offset,
       after.started_at, after.last_activity_at, encoded.context, encoded.flow_state,
       encoded.execution, after.last_output_seq, inbox_size_after(encoded.commit, was.inbox_size),
-      was.id);
+      after.last_receipt, was.id);
 }
 
 void write_profile(Connection& connection, const EncodedCommit& encoded) {
@@ -232,6 +233,13 @@ void write_effects(Connection& connection, const EncodedCommit& encoded, std::in
   if (commit.follow_ups.cancelled) cancel_follow_ups(connection, session, withdraws);
   write_inbox(connection, commit, session);
   write_outputs(connection, encoded, session);
+  for (const auto& row : commit.receipts) {
+    if (row.first) {
+      begin_receipt(connection, row, session, now.wall);
+    } else {
+      add_to_receipt(connection, row.input_id, row.body, now.wall);
+    }
+  }
   write_calls(connection, encoded, session, now.timers);
   write_follow_ups(connection, encoded, session);
   for (const auto& letter : commit.dead_letters) {

@@ -70,22 +70,25 @@ Result<Calls::Page> Calls::due(const std::string& project_id, const std::string&
   });
 }
 
-void Calls::appended(const std::string& id, std::function<void()> marked) {
-  const auto work = [id](Connection& connection) {
+void Calls::appended(const std::string& id, std::function<void()> marked,
+                     std::optional<ReceiptMark> row) {
+  auto work = [id, row = std::move(row)](Connection& connection) {
+    add_to_receipt(connection, row);
     connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i", id);
   };
-  committer_.mark(work, std::move(marked));
+  committer_.mark(std::move(work), std::move(marked));
 }
 
 // The owner of the session's partition may have changed the call since.
 void Calls::put_off(const std::string& id, model::Timestamp due_at, int attempts,
-                    std::function<void()> marked) {
-  const auto work = [id, due_at, attempts](Connection& connection) {
+                    std::function<void()> marked, std::optional<ReceiptMark> row) {
+  auto work = [id, due_at, attempts, row = std::move(row)](Connection& connection) {
+    add_to_receipt(connection, row);
     connection.run(
         "UPDATE pending_calls SET try_at = :d, attempts = :a WHERE id = :i AND appended = 0",
         due_at, attempts, id);
   };
-  committer_.mark(work, std::move(marked));
+  committer_.mark(std::move(work), std::move(marked));
 }
 
 Result<void> Calls::bring_forward(model::Timestamp latest, model::Timestamp now) {

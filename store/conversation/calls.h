@@ -69,11 +69,13 @@ class Calls : Rows {
   // Marks do not block. `marked` is called on the Committer's thread once the mark is durable, but
   // not if the Committer stops before. A missing row is no error.
   //
-  // The call is no longer due: its result is in the log, or its row can't be read.
-  void appended(const std::string& id, std::function<void()> marked);
+  // The call is no longer due: its result is in the log, or its row can't be read. This and the
+  // next function add the row of the try to the receipt of the call's input.
+  void appended(const std::string& id, std::function<void()> marked,
+                std::optional<ReceiptMark> row = {});
   // `attempts` tries have failed. The next try is due at `due_at`.
   void put_off(const std::string& id, model::Timestamp due_at, int attempts,
-               std::function<void()> marked);
+               std::function<void()> marked, std::optional<ReceiptMark> row = {});
 
   // Makes calls that are due after `latest` due at `now`. No retry waits that long, so the clock
   // was set back while no daemon ran.

@@ -1,5 +1,7 @@
 #include "store/conversation/outbox.h"
 
+#include <utility>
+
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
 #include "store/model/ids.h"
@@ -125,15 +127,20 @@ void Outbox::begin_delivery(const model::SessionKey& key, std::int64_t seq,
 }
 
 void Outbox::delivered(const model::SessionKey& key, const Output& output, int attempts,
-                       std::function<void()> marked) {
-  auto write = [key = key.encode(), id = output.id, seq = output.seq, attempts](
-                   Connection& connection) { mark_delivered(connection, key, id, seq, attempts); };
+                       std::function<void()> marked, std::optional<ReceiptMark> row) {
+  auto write = [key = key.encode(), id = output.id, seq = output.seq, attempts,
+                row = std::move(row)](Connection& connection) {
+    mark_delivered(connection, key, id, seq, attempts);
+    add_to_receipt(connection, row);
+  };
   committer_.mark(std::move(write), std::move(marked));
 }
 
 void Outbox::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
-                        std::function<void()> marked) {
-  auto write = [key = key.encode(), due_at, attempts](Connection& connection) {
+                        std::function<void()> marked, std::optional<ReceiptMark> row) {
+  auto write = [key = key.encode(), due_at, attempts,
+                row = std::move(row)](Connection& connection) {
+    add_to_receipt(connection, row);
     connection.run(
         "UPDATE deliveries SET due_at = :d, attempts = :a"
         " WHERE session = (SELECT id FROM sessions WHERE key = :k)",
@@ -143,9 +150,9 @@ void Outbox::reschedule(const model::SessionKey& key, model::Timestamp due_at, i
 }
 
 void Outbox::give_up(const model::SessionKey& key, const Output& output, const std::string& reason,
-                     Committer::WriteDone done) {
-  auto work = [id = model::new_id(), key, seq = output.seq, output_id = output.id,
-               reason](Writer& writer) -> Result<void> {
+                     Committer::WriteDone done, std::optional<ReceiptMark> row) {
+  auto work = [id = model::new_id(), key, seq = output.seq, output_id = output.id, reason,
+               mark = std::move(row)](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto encoded = key.encode();
     auto row = connection.row<std::string, std::string, int>(
@@ -163,6 +170,7 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
                                .reason = reason};
     insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
     mark_delivered(connection, encoded, output_id, seq, std::get<2>(*row));
+    add_to_receipt(connection, mark);
     return {};
   };
   committer_.write(std::move(work), std::move(done), Committer::Patience::none);

@@ -91,18 +91,19 @@ class Outbox : Rows {
   // withdrawn before.
   void begin_delivery(const model::SessionKey& key, std::int64_t seq, Committer::WriteDone done);
   // Marks the output as delivered. A missing row is no error: the output was marked before, or
-  // erased. `attempts`: failed tries of this output. `marked`: see Committer::mark.
+  // erased. `attempts`: failed tries of this output. `marked`: see Committer::mark. This and the
+  // next two functions add the row of the try to the receipt of the output's input.
   void delivered(const model::SessionKey& key, const model::Output& output, int attempts,
-                 std::function<void()> marked = {});
+                 std::function<void()> marked = {}, std::optional<ReceiptMark> row = {});
   // A try of the session's oldest pending output has failed. All outputs of the session wait until
   // `due_at`, by the clock of timers. `attempts`: tries so far, above 0.
   void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
-                  std::function<void()> marked = {});
+                  std::function<void()> marked = {}, std::optional<ReceiptMark> row = {});
   // Gives up a pending output: it becomes a dead letter, and the session's next output is due at
   // once. Does not block. `done` is called on the Committer's thread, with `not_found` if the
   // output is not pending.
   void give_up(const model::SessionKey& key, const model::Output& output, const std::string& reason,
-               Committer::WriteDone done);
+               Committer::WriteDone done, std::optional<ReceiptMark> row = {});
 
   // Reads `limit` outputs behind a row (0: from the first), oldest first. Deletes the outputs among
   // them that are older than `before` and not pending.

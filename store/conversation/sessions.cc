@@ -2,10 +2,12 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
+#include "store/model/receipt_text.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -31,7 +33,7 @@ std::optional<model::Session> load_session(Connection& connection, const model::
       [&](std::int64_t version, std::int64_t epoch, std::int32_t partition, std::int64_t offset,
           model::Timestamp started, model::Timestamp active, const std::string& context,
           const std::string& flow_state, const std::optional<std::string>& execution,
-          std::int64_t seq, std::int64_t inbox_size) {
+          std::int64_t seq, std::int64_t inbox_size, std::string last_receipt) {
         model::Session session;
         session.key = key;
         session.version = version;
@@ -48,10 +50,11 @@ std::optional<model::Session> load_session(Connection& connection, const model::
         }
         session.last_output_seq = seq;
         session.inbox_size = inbox_size;
+        session.last_receipt = std::move(last_receipt);
         return session;
       },
       "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-      " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size"
+      " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, last_receipt"
       " FROM sessions WHERE key = :k",
       key.encode());
 }
@@ -195,6 +198,11 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
     std::string ended_input;
     if (before->execution) {
       ended_input = before->execution->input_id;
+      model::ReceiptText row;
+      row.add("what", "turn");
+      row.add("at", model::to_unix_ms(writer.now()));
+      row.add("ended", "an operator ended the conversation");
+      add_to_receipt(connection, ended_input, std::move(row).finished(), writer.now());
       if (before->execution->answer_until) {
         fail_input(connection, ended_input, writer.timer_now());
       }
@@ -241,7 +249,8 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
         " AND last_activity_at < :b AND execution IS NULL AND inbox_size = 0"
         " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
         " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
-        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
+        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)"
+        " AND NOT EXISTS (SELECT 1 FROM receipts r WHERE r.input_id = sessions.last_receipt)",
         nlohmann::json(looked->old).dump(), before);
     return pruned;
   });

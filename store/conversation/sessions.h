@@ -100,8 +100,8 @@ class Sessions : Rows {
 
   // Reads `limit` sessions behind a row (0: from the first). Deletes the sessions among them that
   // were last active before `before` and have no execution, no waiting events, follow-ups or calls,
-  // and no outputs. Retention reads all sessions once a round: an index by activity would cost
-  // every Turn.
+  // no outputs and no receipts. Retention reads all sessions once a round: an index by activity
+  // would cost every Turn.
   //
   // A session whose last record is not `finished` stays: the log may deliver the record again, and
   // only the session's position shows that it has had its effects.

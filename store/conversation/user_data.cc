@@ -8,6 +8,8 @@
 
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
+#include "store/conversation/receipts.h"
+#include "store/conversation/receipts_sql.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 #include "store/sql/read.h"
@@ -61,8 +63,8 @@ struct Column {
 Column number_of(std::string sql, std::string member = {}) {
   return {Column::Kind::number, std::move(sql), std::move(member)};
 }
-Column text_of(std::string sql) {
-  return {Column::Kind::text, std::move(sql)};
+Column text_of(std::string sql, std::string member = {}) {
+  return {Column::Kind::text, std::move(sql), std::move(member)};
 }
 // A column of JSON. NULL becomes null.
 Column json_of(const std::string& sql, std::string member = {}) {
@@ -105,6 +107,11 @@ const std::vector<Kind>& kinds() {
       Kind("output", Of::session, "outputs WHERE session = :s", number_of("seq"), of_session,
            {number_of("seq"), text_of("text"), json_of("data"), text_of("source"),
             seconds_of("created_at", "createdAt")}),
+      Kind("receipt", Of::session,
+           "receipts WHERE n > 0 AND input_id IN (" + std::string(sql_of_receipt_chain) + ")",
+           text_of("input_id || '-' || (10000 + n)"), of_session,
+           {text_of("input_id", "eventId"), number_of("n"), json_of("body", "step"),
+            seconds_of("written_at", "writtenAt")}),
       Kind("waitingEvent", Of::session, "inbox WHERE session = :s", number_of("n"), of_session,
            {text_of("type"), json_of("value", "event")}),
       Kind("call", Of::session, "pending_calls WHERE session = :s AND due_at IS NULL",
@@ -307,10 +314,38 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
   return erased;
 }
 
-// Deletes outputs in batches, then all other rows with the session. The commit of a Turn that began
-// before is a conflict: its batch is built again on a new session.
+// From the oldest on: an erasure that was interrupted finds the rest along the chain.
+Result<void> UserData::erase_receipts(std::int64_t session, Erased& erased) {
+  auto chain =
+      read(database_, [&](Connection& connection) { return chain_of(connection, session); });
+  if (!chain) return fail(chain.error());
+  while (!chain->empty()) {
+    std::size_t events = 0;
+    std::int64_t found = 0;  // the retention may have removed the last one
+    auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+      events = 0;
+      found = 0;
+      for (std::int64_t rows = 0; rows < rows_a_batch && events < chain->size(); ++events) {
+        const auto removed = writer.connection().run_counted(
+            "DELETE FROM receipts WHERE input_id = :i AND session = :s",
+            (*chain)[chain->size() - 1 - events], session);
+        rows += removed;
+        if (removed > 0) ++found;
+      }
+      return {};
+    });
+    if (!written) return written;
+    chain->resize(chain->size() - events);
+    erased.receipts += found;
+  }
+  return {};
+}
+
+// Deletes receipts and outputs in batches, then all other rows with the session. The commit of a
+// Turn that began before is a conflict: its batch is built again on a new session.
 Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& hooks,
                                      Erased& erased) {
+  if (auto gone = erase_receipts(row.id, erased); !gone) return gone;
   for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
     auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
       Connection& connection = writer.connection();

@@ -23,7 +23,8 @@ struct UserOfProject {
 };
 
 // All data of one user of conversations: the profile, and of each session its state, outputs,
-// inbox, pending calls and timers, kept answers and dead letters. Thread-safe; blocks on the disk.
+// inbox, pending calls and timers, receipts, kept answers and dead letters. Thread-safe; blocks on
+// the disk.
 //
 // A new table or column that names a user, or holds the user's texts, must be added here.
 // `secure_delete` overwrites deleted data in SQLite's file; Committer::run_alone empties the
@@ -64,6 +65,7 @@ class UserData : Rows {
     std::int64_t dead_letters = 0;
     std::int64_t answers = 0;
     std::int64_t profiles = 0;
+    std::int64_t receipts = 0;  // events
   };
   struct EraseHooks {
     // Whether the log has committed the record at this position. Else the record would be read
@@ -90,6 +92,7 @@ class UserData : Rows {
  private:
   struct SessionRow;
   [[nodiscard]] model::Result<std::vector<SessionRow>> sessions_of(const UserOfProject& user) const;
+  [[nodiscard]] model::Result<void> erase_receipts(std::int64_t session, Erased& erased);
   [[nodiscard]] model::Result<void> erase_session(const SessionRow& row, const EraseHooks& hooks,
                                                   Erased& erased);
   [[nodiscard]] model::Result<void> erase_rest(const UserOfProject& user, const EraseHooks& hooks,

@@ -88,6 +88,26 @@ struct FollowUp {
 // Sets `http` or `search` from the JSON of `to_json`. Other JSON is `internal`: bad stored data.
 [[nodiscard]] Result<void> read_request(const nlohmann::json& value, PendingCall& call);
 
+// What a Turn did, for the receipt of its event (store/conversation/receipts.h).
+struct TurnNotes {
+  static constexpr std::size_t most_nodes = 50;
+  static constexpr std::size_t most_changes = 20;
+  static constexpr std::size_t most_value_bytes = 200;
+
+  struct Change {
+    std::string path;                  // such as `context.cart.total`, or a root that was reset
+    std::size_t bytes = 0;             // about; of the new value
+    std::optional<std::string> value;  // the new value as JSON; none: it is removed, or too large
+    bool removed = false;
+  };
+  // Addresses of the Nodes that ran, in order; of another Flow with its name before. The last is
+  // where the Turn ended. Nodes between the first ones and the last may be left out.
+  std::vector<std::string> nodes;
+  std::size_t nodes_run = 0;
+  std::vector<Change> changes;  // the last one of each path, in the order of the first
+  std::size_t left_out = 0;     // further changes
+};
+
 // The result of a Turn. The Committer makes it durable in one transaction.
 struct Effects {
   Session session;  // as it is after the Turn; `version` and `position` are the caller's to set
@@ -102,6 +122,7 @@ struct Effects {
   bool execution_ended = false;  // the Flow waits for an input or has ended; the opposite of busy
   std::vector<std::string>
       log;  // lines for the daemon's log: a restarted Flow, texts of `log` Nodes
+  TurnNotes notes;
 };
 
 }  // namespace conversed::model

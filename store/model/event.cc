@@ -41,6 +41,14 @@ std::optional<Claim> decode_claim(const nlohmann::json& value) {
   return kind ? std::optional(Claim{*kind, value.value("id", "")}) : std::nullopt;
 }
 
+nlohmann::json origin_json(const Origin& origin) {
+  nlohmann::json value = nlohmann::json::object();
+  if (!origin.daemon.empty()) value["daemon"] = origin.daemon;
+  if (!origin.user_id.empty()) value["user"] = origin.user_id;
+  if (!origin.key.empty()) value["key"] = origin.key;
+  return value;
+}
+
 nlohmann::json encode_result(const CallResult& result) {
   nlohmann::json value{{"callId", result.call_id},
                        {"status", result.status},
@@ -75,6 +83,11 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
                 "event " + event.id + ": its member at is no time in milliseconds");
   }
   event.accepted_at = from_unix_ms(at->get<std::int64_t>());
+  const auto own = value.find("own");
+  event.is_own = own != value.end() && own->is_boolean() && own->get<bool>();
+  if (const auto from = value.find("from"); event.is_own && from != value.end()) {
+    event.origin = {from->value("daemon", ""), from->value("user", ""), from->value("key", "")};
+  }
   if (auto text = value.find("text"); text != value.end()) {
     event.text = std::move(text->get_ref<std::string&>());
   }
@@ -146,6 +159,7 @@ std::string encode_value(const Event& event) {
     text.append(",\"").append(name).append("\":");
     append_json(text, value);
   };
+  if (event.origin != Origin()) add("from", origin_json(event.origin));
   if (event.text) add("text", *event.text);
   if (!event.data.is_null()) add("data", event.data);
   if (event.claim) {
@@ -155,13 +169,6 @@ std::string encode_value(const Event& event) {
   if (event.follow_up) add("followUp", to_json(*event.follow_up));
   if (event.answer_until) add("answerUntil", to_unix_ms(*event.answer_until));
   return text += '}';
-}
-
-bool is_own(std::string_view value) {
-  const auto parsed = parse_json(value);
-  if (!parsed || !parsed->is_object()) return false;
-  const auto own = parsed->find("own");
-  return own != parsed->end() && own->is_boolean() && own->get<bool>();
 }
 
 nlohmann::json to_json(const FollowUpPlan& plan) {

@@ -106,6 +106,15 @@ struct FollowUpPlan {
 // Reads the JSON of `to_json`. Other JSON is `internal`: bad stored data.
 [[nodiscard]] Result<FollowUpPlan> follow_up_plan_from(const nlohmann::json& value);
 
+// Where an event comes from, for its receipt. Empty texts: it is not known.
+struct Origin {
+  std::string daemon;   // that took it
+  std::string user_id;  // the user of the API that sent it
+  std::string key;      // of its Idempotency-Key: a hash with the organisation
+
+  bool operator==(const Origin&) const = default;
+};
+
 // An event of a conversation: one record of the log.
 struct Event {
   std::string id;  // fixed before the append; 24 characters, or derived from such an id
@@ -121,6 +130,10 @@ struct Event {
   // Of user_message: its client's deadline, by the clock of timers. The execution's outputs before
   // it are the answer; later ones are deliveries. Empty: all outputs are deliveries.
   std::optional<Timestamp> answer_until = std::nullopt;
+  Origin origin{};
+  // Set by `decode_event`: a daemon has written the record, not another program that appends to the
+  // topic.
+  bool is_own = false;
 };
 
 // The value of the event's log record: JSON, format version 1. Id, type, trace and key travel
@@ -132,9 +145,5 @@ struct Event {
 [[nodiscard]] Result<Event> decode_event(std::string_view key, std::string_view id,
                                          std::string_view type, std::string_view trace_id,
                                          std::string_view value);
-
-// Whether a daemon has written the record with this value (`encode_value`), and not another program
-// that appends to the topic.
-[[nodiscard]] bool is_own(std::string_view value);
 
 }  // namespace conversed::model

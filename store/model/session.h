@@ -57,6 +57,9 @@ struct Session {
   std::optional<Execution> execution;  // set while a call or a timer is pending
   std::int64_t last_output_seq = 0;    // outputs are numbered from 1
   std::int64_t inbox_size = 0;         // its events run, oldest first, when the execution ends
+  // The newest event with a receipt, which names the one before it (store/conversation/receipts.h).
+  // Empty: there is none.
+  std::string last_receipt;
 
   [[nodiscard]] bool busy() const { return execution.has_value(); }
 };

@@ -194,8 +194,8 @@ class UsersData(DataCase):
         self.wait_finished()
         items = self.export("ann-of-the-test")
         kinds = {item["kind"] for item in items}
-        self.assertEqual(kinds, {"profile", "session", "output", "waitingEvent", "timer", "deadLetter", "answer",
-                                 "schedule"})
+        self.assertEqual(kinds, {"profile", "session", "output", "receipt", "waitingEvent", "timer", "deadLetter",
+                                 "answer", "schedule"})
         text = json.dumps(items)
         self.assertIn("ANNSWORDS", text)
         self.assertNotIn("BOBSWORDS", text)

@@ -16,7 +16,8 @@ CREATE TABLE sessions (
   flow_state TEXT NOT NULL,  -- JSON
   execution TEXT,            -- JSON; NULL: none is going on
   last_output_seq BIGINT NOT NULL CHECK (last_output_seq >= 0),
-  inbox_size BIGINT NOT NULL CHECK (inbox_size >= 0)
+  inbox_size BIGINT NOT NULL CHECK (inbox_size >= 0),
+  last_receipt TEXT NOT NULL DEFAULT ''  -- the newest event with a receipt; empty: there is none
 );
 -- A project's sessions, page by page.
 CREATE INDEX sessions_by_project ON sessions (project_id, id);
@@ -24,6 +25,21 @@ CREATE INDEX sessions_by_project ON sessions (project_id, id);
 CREATE INDEX sessions_busy ON sessions (project_id, id) WHERE execution IS NOT NULL;
 -- Sessions whose inbox can go on, at a start.
 CREATE INDEX sessions_to_drain ON sessions (id) WHERE inbox_size > 0 AND execution IS NULL;
+
+-- What happened to each event (store/conversation/receipts.h). Ids begin with the time, so rows are appended, and the oldest
+-- have the lowest keys. A session deletes its receipts, which it finds by `last_receipt` and `previous`.
+CREATE TABLE receipts (
+  input_id TEXT NOT NULL,
+  n BIGINT NOT NULL,        -- 0: has only the key; 1: the first row; later ones in the order of their commits
+  session BIGINT NOT NULL,  -- of sessions
+  written_at BIGINT NOT NULL,
+  found_by TEXT,            -- the event's trace id; with n = 0 a hash of its Idempotency-Key
+  previous TEXT NOT NULL,   -- in the first row: the session's event with a receipt before this one; empty: there is none
+  body TEXT NOT NULL,       -- JSON
+  PRIMARY KEY (input_id, n)
+) WITHOUT ROWID;
+-- Events by their trace id or Idempotency-Key.
+CREATE INDEX receipts_by_found ON receipts (found_by, input_id) WHERE found_by IS NOT NULL;
 
 -- What Flows remember of a user of conversations, over all sessions.
 CREATE TABLE profiles (

@@ -46,6 +46,25 @@ class HousekeeperTest : public store::StoreTest {
   HousekeeperSettings settings_{.batch = 3};
 };
 
+TEST_F(HousekeeperTest, ReceiptsGoByTheAgeOfTheirEvents) {
+  settings_.receipts = std::chrono::days(1);
+  const auto take = [&](const std::string& user) {
+    auto commit = store::turn(key_of(user), 0, 1, model::Delivery::none);
+    commit.receipts.push_back(
+        {model::new_id(clock_.now()), store::NewReceiptRow::First{}, R"({"what":"turn"})"});
+    commit.after.last_receipt = commit.receipts.back().input_id;
+    EXPECT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
+  };
+  for (int n = 0; n < 7; ++n) take("old" + std::to_string(n));
+  clock_.advance(std::chrono::hours(25));
+  take("new");
+  EXPECT_EQ(tidy_now().receipts, 7);
+  settings_.receipts = 0ms;
+  EXPECT_EQ(tidy_now().receipts, 0) << "of the same millisecond";
+  clock_.advance(1ms);
+  EXPECT_EQ(tidy_now().receipts, 1) << "0 keeps none";
+}
+
 TEST_F(HousekeeperTest, NothingIsRemovedUnlessSettingsSaySo) {
   say("ann");
   bury("bob");

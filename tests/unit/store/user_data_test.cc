@@ -84,6 +84,14 @@ class UserDataTest : public StoreTest {
     commit.inbox.added.push_back({model::new_id(), "inject", "", event});
     commit.dead_letters.push_back(
         {model::new_id(), {model::new_id(), "inject", "", event}, "reason " + mark});
+    for (const char* body : {"first ", "second "}) {
+      NewReceiptRow row{.input_id = model::new_id(), .first = NewReceiptRow::First{}, .body = {}};
+      row.first->previous = std::exchange(commit.after.last_receipt, row.input_id);
+      row.body = json{{"text", body + mark}}.dump();
+      commit.receipts.push_back(row);
+    }
+    commit.receipts.push_back(
+        {commit.after.last_receipt, std::nullopt, "{\"later\":\"" + mark + "\"}"});
     commit.answers.kept.push_back({"answered in " + key.session_id,
                                    R"({"text":"answer )" + mark + "\"}",
                                    clock_.now() + std::chrono::hours(24)});
@@ -179,6 +187,7 @@ TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
   EXPECT_EQ(kinds, (std::map<std::string, int>{{"profile", 1},
                                                {"session", 2},
                                                {"output", 5},
+                                               {"receipt", 6},
                                                {"waitingEvent", 2},
                                                {"timer", 2},
                                                {"call", 2},
@@ -198,7 +207,7 @@ TEST_F(UserDataTest, LargeDataComesInSeveralPages) {
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->next);
   EXPECT_LE(first->items.size(), 4U);
-  EXPECT_EQ(all_of("ann").size(), 11U);
+  EXPECT_EQ(all_of("ann").size(), 14U);
 }
 
 TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
@@ -227,12 +236,13 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
   EXPECT_EQ(erased->dead_letters, 2);
   EXPECT_EQ(erased->answers, 2);
   EXPECT_EQ(erased->profiles, 1);
+  EXPECT_EQ(erased->receipts, 4);
   EXPECT_TRUE(all_of("ann-who-leaves").empty());
   EXPECT_FALSE(in_files("MARKOFANN"));
   EXPECT_FALSE(in_files("ann-who-leaves"));
   EXPECT_EQ(ended_.at("s1"), std::vector<std::string>{"input of s1"})
       << "the waiting client is answered";
-  EXPECT_EQ(all_of("bob-who-stays").size(), 10U);
+  EXPECT_EQ(all_of("bob-who-stays").size(), 13U);
   for (const char* what : {"KEYOFAPPEND", "HASHOFAPPEND", "KEYOFSCHEDULE", "HASHOFSCHEDULE"}) {
     EXPECT_TRUE(in_files(what + std::string("MARKOFBOB"))) << what;
   }

@@ -1,0 +1,168 @@
+#include "daemon/turns/batch_receipts.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string_view>
+#include <utility>
+
+#include "store/commit/call_target.h"
+#include "store/model/ids.h"
+#include "store/model/receipt_text.h"
+#include "store/text/utf8.h"
+
+namespace conversed::daemon {
+namespace {
+
+using model::ReceiptText;
+
+constexpr std::size_t most_text_bytes = 200;
+constexpr std::size_t most_planned = 5;
+
+std::int64_t microseconds(std::chrono::steady_clock::duration took) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(took).count();
+}
+
+std::string short_text(std::string_view text) {
+  return std::string(text::cut(text, most_text_bytes));
+}
+
+// Nodes and changes of variables.
+void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
+  if (!notes.nodes.empty()) {
+    auto nodes = row.list("nodes");
+    for (const auto& node : notes.nodes) nodes.add(node);
+  }
+  row.add("nodesRun", static_cast<std::int64_t>(notes.nodes_run));
+  if (notes.changes.empty()) return;
+  auto changes = row.list("changes");
+  for (const auto& change : notes.changes) {
+    auto shown = changes.object();
+    shown.add("path", change.path);
+    shown.add("bytes", static_cast<std::int64_t>(change.bytes));
+    if (change.removed) shown.add("removed", true);
+    if (change.value) shown.add_json("value", *change.value);
+  }
+}
+
+// The call or timer for which the execution waits after the Turn.
+void add_wait(ReceiptText& row, const model::PendingCall& pending) {
+  auto call = row.object("waitsFor");
+  call.add("id", pending.id);
+  if (pending.due_at) {
+    call.add("until", model::to_unix_ms(*pending.due_at));
+    return;
+  }
+  call.add("to", store::shown_target(pending));
+  if (pending.http) call.add("retries", pending.http->retries);
+}
+
+}  // namespace
+
+ReceiptNote::ReceiptNote(BatchDraft& draft, const model::Event& event, const Sighting& sighting)
+    : draft_(draft),
+      event_(event),
+      sighting_(sighting),
+      last_output_(draft.session.last_output_seq),
+      letters_(draft.commit().dead_letters.size()),
+      follow_ups_(draft.commit().follow_ups.added.size()) {
+  draft.step = {};
+  draft.step.began_at = draft.context.clock.now();
+  if (!draft.context.keeps_receipts) return;
+  const auto& session = draft.session;
+  if (!model::is_input(event.type) && !is_notify(event.type)) {
+    if (session.execution) input_id_ = session.execution->input_id;
+  } else if (event.is_own && model::is_id(event.id)) {
+    input_id_ = event.id;
+  }
+  behind_ = draft.processed;
+  if (session.execution) blocked_by_ = session.execution->pending_call_id;
+}
+
+// The first row of an event links it to the session's receipts.
+std::optional<store::NewReceiptRow> ReceiptNote::begin_row() {
+  if (input_id_.empty()) return std::nullopt;
+  if (sighting_.begun != nullptr) return *sighting_.begun;
+  store::NewReceiptRow row{.input_id = input_id_, .first = std::nullopt, .body = {}};
+  if (sighting_.at && input_id_ == event_.id) {
+    row.first = {.trace_id = event_.trace_id,
+                 .key = event_.origin.key,
+                 .previous = std::exchange(draft_.session.last_receipt, event_.id)};
+  }
+  return row;
+}
+
+std::string ReceiptNote::acceptance() const {
+  ReceiptText accepted;
+  accepted.add("type", model::to_string(event_.type));
+  accepted.add("at", model::to_unix_ms(event_.accepted_at));
+  if (!event_.origin.daemon.empty()) accepted.add("daemon", event_.origin.daemon);
+  if (!event_.origin.user_id.empty()) accepted.add("by", event_.origin.user_id);
+  if (event_.text) accepted.add("text", short_text(*event_.text));
+  if (event_.claim && event_.claim->id != event_.id) accepted.add("claim", event_.claim->id);
+  {
+    auto at = accepted.list("position");
+    at.add(sighting_.at->epoch);
+    at.add(std::int64_t{sighting_.at->partition});
+    at.add(sighting_.at->offset);
+  }
+  return std::move(accepted).finished();
+}
+
+std::optional<store::NewReceiptRow> ReceiptNote::waits() {
+  auto row = begin_row();
+  if (!row || !row->first) return std::nullopt;
+  ReceiptText text;
+  text.add("what", "waits");
+  text.add_json("accepted", acceptance());
+  // The session's size counts this event.
+  text.add("behind", std::max<std::int64_t>(draft_.session.inbox_size - 1, 0));
+  if (!blocked_by_.empty()) text.add("blockedBy", blocked_by_);
+  row->body = std::move(text).finished();
+  return row;
+}
+
+void ReceiptNote::add_processed() {
+  ++draft_.processed;
+  auto row = begin_row();
+  if (!row) return;
+  const auto& step = draft_.step;
+  auto& commit = draft_.commit();
+  ReceiptText text;
+  text.add("what", "turn");
+  if (row->first) text.add_json("accepted", acceptance());
+  if (row->first && behind_ > 0) text.add("behind", behind_);
+  if (sighting_.in_recovery) text.add("recovery", true);
+  text.add("at", model::to_unix_ms(step.began_at));
+  text.add("us", microseconds(step.took));
+  if (row->input_id != event_.id) text.add("event", model::to_string(event_.type));
+  if (!step.flow.empty()) {
+    text.add("flow", step.flow);
+    text.add("version", step.version);
+    add_notes(text, step.notes);
+  }
+  if (const auto said = draft_.session.last_output_seq - last_output_; said > 0) {
+    auto outputs = text.list("outputs");
+    outputs.add(last_output_ + 1);
+    outputs.add(said);
+  }
+  const auto& execution = draft_.session.execution;
+  if (execution && execution->input_id == row->input_id) {
+    const auto call = std::ranges::find(commit.calls.started, execution->pending_call_id,
+                                        &model::PendingCall::id);
+    if (call != commit.calls.started.end()) add_wait(text, *call);
+  }
+  if (const auto& planned = commit.follow_ups.added; planned.size() > follow_ups_) {
+    auto dues = text.list("followUps");
+    const auto most = std::min(planned.size(), follow_ups_ + most_planned);
+    for (auto i = follow_ups_; i < most; ++i) dues.add(model::to_unix_ms(planned[i].due_at));
+  }
+  if (commit.dead_letters.size() > letters_) {
+    text.add("deadLetter", commit.dead_letters.back().id);
+    text.add("reason", short_text(commit.dead_letters.back().reason));
+  }
+  if (!step.ended.empty()) text.add("ended", step.ended);
+  row->body = std::move(text).finished();
+  commit.receipts.push_back(*std::move(row));
+}
+
+}  // namespace conversed::daemon

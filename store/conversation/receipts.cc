@@ -1,0 +1,110 @@
+#include "store/conversation/receipts.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "store/commit/row_writes.h"
+#include "store/conversation/receipts_sql.h"
+#include "store/model/ids.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+
+namespace {
+
+constexpr std::size_t most_outputs = 1000;
+
+// The ids of the event that a text may name.
+std::vector<std::string> event_ids(const std::string& text) {
+  std::vector<std::string> ids{text};
+  if (text.size() > model::id_length && text[model::id_length] == '-') {
+    ids.push_back(text.substr(0, model::id_length));
+  }
+  return ids;
+}
+
+void read_outputs(Connection& connection, std::int64_t session, Receipt& receipt) {
+  for (const auto& row : receipt.rows) {
+    const auto range = row.body.find("outputs");
+    const auto left = most_outputs - receipt.outputs.size();
+    if (range == row.body.end() || left == 0) continue;
+    const auto first = range->at(0).get<std::int64_t>();
+    connection.rows(
+        [&](std::string id, std::int64_t seq, model::Timestamp created,
+            std::optional<model::Timestamp> due) {
+          receipt.outputs.push_back({.id = std::move(id),
+                                     .seq = seq,
+                                     .created_at = created,
+                                     .pending = due.has_value(),
+                                     .due_at = due.value_or(model::Timestamp{})});
+        },
+        sql_of_receipt_outputs, session, first, first + range->at(1).get<std::int64_t>(),
+        receipt.input_id, left);
+  }
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> Receipts::find(const std::string& project_id,
+                                                const std::string& text, const std::string& key,
+                                                std::size_t limit) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<std::string>> {
+    for (const auto& id : event_ids(text)) {
+      auto found = connection.values<std::string>(sql_of_receipt_event, id, project_id);
+      if (!found.empty()) return found;
+    }
+    for (const auto& found_by : {text, key}) {
+      auto found = connection.values<std::string>(sql_of_found_receipts, found_by, project_id,
+                                                  static_cast<std::int64_t>(limit));
+      if (!found.empty()) return found;
+    }
+    return std::vector<std::string>();
+  });
+}
+
+Result<Receipt> Receipts::get(const std::string& input_id) const {
+  return read_snapshot(database_, [&](Connection& connection) -> Result<Receipt> {
+    Receipt receipt;
+    receipt.input_id = input_id;
+    std::int64_t session = 0;
+    connection.rows(
+        [&](std::int64_t n, std::int64_t of, model::Timestamp at,
+            const std::optional<std::string>& found_by, std::string previous, nlohmann::json body) {
+          session = of;
+          if (n == 1) {
+            receipt.trace_id = found_by.value_or("");
+            receipt.previous = std::move(previous);
+          }
+          receipt.rows.push_back({n, at, std::move(body)});
+        },
+        sql_of_receipt_rows, input_id, most_receipt_rows);
+    auto owner = connection.row<model::SessionKey, std::optional<nlohmann::json>, std::int64_t,
+                                std::int64_t>(sql_of_receipt_session, input_id, session);
+    if (receipt.rows.empty() || !owner) return fail(Errc::not_found, "there is no such receipt");
+    auto& [key, execution, inbox_size, in_inbox] = *owner;
+    receipt.session = std::move(key);
+    receipt.waits_in_inbox = in_inbox > 0;
+    receipt.runs = execution && execution->value("inputId", "") == input_id;
+    if (receipt.runs) receipt.others = inbox_size;
+    read_outputs(connection, session, receipt);
+    return receipt;
+  });
+}
+
+Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit) {
+  const auto first_kept = model::id_prefix(before);
+  // Most rounds find no old row, and need no write.
+  auto old =
+      read_exists(database_, "SELECT 1 FROM receipts WHERE input_id < :i LIMIT 1", first_kept);
+  if (!old) return fail(old.error());
+  if (!*old) return 0;
+  return write_counted(committer_, sql_of_old_receipts, first_kept,
+                       static_cast<std::int64_t>(limit));
+}
+
+std::vector<std::string> chain_of(Connection& connection, std::int64_t session) {
+  return connection.values<std::string>(sql_of_receipt_chain, session);
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,182 @@
+#include "store/conversation/receipts.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "store/commit/row_writes.h"
+#include "store/conversation/receipts_sql.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using nlohmann::json;
+using namespace std::chrono_literals;
+using Ids = std::vector<std::string>;
+
+class ReceiptsTest : public StoreTest {
+ protected:
+  // Commits a Turn of a new event of the session, with its receipt. Returns the event's id.
+  std::string commit_event(const std::string& user, const NewReceiptRow::First& first = {}) {
+    const auto id = model::new_id(clock_.now());
+    auto commit = turn(key_of(user), versions_[user], ++offset_);
+    commit.outputs.front().input_id = id;
+    commit.receipts.push_back({.input_id = id, .first = first, .body = body_of(user)});
+    commit.receipts.back().first->previous = last_[user];
+    commit.after.last_receipt = last_[user] = id;
+    EXPECT_EQ(commit_now(std::move(commit)), Outcome::committed);
+    ++versions_[user];
+    return id;
+  }
+  std::string body_of(const std::string& user) {
+    return json{{"what", "turn"}, {"outputs", {versions_[user] + 1, 1}}}.dump();
+  }
+  void add(const std::string& id, const std::string& body) {
+    ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
+      add_to_receipt(writer.connection(), id, body, clock_.now());
+      return {};
+    }));
+  }
+  Ids chain(const std::string& user) {
+    return store_->committer()
+        .write_and_wait([&](Writer& writer) -> model::Result<Ids> {
+          const auto session = writer.connection().value<std::int64_t>(
+              "SELECT id FROM sessions WHERE key = :k", key_of(user));
+          return chain_of(writer.connection(), session.value_or(0));
+        })
+        .value();
+  }
+  Ids found(const std::string& text, const std::string& key = "") {
+    return store_->receipts().find("project", text, key, 10).value();
+  }
+  std::int64_t prune(std::chrono::milliseconds age) {
+    return store_->receipts().prune(clock_.now() - age, 500).value();
+  }
+
+  std::map<std::string, std::int64_t> versions_;
+  std::map<std::string, std::string> last_;
+  std::int64_t offset_ = 0;
+};
+
+TEST_F(ReceiptsTest, HasItsRowsInTheOrderOfTheirCommitsAndItsOutputs) {
+  const auto id = commit_event("ann", {.trace_id = "trace"});
+  const auto begun = clock_.now();
+  clock_.advance(2s);
+  add(id, R"({"what":"delivery","seq":1})");
+  const auto receipt = store_->receipts().get(id);
+  ASSERT_TRUE(receipt) << receipt.error().message;
+  EXPECT_EQ(receipt->session, key_of("ann"));
+  EXPECT_EQ(receipt->trace_id, "trace");
+  ASSERT_EQ(receipt->rows.size(), 2U);
+  EXPECT_EQ(receipt->rows[0].body["what"], "turn");
+  EXPECT_EQ(receipt->rows[0].written_at, begun);
+  EXPECT_EQ(receipt->rows[1].body["what"], "delivery");
+  EXPECT_EQ(receipt->rows[1].written_at, begun + 2s);
+  ASSERT_EQ(receipt->outputs.size(), 1U);
+  EXPECT_EQ(receipt->outputs[0].seq, 1);
+  EXPECT_TRUE(receipt->outputs[0].pending);
+  EXPECT_EQ(store_->receipts().get(model::new_id()).error().code, model::Errc::not_found);
+}
+
+TEST_F(ReceiptsTest, ServicesAddTheirTriesWithTheirMarks) {
+  const auto id = commit_event("ann");
+  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  store_->outbox().reschedule(key_of("ann"), clock_.now(), 1, {},
+                              ReceiptMark{id, R"({"what":"delivery","try":1})", clock_.now()});
+  store_->calls().put_off("c", clock_.now(), 1, {},
+                          ReceiptMark{id, R"({"what":"call","try":1})", clock_.now()});
+  store_->calls().appended("c", {}, ReceiptMark{id, R"({"what":"call","try":2})", clock_.now()});
+  store_->outbox().delivered(key_of("ann"), output, 1, {},
+                             ReceiptMark{id, R"({"what":"delivery","try":2})", clock_.now()});
+  add(model::new_id(), "{}");  // after the marks
+  const auto receipt = store_->receipts().get(id);
+  ASSERT_TRUE(receipt);
+  json seen = json::array();
+  for (const auto& row : receipt->rows) {
+    if (row.n > 1) seen.push_back({row.body["what"], row.body["try"]});
+  }
+  EXPECT_EQ(seen, json::parse(R"([["delivery",1],["call",1],["call",2],["delivery",2]])"));
+  EXPECT_FALSE(receipt->outputs.front().pending);
+}
+
+TEST_F(ReceiptsTest, LaterRowNeedsAReceipt) {
+  const auto unknown = model::new_id();
+  add(unknown, "{}");
+  EXPECT_FALSE(store_->receipts().get(unknown));
+}
+
+TEST_F(ReceiptsTest, NumberOfItsRowsIsBounded) {
+  const auto id = commit_event("ann");
+  ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
+    for (std::int64_t i = 0; i < most_receipt_rows + 5; ++i) {
+      add_to_receipt(writer.connection(), id, "{}", clock_.now());
+    }
+    return {};
+  }));
+  EXPECT_EQ(store_->receipts().get(id)->rows.size(), static_cast<std::size_t>(most_receipt_rows));
+}
+
+TEST_F(ReceiptsTest, IsFoundByEventOutputTraceAndKey) {
+  const auto first = commit_event("ann", {.trace_id = "trace", .key = "kHash"});
+  clock_.advance(1s);
+  const auto second = commit_event("bob", {.trace_id = "trace"});
+  EXPECT_EQ(found(first), Ids{first});
+  EXPECT_EQ(found(first + "-1"), Ids{first}) << "an output";
+  EXPECT_EQ(found(first + "-c2"), Ids{first}) << "a call";
+  EXPECT_EQ(found("trace"), (Ids{first, second}));
+  EXPECT_EQ(found("the client's own key", "kHash"), Ids{first});
+  EXPECT_EQ(found(model::new_id()), Ids{});
+  EXPECT_EQ(found(first + "x"), Ids{});
+  EXPECT_EQ(store_->receipts().find("another project", first, "kHash", 10).value(), Ids{});
+}
+
+TEST_F(ReceiptsTest, RetentionCutsChainsOffAtTheirEnd) {
+  Ids ids;
+  for (int i = 0; i < 4; ++i) {
+    ids.insert(ids.begin(), commit_event("ann"));
+    add(ids.front(), "{}");
+    clock_.advance(1h);
+  }
+  EXPECT_EQ(chain("ann"), ids);
+  EXPECT_EQ(prune(3h), 2) << "both rows of the oldest event, however young they are";
+  ids.pop_back();
+  auto left = chain("ann");
+  left.pop_back();  // the link to the event that is gone
+  EXPECT_EQ(left, ids);
+  EXPECT_EQ(store_->receipts().prune(clock_.now(), 3).value(), 3) << "in bounded steps";
+  EXPECT_EQ(prune(0ms), 3);
+  EXPECT_EQ(prune(0ms), 0);
+}
+
+TEST_F(ReceiptsTest, SessionStaysWhileItHasReceipts) {
+  commit_event("ann");
+  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  store_->outbox().delivered(key_of("ann"), output, 0);
+  clock_.advance(24h);
+  ASSERT_EQ(store_->outbox().prune(clock_.now(), 0, 10)->removed, 1);
+  const auto prune_sessions = [&] {
+    const auto finished = [](const model::Position&) { return true; };
+    return store_->sessions().prune(clock_.now(), finished, 0, 10)->removed;
+  };
+  EXPECT_EQ(prune_sessions(), 0) << "erasure finds the receipts through the session";
+  prune(1h);
+  EXPECT_EQ(prune_sessions(), 1);
+}
+
+// The cost does not depend on the number of receipts, other than those that are shown.
+TEST_F(ReceiptsTest, ReadsARangeOfAnIndex) {
+  const bool postgres = place_.in_postgres();
+  const std::string key = postgres ? "receipts_pkey" : "PRIMARY KEY (input_id=?";
+  const std::int64_t number = 5;
+  expect_index_range(*store_, sql_of_receipt_rows, {"id", number}, key);
+  expect_index_range(*store_, sql_of_receipt_event, {"id", "project"}, key);
+  expect_index_range(*store_, sql_of_found_receipts, {"trace", "project", number},
+                     "receipts_by_found");
+  expect_index_range(*store_, sql_of_receipt_outputs, {number, number, number, "id", number},
+                     "outputs_by_session");
+  EXPECT_EQ(plan_of(*store_, sql_of_old_receipts, {"id", number}).find("SCAN receipts"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace conversed::store
