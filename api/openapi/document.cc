@@ -160,6 +160,7 @@ std::vector<Parameter> path_parameters(std::string_view path) {
       {"lexiconId", "The Lexicon."},
       {"organisationId", "The organisation."},
       {"projectId", "The project."},
+      {"receiptId", "The event, one of its outputs, its trace or its Idempotency-Key."},
       {"scheduleId", "The schedule."},
       {"sourceId", "The Knowledge Source."},
       {"taskId", "The task."},
@@ -174,6 +175,7 @@ std::vector<Parameter> path_parameters(std::string_view path) {
     if (object == objects.end()) defect("no description of a path's name", name);
     Schema schema = name == "URLToken"            ? url_token()
                     : name == "timerId"           ? text_like("^[a-z0-9-]{1,200}$")
+                    : name == "receiptId"         ? text_like("^[ -~]{1,255}$")
                     : name.starts_with("console") ? text_like("^[A-Za-z0-9.]{1,100}$")
                                                   : id();
     parameters.push_back({Parameter::In::path, name, std::string(object->second), std::move(schema),

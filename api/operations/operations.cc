@@ -18,7 +18,8 @@ std::span<const Operation* const> all_operations() {
           oauth_clients_operations(),   organisations_operations(), sessions_operations(),
           dead_letters_operations(),    schedules_operations(),     audit_operations(),
           daemon_operations(),          console_operations(),       users_data_operations(),
-          openapi_operations(),         history_operations(),       session_events_operations()}) {
+          openapi_operations(),         history_operations(),       session_events_operations(),
+          receipts_operations()}) {
       for (const Operation& row : rows) operations.push_back(&row);
     }
     return operations;

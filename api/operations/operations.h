@@ -29,6 +29,7 @@ using Operations = std::span<const Operation>;
 [[nodiscard]] Operations organisations_operations();
 [[nodiscard]] Operations sessions_operations();
 [[nodiscard]] Operations dead_letters_operations();
+[[nodiscard]] Operations receipts_operations();
 [[nodiscard]] Operations schedules_operations();
 [[nodiscard]] Operations audit_operations();
 [[nodiscard]] Operations daemon_operations();

@@ -160,7 +160,7 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
                                    .data = nullptr,
                                    .created_at = world.clock.now(),
                                    .changed_at = world.clock.now()}));
-  put_session(objects);
+  objects.ids["receiptId"] = put_session(objects);
   objects.ids["deadLetterId"] = put_dead_letter(objects);
   objects.ids["scheduleId"] = put_schedule(objects);
   objects.ids["timerId"] = put_schedule(objects);
@@ -180,12 +180,16 @@ void AuthorizationWorld::add_member(const Objects& objects, const std::string& e
        .membership = store::Accounts::NewMembership{.project_id = objects.project, .roles = {}}}));
 }
 
-void AuthorizationWorld::put_session(const Objects& objects) {
+std::string AuthorizationWorld::put_session(const Objects& objects) {
   store::SessionCommit commit;
   commit.key = key_in(world, objects, "u");
   commit.after.key = commit.key;
   commit.after.position = {1, 0, 0};
+  auto event = model::new_id();
+  commit.receipts = {{event, store::NewReceiptRow::First{}, R"({"what":"turn"})"}};
+  commit.after.last_receipt = event;
   world.commit_now(std::move(commit));
+  return event;
 }
 
 std::string AuthorizationWorld::put_dead_letter(const Objects& objects) {

@@ -91,7 +91,7 @@ class AuthorizationWorld {
   Objects import_objects(const std::string& label, const std::string& organisation,
                          const std::string& project, char endpoint, const std::string& email);
   void add_member(const Objects& objects, const std::string& email);
-  void put_session(const Objects& objects);
+  std::string put_session(const Objects& objects);
   std::string put_dead_letter(const Objects& objects);
   std::string put_schedule(const Objects& objects);
   // Adds a user with roles in the organisation, or in the project of `in`.

@@ -1,0 +1,243 @@
+// From the rows of a receipt to a waterfall of steps.
+#include "api/operations/receipt_steps.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "store/model/names.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Timestamp;
+using nlohmann::json;
+using ReceiptRow = store::Receipt::Row;
+using StepWhat = ReceiptStep::What;
+using WaitCause = ReceiptStep::Cause;
+
+constexpr model::Names<StepWhat, 5> step_names{{{
+    {StepWhat::accepted, "accepted"},
+    {StepWhat::waited, "waited"},
+    {StepWhat::turn, "turn"},
+    {StepWhat::call, "call"},
+    {StepWhat::delivery, "delivery"},
+}}};
+
+constexpr model::Names<WaitCause, 10> cause_names{{{
+    {WaitCause::none, ""},
+    {WaitCause::queue, "queue"},
+    {WaitCause::recovery, "recovery"},
+    {WaitCause::session, "session"},
+    {WaitCause::commit, "commit"},
+    {WaitCause::call, "call"},
+    {WaitCause::sleep, "sleep"},
+    {WaitCause::retry, "retry"},
+    {WaitCause::connection, "connection"},
+    {WaitCause::output, "output"},
+}}};
+
+std::string_view receipt_row_kind(const ReceiptRow& row) {
+  return row.body.at("what").get_ref<const std::string&>();
+}
+
+// When the row's work began.
+Timestamp receipt_row_begin(const ReceiptRow& row) {
+  const auto at = row.body.find("at");
+  return at == row.body.end() ? row.written_at : model::from_unix_ms(at->get<std::int64_t>());
+}
+
+std::chrono::microseconds receipt_row_length(const ReceiptRow& row) {
+  return std::chrono::microseconds(row.body.value("us", std::int64_t{0}));
+}
+
+Timestamp receipt_row_end(const ReceiptRow& row) {
+  return receipt_row_begin(row) +
+         std::chrono::duration_cast<std::chrono::milliseconds>(receipt_row_length(row));
+}
+
+// The row's members that a step shows.
+json receipt_row_details(const ReceiptRow& row) {
+  json details = row.body;
+  for (const char* name : {"what", "at", "us", "accepted", "recovery"}) details.erase(name);
+  return details;
+}
+
+json merged_details(json details, const json& more) {
+  details.update(more);
+  return details;
+}
+
+// Walks through the rows of one receipt.
+class ReceiptWaterfall {
+ public:
+  explicit ReceiptWaterfall(const store::Receipt& receipt) : receipt_(receipt) {}
+
+  std::vector<ReceiptStep> steps() {
+    auto rows = receipt_.rows;
+    if (!rows.empty()) accept(rows.front());
+    // A mark may be committed after the Turn that took the call's result.
+    std::ranges::stable_sort(rows, {}, receipt_row_begin);
+    for (const ReceiptRow& row : rows) take(row);
+    open_steps();
+    std::ranges::stable_sort(steps_, {}, &ReceiptStep::from);
+    return std::move(steps_);
+  }
+
+ private:
+  // A delivery of one output.
+  struct Track {
+    Timestamp at{};  // the end of its last step
+    bool tried = false;
+    json next{};  // of the last try
+  };
+
+  void accept(const ReceiptRow& first) {
+    const auto accepted = first.body.find("accepted");
+    if (accepted == first.body.end()) {
+      at_ = receipt_row_begin(first);  // the first rows are gone
+      return;
+    }
+    at_ = model::from_unix_ms(accepted->at("at").get<std::int64_t>());
+    json details = *accepted;
+    details.erase("at");
+    steps_.push_back({StepWhat::accepted, WaitCause::none, at_, std::chrono::microseconds(0),
+                      std::move(details)});
+  }
+
+  void take(const ReceiptRow& row) {
+    const auto kind = receipt_row_kind(row);
+    if (kind == "waits") return take_wait(row);
+    if (kind == "turn") return take_turn(row);
+    if (kind == "call") return take_call(row);
+    take_delivery(row);
+  }
+
+  void wait(WaitCause cause, Timestamp from, Timestamp until, json details = json::object()) {
+    if (until <= from) return;
+    steps_.push_back({StepWhat::waited, cause, from, until - from, std::move(details)});
+  }
+  void wait_on(WaitCause cause, Timestamp from, json details = json::object()) {
+    steps_.push_back({StepWhat::waited, cause, from, std::nullopt, std::move(details)});
+  }
+
+  void take_wait(const ReceiptRow& row) {
+    wait(WaitCause::queue, at_, row.written_at);
+    at_ = row.written_at;
+    next_cause_ = WaitCause::session;
+    next_details_ = receipt_row_details(row);
+  }
+
+  void take_turn(const ReceiptRow& row) {
+    auto details = receipt_row_details(row);
+    if (row.body.contains("recovery")) {
+      next_cause_ = WaitCause::recovery;
+    } else if (next_cause_ == WaitCause::queue && details.contains("behind")) {
+      next_cause_ = WaitCause::session;
+      next_details_ = {{"behind", details["behind"]}};
+    }
+    details.erase("behind");
+    wait(next_cause_, at_, receipt_row_begin(row), std::move(next_details_));
+    if (const auto range = row.body.find("outputs"); range != row.body.end()) {
+      details["outputs"] = outputs_of(*range, row.written_at);
+    }
+    const bool waits = details.contains("waitsFor");
+    next_details_ = waits ? json{{"waitsFor", details["waitsFor"]}} : json::object();
+    const bool sleeps = waits && details["waitsFor"].contains("until");
+    next_cause_ = sleeps ? WaitCause::sleep : waits ? WaitCause::call : WaitCause::queue;
+    steps_.push_back({StepWhat::turn, WaitCause::none, receipt_row_begin(row),
+                      receipt_row_length(row), std::move(details)});
+    wait(WaitCause::commit, receipt_row_end(row), row.written_at);
+    at_ = row.written_at;
+  }
+
+  void take_call(const ReceiptRow& row) {
+    wait(next_cause_, at_, receipt_row_begin(row), next_details_);
+    steps_.push_back({StepWhat::call, WaitCause::none, receipt_row_begin(row),
+                      receipt_row_length(row), receipt_row_details(row)});
+    at_ = receipt_row_end(row);
+    const bool again = row.body.contains("next");
+    next_cause_ = again ? WaitCause::retry : WaitCause::queue;
+    next_details_ = again ? json{{"next", row.body["next"]}} : json::object();
+  }
+
+  // The Turn's outputs. `range`: the first number, and how many.
+  json outputs_of(const json& range, Timestamp written_at) {
+    json outputs = json::array();
+    const auto first = range.at(0).get<std::int64_t>();
+    const auto end = first + range.at(1).get<std::int64_t>();
+    for (const auto& output : receipt_.outputs) {
+      if (output.seq < first || output.seq >= end) continue;
+      tracks_[output.seq] = {.at = written_at};
+      outputs.push_back({{"_id", output.id}, {"seq", output.seq}, {"pending", output.pending}});
+    }
+    return outputs;
+  }
+
+  void take_delivery(const ReceiptRow& row) {
+    const auto seq = row.body.at("seq").get<std::int64_t>();
+    auto [track, is_new] = tracks_.try_emplace(seq, Track{.at = receipt_row_begin(row)});
+    auto& [at, tried, next] = track->second;
+    const auto begin = receipt_row_begin(row);
+    const json output{{"seq", seq}};
+    if (tried) {
+      wait(WaitCause::retry, at, begin, merged_details(output, next));
+    } else {
+      // Deliveries of a session go one after the other.
+      if (delivered_ > at) {
+        wait(WaitCause::output, at, std::min(delivered_, begin), output);
+        at = std::min(delivered_, begin);
+      }
+      wait(WaitCause::connection, at, begin, output);
+    }
+    steps_.push_back({StepWhat::delivery, WaitCause::none, begin, receipt_row_length(row),
+                      receipt_row_details(row)});
+    tried = true;
+    next = row.body.contains("next") ? json{{"next", row.body["next"]}} : json::object();
+    at = receipt_row_end(row);
+    delivered_ = std::max(delivered_, at);
+  }
+
+  void open_steps() {
+    if (receipt_.waits_in_inbox || receipt_.runs) {
+      wait_on(next_cause_, at_, std::move(next_details_));
+    }
+    bool is_first = true;
+    for (const auto& output : receipt_.outputs) {
+      if (!output.pending) continue;
+      const auto track = tracks_.find(output.seq);
+      const auto [at, tried, next] =
+          track == tracks_.end() ? Track{.at = output.created_at} : track->second;
+      const auto cause = tried      ? WaitCause::retry
+                         : is_first ? WaitCause::connection
+                                    : WaitCause::output;
+      wait_on(cause, at, merged_details({{"seq", output.seq}}, tried ? next : json::object()));
+      is_first = false;
+    }
+  }
+
+  const store::Receipt& receipt_;
+  std::vector<ReceiptStep> steps_;
+  Timestamp at_{};  // the end of the execution's last step
+  WaitCause next_cause_ = WaitCause::queue;
+  json next_details_ = json::object();
+  std::map<std::int64_t, Track> tracks_;  // by the output's number
+  Timestamp delivered_{};                 // the end of the last try of any output
+};
+
+}  // namespace
+
+std::string_view to_string(ReceiptStep::What what) {
+  return step_names.name_of(what);
+}
+
+std::string_view to_string(ReceiptStep::Cause cause) {
+  return cause_names.name_of(cause);
+}
+
+std::vector<ReceiptStep> steps_of(const store::Receipt& receipt) {
+  return ReceiptWaterfall(receipt).steps();
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,173 @@
+// GET /management/receipts/{receiptId}: what happened to an event, step by step.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/openapi/description.h"
+#include "api/operations/accept.h"
+#include "api/operations/management.h"
+#include "api/operations/operations.h"
+#include "api/operations/receipt_steps.h"
+#include "api/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+using namespace openapi;
+
+constexpr std::size_t most_receipt_events = 20;  // of one trace or Idempotency-Key
+
+json receipt_step_json(const ReceiptStep& step) {
+  json shown = step.details;
+  shown["what"] = to_string(step.what);
+  if (step.cause != ReceiptStep::Cause::none) shown["cause"] = to_string(step.cause);
+  shown["fromMs"] = model::to_unix_ms(step.from);
+  shown["micros"] = step.took ? json(step.took->count()) : json(nullptr);
+  return shown;
+}
+
+const Shape<store::Receipt>& receipt_shape() {
+  using store::Receipt;
+  static const auto shape =
+      session_shape(&Receipt::session)
+          .with("", {{"_id", text(1), &Receipt::input_id},
+                     {"traceId", text(), &Receipt::trace_id},
+                     {"previous", nullable(id()), null_if_empty(&Receipt::previous)},
+                     {"othersWaiting", integer(0), &Receipt::others}});
+  return shape;
+}
+
+Result<Response> show_receipt(const Call& call, SessionServices& services) {
+  const std::string text(call.parameters["receiptId"]);
+  auto& receipts = services.store.receipts();
+  const auto key = receipt_key(call.principal->organisation_id, text);
+  const auto find = [&](const std::string& project_id) -> Result<std::vector<std::string>> {
+    auto events = receipts.find(project_id, text, key, most_receipt_events);
+    if (events && events->empty()) return model::fail(Errc::not_found, "");
+    return events;
+  };
+  constexpr std::string_view missing = "there is no receipt of such an event";
+  auto events = find_in_projects(services.store, *call.principal, find, missing);
+  if (!events) return model::fail(events.error());
+  auto receipt = receipts.get(events->front());
+  if (!receipt && receipt.error().code == Errc::not_found) {
+    return model::fail(Errc::not_found, std::string(missing));
+  }
+  if (!receipt) return model::fail(store_error(receipt.error()));
+  json body = receipt_shape()(*receipt);
+  events->erase(events->begin());
+  body["others"] = *events;
+  json& steps = body["steps"] = json::array();
+  bool open = false;
+  for (const auto& step : steps_of(*receipt)) {
+    open = open || !step.took;
+    steps.push_back(receipt_step_json(step));
+  }
+  body["state"] = open ? "open" : "ended";
+  return ok(body);
+}
+
+Schema receipt_names_of(std::initializer_list<ReceiptStep::What> all) {
+  std::vector<std::string_view> names;
+  for (const auto what : all) names.push_back(to_string(what));
+  return one_of(names);
+}
+
+Schema receipt_names_of(std::initializer_list<ReceiptStep::Cause> all) {
+  std::vector<std::string_view> names;
+  for (const auto cause : all) names.push_back(to_string(cause));
+  return one_of(names);
+}
+
+Schema receipt_step_schema() {
+  using W = ReceiptStep::What;
+  using C = ReceiptStep::Cause;
+  constexpr auto may = Need::optional;
+  const auto unix_ms = described("Unix time in milliseconds.", integer(0));
+  const auto step = object({
+      {"what", receipt_names_of({W::accepted, W::waited, W::turn, W::call, W::delivery})},
+      {"cause",
+       described("Why it waited: `queue` in the log and for a worker, `recovery` alone after a "
+                 "crash, `session` behind other events of its session, `commit` for the store, "
+                 "`call` for a connection to the upstream, `sleep`, `retry`, `connection` to the "
+                 "webhook, `output` behind the session's output before.",
+                 receipt_names_of({C::queue, C::recovery, C::session, C::commit, C::call, C::sleep,
+                                   C::retry, C::connection, C::output})),
+       may},
+      {"fromMs", unix_ms},
+      {"micros",
+       described("How long it took, in microseconds. Null: it goes on.", nullable(integer(0)))},
+      // accepted
+      {"type", text(1), may},
+      {"daemon", text(1), may},
+      {"by", described("The user of the API that sent it.", text(1)), may},
+      {"text", described("The beginning of its text.", text()), may},
+      {"claim",
+       described("The schedule, follow-up, timer or dead letter that it comes from.", text(1)),
+       may},
+      {"position", described("Epoch, partition and offset in the log.", list_of(integer(0), 3)),
+       may},
+      // waited
+      {"behind", described("Events of its session before it.", integer(0)), may},
+      {"blockedBy", described("The call or timer that its session waited for.", text(1)), may},
+      {"waitsFor", described("The call or timer that it waits for.", free_object()), may},
+      {"next", described("When the next try is due: Unix time in milliseconds.", integer(0)), may},
+      // turn
+      {"event", described("What the execution waited for.", text(1)), may},
+      {"flow", text(1), may},
+      {"version", integer(0), may},
+      {"nodes", described("The Nodes that ran, in order, by their addresses.", list_of(text())),
+       may},
+      {"nodesRun", integer(0), may},
+      {"changes", described("Variables that changed.", list_of(free_object())), may},
+      {"outputs", list_of(object({{"_id", text(1)}, {"seq", integer(1)}, {"pending", boolean()}})),
+       may},
+      {"followUps",
+       described("When planned follow-ups are due: Unix times in milliseconds.",
+                 list_of(integer(0))),
+       may},
+      {"deadLetter", id(), may},
+      {"reason", text(), may},
+      {"ended", described("Why nothing ran.", text(1)), may},
+      // call, delivery
+      {"id", described("The call's.", text(1)), may},
+      {"to", described("The host, without its path.", text(1)), may},
+      {"seq", described("The output's number in its session.", integer(1)), may},
+      {"try", integer(1), may},
+      {"status", described("Of HTTP; 0: there was no answer.", integer(0)), may},
+      {"error", text(), may},
+      {"answer", described("The first 200 bytes of the answer to a try that failed.", text()), may},
+  });
+  return named("ReceiptStep", step);
+}
+
+Description describe_show_receipt() {
+  const auto receipt = with_members(
+      receipt_shape().schema(),
+      {{"others", described("Further events of the trace or Idempotency-Key.", list_of(id()))},
+       {"state", described("`open` while a step goes on.", one_of({"open", "ended"}))},
+       {"steps", list_of(receipt_step_schema())}});
+  return {.summary = "Show what happened to an event",
+          .details =
+              "The event has this id; or it is the id of one of its outputs (`webhook-id`), "
+              "its trace id, or the Idempotency-Key of its request.",
+          .answers = {json_answer("The steps of the event, in the order of their begin. Each gap "
+                                  "between two steps is a step, too, with its cause.",
+                                  named("Receipt", receipt))}};
+}
+
+}  // namespace
+
+Operations receipts_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("showReceipt", Method::get, "/management/receipts/{receiptId}",
+                    Role::conversation_admin, show_receipt, describe_show_receipt, Audited::always),
+  };
+  return rows;
+}
+
+}  // namespace conversed::api
