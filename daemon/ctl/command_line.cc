@@ -135,8 +135,9 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 void add_commands(CLI::App& app, Action& action) {
-  for (const auto& groups : {project_commands(), account_commands(), conversation_commands(),
-                             data_commands(), flow_commands(), job_commands(), timer_commands()}) {
+  for (const auto& groups :
+       {project_commands(), account_commands(), conversation_commands(), receipt_commands(),
+        data_commands(), flow_commands(), job_commands(), timer_commands()}) {
     for (const Group& group : groups) {
       auto& parent = group.name.empty()
                          ? app

@@ -23,6 +23,7 @@ inline constexpr const char* some_id = "6f9619ff8b86d011b42d00c0";
 [[nodiscard]] std::vector<Group> data_commands();          // backup, restore, keys, users' data
 [[nodiscard]] std::vector<Group> flow_commands();          // flow
 [[nodiscard]] std::vector<Group> job_commands();           // jobs
+[[nodiscard]] std::vector<Group> receipt_commands();       // receipt
 [[nodiscard]] std::vector<Group> timer_commands();         // timers, schedules, proactive
 
 // The chosen command. Returns the exit code: 0 done, 1 failed.

@@ -42,6 +42,15 @@ class Commands(CtlCase):
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
         self.fail("the condition never became true")
 
+    def test_receipt(self):
+        letter = self.daemon.ctl("deadletters", "show", self.dead_letter("told"))
+        receipt = self.json("receipt", letter["eventId"])
+        self.assertEqual(receipt["steps"][-2]["deadLetter"], letter["_id"])
+        text = self.people("receipt", letter["eventId"])
+        self.assertIn(f"Event {letter['eventId']} of {SHOWN_MALLORY}, session told", text)
+        self.assertIn(f"accepted: inject \"{SHOWN}\"", text)
+        self.assertIn(f"dead letter {letter['_id']}", text)
+
     def timer(self, name):
         self.say("sleeper", name, "hi", {"Prefer": "respond-async"}, userId=MALLORY)
         return self.until(lambda: next((timer["_id"] for timer in self.daemon.ctl("timers", "list")["items"]
