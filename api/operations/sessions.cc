@@ -6,6 +6,7 @@
 #include "api/live/assets_cache.h"
 #include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
+#include "api/operations/accept.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
@@ -50,14 +51,45 @@ json summary_json(const store::SessionSummary& session, AssetsCache& assets) {
   return item;
 }
 
+Result<store::SessionFilter> session_filter(const Call& call, SessionServices& services,
+                                            const store::ProjectInfo& project) {
+  store::SessionFilter filter;
+  filter.text = call.request.parameter("text").value_or("");
+  if (const auto user = call.request.parameter("userId")) {
+    if (auto checked = check_name("userId", *user); !checked) return model::fail(checked.error());
+    filter.user_id = *user;
+  }
+  if (const auto token = call.request.parameter("URLToken")) {
+    auto endpoint = find_endpoint_for(services.assets, *call.principal, *token);
+    if (!endpoint) return model::fail(endpoint.error());
+    if ((*endpoint)->project_id != project.id) {
+      return model::fail(Errc::not_found, "the project has no such Endpoint");
+    }
+    filter.endpoint_id = (*endpoint)->id;
+  }
+  if (const auto state = call.request.parameter("state")) {
+    if (*state != "busy" && *state != "idle") {
+      return model::fail(Errc::invalid_argument, "state must be busy or idle");
+    }
+    filter.busy = *state == "busy";
+  }
+  return filter;
+}
+
 Result<Response> list_sessions(const Call& call, SessionServices& services) {
   auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
-  auto sessions = services.store.sessions().list(project->id, page->after, page->limit);
-  return rows_response(sessions, *page, &store::SessionSummary::row,
-                       [&](const auto& session) { return summary_json(session, services.assets); });
+  auto filter = session_filter(call, services, *project);
+  if (!filter) return model::fail(filter.error());
+  const auto found = services.store.sessions().list(project->id, *filter, page->after, page->limit);
+  return from_store(found).map([&](const store::Sessions::Page& sessions) {
+    json items = json::array();
+    for (const auto& each : sessions.rows) items.push_back(summary_json(each, services.assets));
+    return ok({{"items", std::move(items)},
+               {"next", sessions.next ? json(*sessions.next) : json(nullptr)}});
+  });
 }
 
 const Shape<model::Session>& session_details_shape() {
@@ -128,7 +160,15 @@ Description describe_list_sessions() {
                    {{"endpoint", nullable(text(1))}, {"URLToken", nullable(url_token())}});
   return {
       .summary = "List sessions",
-      .parameters = row_parameters({project_parameter()}),
+      .details =
+          "A page may have fewer sessions than `limit` and still a `next`, because a request "
+          "examines a bounded number of sessions.",
+      .parameters = row_parameters(
+          {project_parameter(), query_parameter("userId", "Only this user's.", conversation_name()),
+           query_parameter("URLToken", "Only this Endpoint's.", url_token()),
+           query_parameter("state", "Only sessions in this state.", one_of({"busy", "idle"})),
+           query_parameter("text", "Only sessions with an output that contains this text.",
+                           text())}),
       .answers = {json_answer("A page of sessions.", row_page(named("SessionSummary", session)))},
       .errors = {404}};
 }

@@ -24,6 +24,14 @@ struct SessionSummary {
   std::int64_t row = 0;  // for the next page
 };
 
+// Which sessions a list has.
+struct SessionFilter {
+  std::string endpoint_id{};  // empty: of all Endpoints
+  std::string user_id{};      // empty: of all users
+  std::string text{};         // is in one of its outputs, whatever the case of A to Z
+  std::optional<bool> busy{};
+};
+
 // Sessions, their inboxes and the users' profiles, as committed. Thread-safe; blocks on the disk.
 // Errors: `unavailable` if the database can't be read, `internal` if stored data is damaged.
 class Sessions : Rows {
@@ -57,10 +65,17 @@ class Sessions : Rows {
   };
   [[nodiscard]] model::Result<std::optional<InInbox>> in_inbox(const std::string& event_id) const;
 
-  // Sessions of a project, newest first, from below `before_row`; 0: from the newest.
-  [[nodiscard]] model::Result<std::vector<SessionSummary>> list(const std::string& project_id,
-                                                                std::int64_t before_row,
-                                                                std::size_t limit) const;
+  // Sessions of a project, newest first, from below `before_row`; 0: from the newest. Examines a
+  // bounded number of sessions, so a page may be shorter than `limit` and have a next one: at most
+  // the next `examined_sessions`, or `examined_for_text`, and so many of a user with each Endpoint.
+  static constexpr std::size_t examined_sessions = 20'000;
+  static constexpr std::size_t examined_for_text = 1'000;
+  struct Page {
+    std::vector<SessionSummary> rows;
+    std::optional<std::int64_t> next;  // the `before_row` of the next page
+  };
+  [[nodiscard]] model::Result<Page> list(const std::string& project_id, const SessionFilter& filter,
+                                         std::int64_t before_row, std::size_t limit) const;
 
   // The places in their Flows of a project's sessions, newest first, from below `before_row`; 0:
   // from the newest. Damaged parts are left empty.

@@ -92,7 +92,7 @@ class Console(DaemonCase):
             "overview": "overview", "sessions": "sessions", "session": "/".join(["sessions", self.tokens["web"], "ann", "s"]),
             "deadletters": "deadletters", "deadletter": "deadletter/" + letters["items"][0]["_id"],
             "timers": "timers", "schedules": "schedules", "flows": "flows",
-            "flow": "flow/" + self.report["flows"][0]["_id"], "connections": "connections",
+            "endpoints": "endpoints", "flow": "flow/" + self.report["flows"][0]["_id"], "connections": "connections",
             "connection": "connection/" + self.report["connections"][0]["_id"], "chat": "chat", "jobs": "jobs",
             "users": "users", "audit": "audit", "search": "search?q=ann",
         }
@@ -182,6 +182,12 @@ class Console(DaemonCase):
         for text in ("Needs attention", "Dead letters", "Partitions", "Version"):
             self.assertIn(text, page)
         self.browser.wait_until("document.getElementById('health').innerText.includes('healthy')")
+
+    def test_sessions_are_filtered_by_user_and_by_words(self):
+        self.assertNotIn("bob", self.dom("sessions?userId=cem"))
+        self.assertIn("cem", self.dom("sessions?userId=cem"))
+        self.assertIn("cem", self.dom("sessions?text=where%20to"))
+        self.assertIn("No session matches", self.dom("sessions?text=nobody%20says%20this"))
 
     def test_the_overview_draws_the_last_hour(self):
         self.open("overview")

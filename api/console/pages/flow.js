@@ -57,7 +57,7 @@ export default async function flow(page) {
     panel('Graph', graph(found)),
     standing(found),
     panel('Versions', table([
-      ['Version', (item) => item.version, 'number'],
+      ['Version', (item) => item.version],
       ['When', (item) => time(item.createdAt)],
       ['By', (item) => item.createdBy],
       ['Equal to', (item) => (item.restoredFrom ? `version ${item.restoredFrom}` : '')],

@@ -43,12 +43,16 @@ function sum(history, [wanted]) {
   return history.times.map((_, i) => found.reduce((total, { values }) => (values[i] === null ? total : (total ?? 0) + values[i]), null));
 }
 
-function attention({ counts, queue, store, warnings }) {
+function attention({ counts, queue, store, warnings }, endpoints) {
   const lines = [];
   const add = (text, detail, action = null) =>
     lines.push(el('li', {}, el('div', {}, el('strong', {}, text), el('div', { className: 'soft' }, detail)), action));
   if (!store.healthy) add('The store does not commit', 'Accepted events wait in the log. Look at the disk, or at PostgreSQL.');
   if (!queue.healthy) add('The log takes no events', 'Clients are answered 503. Look at the disk, or at Kafka.');
+  for (const { name, webhookState } of endpoints) {
+    if (webhookState === 'fails') add(`The webhook of ${name} fails`, 'Its outputs wait and are tried again.', link('Open', 'endpoints'));
+    if (webhookState === 'paused') add(`The webhook of ${name} is paused`, 'It has failed for long; one output a minute tries it.', link('Open', 'endpoints'));
+  }
   if (counts.deadLetters > 0) {
     add(`${number(counts.deadLetters)} ${counts.deadLetters === 1 ? 'dead letter' : 'dead letters'}`,
       'Events that failed, and outputs that were not delivered.', link('Open', 'deadletters'));
@@ -104,14 +108,15 @@ export default async function overview(page) {
 
   let last = null;
   await page.every(2000, async () => {
-    const status = await ask('status', {}, page.signal);
+    const [status, endpoints] = await Promise.all([ask('status', {}, page.signal),
+      page.project ? find('endpoints', { projectId: page.project }, page.signal) : null]);
     const now = performance.now();
     const passed = last ? (now - last.at) / 1000 : 0;
     const rates = passed > 0 && Object.fromEntries(['appended', 'sessionCommits'].map((name) =>
       [name, Math.max(0, status.counts[name] - last.counts[name]) / passed]));
     last = { at: now, counts: status.counts };
     replace(top, numbers(status, rates));
-    replace(needs, [el('h2', {}, 'Needs attention'), attention(status)]);
+    replace(needs, [el('h2', {}, 'Needs attention'), attention(status, endpoints?.items ?? [])]);
     replace(below, parts(status));
   });
   await page.every(10000, async () => {

@@ -51,7 +51,7 @@ export default async function search(page) {
     ...sessions.map((item) => ['Session', sessionLink(item, `${item.userId} ${item.sessionId}`), item.endpoint]),
     ...projects.map((item) => ['Project', item.name, code(item._id)]),
     ...flows.map((item) => ['Flow', link(item.name, 'flow', item._id), code(item._id)]),
-    ...endpoints.map((item) => ['Endpoint', item.name, code(item.URLToken)]),
+    ...endpoints.map((item) => ['Endpoint', link(item.name, 'endpoints'), code(item.URLToken)]),
     ...connections.map((item) => ['Connection', link(item.name, 'connection', item._id), code(item._id)]),
     ...users.map((item) => ['User', link(item.email, 'users'), code(item._id)]),
     ...keys.map((item) => ['API key', link(item.name, 'users'), code(item._id)]),

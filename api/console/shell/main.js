@@ -9,7 +9,7 @@ import { startTheme } from './theme.js';
 const groups = [
   ['Now', [['overview', 'Overview']]],
   ['Conversations', [['sessions', 'Sessions'], ['deadletters', 'Dead letters'], ['timers', 'Timers'], ['schedules', 'Schedules']]],
-  ['Build', [['flows', 'Flows'], ['connections', 'Connections'], ['chat', 'Test chat']]],
+  ['Build', [['flows', 'Flows'], ['endpoints', 'Endpoints'], ['connections', 'Connections'], ['chat', 'Test chat']]],
   ['Operate', [['jobs', 'Jobs'], ['users', 'Users and keys'], ['audit', 'Audit']]],
 ];
 // Pages that the menu does not name, with the page of the menu that they belong to.

@@ -108,6 +108,32 @@ store::SessionCommit next_commit(const model::Session& session) {
   return commit;
 }
 
+TEST(SessionList, IsOfAUserAnEndpointOrAState) {
+  World world;
+  const auto session = world.put_session();
+  const auto listed = [&](HeaderList query) {
+    query.emplace_back("projectId", session.key.project_id);
+    const auto answer = world.manage(Method::get, "/management/sessions", nullptr, query);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return body_of(answer).at("items").size();
+  };
+  EXPECT_EQ(listed({{"userId", "u"}}), 1U);
+  EXPECT_EQ(listed({{"userId", "v"}}), 0U);
+  EXPECT_EQ(listed({{"URLToken", token('a')}}), 1U);
+  EXPECT_EQ(listed({{"URLToken", token('b')}}), 0U);
+  EXPECT_EQ(listed({{"URLToken", token('b')}, {"userId", "u"}}), 0U);
+  EXPECT_EQ(listed({{"state", "idle"}, {"userId", "u"}}), 1U);
+  EXPECT_EQ(listed({{"state", "busy"}}), 0U);
+  EXPECT_EQ(listed({{"text", "nobody says this"}}), 0U);
+  const auto refused = [&](HeaderList query) {
+    query.emplace_back("projectId", session.key.project_id);
+    return world.manage(Method::get, "/management/sessions", nullptr, std::move(query)).status;
+  };
+  EXPECT_EQ(refused({{"state", "asleep"}}), 400);
+  EXPECT_EQ(refused({{"URLToken", token('d')}}), 404) << "an Endpoint of another project";
+  EXPECT_EQ(refused({{"URLToken", token('9')}}), 404);
+}
+
 TEST(SessionEvents, TellAVersionThatTheClientDoesNotKnowAtOnce) {
   World world;
   const auto session = world.put_session();

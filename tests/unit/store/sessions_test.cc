@@ -91,12 +91,48 @@ TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
     ASSERT_EQ(commit_now(turn(key_of(user), 0, 1)), Outcome::committed);
   }
   ASSERT_EQ(commit_now(turn(key_of("x", "other"), 0, 1)), Outcome::committed);
-  const auto first = store_->sessions().list("project", 0, 2);
-  ASSERT_EQ(first->size(), 2U);
-  EXPECT_EQ(first->front().key, key_of("c"));
-  const auto rest = store_->sessions().list("project", first->back().row, 2);
-  ASSERT_EQ(rest->size(), 1U);
-  EXPECT_EQ(rest->front().key, key_of("a"));
+  const auto first = store_->sessions().list("project", {}, 0, 2);
+  ASSERT_EQ(first->rows.size(), 2U);
+  EXPECT_EQ(first->rows.front().key, key_of("c"));
+  const auto rest = store_->sessions().list("project", {}, first->next.value(), 2);
+  ASSERT_EQ(rest->rows.size(), 1U);
+  EXPECT_EQ(rest->rows.front().key, key_of("a"));
+  EXPECT_FALSE(rest->next);
+}
+
+TEST_F(SessionsTest, ListFindsWordsThatWereSaidWhateverTheirCase) {
+  for (const char* user : {"a", "b", "c"}) {
+    auto said = turn(key_of(user), 0, 1);
+    ASSERT_FALSE(said.outputs.empty());
+    said.outputs.front().text = user == std::string_view("b") ? "It is 100% PACKED" : "Hello";
+    ASSERT_EQ(commit_now(std::move(said)), Outcome::committed);
+  }
+  const auto found = [&](const std::string& text) {
+    std::vector<std::string> users;
+    for (const auto& each : store_->sessions().list("project", {.text = text}, 0, 10)->rows) {
+      users.push_back(each.key.user_id);
+    }
+    return users;
+  };
+  EXPECT_EQ(found("packed"), (std::vector<std::string>{"b"}));
+  EXPECT_EQ(found("hello"), (std::vector<std::string>{"c", "a"}));
+  EXPECT_EQ(found("100%"), (std::vector<std::string>{"b"}));
+  EXPECT_EQ(found("1_0"), std::vector<std::string>()) << "no character stands for others";
+}
+
+TEST_F(SessionsTest, ListHasOnlyBusyOrOnlyIdleSessions) {
+  auto busy = turn(key_of("busy"), 0, 1);
+  busy.after.execution = model::Execution{};
+  busy.after.execution->input_id = "input";
+  ASSERT_EQ(commit_now(std::move(busy)), Outcome::committed);
+  ASSERT_EQ(commit_now(turn(key_of("idle"), 0, 1)), Outcome::committed);
+  const auto of = [&](bool wanted) {
+    return store_->sessions().list("project", {.busy = wanted}, 0, 10)->rows;
+  };
+  ASSERT_EQ(of(true).size(), 1U);
+  EXPECT_EQ(of(true).front().key, key_of("busy"));
+  ASSERT_EQ(of(false).size(), 1U);
+  EXPECT_EQ(of(false).front().key, key_of("idle"));
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// The Endpoints of a project, with the state of their webhooks.
+import { act, ask, at, find } from '../shell/ask.js';
+import { badge, button, code, empty, head, panel, say, table, time } from '../shell/pieces.js';
+
+const kinds = { works: 'good', fails: 'bad', paused: 'wait' };
+
+export default async function endpoints(page) {
+  const { items } = await ask('endpoints', { projectId: page.project }, page.signal);
+  // Only failing ones have more to tell.
+  const failing = items.filter(({ webhookState }) => ['fails', 'paused'].includes(webhookState));
+  const health = new Map(await Promise.all(failing.map(async (item) =>
+    [item._id, await find(at('endpoints', item._id, 'health'), {}, page.signal)])));
+  const of = (item) => health.get(item._id);
+  const resume = (item) => (item.webhookState === 'paused' ? button('Resume', async () => {
+    await act(at('endpoints', item._id, 'resume'));
+    say('Its deliveries go on.');
+    page.again();
+  }) : '');
+  page.show(head('Endpoints'), panel('', table([
+    ['Endpoint', (item) => item.name],
+    ['Flow', (item) => item.flow],
+    ['URL token', (item) => code(item.URLToken)],
+    ['Webhook', (item) => (item.hasWebhook ? badge(item.webhookState ?? 'set', kinds[item.webhookState]) : 'none')],
+    ['Failing since', (item) => time(of(item)?.failingSince)],
+    ['Last failure', (item) => (of(item)?.lastFailureAt ? [of(item).lastStatus ?? of(item).lastError, ' ', time(of(item).lastFailureAt)] : '')],
+    ['', resume, 'actions'],
+  ], items, empty('No Endpoints', [code('conversectl import FILE'), ' brings a project with its Endpoints.']))));
+}
