@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the pictures of the console in docs/pictures: a session, and a Flow with the sessions at its Nodes.
+"""Makes the pictures of the console in docs/pictures: a session, the receipt of an inject, and a Flow.
 
 The shop of the demo runs: a customer asks for an order, the order desk is slow, and an inject waits meanwhile.
 """
@@ -50,6 +50,7 @@ def main():
             converse(shop)
             browser.look(1280, 800, "light")
             take(browser, shop, "/".join(["sessions", shop.url_token, demo.USER, demo.SESSION]), "session.png")
+            take(browser, shop, "receipt/scan", "receipt.png")
             _, flows, _ = shop.daemon.request("GET", "/management/flows", basic=True)
             take(browser, shop, "flow/" + flows["items"][0]["_id"], "flow.png")
         finally:

@@ -86,6 +86,12 @@ class Console(DaemonCase):
         self.assertEqual(self.browser.problems(), [])
         return shown
 
+    def receipt_of(self, user, session):
+        """The id of the session's last event."""
+        query = urllib.parse.urlencode({"URLToken": self.tokens["web"], "userId": user, "sessionId": session})
+        _, shown, _ = self.daemon.request("GET", f"/new/management/sessions/show?{query}", basic=True)
+        return shown["lastReceipt"]
+
     def pages(self):
         _, letters, _ = self.daemon.request("GET", "/new/management/deadletters", basic=True)
         return {
@@ -94,7 +100,7 @@ class Console(DaemonCase):
             "timers": "timers", "schedules": "schedules", "flows": "flows",
             "endpoints": "endpoints", "flow": "flow/" + self.report["flows"][0]["_id"], "connections": "connections",
             "connection": "connection/" + self.report["connections"][0]["_id"], "chat": "chat", "jobs": "jobs",
-            "users": "users", "audit": "audit", "search": "search?q=ann",
+            "receipt": "receipt/" + self.receipt_of("ann", "s"), "users": "users", "audit": "audit", "search": "search?q=ann",
         }
 
     def test_every_page_fits_wide_and_narrow_windows_in_light_and_dark(self):
@@ -176,6 +182,7 @@ class Console(DaemonCase):
                          "document.querySelector('form.compose').requestSubmit()")
         self.browser.wait_until("document.querySelector('main').innerText.includes('Heard: good day')")
         self.browser.wait_until("document.querySelector('main').innerText.includes('Open the session')")
+        self.browser.wait_until("document.querySelector('.waterfall').innerText.includes('Turn of Orders v1')")
 
     def test_the_overview_shows_the_daemons_health(self):
         page = self.dom("overview")
@@ -204,6 +211,25 @@ class Console(DaemonCase):
         self.say("web", "live", "third")
         self.browser.wait_until("document.querySelector('main').innerText.includes('Heard: third')")
 
+    def test_a_sessions_timeline_has_messages_injects_turns_and_calls(self):
+        self.say("web", "told", "hello")
+        self.inject("web", "told", text="news")
+        self.say("web", "told", "fail")
+        self.open("/".join(["sessions", self.tokens["web"], "user of told", "told"]))
+        self.browser.wait_until("document.querySelectorAll('.timeline .bubble.me').length === 2")
+        shown = self.browser.run("document.querySelector('.timeline').innerText")
+        for text in ("hello", "Heard: hello", "inject: news", "Heard: news", "Turn of Orders v1", "Call to 127.0.0.1:1"):
+            self.assertIn(text, shown)
+
+    def test_a_receipt_shows_each_step_of_an_event(self):
+        self.say("web", "seen", "hello")
+        page = self.dom("receipt/" + self.receipt_of("user of seen", "seen"))
+        for text in ("Accepted", "Turn of Orders v1", "nodes[2]", "user of seen"):
+            self.assertIn(text, page)
+        self.open("search?q=" + self.receipt_of("user of seen", "seen"))
+        self.assertIn("Receipt", self.browser.run("document.querySelector('main').innerText"))
+        self.browser.events.clear()  # kinds of things that do not have this id have answered 404
+
     def test_a_flow_is_drawn_with_the_sessions_that_wait_at_its_nodes(self):
         page = self.dom("flow/" + self.report["flows"][0]["_id"])
         self.assertEqual(self.browser.run("document.querySelectorAll('.graph .node').length"), 5)
@@ -212,7 +238,7 @@ class Console(DaemonCase):
         self.assertIn("Where to?", page)
 
     def test_the_console_shows_text_of_conversations_never_as_markup(self):
-        self.assertIn("ann", self.dom("sessions"))
+        self.assertIn("ann", self.dom("sessions?userId=ann"))
         page = self.dom("/".join(["sessions", self.tokens["web"], "ann", "s"]))
         self.assertIn("Heard: &lt;img src=x", page)
 

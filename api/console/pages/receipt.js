@@ -1,7 +1,7 @@
 // What happened to an event, step by step: a waterfall from its accept to the webhook's answer.
 import { ask, at } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { badge, clock, code, duration, facts, head, link, panel } from '../shell/pieces.js';
+import { badge, clock, code, duration, facts, head, link, panel, sessionLink } from '../shell/pieces.js';
 
 const causes = {
   queue: 'in the log, for a worker',
@@ -57,6 +57,7 @@ export function waterfall({ steps }) {
 
 export default async function receipt(page) {
   const [id] = page.path;
+  const { items: endpoints } = await ask('endpoints', { projectId: page.project }, page.signal);
   await page.every(3000, async () => {
     const shown = await ask(at('receipts', id), {}, page.signal);
     const open = shown.steps.filter((step) => step.micros === null);
@@ -65,7 +66,8 @@ export default async function receipt(page) {
       head(['Receipt ', code(shown._id)], badge(shown.state === 'open' ? 'goes on' : 'ended', shown.state === 'open' ? 'wait' : 'good')),
       open.map((step) => el('div', { className: 'why' }, el('p', {}, el('strong', {}, tell(step)[0]), ' ', tell(step)[1],
         step.next ? [', next try at ', clock(step.next / 1000)] : null))),
-      facts([['User', shown.userId], ['Session', shown.sessionId], ['Text', said],
+      facts([['User', sessionLink({ ...shown, URLToken: endpoints.find(({ _id }) => _id === shown.endpointId)?.URLToken })],
+        ['Session', shown.sessionId], ['Text', said],
         ['Events that wait for it', shown.othersWaiting || null]]),
       panel('', waterfall(shown)),
       panel('Ids', el('p', {}, 'Trace ', code(shown.traceId),
