@@ -84,10 +84,10 @@ void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begu
   entry.operation = operation.id;
   entry.route = route_of(operation);
   entry.trace_id = trace_id;
+  const std::string& key = call.principal->key_id;
   if (operation.credential == Credential::basic) {
-    entry.credential = "password";
+    entry.credential = key.empty() ? "password" : "token " + key;
   } else {
-    const std::string& key = call.principal->key_id;
     entry.credential = key.empty() ? "token" : "key " + key;
   }
   name_object(entry, call);

@@ -1,5 +1,6 @@
 #include "api/dispatch.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -65,7 +66,32 @@ Result<void> check_role(const Call& call) {
                      "the role " + std::string(to_string(operation.role)) + " is needed");
 }
 
+// What the management token of the request is not for is refused, whatever its user may do.
+Result<void> check_scope(const Call& call) {
+  const auto denied = [](std::string message) {
+    return model::fail(Errc::permission_denied, std::move(message));
+  };
+  if (!call.principal || call.principal->scopes.empty()) return {};
+  const Operation& operation = call.operation;
+  if (operation.needs_password) {
+    return denied("this makes a credential and takes your password, not a token");
+  }
+  // Each token may revoke itself.
+  if (call.parameters["tokenId"] == call.principal->key_id) return {};
+  const bool changes = operation.method != Method::get;
+  if (changes &&
+      std::ranges::find(call.principal->scopes, scope_of_reading) != call.principal->scopes.end()) {
+    return denied("the token has the scope read: it changes nothing");
+  }
+  if (operation.role == Role::member && !changes) return {};
+  if (covers(call.principal->scopes, operation.role)) return {};
+  return denied("the token lacks the scope " + std::string(operation.role == Role::member
+                                                               ? scope_of_all
+                                                               : to_string(operation.role)));
+}
+
 void handle(Pending& pending) {
+  if (auto may = check_scope(pending.call); !may) return pending.reply.fail(may.error());
   if (auto may = check_role(pending.call); !may) return pending.reply.fail(may.error());
   std::visit([&](auto handler) { handle(handler, pending); }, pending.call.operation.run);
 }
@@ -148,9 +174,12 @@ void sign_in(Pending& pending) {
   const auto authorization = call.request.header("authorization").value_or("");
   auto verified = services.authenticator.basic(authorization, call.request.peer, now);
   const auto typed = parse_basic(authorization);
-  services.audit.sign_in(
-      {typed ? typed->name : "", call.request.peer, call.operation, reply.context().trace_id},
-      verified ? Result<const Principal*>(verified->get()) : model::fail(verified.error()));
+  // A token's requests are not sign-ins.
+  if (!verified || (*verified)->key_id.empty()) {
+    services.audit.sign_in(
+        {typed ? typed->name : "", call.request.peer, call.operation, reply.context().trace_id},
+        verified ? Result<const Principal*>(verified->get()) : model::fail(verified.error()));
+  }
   if (!verified) {
     if (const auto tokens = tokens_of_bytes(call.request); tokens > 0) {
       services.public_limiter.charge(stranger_name(call.request), now, tokens);

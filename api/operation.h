@@ -93,6 +93,8 @@ struct Operation {
   std::size_t max_body_bytes = 0;  // 0: the setting `api.max_body`
   bool is_inject = false;          // whether metrics count its answers as those of injects
   Audited audited = Audited::changes;
+  // It makes a credential, which might outlive a management token: it takes the user's password.
+  bool needs_password = false;
   AnyHandler run;
   openapi::Description (*describe)() = nullptr;  // for the OpenAPI document; pure
 
@@ -116,6 +118,10 @@ constexpr Operation for_operators(std::string_view id, Method method, std::strin
           .audited = audited,
           .run = run,
           .describe = describe};
+}
+constexpr Operation with_password(Operation row) {
+  row.needs_password = true;
+  return row;
 }
 constexpr Operation for_clients(std::string_view id, Method method, std::string_view path,
                                 Role role, AnyHandler run, Describe describe) {

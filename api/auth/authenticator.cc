@@ -96,12 +96,34 @@ Result<Authenticator::Verified> Authenticator::basic(std::string_view authorizat
   if (auto known = remembered_basic(authorization, now)) return known;
   const auto credentials = parse_basic(authorization);
   if (!credentials) return model::fail(Errc::unauthenticated, "HTTP Basic credentials are needed");
+  if (store::Accounts::is_management_token(credentials->password)) {
+    return token(authorization, *credentials, now);
+  }
   const std::uint64_t before = generation();
   auto signed_in = password(credentials->name, credentials->password, address, now);
   if (!signed_in) return model::fail(signed_in.error());
   remember(basics_, digest_({authorization}), {signed_in->principal, before, now + basic_lifetime},
            now);
   return signed_in->principal;
+}
+
+// A token has 256 random bits: guesses need no lock-out.
+Result<Authenticator::Verified> Authenticator::token(std::string_view authorization,
+                                                     const BasicCredentials& credentials,
+                                                     TimePoint now) {
+  const std::uint64_t before = generation();
+  const auto at = store_.timer_now();
+  auto stored =
+      store_.accounts().verify_management_token(credentials.name, credentials.password, at);
+  if (!stored) {
+    return model::fail(refusal(stored.error(), "the management token is not valid any more"));
+  }
+  Principal principal{std::move(stored->principal)};
+  principal.keep_scopes();
+  const auto left = std::min<std::chrono::milliseconds>(client_lifetime, stored->expires_at - at);
+  auto found = std::make_shared<const Principal>(std::move(principal));
+  remember(basics_, digest_({authorization}), {found, before, now + left}, now);
+  return found;
 }
 
 bool Authenticator::knows(std::string_view email, std::string_view address) const {

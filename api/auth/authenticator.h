@@ -58,7 +58,8 @@ class Authenticator {
   // The user of an `Authorization: Basic` header that was verified lately. Never blocks.
   [[nodiscard]] Verified remembered_basic(std::string_view authorization, TimePoint now);
 
-  // Verifies an `Authorization: Basic` header, as `password` does.
+  // Verifies an `Authorization: Basic` header: a management token in place of a password by a point
+  // select, a password as `password` does.
   [[nodiscard]] model::Result<Verified> basic(std::string_view authorization,
                                               std::string_view address, TimePoint now);
 
@@ -89,6 +90,8 @@ class Authenticator {
         left;  // until the credential ends; nothing: it does not
   };
 
+  [[nodiscard]] model::Result<Verified> token(std::string_view authorization,
+                                              const BasicCredentials& credentials, TimePoint now);
   [[nodiscard]] model::Result<Found> look_up(const PresentedCredential& credential,
                                              TimePoint now) const;
   [[nodiscard]] std::uint64_t generation() const;

@@ -29,6 +29,13 @@ bool grants(const std::vector<std::string>& roles, Role role) {
   return holds(roles, role) || (!is_of_organisation(role) && holds(roles, Role::project_admin));
 }
 
+// `all` stands for every role.
+bool names_a_role(const std::vector<std::string>& scopes) {
+  if (std::ranges::find(scopes, scope_of_all) != scopes.end()) return false;
+  return std::ranges::any_of(scopes,
+                             [](const auto& scope) { return role_from(scope).has_value(); });
+}
+
 }  // namespace
 
 std::string_view to_string(Role role) {
@@ -57,6 +64,30 @@ std::vector<std::string_view> names_of_roles() {
 
 bool holds(const std::vector<std::string>& roles, Role role) {
   return std::ranges::find(roles, to_string(role)) != roles.end();
+}
+
+std::vector<std::string_view> names_of_scopes() {
+  auto names = names_of_roles();
+  names.insert(names.begin(), {scope_of_all, scope_of_reading});
+  return names;
+}
+
+bool covers(const std::vector<std::string>& scopes, Role role) {
+  return !names_a_role(scopes) || grants(scopes, role);
+}
+
+void Principal::keep_scopes() {
+  if (!names_a_role(scopes)) return;
+  const auto keep = [&](std::vector<std::string>& roles) {
+    std::vector<std::string> kept;
+    for (const std::string& scope : scopes) {
+      const auto role = role_from(scope);
+      if (role && grants(roles, *role)) kept.push_back(scope);
+    }
+    roles = std::move(kept);
+  };
+  keep(organisation_roles);
+  for (auto& [project, roles] : project_roles) keep(roles);
 }
 
 Access Principal::access(std::string_view organisation, std::string_view project, Role role) const {

@@ -31,6 +31,14 @@ enum class Role : std::uint8_t {
 [[nodiscard]] std::optional<Role> role_from(std::string_view name);
 [[nodiscard]] std::vector<std::string_view> names_of_roles();
 
+// What a management token is for: roles, to act with these alone, or `all` of the user's roles.
+// With `read` it changes nothing.
+inline constexpr std::string_view scope_of_all = "all";
+inline constexpr std::string_view scope_of_reading = "read";
+[[nodiscard]] std::vector<std::string_view> names_of_scopes();
+// Whether scopes name a role that covers this one. They do if they name no role.
+[[nodiscard]] bool covers(const std::vector<std::string>& scopes, Role role);
+
 [[nodiscard]] bool holds(const std::vector<std::string>& roles, Role role);
 
 // Whether a role opens an object. A missing and a foreign object are both `hidden`.
@@ -48,6 +56,9 @@ struct Principal : store::Principal {
 
   // Whether the user holds the role in any project or in the whole organisation.
   [[nodiscard]] bool has_anywhere(Role role) const;
+
+  // Takes away the roles that the scopes of the user's management token do not name.
+  void keep_scopes();
 
   // Whether the user holds the role in the whole organisation.
   [[nodiscard]] bool has(Role role) const { return holds(organisation_roles, role); }

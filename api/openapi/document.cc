@@ -165,6 +165,7 @@ std::vector<Parameter> path_parameters(std::string_view path) {
       {"sourceId", "The Knowledge Source."},
       {"taskId", "The task."},
       {"timerId", "The timer."},
+      {"tokenId", "The management token."},
       {"userId", "The user."}};
   std::vector<Parameter> parameters;
   for (auto open = path.find('{'); open != std::string_view::npos; open = path.find('{')) {

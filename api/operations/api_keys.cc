@@ -116,8 +116,8 @@ Description describe_revoke_key() {
 
 Operations api_keys_operations() {
   static constexpr Operation rows[] = {
-      for_operators("createApiKey", Method::post, "/management/apikeys", Role::member, create_key,
-                    describe_create_key),
+      with_password(for_operators("createApiKey", Method::post, "/management/apikeys", Role::member,
+                                  create_key, describe_create_key)),
       for_operators("listApiKeys", Method::get, "/management/apikeys", Role::member, list_keys,
                     describe_list_keys),
       for_operators("revokeApiKey", Method::delete_, "/management/apikeys/{keyId}", Role::member,

@@ -127,8 +127,8 @@ Description describe_remove_client() {
 
 Operations oauth_clients_operations() {
   static constexpr Operation rows[] = {
-      for_operators("createOauthClient", Method::post, "/management/oauth/clients",
-                    Role::user_admin, create_client, describe_create_client),
+      with_password(for_operators("createOauthClient", Method::post, "/management/oauth/clients",
+                                  Role::user_admin, create_client, describe_create_client)),
       for_operators("listOauthClients", Method::get, "/management/oauth/clients", Role::user_admin,
                     list_clients, describe_list_clients),
       for_operators("removeOauthClient", Method::delete_, "/management/oauth/clients/{clientId}",

@@ -19,7 +19,7 @@ std::span<const Operation* const> all_operations() {
           dead_letters_operations(),    schedules_operations(),     audit_operations(),
           daemon_operations(),          console_operations(),       users_data_operations(),
           openapi_operations(),         history_operations(),       session_events_operations(),
-          receipts_operations()}) {
+          receipts_operations(),        management_tokens_operations()}) {
       for (const Operation& row : rows) operations.push_back(&row);
     }
     return operations;

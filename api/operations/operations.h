@@ -11,6 +11,7 @@ namespace conversed::api {
 using Operations = std::span<const Operation>;
 
 [[nodiscard]] Operations inject_operations();
+[[nodiscard]] Operations management_tokens_operations();
 [[nodiscard]] Operations message_operations();
 [[nodiscard]] Operations outputs_operations();
 [[nodiscard]] Operations projects_operations();

@@ -135,8 +135,8 @@ Description describe_list_organisations() {
 
 Operations organisations_operations() {
   static constexpr Operation rows[] = {
-      for_operators("createOrganisation", Method::post, "/management/organisations",
-                    Role::platform_admin, create_organisation, describe_create),
+      with_password(for_operators("createOrganisation", Method::post, "/management/organisations",
+                                  Role::platform_admin, create_organisation, describe_create)),
       for_operators("listOrganisations", Method::get, "/management/organisations",
                     Role::platform_admin, list_organisations, describe_list_organisations),
       for_operators("setOrganisationDomains", Method::put,

@@ -262,12 +262,12 @@ Description describe_deprecate_password() {
 
 Operations users_operations() {
   static constexpr Operation rows[] = {
-      for_operators("createUser", Method::post, "/management/users", Role::user_admin, create_user,
-                    describe_create_user),
+      with_password(for_operators("createUser", Method::post, "/management/users", Role::user_admin,
+                                  create_user, describe_create_user)),
       for_operators("listUsers", Method::get, "/management/users", Role::user_admin, list_users,
                     describe_list_users),
-      for_operators("setPassword", Method::post, "/management/users/password", Role::member,
-                    set_password, describe_set_password),
+      with_password(for_operators("setPassword", Method::post, "/management/users/password",
+                                  Role::member, set_password, describe_set_password)),
       for_operators("setUserRoles", Method::put, "/management/users/{userId}/roles",
                     Role::user_admin, set_roles, describe_set_roles),
       for_operators("removeUser", Method::delete_, "/management/users/{userId}", Role::user_admin,

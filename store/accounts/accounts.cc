@@ -281,6 +281,7 @@ Result<void> Accounts::set_password(const std::string& organisation_id, const st
       if (auto may = check_is_dispensable(writer.connection(), user_id); !may) return may;
     }
     end_oauth_grants_of_user(writer.connection(), user_id);
+    writer.connection().run("DELETE FROM management_tokens WHERE user_id = :u", user_id);
     grow(writer);
     return change_one(writer.connection(), "there is no such user",
                       "UPDATE users SET password_hash = :h WHERE id = :i AND organisation_id = :o",
@@ -298,6 +299,7 @@ Result<void> Accounts::set_roles(const std::string& organisation_id, const std::
     if (has_platform_admin(roles) && !has_platform_admin(*before)) {
       // A userAdmin may have made these keys and would get the new role through them.
       connection.run("DELETE FROM api_keys WHERE user_id = :u", user_id);
+      connection.run("DELETE FROM management_tokens WHERE user_id = :u", user_id);
       end_oauth_grants_of_user(connection, user_id);
     }
     if (!has_platform_admin(roles)) {

@@ -45,7 +45,8 @@ struct Member {
 struct Principal {
   std::string user_id;
   std::string organisation_id;
-  std::string key_id;  // of the API key; empty without one
+  std::string key_id;                 // of the API key or management token; empty without one
+  std::vector<std::string> scopes{};  // of the management token; empty without one
   std::vector<std::string> organisation_roles;
   std::map<std::string, std::vector<std::string>, std::less<>> project_roles;  // by project id
 };
@@ -72,9 +73,26 @@ struct NewApiKey {
   std::string secret;  // `cvk_<id>_<64 hex digits>`; shown once; only its hash is stored
 };
 
-// Organisations, users, roles and API keys. Thread-safe; blocks on the disk. `authenticate` and
-// setting a password take some 20 ms of CPU. Further errors: `not_found` (also for rows of another
-// organisation), `unavailable`, `internal`.
+struct ManagementToken {
+  std::string id;
+  std::string name;
+  std::string user_id;
+  std::vector<std::string> scopes;  // what it is for; at least one
+  model::Timestamp created_at{};
+  model::Timestamp expires_at{};
+};
+struct NewManagementToken {
+  ManagementToken token;
+  std::string secret;  // `cvm_<id>_<64 hex digits>`; shown once; only its hash is stored
+};
+struct VerifiedToken {
+  Principal principal;
+  model::Timestamp expires_at{};
+};
+
+// Organisations, users, roles, API keys and management tokens. Thread-safe; blocks on the disk.
+// `authenticate` and setting a password take some 20 ms of CPU. Further errors: `not_found` (also
+// for rows of another organisation), `unavailable`, `internal`.
 class Accounts : Rows {
  public:
   using Rows::Rows;
@@ -124,18 +142,19 @@ class Accounts : Rows {
                                          const std::string& user_id) const;
 
   // Sets a new password, or removes it. The old password becomes invalid, and the user's OAuth
-  // grants end. This and the next two are a `conflict` if they would leave the installation without
-  // a platformAdmin who has a password. Kept by: AccountsTest.LastPlatformAdminWithAPasswordStays.
+  // grants and management tokens end. This and the next two are a `conflict` if they would leave
+  // the installation without a platformAdmin who has a password. Kept by:
+  // AccountsTest.LastPlatformAdminWithAPasswordStays.
   [[nodiscard]] model::Result<void> set_password(const std::string& organisation_id,
                                                  const std::string& user_id,
                                                  const std::optional<std::string>& password);
-  // Sets the roles of the organisation. The API keys and OAuth grants of a user who becomes a
-  // platformAdmin end: a userAdmin may have made them.
+  // Sets the roles of the organisation. The API keys, management tokens and OAuth grants of a user
+  // who becomes a platformAdmin end: a userAdmin may have made them.
   // Kept by: AccountsTest.EarlierKeysDoNotBecomeThoseOfAPlatformAdmin.
   [[nodiscard]] model::Result<void> set_roles(const std::string& organisation_id,
                                               const std::string& user_id,
                                               const std::vector<std::string>& roles);
-  // Also removes the user's API keys, memberships and OAuth grants.
+  // Also removes the user's API keys, management tokens, memberships and OAuth grants.
   [[nodiscard]] model::Result<void> remove_user(const std::string& organisation_id,
                                                 const std::string& user_id);
 
@@ -166,6 +185,22 @@ class Accounts : Rows {
                                                    const std::string& key_id);
   // `unauthenticated` if the key is unknown, revoked or wrong.
   [[nodiscard]] model::Result<Principal> verify_api_key(std::string_view secret) const;
+
+  // `id`, `created_at` of `wanted` are set here. Also removes the user's expired tokens.
+  // `conflict` beyond `max_tokens_of_user`.
+  static constexpr std::int64_t max_tokens_of_user = 100;
+  [[nodiscard]] model::Result<NewManagementToken> create_management_token(
+      const std::string& organisation_id, ManagementToken wanted);
+  [[nodiscard]] model::Result<std::vector<ManagementToken>> management_tokens(
+      const std::string& organisation_id) const;
+  [[nodiscard]] model::Result<void> revoke_management_token(const std::string& organisation_id,
+                                                            const std::string& token_id);
+  // Whether the text has the form of a management token. No password needs to be checked then.
+  [[nodiscard]] static bool is_management_token(std::string_view secret);
+  // `unauthenticated` if the token is unknown, revoked, expired, or of another user than `email`.
+  [[nodiscard]] model::Result<VerifiedToken> verify_management_token(std::string_view email,
+                                                                     std::string_view secret,
+                                                                     model::Timestamp now) const;
 
  private:
   enum class Which : std::uint8_t { first, further };

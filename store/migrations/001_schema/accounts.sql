@@ -48,6 +48,19 @@ CREATE TABLE api_keys (
 -- A user's keys.
 CREATE INDEX api_keys_by_user ON api_keys (user_id);
 
+-- Management tokens: users send them in place of their passwords. A token's secret is random and is kept as a hash.
+CREATE TABLE management_tokens (
+  id TEXT PRIMARY KEY,
+  user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  secret_hash TEXT NOT NULL,
+  scopes TEXT NOT NULL,  -- a JSON array
+  created_at BIGINT NOT NULL,
+  expires_at BIGINT NOT NULL
+) WITHOUT ROWID;
+-- A user's tokens.
+CREATE INDEX management_tokens_by_user ON management_tokens (user_id);
+
 -- OAuth 2.0 clients. Secrets of clients, codes and tokens have 256 random bits and are kept as hashes.
 CREATE TABLE oauth_clients (
   id TEXT PRIMARY KEY,

@@ -108,6 +108,10 @@ const std::array extras{
           [](const Objects& objects) {
             return json{{"name", "k"}, {"user", objects.email}}.dump();
           }},
+    Extra{"createManagementToken",
+          [](const Objects&) {
+            return json{{"name", "t"}, {"scopes", {"all"}}}.dump();
+          }},
     // Sets the same password again, so that the user's Basic credentials stay valid.
     Extra{"setPassword",
           [](const Objects& objects) {

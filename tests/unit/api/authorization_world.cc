@@ -167,8 +167,19 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
   auto& accounts = world.store->accounts();
   objects.ids["keyId"] =
       must(accounts.create_api_key(organisation, objects.ids["userId"], "a key")).key.id;
+  objects.ids["tokenId"] = put_management_token(objects);
   objects.ids["clientId"] = clients_.at(organisation);
   return objects;
+}
+
+std::string AuthorizationWorld::put_management_token(const Objects& objects) {
+  return must(world.store->accounts().create_management_token(
+                  objects.organisation, {.id = "",
+                                         .name = "a token",
+                                         .user_id = objects.ids.at("userId"),
+                                         .scopes = {"all"},
+                                         .expires_at = world.clock.now() + std::chrono::hours(24)}))
+      .token.id;
 }
 
 void AuthorizationWorld::add_member(const Objects& objects, const std::string& email) {
@@ -306,6 +317,7 @@ void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
                                     objects.organisation, objects.ids["userId"], "a key"))
                                .key.id;
   }
+  if (names("tokenId")) objects.ids["tokenId"] = put_management_token(objects);
   if (names("clientId")) {
     objects.ids["clientId"] =
         must(world.store->oauth().create_client({.id = "",

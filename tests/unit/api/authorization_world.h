@@ -94,6 +94,7 @@ class AuthorizationWorld {
   std::string put_session(const Objects& objects);
   std::string put_dead_letter(const Objects& objects);
   std::string put_schedule(const Objects& objects);
+  std::string put_management_token(const Objects& objects);
   // Adds a user with roles in the organisation, or in the project of `in`.
   void add_actor(const std::string& organisation, const std::string& email,
                  const std::set<Role>& roles, const Objects* in = nullptr);

@@ -73,6 +73,51 @@ TEST_F(AccountsTest, PasswordOpensUntilItIsDeprecated) {
   EXPECT_TRUE(accounts().authenticate("ann@example.com", "a new password"));
 }
 
+TEST_F(AccountsTest, ManagementTokenActsAsItsUserUntilItExpiresOrIsRevoked) {
+  const auto now = store_->timer_now();
+  const auto made = accounts().create_management_token(organisation_,
+                                                       {.id = "",
+                                                        .name = "script",
+                                                        .user_id = user_,
+                                                        .scopes = {"read", "userAdmin"},
+                                                        .expires_at = now + std::chrono::hours(1)});
+  ASSERT_TRUE(made) << made.error().message;
+  const auto verify = [&](std::string_view email, std::string_view secret, model::Timestamp at) {
+    return accounts().verify_management_token(email, secret, at);
+  };
+  const auto verified = verify("ANN@example.com", made->secret, now);
+  ASSERT_TRUE(verified) << verified.error().message;
+  EXPECT_EQ(verified->principal.user_id, user_);
+  EXPECT_EQ(verified->principal.key_id, made->token.id);
+  EXPECT_EQ(verified->principal.scopes, (std::vector<std::string>{"read", "userAdmin"}));
+  EXPECT_EQ(verify("eve@example.com", made->secret, now).error().code, Errc::unauthenticated);
+  EXPECT_EQ(verify("ann@example.com", made->secret, made->token.expires_at).error().code,
+            Errc::unauthenticated);
+  EXPECT_EQ(accounts().management_tokens(organisation_)->size(), 1U);
+  EXPECT_EQ(accounts().revoke_management_token("foreign", made->token.id).error().code,
+            Errc::not_found);
+  ASSERT_TRUE(accounts().revoke_management_token(organisation_, made->token.id));
+  EXPECT_EQ(verify("ann@example.com", made->secret, now).error().code, Errc::unauthenticated);
+}
+
+TEST_F(AccountsTest, ExpiredManagementTokensAreRemovedByTheNextOneAndTheirNumberIsBounded) {
+  const auto create = [&](std::chrono::hours life) {
+    return accounts().create_management_token(organisation_,
+                                              {.id = "",
+                                               .name = "script",
+                                               .user_id = user_,
+                                               .scopes = {"all"},
+                                               .expires_at = store_->timer_now() + life});
+  };
+  ASSERT_TRUE(create(std::chrono::hours(-1)));
+  for (std::int64_t n = 0; n < Accounts::max_tokens_of_user; ++n) {
+    ASSERT_TRUE(create(std::chrono::hours(1)));
+  }
+  EXPECT_EQ(accounts().management_tokens(organisation_)->size(),
+            static_cast<std::size_t>(Accounts::max_tokens_of_user));
+  EXPECT_EQ(create(std::chrono::hours(1)).error().code, Errc::conflict);
+}
+
 TEST_F(AccountsTest, ApiKeyActsAsItsUserUntilRevoked) {
   const auto made = accounts().create_api_key(organisation_, user_, "ci");
   ASSERT_TRUE(made);
