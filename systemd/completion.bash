@@ -1,4 +1,4 @@
-# bash completion for conversed and conversectl. It takes commands and options from the program's `--help`,
+# bash completion for conversed. It takes commands and options from the program's `--help`,
 # so it always has all of them.
 
 _conversed() {
@@ -16,7 +16,7 @@ _conversed() {
   done
 
   case "${prev}" in
-    --config | --junit | --from | --to)
+    --config)
       _filedir
       return
       ;;
@@ -31,9 +31,7 @@ _conversed() {
   candidates="$(sed -n '/^Subcommands:/,$ s/^  \([a-z][a-z-]*\) .*/\1/p' <<< "${help}")"
   if [[ -n "${candidates}" ]]; then
     mapfile -t COMPREPLY < <(compgen -W "${candidates}" -- "${cur}")
-  elif grep -qE '^  (BUNDLE|FILE)' <<< "${help}"; then
-    _filedir
   fi
 }
 
-complete -F _conversed conversed conversectl
+complete -F _conversed conversed

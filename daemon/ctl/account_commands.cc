@@ -64,7 +64,8 @@ Command add_user() {
       }}
       .prepared_by([](const Values& values, Request& request) {
         return values.flag("--password-stdin") ? add_password(values, request) : Result<void>();
-      });
+      })
+      .with_password();
 }
 
 Command set_roles() {
@@ -95,7 +96,8 @@ Group user_commands() {
                 password_flag()},
                "POST /management/users/password",
                says({"Changed the password of {EMAIL}"})}
-           .prepared_by(add_password),
+           .prepared_by(add_password)
+           .with_password(),
        set_roles(),
        Command{"user remove",
                {"Remove a user and end the user's keys and tokens", "ann@example.com"},
@@ -133,7 +135,8 @@ Command add_client() {
         if (!made.has("clientSecret")) return;
         say("Client secret: " + made.text("clientSecret"));
         say("Keep it: it is not shown again.");
-      }};
+      }}
+      .with_password();
 }
 
 Cell kind_cell(const Fields& client, const char* field) {
@@ -170,7 +173,8 @@ Command add_organisation() {
        password_flag()},
       "POST /management/organisations",
       says({"Added {NAME} ({_id})"})}
-      .prepared_by(add_password);
+      .prepared_by(add_password)
+      .with_password();
 }
 
 Command set_domains() {

@@ -4,12 +4,14 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <utility>
 
 #include "daemon/ctl/output/fields.h"
+#include "store/text/ascii.h"
 
 namespace conversed::ctl {
 namespace {
@@ -50,28 +52,46 @@ Client::Client(Options options) : options_(std::move(options)), curl_(nullptr, c
   curl_.reset(curl_easy_init());
 }
 
+Result<std::optional<Login>> Client::login() const {
+  auto login = stored_login(options_.url);
+  const bool is_other = login && *login && !options_.as.empty() &&
+                        !text::equals_ignoring_case(options_.as, (*login)->email);
+  return is_other ? std::nullopt : login;
+}
+
 Result<void> Client::sign_in() {
-  if (has_password_) return {};
+  if (options_.password) return {};
+  if (const char* password = std::getenv("CONVERSECTL_PASSWORD");
+      password != nullptr && !options_.as.empty()) {
+    options_.password = password;
+    return {};
+  }
+  auto kept = login();
+  if (!kept) return fail(kept.error());
+  if (*kept) options_.as = (*kept)->email;
+  if (*kept && takes_login_) {
+    options_.password = (*kept)->token;
+    uses_login_ = true;
+    return {};
+  }
   if (options_.as.empty()) {
-    return fail(
-        Errc::unauthenticated,
-        "no user is named: give --as EMAIL (or set CONVERSECTL_AS) with CONVERSECTL_PASSWORD set");
+    return fail(Errc::unauthenticated,
+                "no user is named: sign in by `conversectl login`, or give --as EMAIL (or set "
+                "CONVERSECTL_AS) with CONVERSECTL_PASSWORD set");
   }
-  if (const char* password = std::getenv("CONVERSECTL_PASSWORD"); password != nullptr) {
-    password_ = password;
-  } else {
-    auto typed = prompt_password("Password of " + options_.as);
-    if (!typed) {
-      return fail(typed.error().code, typed.error().message + ", or set CONVERSECTL_PASSWORD");
-    }
-    password_ = std::move(*typed);
+  auto typed = prompt_password("Password of " + options_.as);
+  if (!typed) {
+    return fail(typed.error().code, typed.error().message + ", or set CONVERSECTL_PASSWORD");
   }
-  has_password_ = true;
+  options_.password = std::move(*typed);
   return {};
 }
 
 bool Client::has_credentials() const {
-  return has_password_ || (!options_.as.empty() && std::getenv("CONVERSECTL_PASSWORD") != nullptr);
+  if (options_.password) return true;
+  if (!options_.as.empty() && std::getenv("CONVERSECTL_PASSWORD") != nullptr) return true;
+  const auto kept = login();
+  return kept && *kept;
 }
 
 Result<Answer> Client::request(std::string_view method, const std::string& path,
@@ -96,7 +116,8 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   std::string received;
   curl_easy_setopt(curl, CURLOPT_URL, address.c_str());
   curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method_name.c_str());
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT, static_cast<long>(wait.count()));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT,
+                   static_cast<long>(std::min(wait, options_.longest_wait).count()));
   curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, collect);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
@@ -110,7 +131,7 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   if (credentials == Credentials::basic) {
     curl_easy_setopt(curl, CURLOPT_HTTPAUTH, CURLAUTH_BASIC);
     curl_easy_setopt(curl, CURLOPT_USERNAME, options_.as.c_str());
-    curl_easy_setopt(curl, CURLOPT_PASSWORD, password_.c_str());
+    curl_easy_setopt(curl, CURLOPT_PASSWORD, options_.password->c_str());
   }
   const CURLcode code = curl_easy_perform(curl);
   curl_slist_free_all(headers);
@@ -133,6 +154,10 @@ Result<nlohmann::json> Client::manage(std::string_view method, const std::string
                                       const nlohmann::json& body, std::chrono::seconds wait) {
   auto answer = request(method, path, body, Credentials::basic, wait);
   if (!answer) return fail(answer.error());
+  if (answer->status == 401 && uses_login_) {
+    return fail(Errc::unauthenticated, "your login at " + options_.url +
+                                           " has ended: sign in again by `conversectl login`");
+  }
   if (answer->status >= 300) return fail(error_of(*answer));
   if (!answer->body.is_null() && !answer->body.is_object()) {
     return fail(Errc::internal,

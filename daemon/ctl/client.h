@@ -3,9 +3,11 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "daemon/ctl/credentials.h"
 #include "store/model/result.h"
 
 namespace conversed::ctl {
@@ -13,8 +15,10 @@ namespace conversed::ctl {
 // The global options: which daemon to ask, as which user.
 struct Options {
   std::string url = "http://127.0.0.1:8080";  // without a trailing slash
-  std::string as;     // e-mail of the operator; needed for management routes
-  bool json = false;  // print JSON for programs
+  std::string as;  // e-mail of the operator; empty: the one who has signed in by `login`
+  std::optional<std::string> password{};  // or a token; nothing: found or asked for when needed
+  bool json = false;                      // print JSON for programs
+  std::chrono::seconds longest_wait = std::chrono::hours(24);  // for an answer
 };
 
 struct Answer {
@@ -45,6 +49,9 @@ class Client {
                                                      const nlohmann::json& body = nullptr,
                                                      std::chrono::seconds wait = usual_wait);
 
+  // Requests take the user's password from here on, and not the token of `login`.
+  void need_password() { takes_login_ = false; }
+
   // Whether requests need not ask for a password.
   [[nodiscard]] bool has_credentials() const;
 
@@ -53,9 +60,12 @@ class Client {
  private:
   model::Result<void> sign_in();
 
+  // The login of `conversectl login`, if it is for this daemon and user.
+  model::Result<std::optional<Login>> login() const;
+
   Options options_;
-  std::string password_;
-  bool has_password_ = false;
+  bool takes_login_ = true;
+  bool uses_login_ = false;
   std::unique_ptr<void, void (*)(void*)> curl_;
 };
 

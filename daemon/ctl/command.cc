@@ -46,7 +46,9 @@ Result<Request> request_of(Client& client, const Command& command, const Values&
   for (const Option& option : command.options) {
     std::string text =
         option.kind == Kind::flag && values.flag(option.name) ? "true" : values.text(option.name);
-    if (option.find != nullptr && !text.empty()) {
+    const bool is_sent = !option.query.empty() || !option.field.empty() ||
+                         command.request.find("{" + option.name + "}") != std::string::npos;
+    if (option.find != nullptr && is_sent && !text.empty()) {
       auto id = option.find(client, values, text);
       if (!id) return fail(id.error());
       text = std::move(*id);
@@ -89,6 +91,7 @@ const std::string& Values::text(const std::string& name) const {
 namespace {
 
 int run_once(Client& client, const Command& command, const Values& values) {
+  if (command.needs_password) client.need_password();
   if (command.run) return command.run(client, values);
   const auto answer = answer_of(client, command, values);
   if (!command.show) return print(client, answer, {});
@@ -118,12 +121,13 @@ int print(const Client& client, const Result<json>& answer, const ForPeople& for
 }
 
 Option scope_option() {
-  return Option{"--project", "Name or id of the project; not needed if there is only one"}.from(
-      "CONVERSECTL_PROJECT");
+  return Option{"--project", "Name or id of the project; not needed if there is only one"}
+      .found_by(find_project)
+      .from("CONVERSECTL_PROJECT");
 }
 
 Option project_option() {
-  return scope_option().in_query("projectId").found_by(find_project);
+  return scope_option().in_query("projectId");
 }
 
 Option limit_option(int preset, std::int64_t most) {

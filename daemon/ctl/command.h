@@ -67,6 +67,7 @@ struct Option {
   Find find = nullptr;  // turns the text into an id; null: the text is sent as it is
   Among among = Among::any;
   std::string variable{};  // of the environment, in place of the option
+  bool is_file = false;    // the text is the name of a file
 
   // Sends the option as a parameter of the request, or in its body. An empty text is left out.
   Option in_query(const char* parameter) const { return with(*this, &Option::query, parameter); }
@@ -81,6 +82,7 @@ struct Option {
   Option at_most(std::int64_t number) const { return with(*this, &Option::most, number); }
   Option found_by(Find by) const { return with(*this, &Option::find, by); }
   Option grouped(Among by) const { return with(*this, &Option::among, by); }
+  Option file() const { return with(*this, &Option::is_file, true); }
   Option from(std::string name_of_variable) const {
     return with(*this, &Option::variable, std::move(name_of_variable));
   }
@@ -117,6 +119,8 @@ struct Command {
   bool pages = false;
   std::chrono::seconds wait = Client::usual_wait;
   Prepare prepare{};
+  // Makes a credential, which takes the user's password.
+  bool needs_password = false;
   // Takes `--watch`. Commands whose request is a GET take it in any case.
   bool is_watched = false;
 
@@ -129,6 +133,7 @@ struct Command {
   Command waits(std::chrono::seconds most) const { return with(*this, &Command::wait, most); }
   Command prepared_by(Prepare by) const { return with(*this, &Command::prepare, std::move(by)); }
   Command runs(Run by) const { return with(*this, &Command::run, std::move(by)); }
+  Command with_password() const { return with(*this, &Command::needs_password, true); }
   Command watched() const { return with(*this, &Command::is_watched, true); }
   [[nodiscard]] bool takes_watch() const { return is_watched || request.starts_with("GET "); }
 };

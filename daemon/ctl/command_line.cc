@@ -134,16 +134,27 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
   return 2;
 }
 
-void add_commands(CLI::App& app, Action& action) {
+std::vector<Group> all_commands() {
+  std::vector<Group> all;
   for (const auto& groups :
-       {project_commands(), account_commands(), conversation_commands(), receipt_commands(),
-        data_commands(), flow_commands(), job_commands(), timer_commands()}) {
-    for (const Group& group : groups) {
-      auto& parent = group.name.empty()
-                         ? app
-                         : *app.add_subcommand(group.name, group.summary)->require_subcommand(1);
-      for (const Command& row : group.commands) add_command(parent, row, action);
+       {login_commands(), project_commands(), account_commands(), conversation_commands(),
+        receipt_commands(), data_commands(), flow_commands(), job_commands(), timer_commands()}) {
+    all.insert(all.end(), groups.begin(), groups.end());
+  }
+  all.push_back(completion_commands());
+  return all;
+}
+
+void add_commands(CLI::App& app, Action& action) {
+  for (const Group& group : all_commands()) {
+    const auto known =
+        app.get_subcommands([&](CLI::App* each) { return each->get_name() == group.name; });
+    auto* parent = group.name.empty() ? &app : known.empty() ? nullptr : known.front();
+    if (parent == nullptr) {
+      parent = app.add_subcommand(group.name, group.summary)->require_subcommand(1);
+      parent->footer("Example: conversectl " + group.commands.front().name + " --help");
     }
+    for (const Command& row : group.commands) add_command(*parent, row, action);
   }
 }
 

@@ -17,6 +17,7 @@ namespace conversed::ctl {
 inline constexpr const char* some_id = "6f9619ff8b86d011b42d00c0";
 
 // The rows of each file.
+[[nodiscard]] Group completion_commands();                 // completion
 [[nodiscard]] std::vector<Group> project_commands();       // import, export, apikey, connections
 [[nodiscard]] std::vector<Group> account_commands();       // user, oauth-client, organisation
 [[nodiscard]] std::vector<Group> conversation_commands();  // inject, chat, sessions, deadletters
@@ -24,7 +25,11 @@ inline constexpr const char* some_id = "6f9619ff8b86d011b42d00c0";
 [[nodiscard]] std::vector<Group> flow_commands();          // flow
 [[nodiscard]] std::vector<Group> job_commands();           // jobs
 [[nodiscard]] std::vector<Group> receipt_commands();       // receipt
+[[nodiscard]] std::vector<Group> login_commands();         // login, logout, tokens
 [[nodiscard]] std::vector<Group> timer_commands();         // timers, schedules, proactive
+
+// All rows.
+[[nodiscard]] std::vector<Group> all_commands();
 
 // The chosen command. Returns the exit code: 0 done, 1 failed.
 using Action = std::function<int(Client&)>;

@@ -122,7 +122,8 @@ std::vector<Group> conversation_commands() {
                     {"Talk to an Endpoint until the input ends (Ctrl-D)", "web --user ann",
                      "`sessions show` shows the session, `deadletters list` what could not be "
                      "processed."},
-                    {Option{"ENDPOINT", "The Endpoint's name, id or URLToken"}.require(),
+                    {Option{"ENDPOINT", "The Endpoint's name, id or URLToken"}.require().found_by(
+                         find_endpoint),
                      scope_option(), Option{"--user", "userId; default: a new one"},
                      Option{"--session", "sessionId; default: a new one"}}}
                 .runs(talk)}},

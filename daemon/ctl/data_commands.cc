@@ -95,9 +95,9 @@ Command restore_command() {
       {"Restore a backup into the data folder of the settings; stop the daemon first",
        "/var/lib/conversed/backups/before-the-update --config /etc/conversed/conversed.yaml",
        "start the daemon."},
-      {Option{"BACKUP", "The backup's folder"}.require(),
-       Option{"--config", "The daemon's settings file; default: built-in settings"},
-       Option{"--key", "The master key of the backup; default: the key in the data folder"},
+      {Option{"BACKUP", "The backup's folder"}.require().file(),
+       Option{"--config", "The daemon's settings file; default: built-in settings"}.file(),
+       Option{"--key", "The master key of the backup; default: the key in the data folder"}.file(),
        Option{"--store-alone",
               "Restore a backup without a log, too: events since the backup are lost",
               Option::Kind::flag}}}

@@ -212,7 +212,8 @@ Command graph_command() {
       {"Draw a Flow of the daemon, or of a bundle's file", "shop.yaml Orders --format dot"},
       {Option{"FILE_OR_FLOW",
               "A Flow's name or id; or a YAML or JSON bundle, which needs no daemon"}
-           .require(),
+           .require()
+           .file(),
        Option{"FLOW", "The Flow's name in the bundle; default: the first"}, scope_option(),
        Option{"--format", "mermaid, dot, or svg (by Graphviz)"}.with_preset("mermaid").one_of(
            {"mermaid", "dot", "svg"})}}
@@ -267,7 +268,7 @@ std::vector<Group> flow_commands() {
            {Command{"flow check",
                     {"Check bundles and list their problems, with lines", "--strict shop.yaml",
                      "`flow test` runs conversations."},
-                    {Option{"FILE", "YAML or JSON bundles", Option::Kind::several}.require(),
+                    {Option{"FILE", "YAML or JSON bundles", Option::Kind::several}.require().file(),
                      Option{"--strict", "Exit 1 for warnings, too", Option::Kind::flag}}}
                 .runs(check),
             graph_command(),
@@ -276,8 +277,9 @@ std::vector<Group> flow_commands() {
                      "mend the Flow where a test fails, then use `import`."},
                     {Option{"FILE", "Test files; docs/flows/testing.md has the format",
                             Option::Kind::several}
-                         .require(),
-                     Option{"--junit", "Write the results to this file as JUnit's XML"}}}
+                         .require()
+                         .file(),
+                     Option{"--junit", "Write the results to this file as JUnit's XML"}.file()}}
                 .runs(test),
             Command{"flow versions",
                     {"List the versions of a Flow of the daemon", "Orders",

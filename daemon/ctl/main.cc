@@ -3,11 +3,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/completion.h"
+#include "daemon/ctl/credentials.h"
 
 namespace conversed::ctl {
 namespace {
@@ -56,16 +60,21 @@ int main(int argc, char** argv) {
       "Operates a conversed daemon: imports projects, makes API keys, talks to Flows, shows "
       "sessions and\n"
       "dead letters. Add --help to a command to see its options.\n\n"
-      "The password of --as comes from CONVERSECTL_PASSWORD, or is asked for in a terminal.\n"
+      "First sign in by `conversectl login`. Without a login, the password of --as comes from\n"
+      "CONVERSECTL_PASSWORD, where a token of `tokens create` may stand for it, or is asked for in "
+      "a\n"
+      "terminal.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage."};
   app.footer(
       "Example: conversectl --as you@example.com import shop.yaml\n"
       "Next: conversectl chat web, with an Endpoint that the import has printed.");
   app.fallthrough();
   Options options;
-  app.add_option("--url", options.url, "URL of the daemon")
-      ->envname("CONVERSECTL_URL")
-      ->capture_default_str();
+  if (auto newest = url_of_login(); !newest.empty()) options.url = std::move(newest);
+  app.add_option("--url", options.url,
+                 "URL of the daemon; default: that of the newest `login`, else " +
+                     std::string(Options().url))
+      ->envname("CONVERSECTL_URL");
   app.add_option("--as", options.as, "Your e-mail address, as given to `conversed init`")
       ->envname("CONVERSECTL_AS");
   app.add_flag("--json", options.json, "Print JSON, for programs");
@@ -79,6 +88,12 @@ int main(int argc, char** argv) {
       "--version", [&action] { action = show_version; },
       "Print the versions of conversectl and, if you are signed in, of the daemon");
   add_commands(app, action);
+  const std::span<char*> words(argv, static_cast<std::size_t>(argc));
+  if (argc > 1 && std::string_view(words[1]) == complete_argument) {
+    if (const char* url = std::getenv("CONVERSECTL_URL")) options.url = url;
+    if (const char* as = std::getenv("CONVERSECTL_AS")) options.as = as;
+    return complete(app, options, {words.begin() + 2, words.end()});
+  }
   try {
     auto arguments = arguments_of(argc, argv);
     std::ranges::reverse(arguments);

@@ -1,7 +1,7 @@
 #include "daemon/ctl/names.h"
 
-#include <algorithm>
-#include <vector>
+#include <map>
+#include <utility>
 
 #include "store/model/ids.h"
 #include "store/text/ascii.h"
@@ -13,6 +13,16 @@ namespace {
 using model::Errc;
 using model::fail;
 using model::Result;
+
+// A list of objects with names.
+struct NamedObjects {
+  std::string_view what;  // the kind of object
+  std::string path;
+  const char* name = "name";  // members of an item; e-mail addresses have no case
+  const char* id = "_id";
+  const char* result = "_id";  // what commands send
+  bool are_in_projects = false;
+};
 
 struct Found {
   std::string result;  // of the last object that fits
@@ -58,18 +68,19 @@ Result<std::string> only_one(const NamedObjects& objects, const std::string& wan
 }
 
 // Without `--project`: projects in which the user may not read the list are left out.
-Result<std::string> find_in_projects(Client& client, const Values& values, NamedObjects objects,
-                                     const std::string& wanted) {
+Result<Found> search_projects(Client& client, const Values& values, NamedObjects objects,
+                              const std::string& wanted) {
   const std::string path = objects.path + "?projectId=";
+  Found found;
   if (const auto& named = values.text("--project"); !named.empty()) {
     auto project = find_project(client, values, named);
-    if (!project) return project;
+    if (!project) return fail(project.error());
     objects.path = path + encode(*project);
-    return find_object(client, objects, wanted);
+    auto read = search(client, objects, wanted, "", found);
+    return read.map([&] { return std::move(found); });
   }
   auto projects = client.manage("GET", "/management/projects");
   if (!projects) return fail(projects.error());
-  Found found;
   Result<void> last;
   bool was_read = false;
   for (const Fields& project : Fields(*projects).items()) {
@@ -79,54 +90,98 @@ Result<std::string> find_in_projects(Client& client, const Values& values, Named
     if (found.by_id) break;
   }
   if (!was_read && !last) return fail(last.error());
-  return only_one(objects, wanted, std::move(found));
+  return found;
 }
+
+Result<Found> search_all(Client& client, const Values& values, const NamedObjects& objects,
+                         const std::string& wanted) {
+  if (objects.are_in_projects) return search_projects(client, values, objects, wanted);
+  Found found;
+  auto read = search(client, objects, wanted, "", found);
+  return read.map([&] { return std::move(found); });
+}
+
+Result<std::string> find(Client& client, const Values& values, const NamedObjects& objects,
+                         const std::string& wanted) {
+  auto found = search_all(client, values, objects, wanted);
+  if (!found) return fail(found.error());
+  return only_one(objects, wanted, *std::move(found));
+}
+
+const NamedObjects projects{"project", "/management/projects"};
+const NamedObjects flows{.what = "Flow", .path = "/management/flows", .are_in_projects = true};
+const NamedObjects connections{
+    .what = "Connection", .path = "/management/connections", .are_in_projects = true};
+const NamedObjects endpoints{.what = "Endpoint",
+                             .path = "/management/endpoints",
+                             .result = "URLToken",
+                             .are_in_projects = true};
+const NamedObjects users{.what = "user", .path = "/management/users", .name = "email"};
+const NamedObjects api_keys{"API key", "/management/apikeys"};
+const NamedObjects tokens{"token", "/management/tokens"};
+const NamedObjects oauth_clients{
+    .what = "client", .path = "/management/oauth/clients", .id = "clientId", .result = "clientId"};
+const NamedObjects organisations{"organisation", "/management/organisations"};
 
 }  // namespace
 
-Result<std::string> find_object(Client& client, const NamedObjects& objects,
-                                const std::string& wanted) {
-  Found found;
-  if (auto read = search(client, objects, wanted, "", found); !read) return fail(read.error());
-  return only_one(objects, wanted, std::move(found));
-}
-
-Result<std::string> find_project(Client& client, const Values&, const std::string& wanted) {
-  return find_object(client, {"project", "/management/projects"}, wanted);
+Result<std::string> find_project(Client& client, const Values& values, const std::string& wanted) {
+  return find(client, values, projects, wanted);
 }
 
 Result<std::string> find_flow(Client& client, const Values& values, const std::string& wanted) {
-  return find_in_projects(client, values, {"Flow", "/management/flows"}, wanted);
+  return find(client, values, flows, wanted);
 }
 
 Result<std::string> find_connection(Client& client, const Values& values,
                                     const std::string& wanted) {
-  return find_in_projects(client, values, {"Connection", "/management/connections"}, wanted);
+  return find(client, values, connections, wanted);
 }
 
 Result<std::string> find_endpoint(Client& client, const Values& values, const std::string& wanted) {
   constexpr std::size_t token_length = 64;
   const bool is_token = wanted.size() == token_length &&
                         wanted.find_first_not_of("0123456789abcdefABCDEF") == std::string::npos;
-  if (is_token) return wanted;
-  const NamedObjects objects{"Endpoint", "/management/endpoints", "name", "_id", "URLToken"};
-  return find_in_projects(client, values, objects, wanted);
+  return is_token ? wanted : find(client, values, endpoints, wanted);
 }
 
-Result<std::string> find_user(Client& client, const Values&, const std::string& wanted) {
-  return find_object(client, {"user", "/management/users", "email"}, wanted);
+Result<std::string> find_user(Client& client, const Values& values, const std::string& wanted) {
+  return find(client, values, users, wanted);
 }
 
-Result<std::string> find_api_key(Client& client, const Values&, const std::string& wanted) {
-  return find_object(client, {"API key", "/management/apikeys"}, wanted);
+Result<std::string> find_api_key(Client& client, const Values& values, const std::string& wanted) {
+  return find(client, values, api_keys, wanted);
 }
 
-Result<std::string> find_oauth_client(Client& client, const Values&, const std::string& wanted) {
-  return find_object(client, {"client", "/management/oauth/clients", "name", "clientId"}, wanted);
+Result<std::string> find_token(Client& client, const Values& values, const std::string& wanted) {
+  return find(client, values, tokens, wanted);
 }
 
-Result<std::string> find_organisation(Client& client, const Values&, const std::string& wanted) {
-  return find_object(client, {"organisation", "/management/organisations"}, wanted);
+Result<std::string> find_oauth_client(Client& client, const Values& values,
+                                      const std::string& wanted) {
+  return find(client, values, oauth_clients, wanted);
+}
+
+Result<std::string> find_organisation(Client& client, const Values& values,
+                                      const std::string& wanted) {
+  return find(client, values, organisations, wanted);
+}
+
+Result<std::vector<std::string>> names_for(Client& client, const Values& values, Find finder) {
+  static const std::map<Find, const NamedObjects*> kinds{{find_project, &projects},
+                                                         {find_flow, &flows},
+                                                         {find_connection, &connections},
+                                                         {find_endpoint, &endpoints},
+                                                         {find_user, &users},
+                                                         {find_api_key, &api_keys},
+                                                         {find_token, &tokens},
+                                                         {find_oauth_client, &oauth_clients},
+                                                         {find_organisation, &organisations}};
+  const auto kind = kinds.find(finder);
+  if (kind == kinds.end()) return std::vector<std::string>();
+  return search_all(client, values, *kind->second, "").map([](Found found) {
+    return std::move(found.names);
+  });
 }
 
 }  // namespace conversed::ctl

@@ -92,7 +92,8 @@ Group key_commands() {
                  note("API key " + key.text("name") + " of " + key.text("user") +
                       ". Keep it: it is not shown again.");
                  say(key.text("key"));
-               }},
+               }}
+           .with_password(),
        Command{"apikey list",
                {"List keys, without their secrets"},
                {},
@@ -198,7 +199,7 @@ std::vector<Group> project_commands() {
        {Command{"import",
                 {"Import a project bundle (YAML or JSON); a bundle with a problem changes nothing",
                  "shop.yaml", "`chat` talks to an Endpoint of the project."},
-                {Option{"BUNDLE", "The bundle's file"}.require(),
+                {Option{"BUNDLE", "The bundle's file"}.require().file(),
                  Option{"--check", "Only check the bundle", Option::Kind::flag}.in_query("dryRun")},
                 "POST /management/import",
                 show_import}
@@ -206,8 +207,8 @@ std::vector<Group> project_commands() {
         Command{"export",
                 {"Print a project as a bundle, with secrets as ${NAME}", "Shop --output shop.yaml",
                  "`import` makes the same project of the bundle."},
-                {Option{"PROJECT", "The project's name or id"}.require(),
-                 Option{"-o,--output", "Write to this file instead"}}}
+                {Option{"PROJECT", "The project's name or id"}.require().found_by(find_project),
+                 Option{"-o,--output", "Write to this file instead"}.file()}}
             .runs(export_project)}},
       key_commands(),
       connections()};

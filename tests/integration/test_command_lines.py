@@ -60,7 +60,7 @@ class CommandLines(CtlCase):
         cls.environment_of_shell = {
             **cls.daemon.environment, "PATH": f"{BIN}:{os.environ['PATH']}", "CURL_HOME": str(cls.work),
             "URL": f"http://127.0.0.1:{cls.daemon.ports['api']}", "TOKEN": cls.tokens["web"], "KEY": cls.key,
-            "PASSWORD": PASSWORD, "CONVERSECTL_URL": f"http://127.0.0.1:{cls.daemon.ports['api']}"}
+            "PASSWORD": PASSWORD, "XDG_CONFIG_HOME": str(cls.work), "CONVERSECTL_URL": f"http://127.0.0.1:{cls.daemon.ports['api']}"}
         status, job, _ = cls.daemon.request(
             "POST", f"/v2.0/projects/{cls.report['project']['_id']}/settings/proactive/setup", None, {"X-API-Key": cls.key})
         assert status == 201, job
@@ -106,6 +106,10 @@ class CommandLines(CtlCase):
             words["master.key"] = self.daemon.folder / "data" / "master.key"
         if " ID" in line and "--project ID" not in line:
             words["ID"] = self.job if " jobs " in line else self.dead_letter(f"session {self.folders}", text="x")
+        if "conversectl login" in line:
+            words["URL"] = environment["CONVERSECTL_URL"]
+        if "conversectl logout" in line:
+            self.shell("conversectl login", environment)
         words["--project ID"] = "--project " + self.report["project"]["_id"]
         for word, value in words.items():
             line = re.sub(rf"(?<![\w/.-]){re.escape(word)}(?![\w/.])", str(value), line)

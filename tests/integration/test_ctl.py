@@ -4,6 +4,7 @@ import json
 import pathlib
 import re
 import subprocess
+import tempfile
 import unittest
 
 import test_ctl_jobs
@@ -475,6 +476,52 @@ class Commands(CtlCase):
         self.assertEqual(self.json("--version"), {"version": version, "daemon": version})
         alone = subprocess.run([CTL, "--version"], capture_output=True, text=True, timeout=60, env={})
         self.assertEqual((alone.returncode, alone.stdout, alone.stderr), (0, f"conversectl {version}\n", ""))
+
+    def test_completion(self):
+        for shell in ("bash", "zsh", "fish"):
+            script = self.people("completion", shell)
+            self.assertIn("__complete", script)
+            self.assertEqual(self.json("completion", shell), {"shell": shell, "script": script})
+
+    def test_tokens_create(self):
+        made = self.run_ctl("tokens", "create", "--name", "script", "--scope", "read", "--scope", "userAdmin", "--expires", "2h")
+        self.ran.add(("people", "tokens", "create"))
+        self.assertRegex(made.stdout, r"^cvm_\S{80,}\n$")
+        self.assertIn("Keep it: it is not shown again.", made.stderr)
+        self.assertEqual(self.json("tokens", "create", "--name", "x", "--scope", "all")["scopes"], ["all"])
+
+    def test_tokens_list(self):
+        token = self.daemon.ctl("tokens", "create", "--name", RIGHT_TO_LEFT, "--scope", "read")
+        row = self.row(self.people("tokens", "list"), ID=token["_id"], USER=EMAIL, SCOPES="read", NAME=r"\u202e")
+        self.assertRegex(row["EXPIRES"], f"^{TIME}$")
+        self.assertNotIn(token["token"], json.dumps(self.json("tokens", "list")))
+
+    def test_tokens_revoke(self):
+        first, second = (self.daemon.ctl("tokens", "create", "--name", "short-lived", "--scope", "all")["_id"] for _ in range(2))
+        self.assertEqual(self.people("tokens", "revoke", first), f"Revoked {first}\n")
+        self.assertEqual(self.json("tokens", "revoke", second), {})
+
+    def with_home(self):
+        """Gives conversectl a folder for its login, which the test removes."""
+        home = tempfile.TemporaryDirectory(prefix="conversed-home-")
+        self.addCleanup(home.cleanup)
+        self.daemon.environment["XDG_CONFIG_HOME"] = home.name
+        self.addCleanup(self.daemon.environment.pop, "XDG_CONFIG_HOME")
+
+    def test_login(self):
+        self.with_home()
+        url = f"http://127.0.0.1:{self.daemon.ports['api']}"
+        self.assertRegex(self.people("login", url), rf"^Signed in at {url} as {EMAIL} until {TIME}\n$")
+        self.assertEqual(self.json("login")["email"], EMAIL)
+
+    def test_logout(self):
+        self.with_home()
+        url = f"http://127.0.0.1:{self.daemon.ports['api']}"
+        self.run_ctl("login")
+        self.assertEqual(self.people("logout", url), f"Signed out at {url}\n")
+        self.run_ctl("login")
+        self.assertEqual(self.json("logout"), {"url": url})
+        self.assertIn("you are not signed in", self.run_ctl("logout", code=1).stderr)
 
     def test_status(self):
         shown = sheet(self.people("status"))

@@ -55,7 +55,7 @@ class StrangeAnswers(StrangerCase):
                '{"items": [null]}', '[]', '<html>Not here</html>', "\udcff\udc9b", ""]
     ERROR = '{"detail": 5, "traceId": [], "details": {"problems": [5]}}'
     # These commands send no request.
-    OF_FILES = {("flow", "check"), ("flow", "test"), ("restore",)}
+    OF_FILES = {("completion",), ("flow", "check"), ("flow", "test"), ("restore",)}
 
     @classmethod
     def answer_to(cls, _):

@@ -39,6 +39,8 @@ class Contents(PackageCase):
                      "lib/systemd/system/conversed.service", "usr/lib/sysusers.d/conversed.conf",
                      "usr/lib/tmpfiles.d/conversed.conf", "usr/share/man/man8/conversed.8.gz",
                      "usr/share/man/man1/conversectl.1.gz", "usr/share/bash-completion/completions/conversectl",
+                     "usr/share/bash-completion/completions/conversed", "usr/share/zsh/vendor-completions/_conversectl",
+                     "usr/share/fish/vendor_completions.d/conversectl.fish",
                      "usr/share/doc/conversed/copyright", "usr/share/doc/conversed/operators-handbook.md",
                      "usr/share/doc/conversed/examples/proxy/nginx.conf",
                      "usr/share/doc/conversed/examples/proxy/Caddyfile"):
@@ -70,19 +72,19 @@ class Contents(PackageCase):
     @unittest.skipUnless(pathlib.Path("/usr/share/bash-completion/bash_completion").exists(),
                          "bash-completion is not installed")
     def test_completion_has_the_commands_and_options_of_the_program(self):
-        def completed(*words):
+        def completed(name, *words):
             script = ('. /usr/share/bash-completion/bash_completion; . "$1"; shift; COMP_WORDS=("$@"); '
-                      "COMP_CWORD=$(($# - 1)); COMP_LINE=\"$*\"; COMP_POINT=${#COMP_LINE}; _conversed; "
+                      "COMP_CWORD=$(($# - 1)); COMP_LINE=\"$*\"; COMP_POINT=${#COMP_LINE}; "
+                      f"_{name}; "
                       "printf '%s\\n' \"${COMPREPLY[@]}\"")
-            file = self.tree / "usr/share/bash-completion/completions/conversectl"
-            return set(package.run("bash", "-c", script, "bash", file, *words).split())
+            file = self.tree / "usr/share/bash-completion/completions" / name
+            return set(package.run("bash", "-c", script, "bash", file, self.tree / "usr" / "bin" / name, *words).split())
 
-        program = str(self.tree / "usr" / "bin" / "conversectl")
         top = {path[0] for path in self.commands("conversectl") if len(path) == 1}
-        self.assertEqual(completed(program, ""), top)
-        self.assertEqual(completed(program, "--json", "apikey", "c"), {"create"})
-        self.assertIn("--name", completed(program, "apikey", "create", "--"))
-        self.assertEqual(completed(str(self.tree / "usr" / "bin" / "conversed"), "in"), {"init"})
+        self.assertEqual(completed("conversectl", ""), top)
+        self.assertEqual(completed("conversectl", "--json", "apikey", "c"), {"create"})
+        self.assertIn("--name", completed("conversectl", "apikey", "create", "--"))
+        self.assertEqual(completed("conversed", "in"), {"init"})
 
 
 class Binaries(PackageCase):
