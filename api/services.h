@@ -34,6 +34,7 @@ class History;
 class InjectQuota;
 class KeyWatch;
 class RateLimiter;
+class Reasons;
 
 // The settings that the operations read.
 struct ApiOptions {
@@ -102,6 +103,7 @@ struct SessionServices {
   AssetsCache& assets;
   BusySessions& busy;
   PendingReplies& pending_replies;
+  const Reasons& reasons;
 
   // Runs the session's lane once more (queue::Lanes::touch) if this daemon owns the session,
   // because a reset may have freed its inbox. Other daemons receive a notification
@@ -110,6 +112,10 @@ struct SessionServices {
   // Delivers outputs that have become pending in the store (Deliverer::offer_earlier). Called on
   // the Committer's thread.
   std::function<void(const model::SessionKey&)> deliver = {};
+  // Tries an Endpoint now, even if it fails or is paused (Deliverer::hurry).
+  std::function<void(const std::string& endpoint_id)> try_endpoint = {};
+  // The same after the end of its pause is stored (Deliverer::resume).
+  std::function<void(const std::string& endpoint_id)> resume_endpoint = {};
   // Passes a schedule to the scheduler when its next time is stored.
   std::function<void(const model::Schedule&)> schedule = {};
   // Tells the scheduler the new due time of a timer that an operator has moved, by the clock of

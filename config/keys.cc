@@ -294,6 +294,10 @@ constexpr Key table[] = {
     setting(CONVERSED_FIELD(delivery.retry_for), Range{0, 365 * day},
             "How long an output is sent again to a webhook that fails. After it, the output is a "
             "dead letter, and the session's next output follows."),
+    setting(CONVERSED_FIELD(delivery.pause_after), Range{0, 365 * day},
+            "How long a webhook may fail before it is paused: it then gets one try a minute until "
+            "one succeeds. The time of a pause does not count as time of delivery.retry_for. 0: no "
+            "webhook is paused."),
     setting(CONVERSED_FIELD(delivery.timeout), Range{100, 10 * minute},
             "How long one try to deliver may take."),
     setting(CONVERSED_FIELD(delivery.connections), Range{1, 10'000},

@@ -185,6 +185,7 @@ struct EgressSettings {
 
 struct DeliverySettings {
   Duration retry_for = std::chrono::hours(24);
+  Duration pause_after = std::chrono::hours(1);  // 0: no webhook is paused
   Duration timeout = std::chrono::seconds(10);
   std::uint32_t connections = 32;
   Duration secret_overlap = std::chrono::hours(24);  // 0: a replaced secret no longer signs

@@ -9,6 +9,7 @@
 #include "api/live/inject_quota.h"
 #include "api/live/pending_replies.h"
 #include "api/live/rate_limiter.h"
+#include "api/reasons/reasons.h"
 #include "api/services.h"
 #include "daemon/app_ground.h"
 #include "daemon/data/backup.h"
@@ -53,6 +54,7 @@ struct FrontParts {
   const api::ApiOptions options;
   api::Authenticator authenticator;
   api::AuditTrail audit;
+  api::Reasons reasons;
   api::BlockingPool pool;
   api::BlockingPool sign_ins;
   api::BlockingPool imports;

@@ -69,6 +69,7 @@ DelivererSettings OutboundParts::delivering() const {
   DelivererSettings delivering;
   delivering.timeout = settings.timeout;
   delivering.retry_for = settings.retry_for;
+  delivering.pause_after = settings.pause_after;
   delivering.connections = settings.connections;
   delivering.secret_overlap = settings.secret_overlap;
   delivering.drain_timeout = std::min(settings.timeout, milliseconds(3'000));

@@ -81,9 +81,42 @@ void App::Parts::connect_operations() {
   sessions.deliver = [this](const model::SessionKey& key) {
     outbound.deliverer.offer_earlier(key);
   };
+  sessions.try_endpoint = [this](const std::string& id) { outbound.deliverer.hurry(id); };
+  sessions.resume_endpoint = [this](const std::string& id) { outbound.deliverer.resume(id); };
   sessions.schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); };
   sessions.timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); };
   front.services.daemon.members = [this] { return cluster.members(); };
+  front.reasons.connect(reason_ports());
+}
+
+api::ReasonPorts App::Parts::reason_ports() {
+  api::ReasonPorts ports;
+  ports.sending_since = [this](const auto& key) { return outbound.deliverer.sending_since(key); };
+  ports.calling_since = [this](const auto& id) { return outbound.caller.calling_since(id); };
+  ports.waits_for_share = [this](const auto& key) { return turns.waits_for_share(key); };
+  ports.partition = [this](const auto& key) -> std::optional<api::PartitionView> {
+    const auto count = partitions.load();
+    if (!cluster.is_shared() || count == 0) return std::nullopt;
+    const auto number = queue::partition_of(key.encode(), count);
+    for (const auto& member : cluster.members()) {
+      if (std::ranges::find(member.partitions, number) != member.partitions.end()) {
+        return api::PartitionView{number, member.name};
+      }
+    }
+    return api::PartitionView{number, ""};
+  };
+  ports.quota_used_up = [this](const std::string& organisation) {
+    const auto limit = front.options.quota.get().injects_per_month;
+    if (limit == 0) return false;
+    const auto month = store::month_of(ground.clock.now());
+    const auto used = ground.store->usage().used(organisation, store::injects_counter, month);
+    return used && static_cast<std::uint64_t>(*used) >= limit;
+  };
+  ports.store_failing_since = [this]() -> std::optional<model::Timestamp> {
+    const auto since = store_failing_since.load();
+    return since == model::Timestamp() ? std::nullopt : std::optional(since);
+  };
+  return ports;
 }
 
 TurnPorts App::Parts::turn_effects() {
@@ -101,6 +134,7 @@ TurnPorts App::Parts::turn_effects() {
 
 // Called on the Committer's thread.
 void App::Parts::on_store_health(bool healthy) {
+  store_failing_since = healthy ? model::Timestamp() : ground.clock.now();
   if (healthy) {
     log::info("store works again");
   } else {
@@ -144,6 +178,7 @@ Result<void> App::Parts::start_listening() {
 Result<void> App::Parts::begin(std::span<const queue::PartitionRange> ranges) {
   const config::Settings& settings = ground.settings;
   const std::string folder = settings.data_dir.string();
+  partitions = static_cast<std::int32_t>(ranges.size());
   if (ground.has(config::Role::worker)) {
     const std::string run = cluster.peers ? cluster.peers->run() : std::string();
     if (auto started = turns.start(ranges, run); !started) return started;
@@ -200,6 +235,29 @@ void App::Parts::update_metrics() {
   if (const auto waiting = ground.store->dead_letters().count_new()) {
     metrics.dead_letters_waiting.set(static_cast<double>(*waiting));
   }
+  update_waiting();
+}
+
+// Only reasons whose oldest case is found at once.
+void App::Parts::update_waiting() {
+  using model::Reason;
+  const auto set = [this](Reason reason, std::optional<model::Timestamp> since,
+                          model::Timestamp now) {
+    const std::chrono::duration<double> age = since ? now - *since : std::chrono::milliseconds(0);
+    ground.metrics.waiting_seconds(model::info_of(reason).name).set(std::max(0.0, age.count()));
+  };
+  if (const auto oldest = ground.store->endpoint_health().oldest()) {
+    const auto now = ground.timer_clock.now();
+    set(Reason::delivery_failing, oldest->failing_since, now);
+    set(Reason::endpoint_paused, oldest->paused_since, now);
+  }
+  const auto now = ground.clock.now();
+  if (const auto oldest = ground.store->dead_letters().oldest_new()) {
+    set(Reason::dead_letter, *oldest, now);
+  }
+  const auto failing = store_failing_since.load();
+  set(Reason::store_down, failing == model::Timestamp() ? std::nullopt : std::optional(failing),
+      now);
 }
 
 void App::Parts::take_settings() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -33,12 +34,14 @@ struct App::Parts {
 
   [[nodiscard]] ClusterPorts cluster_ports();
   void connect_operations();
+  [[nodiscard]] api::ReasonPorts reason_ports();
   [[nodiscard]] TurnPorts turn_effects();
   [[nodiscard]] model::Result<void> start_listening();
   // Goes on with the start once the log can be read and fits the store.
   [[nodiscard]] model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
   void on_store_health(bool healthy);
   void update_metrics();
+  void update_waiting();
   [[nodiscard]] std::string_view not_ready() const;
 
   Ground ground;
@@ -48,6 +51,8 @@ struct App::Parts {
   FrontParts front;
   TurnParts turns;
   Sampler sampler;
+  std::atomic<std::int32_t> partitions{0};  // of the log; 0: not known yet
+  std::atomic<model::Timestamp> store_failing_since{model::Timestamp()};  // the epoch: it works
   std::jthread late_log;  // waits for a log that was away at the start
 };
 

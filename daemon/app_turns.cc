@@ -206,6 +206,11 @@ void TurnParts::look_at_lag() {
   if (ranges) lag_elsewhere_ = static_cast<std::size_t>(queue::lag_of(*ranges));
 }
 
+bool TurnParts::waits_for_share(const model::SessionKey& key) const {
+  const queue::Lanes* all = lanes_to_touch_.load();
+  return all != nullptr && all->waits_for_share(key.encode());
+}
+
 std::size_t TurnParts::records_in_flight() const {
   const queue::Lanes* all = lanes_to_touch_.load();
   return all == nullptr ? lag_elsewhere_.load() : all->in_flight();

@@ -48,6 +48,8 @@ class TurnParts {
   // For a daemon that does not consume the log: notes how many records come before the events of
   // its scheduler.
   void look_at_lag();
+  // Whether the session's events wait although other sessions of its organisation run.
+  [[nodiscard]] bool waits_for_share(const model::SessionKey& key) const;
   [[nodiscard]] std::size_t records_in_flight() const;  // 0 as long as there are no lanes
 
  private:

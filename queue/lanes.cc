@@ -90,6 +90,13 @@ std::size_t Lanes::room() const {
   return in_flight_ < most_ ? most_ - in_flight_ : 0;
 }
 
+bool Lanes::waits_for_share(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto lane = lanes_.find(key);
+  return lane != lanes_.end() && lane->second.state == Lane::State::ready &&
+         !shares_.may_take(*lane->second.share);
+}
+
 std::size_t Lanes::in_flight() const {
   const std::lock_guard lock(mutex_);
   return in_flight_;

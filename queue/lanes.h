@@ -134,6 +134,9 @@ class Lanes {
   // The number of records taken in and not finished, parked ones included.
   [[nodiscard]] std::size_t in_flight() const;
 
+  // Whether the key's lane is ready, but its share has as many workers as it may have.
+  [[nodiscard]] bool waits_for_share(const std::string& key) const;
+
   // Waits until there is room for a quarter of `in_flight_limit`, `interrupt` is called or the time
   // is up. True: there is that much room. A quarter, because full lanes would otherwise wake the
   // caller for each record.

@@ -84,8 +84,9 @@ class Shares {
   void clear();
   [[nodiscard]] std::size_t ready() const { return ready_; }
 
-  // Whether `take` has lanes for one more worker.
+  // Whether `take` has lanes for one more worker, and whether the share may have one more worker.
   [[nodiscard]] bool may_take() const;
+  [[nodiscard]] bool may_take(const Share& share) const;
 
   // A worker's hold on a share, between `take` and `give_back`.
   struct Hold {
@@ -105,7 +106,6 @@ class Shares {
   using Named = std::map<std::string, Share, std::less<>>;
 
   [[nodiscard]] bool is_slow(const Share& share) const;
-  [[nodiscard]] bool may_take(const Share& share) const;
   void forget_idle();
 
   const std::size_t workers_;

@@ -154,11 +154,14 @@ std::vector<Parameter> path_parameters(std::string_view path) {
       {"consoleFile", "The file."},
       {"consoleFolder", "The file's folder."},
       {"deadLetterId", "The dead letter."},
+      {"endpointId", "The Endpoint."},
       {"flowId", "The Flow."},
+      {"id", "The event, output, timer, call, job or dead letter."},
       {"keyId", "The key."},
       {"knowledgeStoreId", "The Knowledge Store."},
       {"lexiconId", "The Lexicon."},
       {"organisationId", "The organisation."},
+      {"outputId", "The output."},
       {"projectId", "The project."},
       {"receiptId", "The event, one of its outputs, its trace or its Idempotency-Key."},
       {"scheduleId", "The schedule."},
@@ -174,8 +177,9 @@ std::vector<Parameter> path_parameters(std::string_view path) {
     path.remove_prefix(close);
     const auto object = objects.find(name);
     if (object == objects.end()) defect("no description of a path's name", name);
+    const bool is_derived = name == "timerId" || name == "outputId" || name == "id";
     Schema schema = name == "URLToken"            ? url_token()
-                    : name == "timerId"           ? text_like("^[a-z0-9-]{1,200}$")
+                    : is_derived                  ? text_like("^[a-z0-9-]{1,200}$")
                     : name == "receiptId"         ? text_like("^[ -~]{1,255}$")
                     : name.starts_with("console") ? text_like("^[A-Za-z0-9.]{1,100}$")
                                                   : id();

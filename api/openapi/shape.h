@@ -74,6 +74,13 @@ class Shape {
     return more;
   }
 
+  // With the members of `other` behind its own.
+  [[nodiscard]] Shape with(const Shape& other) const {
+    Shape more(*this);
+    more.members_.insert(more.members_.end(), other.members_.begin(), other.members_.end());
+    return more;
+  }
+
   [[nodiscard]] Schema schema() const {
     Schema schema = object({});
     for (const Member& each : members_) {

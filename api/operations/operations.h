@@ -31,6 +31,8 @@ using Operations = std::span<const Operation>;
 [[nodiscard]] Operations sessions_operations();
 [[nodiscard]] Operations dead_letters_operations();
 [[nodiscard]] Operations receipts_operations();
+[[nodiscard]] Operations deliveries_operations();
+[[nodiscard]] Operations endpoint_health_operations();
 [[nodiscard]] Operations schedules_operations();
 [[nodiscard]] Operations audit_operations();
 [[nodiscard]] Operations daemon_operations();
@@ -38,6 +40,7 @@ using Operations = std::span<const Operation>;
 [[nodiscard]] Operations session_events_operations();
 [[nodiscard]] Operations console_operations();
 [[nodiscard]] Operations users_data_operations();
+[[nodiscard]] Operations why_operations();
 [[nodiscard]] Operations openapi_operations();
 
 }  // namespace conversed::api

@@ -12,6 +12,8 @@
 #include "api/operations/accept.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
+#include "api/operations/why.h"
+#include "api/reasons/reasons.h"
 #include "api/replies.h"
 #include "api/representation/input.h"
 #include "flows/time/cron.h"
@@ -66,7 +68,7 @@ const Shape<Timers::Row>& timer_shape() {
   const auto kinds = store::timer_kinds();
   static const auto shape =
       session_shape<Row>(&Row::session)
-          .with("Timer",
+          .with("",
                 {{"_id", described("For a schedule, the schedule's id.", text(1)), &Row::id},
                  {"kind",
                   described(
@@ -77,6 +79,17 @@ const Shape<Timers::Row>& timer_shape() {
                   [](const Row& row) { return store::to_string(row.kind); }},
                  {"dueAt", unix_time(), &Row::due_at}});
   return shape;
+}
+
+json timer_json(const Timers::Row& timer, SessionServices& services) {
+  json item = timer_shape()(timer);
+  item["waits"] = waits_json(services.reasons.of_timer(timer));
+  return item;
+}
+
+Schema timer_schema() {
+  return named("Timer",
+               with_members(timer_shape().schema(), {{"waits", nullable(waits_schema())}}));
 }
 
 // Reads `at`, `in`, `cron` and `timezone` of the body.
@@ -251,8 +264,10 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
   auto after = place_of_timer(call.request);
   if (!after) return model::fail(after.error());
   const auto found = services.store.timers().list(filter, *after, static_cast<std::size_t>(*limit));
-  return from_store(found).map([](const Timers::Page& page) {
-    return ok({{"items", timer_shape()(page.rows)},
+  return from_store(found).map([&](const Timers::Page& page) {
+    json items = json::array();
+    for (const Timers::Row& each : page.rows) items.push_back(timer_json(each, services));
+    return ok({{"items", std::move(items)},
                {"next", page.next ? json(place_text(*page.next)) : json(nullptr)}});
   });
 }
@@ -285,7 +300,7 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
     auto moved = move_schedule(services, *std::move(schedule), *wish, DryRun::no);
     if (!moved) return model::fail(moved.error());
     timer->due_at = moved->due_at;
-    return ok(timer_shape()(*timer));
+    return ok(timer_json(*timer, services));
   }
   if (!wish->cron.empty()) {
     return model::fail(Errc::invalid_argument, "cron: only a schedule can repeat; leave it out");
@@ -296,7 +311,7 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   auto moved = services.store.timers().reschedule(timer->id, once.due_at);
   if (!moved) return model::fail(store_error(moved.error()));
   if (services.timer) services.timer(moved->place.due);
-  return ok(timer_shape()(*moved));
+  return ok(timer_json(*moved, services));
 }
 
 // The syntax of `at`. The next two: a duration and a time table.
@@ -423,7 +438,7 @@ Description describe_move_schedule() {
 Description describe_list_timers() {
   const auto kinds = store::timer_kinds();
   const auto page = object(
-      {{"items", list_of(timer_shape().schema())},
+      {{"items", list_of(timer_schema())},
        {"next", described("Give it as `after`; null on the last page.", nullable(text(1)))}});
   return {
       .summary = "List timers, earliest first",
@@ -461,7 +476,7 @@ Description describe_reschedule_timer() {
               "`cron` is for schedules only. A follow-up can't be put off past its expiry. A timer "
               "that has just fallen due fires in any case.",
           .body = json_content(schedule_times_schema()),
-          .answers = {json_answer("The timer with its new time.", timer_shape().schema())},
+          .answers = {json_answer("The timer with its new time.", timer_schema())},
           .errors = {404, 409}};
 }
 

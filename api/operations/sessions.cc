@@ -7,8 +7,11 @@
 #include "api/live/pending_replies.h"
 #include "api/openapi/description.h"
 #include "api/operations/accept.h"
+#include "api/operations/deliveries.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
+#include "api/operations/why.h"
+#include "api/reasons/reasons.h"
 #include "api/replies.h"
 #include "api/representation/input.h"
 #include "store/store.h"
@@ -130,8 +133,18 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
   auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
   if (!outputs) return model::fail(store_error(outputs.error()));
   json body = session_details_shape()(**session);
+  const auto pending =
+      services.store.deliveries().list({.project_id = key->project_id, .session = *key},
+                                       {.seq = after}, shown_outputs, services.store.timer_now());
+  if (!pending) return model::fail(store_error(pending.error()));
+  body["waits"] = waits_json(services.reasons.of_session(**session));
   json& items = body["outputs"] = json::array();
-  for (const model::Output& output : *outputs) items.push_back(output_item(output));
+  for (const model::Output& output : *outputs) {
+    json& item = items.emplace_back(output_item(output));
+    const auto waits = std::ranges::find(pending->rows, output.seq, &store::PendingDelivery::seq);
+    item["_id"] = output.id;
+    item["delivery"] = waits == pending->rows.end() ? json() : json(delivery_progress()(*waits));
+  }
   return ok(body);
 }
 
@@ -178,8 +191,13 @@ Description describe_list_sessions() {
 }
 
 Description describe_show_session() {
-  const auto session =
-      with_members(session_details_shape().schema(), {{"outputs", list_of(output_schema())}});
+  const auto output = with_members(
+      output_schema(), {{"_id", text(1)},
+                        {"delivery", described("Null: it does not wait for a webhook.",
+                                               nullable(delivery_progress().schema()))}});
+  const auto session = with_members(
+      session_details_shape().schema(),
+      {{"outputs", list_of(named("SessionOutput", output))}, {"waits", nullable(waits_schema())}});
   const auto name = [](const char* parameter, const char* what) {
     return query_parameter(parameter, what, conversation_name(), Need::required);
   };

@@ -82,6 +82,7 @@ CallQueue::Call& CallQueue::take(Lane& lane, store::Calls::Found found) {
   call.attempts = found.attempts;
   call.lane = &lane;
   call.under_way = true;
+  call.began = std::chrono::steady_clock::now();
   ++lane.in_hand;
   Project& project = projects_.at(lane.project_id);
   ++project.in_hand;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -45,7 +46,8 @@ class CallQueue {
     Lane* lane = nullptr;
     std::optional<model::Event> result;  // to be appended
     bool under_way = false;
-    std::optional<store::ReceiptMark> row{};  // of its last try, written with the next mark
+    std::optional<store::ReceiptMark> row{};        // of its last try, written with the next mark
+    std::chrono::steady_clock::time_point began{};  // of the present attempt
   };
 
   explicit CallQueue(const CallQueueLimits& limits) : limits_(limits) {}

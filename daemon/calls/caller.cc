@@ -52,6 +52,13 @@ void Caller::stop() {
   searches_.stop();
 }
 
+std::optional<model::Timestamp> Caller::calling_since(const std::string& id) {
+  return ask_began(thread_.mailbox(), clock_, [this, id]() -> Began {
+    if (!queue_.has(id) || !queue_.at(id).under_way) return std::nullopt;
+    return queue_.at(id).began;
+  });
+}
+
 void Caller::offer(std::string project_id, std::string target) {
   post(thread_.mailbox(), [this, project_id = std::move(project_id), target = std::move(target)] {
     wake(project_id, target, now());

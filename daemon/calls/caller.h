@@ -17,6 +17,7 @@
 #include "daemon/ops/metrics.h"
 #include "daemon/outbound/http_client.h"
 #include "daemon/service/backoff.h"
+#include "daemon/service/question.h"
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
 #include "store/model/clock.h"
@@ -99,6 +100,10 @@ class Caller final : public Service {
   void ownership_changed() {
     post(thread_.mailbox(), [this] { look_again(); });
   }
+
+  // When the present attempt of the call began; none: it is not under way here. Waits for the
+  // Caller's thread, for a second at most.
+  [[nodiscard]] std::optional<model::Timestamp> calling_since(const std::string& id);
 
   // Looks at the clock again after it jumped.
   void wake() { thread_.mailbox()->wake(); }

@@ -138,7 +138,8 @@ std::vector<Group> all_commands() {
   std::vector<Group> all;
   for (const auto& groups :
        {login_commands(), project_commands(), account_commands(), conversation_commands(),
-        receipt_commands(), data_commands(), flow_commands(), job_commands(), timer_commands()}) {
+        receipt_commands(), data_commands(), delivery_commands(), flow_commands(), job_commands(),
+        timer_commands(), why_command()}) {
     all.insert(all.end(), groups.begin(), groups.end());
   }
   all.push_back(completion_commands());

@@ -22,11 +22,13 @@ inline constexpr const char* some_id = "6f9619ff8b86d011b42d00c0";
 [[nodiscard]] std::vector<Group> account_commands();       // user, oauth-client, organisation
 [[nodiscard]] std::vector<Group> conversation_commands();  // inject, chat, sessions, deadletters
 [[nodiscard]] std::vector<Group> data_commands();          // backup, restore, keys, users' data
+[[nodiscard]] std::vector<Group> delivery_commands();      // deliveries, endpoints
 [[nodiscard]] std::vector<Group> flow_commands();          // flow
 [[nodiscard]] std::vector<Group> job_commands();           // jobs
 [[nodiscard]] std::vector<Group> receipt_commands();       // receipt
 [[nodiscard]] std::vector<Group> login_commands();         // login, logout, tokens
 [[nodiscard]] std::vector<Group> timer_commands();         // timers, schedules, proactive
+[[nodiscard]] std::vector<Group> why_command();            // why
 
 // All rows.
 [[nodiscard]] std::vector<Group> all_commands();

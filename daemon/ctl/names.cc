@@ -116,6 +116,8 @@ const NamedObjects endpoints{.what = "Endpoint",
                              .path = "/management/endpoints",
                              .result = "URLToken",
                              .are_in_projects = true};
+const NamedObjects endpoint_ids{
+    .what = "Endpoint", .path = "/management/endpoints", .are_in_projects = true};
 const NamedObjects users{.what = "user", .path = "/management/users", .name = "email"};
 const NamedObjects api_keys{"API key", "/management/apikeys"};
 const NamedObjects tokens{"token", "/management/tokens"};
@@ -145,6 +147,11 @@ Result<std::string> find_endpoint(Client& client, const Values& values, const st
   return is_token ? wanted : find(client, values, endpoints, wanted);
 }
 
+Result<std::string> find_endpoint_id(Client& client, const Values& values,
+                                     const std::string& wanted) {
+  return find(client, values, endpoint_ids, wanted);
+}
+
 Result<std::string> find_user(Client& client, const Values& values, const std::string& wanted) {
   return find(client, values, users, wanted);
 }
@@ -172,6 +179,7 @@ Result<std::vector<std::string>> names_for(Client& client, const Values& values,
                                                          {find_flow, &flows},
                                                          {find_connection, &connections},
                                                          {find_endpoint, &endpoints},
+                                                         {find_endpoint_id, &endpoint_ids},
                                                          {find_user, &users},
                                                          {find_api_key, &api_keys},
                                                          {find_token, &tokens},

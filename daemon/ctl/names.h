@@ -25,6 +25,9 @@ namespace conversed::ctl {
 // The URLToken of an Endpoint. A text of the form of a URLToken is taken as it is, without a
 // request.
 [[nodiscard]] model::Result<std::string> find_endpoint(Client&, const Values&, const std::string&);
+// The id of an Endpoint.
+[[nodiscard]] model::Result<std::string> find_endpoint_id(Client&, const Values&,
+                                                          const std::string&);
 [[nodiscard]] model::Result<std::string> find_user(Client&, const Values&, const std::string&);
 [[nodiscard]] model::Result<std::string> find_api_key(Client&, const Values&, const std::string&);
 [[nodiscard]] model::Result<std::string> find_token(Client&, const Values&, const std::string&);

@@ -27,8 +27,8 @@ constexpr std::size_t endpoints_a_page = 256;
 constexpr int reads_at_once = 64;
 // Only the status matters; the body is read to reuse the connection.
 constexpr milliseconds wait_for_body{250};
-// The longest pause of a failing Endpoint: it may take outputs of its other sessions.
-constexpr milliseconds longest_pause{60'000};
+// The longest wait of a failing Endpoint: it may take outputs of its other sessions.
+constexpr milliseconds longest_wait_of_all{60'000};
 constexpr std::size_t aged_a_page = 64;
 
 bool delivered(const HttpOutcome& outcome) {
@@ -36,12 +36,14 @@ bool delivered(const HttpOutcome& outcome) {
   return outcome.status >= 200 && outcome.status < 300;
 }
 
-// How many outputs, from the first on, were created by `latest`.
+// How many outputs, from the first on, are too old for another try.
 template <typename Outputs>
-std::size_t made_by(const Outputs& outputs, model::Timestamp latest) {
-  const auto later = std::ranges::find_if(
-      outputs, [&](const model::Output& output) { return output.created_at > latest; });
-  return static_cast<std::size_t>(later - outputs.begin());
+std::size_t aged_of(const Outputs& outputs, const WebhookHealth& health,
+                    const std::string& endpoint_id, model::Timestamp now) {
+  const auto young = std::ranges::find_if(outputs, [&](const model::Output& output) {
+    return health.too_old_at(endpoint_id, output.created_at, now) > now;
+  });
+  return static_cast<std::size_t>(young - outputs.begin());
 }
 
 }  // namespace
@@ -58,7 +60,8 @@ Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient
       ownership_(ownership),
       queue_({.connections = std::max<std::size_t>(1, settings.connections),
               .outputs_a_session = outputs_a_session}),
-      targets_(store.assets(), settings.secret_overlap) {
+      targets_(store.assets(), settings.secret_overlap),
+      health_(store.endpoint_health(), settings.pause_after, settings.retry_for) {
   if (!http.has_thread()) thread_.mailbox()->wake_by([&http] { http.wake(); });
 }
 
@@ -135,6 +138,13 @@ void Deliverer::take_earlier(const model::SessionKey& key) {
   if (session->outputs.size() > 1) session->outputs.resize(1);
 }
 
+void Deliverer::try_now(const std::string& endpoint_id) {
+  Lane* const lane = queue_.find_lane(endpoint_id);
+  if (lane == nullptr) return;
+  queue_.put_off(*lane, now());
+  queue_.wake(*lane, now());
+}
+
 void Deliverer::look_again() {
   looking_ = true;
   looked_up_to_.clear();
@@ -152,10 +162,16 @@ void Deliverer::look() {
   }
   if (!looking_ && steady < next_look_) return;
   looking_ = true;
+  if (looked_up_to_.empty() && (!health_read_ || ownership_.is_shared())) {
+    if (auto read = health_.read(now()); !read) return not_read(read.error());
+    health_read_ = true;
+  }
   const auto page = store_.outbox().endpoints(looked_up_to_, endpoints_a_page);
   if (!page) return not_read(page.error());
   for (const auto& each : *page) {
-    queue_.wake(queue_.lane(each.endpoint_id, each.project_id), each.due_at);
+    Lane& lane = queue_.lane(each.endpoint_id, each.project_id);
+    queue_.wake(lane, each.due_at);
+    if (const auto probe = health_.next_probe(each.endpoint_id)) queue_.put_off(lane, *probe);
   }
   if (page->size() == endpoints_a_page) {
     looked_up_to_ = page->back().endpoint_id;
@@ -271,6 +287,13 @@ void Deliverer::offer(const store::SessionCommit& committed, SteadyClock::time_p
        [this, newest = std::move(newest), built]() mutable { take(std::move(newest), built); });
 }
 
+std::optional<model::Timestamp> Deliverer::sending_since(const model::SessionKey& key) {
+  return ask_began(thread_.mailbox(), clock_, [this, key]() -> Began {
+    const Session* session = queue_.find(key);
+    return session == nullptr ? Began() : session->begun;
+  });
+}
+
 void Deliverer::offer_earlier(const model::SessionKey& key) {
   if (!ownership_.owns(key)) return;
   post(thread_.mailbox(), [this, key] { take_earlier(key); });
@@ -291,7 +314,10 @@ void Deliverer::prepare(Session& session) {
     if (!target) return leave_for_a_while(session);
     if (!(*target)->url.empty()) return send(session, **target);
     log::info("output dropped, its endpoint has no webhook any more",
-              {{"endpointId", session.key.endpoint_id}, {"outputId", output.id}});
+              {{"endpointId", session.key.endpoint_id},
+               {"endpoint", (*target)->name},
+               {"outputId", output.id},
+               {"traceId", output.trace_id}});
     metrics_.deliveries(DeliveryOutcome::dropped).add();
     mark(session, nullptr);
   }
@@ -346,18 +372,46 @@ void Deliverer::finish(Session& session, const HttpOutcome& outcome) {
   metrics_.delivery_seconds.observe(std::chrono::duration<double>(outcome.took).count());
   if (!delivered(outcome)) return fail(session, outcome);
   model::fault_point("deliver.after_post");
-  Lane& lane = *session.lane;
-  if (lane.failures > 0) {
-    log::info("webhook works again", {{"endpointId", lane.endpoint_id}});
-  }
+  const auto& output = session.outputs.front();
   const auto steady = SteadyClock::now();
+  works(*session.lane, output);
   queue_.delivered(session, steady);
   metrics_.deliveries(DeliveryOutcome::delivered).add();
-  const auto& output = session.outputs.front();
   const std::chrono::duration<double> age = now() - output.created_at;
   metrics_.output_age_seconds.observe(std::max(0.0, age.count()));
   mark(session, &outcome);
   queue_.goes_on(session, steady) ? prepare(session) : leave(session);
+}
+
+// The webhook has answered the output.
+void Deliverer::works(Lane& lane, const model::Output& output) {
+  const bool was_paused = health_.works(lane.endpoint_id, now());
+  if (lane.failures == 0 && !was_paused) return;
+  log::info("webhook works again", {{"endpointId", lane.endpoint_id},
+                                    {"endpoint", name_of(lane.endpoint_id)},
+                                    {"traceId", output.trace_id}});
+}
+
+// Notes a failed try. True: the Endpoint is paused.
+bool Deliverer::note_failure(Lane& lane, const model::Output& output, int status,
+                             const std::string& reason) {
+  if (lane.failures == 0) {
+    log::warn("webhook fails", {{"endpointId", lane.endpoint_id},
+                                {"endpoint", name_of(lane.endpoint_id)},
+                                {"traceId", output.trace_id},
+                                {"reason", reason}});
+  }
+  const auto failed = health_.failed(lane.endpoint_id, status, reason, now());
+  if (failed.began) {
+    const auto failing =
+        std::chrono::duration_cast<std::chrono::seconds>(now() - failed.failing_since);
+    log::warn("webhook paused: one try a minute", {{"endpointId", lane.endpoint_id},
+                                                   {"endpoint", name_of(lane.endpoint_id)},
+                                                   {"traceId", output.trace_id},
+                                                   {"failingForSeconds", failing.count()},
+                                                   {"reason", reason}});
+  }
+  return failed.paused;
 }
 
 void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
@@ -365,25 +419,20 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   const auto steady = SteadyClock::now();
   Lane& lane = *session.lane;
   if (outcome.status == 410) {  // 410 Gone is an answer, not a failure
+    works(lane, session.outputs.front());
     queue_.delivered(session, steady);
     return give_up(session, 1, reason, &outcome);
   }
-  if (lane.failures == 0) {
-    log::warn("webhook fails", {{"endpointId", lane.endpoint_id}, {"reason", reason}});
-  }
+  const bool paused = note_failure(lane, session.outputs.front(), outcome.status, reason);
   queue_.failed(session, steady);
   // Another daemon has the session now, and may have delivered this output.
   if (ownership_.generation_of(session.key) != session.generation) return leave(session);
   const model::Timestamp now = this->now();
-  if (const auto aged = made_by(session.outputs, now - settings_.retry_for); aged > 0) {
+  if (const auto aged = aged_of(session.outputs, health_, lane.endpoint_id, now); aged > 0) {
     give_up(session, queue_.fails(lane) ? aged : 1, reason, &outcome);
   } else {
-    const auto last = session.outputs.front().created_at + settings_.retry_for;
-    const auto wait =
-        backoff(settings_.backoff, session.attempts + 1, outcome.retry_after, random_());
-    // The last try is at the very end of `retry_for`.
     const model::Timestamp due =
-        std::max(std::min(now + wait, last), now + settings_.backoff.first);
+        paused ? now + WebhookHealth::probe_interval : next_try(session, outcome, now);
     metrics_.deliveries(DeliveryOutcome::retried).add();
     log::debug("delivery failed", {{"sessionId", session.key.session_id},
                                    {"outputId", session.outputs.front().id},
@@ -394,16 +443,36 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
     queue_.wake(lane, due);
     leave(session);
   }
-  if (queue_.fails(lane)) pause(lane, outcome, reason);
+  if (paused) {
+    queue_.put_off(lane, now + WebhookHealth::probe_interval);
+    give_up_aged(lane, reason);
+  } else if (queue_.fails(lane)) {
+    put_off(lane, outcome, reason);
+  }
 }
 
-// Puts the Endpoint off. One try at a time shows whether it works again.
-void Deliverer::pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason) {
+model::Timestamp Deliverer::next_try(const Session& session, const HttpOutcome& outcome,
+                                     model::Timestamp now) {
+  const auto last =
+      health_.too_old_at(session.key.endpoint_id, session.outputs.front().created_at, now);
+  const auto wait =
+      backoff(settings_.backoff, session.attempts + 1, outcome.retry_after, random_());
+  // The last try is at the very end of `retry_for`.
+  return std::max(std::min(now + wait, last), now + settings_.backoff.first);
+}
+
+// Puts the failing Endpoint off. One try at a time shows whether it works again.
+void Deliverer::put_off(Lane& lane, const HttpOutcome& outcome, const std::string& reason) {
   auto settings = settings_.backoff;
-  settings.max = std::min(settings.max, longest_pause);
+  settings.max = std::min(settings.max, longest_wait_of_all);
   queue_.put_off(
       lane, now() + backoff(settings, queue_.tries_in_vain(lane), outcome.retry_after, random_()));
   give_up_aged(lane, reason);
+}
+
+std::string Deliverer::name_of(const std::string& endpoint_id) {
+  const auto target = targets_.of(endpoint_id);
+  return target ? (*target)->name : std::string();
 }
 
 // Marks the session's first output as done: it needs no further try.
@@ -480,7 +549,7 @@ void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
     lane.read_again = true;  // the page may also hold sessions with younger outputs
   }
   for (auto& each : page->sessions) {
-    const auto aged = made_by(each.outputs, now - settings_.retry_for);
+    const auto aged = aged_of(each.outputs, health_, lane.endpoint_id, now);
     if (aged == 0) continue;
     const auto generation = ownership_.generation_of(each.key);
     give_up(queue_.take(lane, std::move(each), generation), aged, reason, nullptr);
@@ -494,6 +563,7 @@ void Deliverer::given_up(Session& session, const model::Output& output, const st
     metrics_.deliveries(DeliveryOutcome::dead_letter).add();
     log::warn("output undelivered, dead letter", {{"sessionId", session.key.session_id},
                                                   {"endpointId", session.key.endpoint_id},
+                                                  {"endpoint", name_of(session.key.endpoint_id)},
                                                   {"outputId", output.id},
                                                   {"traceId", output.trace_id},
                                                   {"reason", reason}});

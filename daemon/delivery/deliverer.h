@@ -12,10 +12,12 @@
 
 #include "daemon/cluster/ownership.h"
 #include "daemon/delivery/delivery_queue.h"
+#include "daemon/delivery/webhook_health.h"
 #include "daemon/delivery/webhook_targets.h"
 #include "daemon/ops/metrics.h"
 #include "daemon/outbound/http_client.h"
 #include "daemon/service/backoff.h"
+#include "daemon/service/question.h"
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
 #include "daemon/timers/timer_clock.h"
@@ -31,6 +33,7 @@ namespace conversed::daemon {
 struct DelivererSettings {
   std::chrono::milliseconds timeout{10'000};           // of one POST
   std::chrono::milliseconds retry_for{24 * 3600'000};  // from an output's creation
+  std::chrono::milliseconds pause_after{3600'000};     // of failures; 0: never (WebhookHealth)
   std::size_t connections = 32;                        // POSTs at once
   // How long a replaced secret signs beside the new one.
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
@@ -51,7 +54,7 @@ struct DelivererSettings {
 // creation. Then it becomes a dead letter with its reason, and the session's next output follows.
 // If the Endpoint or its webhook is gone, its outputs are dropped. A failing Endpoint waits as a
 // whole: one try shows whether it works again, and outputs that are too old by then are given up
-// untried.
+// untried. An Endpoint that has failed for `pause_after` is paused (WebhookHealth).
 //
 // With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is. If
 // the Endpoint answers, it reads some rows ahead. It does not read outputs that commits hand over
@@ -75,8 +78,8 @@ struct DelivererSettings {
 //   DelivererTest.RestartKeepsTheClockOfRetriesAndAges,
 //   DelivererTest.RetryIsNotPutOffByAClockThatIsSetBackWhileNoDaemonRuns.
 //
-// `offer`, `offer_earlier`, `ownership_changed`, `wake`, `idle` are thread-safe and never block;
-// they do nothing once stopped. One thread of its own does all the work.
+// `offer`, `offer_earlier`, `ownership_changed`, `hurry`, `resume`, `wake`, `idle` are thread-safe
+// and never block; they do nothing once stopped. One thread of its own does all the work.
 class Deliverer final : public Service {
  public:
   using SteadyClock = std::chrono::steady_clock;
@@ -110,6 +113,22 @@ class Deliverer final : public Service {
     post(thread_.mailbox(), [this] { look_again(); });
   }
 
+  // Tries the Endpoint now, even if it fails or is paused.
+  void hurry(const std::string& endpoint_id) {
+    post(thread_.mailbox(), [this, endpoint_id] { try_now(endpoint_id); });
+  }
+  // The same after an operator has ended its pause in the store.
+  void resume(const std::string& endpoint_id) {
+    post(thread_.mailbox(), [this, endpoint_id] {
+      health_.resumed(endpoint_id, now());
+      try_now(endpoint_id);
+    });
+  }
+
+  // When the POST of the session's first output began; none: none is under way here. Waits for the
+  // Deliverer's thread, for a second at most.
+  [[nodiscard]] std::optional<model::Timestamp> sending_since(const model::SessionKey& key);
+
   // Looks at the clock again: it jumped.
   void wake() { thread_.mailbox()->wake(); }
 
@@ -137,6 +156,7 @@ class Deliverer final : public Service {
   // Looking for outputs.
   void take(store::DueDelivery newest, SteadyClock::time_point built);
   void take_earlier(const model::SessionKey& key);
+  void try_now(const std::string& endpoint_id);
   void look();
   void look_again();
   void not_read(const model::Error& error);
@@ -154,8 +174,14 @@ class Deliverer final : public Service {
   void ask_to_begin(Session& session);
   void begin(Session& session, const model::Result<void>& allowed);
   void finish(Session& session, const HttpOutcome& outcome);
+  void works(Lane& lane, const model::Output& output);
+  [[nodiscard]] bool note_failure(Lane& lane, const model::Output& output, int status,
+                                  const std::string& reason);
   void fail(Session& session, const HttpOutcome& outcome);
-  void pause(Lane& lane, const HttpOutcome& outcome, const std::string& reason);
+  [[nodiscard]] model::Timestamp next_try(const Session& session, const HttpOutcome& outcome,
+                                          model::Timestamp now);
+  void put_off(Lane& lane, const HttpOutcome& outcome, const std::string& reason);
+  [[nodiscard]] std::string name_of(const std::string& endpoint_id);
   void mark(Session& session, const HttpOutcome* outcome);
   // The row of the end of the session's first output's try, for its receipt. `outcome` null: it was
   // not tried.
@@ -184,10 +210,12 @@ class Deliverer final : public Service {
   // The thread's own.
   DeliveryQueue queue_;
   WebhookTargets targets_;
+  WebhookHealth health_;
   std::mt19937_64 random_{std::random_device{}()};
   std::vector<HttpClient::Exchange> batch_;
-  bool looking_ = true;         // whether to look for Endpoints with due outputs
-  std::string looked_up_to_;    // an Endpoint
+  bool looking_ = true;       // whether to look for Endpoints with due outputs
+  std::string looked_up_to_;  // an Endpoint
+  bool health_read_ = false;
   bool clock_checked_ = false;  // whether the clock was compared with the retries of the last run
   SteadyClock::time_point next_look_{};
   SteadyClock::time_point read_after_{};  // after a read that failed

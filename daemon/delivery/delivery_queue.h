@@ -87,6 +87,11 @@ class DeliveryQueue {
 
   // All times without `steady` are by the clock of timers.
   [[nodiscard]] Lane& lane(const std::string& endpoint_id, const std::string& project_id);
+  // Null: the Endpoint has no lane.
+  [[nodiscard]] Lane* find_lane(const std::string& endpoint_id) {
+    const auto found = lanes_.find(endpoint_id);
+    return found == lanes_.end() ? nullptr : &found->second;
+  }
   // The store may have a session of the Endpoint that is due at `due`.
   void wake(Lane& lane, model::Timestamp due) {
     lane.must_read = true;

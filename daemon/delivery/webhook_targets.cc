@@ -22,6 +22,7 @@ model::Result<const WebhookTarget*> WebhookTargets::of(const std::string& endpoi
     return model::fail(error);
   };
   WebhookTarget target;
+  if (*endpoint) target.name = (*endpoint)->name;
   if (*endpoint && !(*endpoint)->webhook_url.empty()) {
     auto secrets = assets_.webhook_secrets(endpoint_id);
     if (!secrets) return unusable("webhook secret can't be read", secrets.error());

@@ -20,6 +20,7 @@ class Assets;
 namespace conversed::daemon {
 
 struct WebhookTarget {
+  std::string name;                   // of the Endpoint
   std::string url;                    // empty: the Endpoint has no webhook
   std::vector<WebhookKey> keys;       // empty, the secret, or the secret and its predecessor
   model::Timestamp previous_until{};  // from then on only the first key signs

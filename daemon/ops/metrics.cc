@@ -95,6 +95,11 @@ struct Metrics::Impl {
       family("conversed_http_requests_total", "HTTP requests that were answered, by status.")};
   prometheus::Family<prometheus::Counter>& injects_refused{
       family("conversed_injects_refused_total", "Injects that were refused, by status.")};
+  prometheus::Family<prometheus::Gauge>& waiting_seconds{
+      prometheus::BuildGauge()
+          .Name("conversed_waiting_seconds")
+          .Help("How long the oldest thing has waited, by the reason.")
+          .Register(registry)};
   std::vector<Counter> deliveries = outcomes(
       "conversed_deliveries_total", "POSTs to webhooks that ended, by the outcome for the output.",
       {"delivered", "retried", "dead_letter", "dropped"});
@@ -160,6 +165,10 @@ Counter& Metrics::deliveries(DeliveryOutcome outcome) {
 
 Counter& Metrics::calls(CallOutcome outcome) {
   return impl_->calls[static_cast<std::size_t>(outcome)];
+}
+
+Gauge Metrics::waiting_seconds(std::string_view reason) {
+  return Gauge(impl_->waiting_seconds.Add({{"reason", std::string(reason)}}));
 }
 
 void Metrics::add_source(std::function<void()> source) {

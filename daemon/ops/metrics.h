@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace prometheus {
@@ -83,6 +84,8 @@ class Metrics {
   void inject_answered(int status, std::chrono::steady_clock::duration took);
   Counter& deliveries(DeliveryOutcome outcome);
   Counter& calls(CallOutcome outcome);
+  // How long the oldest thing has waited for this reason (store/model/reason.h).
+  Gauge waiting_seconds(std::string_view reason);
 
  private:
   struct Impl;

@@ -1,4 +1,5 @@
-"""Every command of conversectl, for people and with --json, on a store with data. test_ctl_jobs.py has the commands of jobs."""
+"""Every command of conversectl, for people and with --json, on a store with data. test_ctl_jobs.py has the commands of jobs,
+test_ctl_deliveries.py those of webhooks that fail."""
 
 import json
 import pathlib
@@ -7,6 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
+import test_ctl_deliveries
 import test_ctl_jobs
 from ctl_case import CTL, ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, rows, sheet, test_name
 from daemon_process import EMAIL
@@ -531,7 +533,7 @@ class Commands(CtlCase):
 
 class Completeness(unittest.TestCase):
     def test_every_command_has_a_test_that_runs_it_for_people_and_for_programs(self):
-        tests = {name for case in (Commands, test_ctl_jobs.JobCommands) for name in dir(case)}
+        tests = {name for case in (Commands, test_ctl_deliveries.DeliveryCommands, test_ctl_jobs.JobCommands) for name in dir(case)}
         untested = ["conversectl " + " ".join(path) for path in commands() if test_name(path) not in tests]
         self.assertEqual(untested, [], f"write a test of each in {__file__}")
 

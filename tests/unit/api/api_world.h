@@ -23,6 +23,7 @@
 #include "api/live/pending_replies.h"
 #include "api/live/rate_limiter.h"
 #include "api/operations/all.h"
+#include "api/reasons/reasons.h"
 #include "api/router.h"
 #include "api/services.h"
 #include "queue/sqlite/sqlite_log.h"
@@ -116,6 +117,7 @@ class World {
   std::unique_ptr<RateLimiter> rate_limiter;
   std::unique_ptr<RateLimiter> public_limiter;
   std::unique_ptr<InjectQuota> quota;
+  std::unique_ptr<Reasons> reasons;
   BusySessions busy;
   PendingReplies pending_replies;
   KeyWatch watch;

@@ -162,6 +162,9 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
                                    .changed_at = world.clock.now()}));
   objects.ids["receiptId"] = put_session(objects);
   objects.ids["deadLetterId"] = put_dead_letter(objects);
+  objects.ids["outputId"] = put_delivery(objects);
+  objects.ids["id"] = objects.ids["outputId"];
+  objects.ids["endpointId"] = put_paused(objects);
   objects.ids["scheduleId"] = put_schedule(objects);
   objects.ids["timerId"] = put_schedule(objects);
   auto& accounts = world.store->accounts();
@@ -220,6 +223,38 @@ std::string AuthorizationWorld::put_dead_letter(const Objects& objects) {
   commit.dead_letters = {
       {id, {event.id, "inject", std::string(32, '7'), model::encode_value(event)}, "a reason"}};
   world.commit_now(std::move(commit));
+  return id;
+}
+
+std::string AuthorizationWorld::put_delivery(const Objects& objects) {
+  store::SessionCommit commit;
+  commit.key = key_in(world, objects, "u of outputs" + std::to_string(++made_));
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, 0};
+  commit.after.last_output_seq = 1;
+  const auto id = model::new_id() + "-1";
+  commit.outputs.push_back({.id = id,
+                            .seq = 1,
+                            .input_id = id.substr(0, model::id_length),
+                            .text = "hello",
+                            .data = nullptr,
+                            .trace_id = std::string(32, '7'),
+                            .delivery = model::Delivery::pending});
+  world.commit_now(std::move(commit));
+  return id;
+}
+
+// The Endpoint, whose webhook is paused.
+std::string AuthorizationWorld::put_paused(const Objects& objects) {
+  const auto id = key_in(world, objects, "u").endpoint_id;
+  const auto now = world.clock.now();
+  world.store->endpoint_health().failed({.endpoint_id = id,
+                                         .failing_since = now,
+                                         .last_error = "the webhook answered 500",
+                                         .last_at = now,
+                                         .paused_since = now});
+  const auto nothing = [](store::Writer&) -> model::Result<void> { return {}; };
+  must(world.store->committer().write_and_wait(nothing));
   return id;
 }
 
@@ -305,6 +340,8 @@ void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
     objects.ids["connectionId"] = report["connections"][0]["_id"];
   }
   if (names("deadLetterId")) objects.ids["deadLetterId"] = put_dead_letter(objects);
+  if (names("outputId")) objects.ids["outputId"] = put_delivery(objects);
+  if (names("endpointId")) objects.ids["endpointId"] = put_paused(objects);
   if (names("scheduleId")) objects.ids["scheduleId"] = put_schedule(objects);
   if (names("timerId")) objects.ids["timerId"] = put_schedule(objects);
   if (names("userId") && operation.credential == Credential::basic) {

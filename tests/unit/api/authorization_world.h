@@ -93,6 +93,8 @@ class AuthorizationWorld {
   void add_member(const Objects& objects, const std::string& email);
   std::string put_session(const Objects& objects);
   std::string put_dead_letter(const Objects& objects);
+  std::string put_delivery(const Objects& objects);
+  std::string put_paused(const Objects& objects);
   std::string put_schedule(const Objects& objects);
   std::string put_management_token(const Objects& objects);
   // Adds a user with roles in the organisation, or in the project of `in`.

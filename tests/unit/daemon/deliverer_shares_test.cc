@@ -95,6 +95,105 @@ TEST_F(DelivererTest, EndpointThatFailsGetsOneTryAtATimeUntilItAnswers) {
   EXPECT_EQ(receiver_.count(), 207U);
 }
 
+class PausedWebhook : public DelivererTest {
+ protected:
+  void SetUp() override {
+    DelivererTest::SetUp();
+    receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  }
+  // The webhook fails for an hour, and one try more pauses it.
+  void fail_for_an_hour() {
+    say(key("ann"), {"one", "two"});
+    ASSERT_TRUE(receiver_.wait_for(1));
+    settle();
+    clock_.advance(1h);
+    deliverer_->wake();
+    ASSERT_TRUE(receiver_.wait_for(2));
+    settle();
+  }
+  // Lets time pass, and expects one more request.
+  void expect_try_after(std::chrono::milliseconds time) {
+    const auto before = receiver_.count();
+    clock_.advance(time);
+    deliverer_->wake();
+    ASSERT_TRUE(receiver_.wait_for(before + 1));
+    settle();
+    EXPECT_EQ(receiver_.count(), before + 1);
+  }
+  std::optional<store::EndpointFailure> health() {
+    flush();
+    return *store_->endpoint_health().find(key("ann").endpoint_id);
+  }
+};
+
+TEST_F(PausedWebhook, HasARowFromTheFirstFailureToTheNextSuccess) {
+  say(key("ann"), {"one"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  ASSERT_TRUE(health());
+  EXPECT_EQ(health()->last_status, 503);
+  EXPECT_EQ(health()->failures, 1);
+  EXPECT_FALSE(health()->paused());
+  receiver_.set_handler({});
+  to_next_try();
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  EXPECT_FALSE(health());
+}
+
+TEST_F(PausedWebhook, IsProbedByOneTryAMinute) {
+  fail_for_an_hour();
+  EXPECT_TRUE(health()->paused());
+  for (int i = 0; i < 20; ++i) say(key("user" + std::to_string(i)), {"hello"});
+  settle();
+  EXPECT_EQ(receiver_.count(), 2U) << "the outputs of other sessions wait, too";
+  for (int i = 0; i < 5; ++i) expect_try_after(1min);
+  restart();
+  settle();
+  expect_try_after(1min);
+  receiver_.set_handler({});
+  clock_.advance(1min);
+  deliverer_->wake();
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  EXPECT_FALSE(health()->paused());
+}
+
+TEST_F(PausedWebhook, LosesNoTimeOfRetries) {
+  fail_for_an_hour();
+  clock_.advance(72h);
+  deliverer_->wake();
+  ASSERT_TRUE(receiver_.wait_for(3));
+  settle();
+  EXPECT_EQ(pending(), 2) << "its outputs are older than retry_for, but were paused";
+  ASSERT_TRUE(store_->endpoint_health().resume(key("ann").endpoint_id));
+  deliverer_->resume(key("ann").endpoint_id);
+  ASSERT_TRUE(receiver_.wait_for(4));
+  settle();
+  EXPECT_EQ(pending(), 2) << "the time of the pause still does not count";
+  clock_.advance(23h);
+  deliverer_->wake();
+  ASSERT_TRUE(eventually([&] { return pending() < 2; }));
+  EXPECT_EQ(*store_->dead_letters().count_new(), 2 - pending());
+}
+
+TEST_F(PausedWebhook, IsTriedAtOnceWhenAnOperatorAsks) {
+  fail_for_an_hour();
+  const auto output = store_->outbox().outputs(key("ann"), 0, 1)->front();
+  ASSERT_TRUE(store_->deliveries().retry(output.id));
+  deliverer_->offer_earlier(key("ann"));
+  deliverer_->hurry(key("ann").endpoint_id);
+  ASSERT_TRUE(receiver_.wait_for(3));
+  settle();
+  EXPECT_TRUE(health()->paused());
+}
+
+TEST_F(PausedWebhook, IsNotPausedWithoutTheSetting) {
+  stop();
+  deliverer_.reset();
+  start({.pause_after = 0ms});
+  fail_for_an_hour();
+  EXPECT_FALSE(health()->paused());
+}
+
 TEST_F(DelivererTest, SessionThatIsRefusedAgainAndAgainHoldsUpNoOther) {
   receiver_.set_handler([](const auto& request) {
     const bool ann = request.body.find("ann") != std::string::npos;

@@ -176,6 +176,7 @@ TEST_F(DelivererTest, RetryAfterIsHonoured) {
 }
 
 TEST_F(DelivererTest, AfterRetryForAnOutputIsADeadLetterAndTheNextFollows) {
+  restart({.pause_after = 0ms});
   receiver_.set_handler([](const auto& request) {
     const bool bad = request.body.find("bad") != std::string::npos;
     return HttpReceiver::Answer{.status = bad ? 500 : 200};

@@ -1,0 +1,287 @@
+// /management/deliveries: operators list outputs that wait for their webhook, show one, and retry
+// or drop it.
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "api/live/assets_cache.h"
+#include "api/openapi/description.h"
+#include "api/operations/accept.h"
+#include "api/operations/deliveries.h"
+#include "api/operations/management.h"
+#include "api/operations/operations.h"
+#include "api/operations/why.h"
+#include "api/reasons/reasons.h"
+#include "api/replies.h"
+#include "api/representation/input.h"
+#include "store/store.h"
+#include "store/text/quantity.h"
+
+namespace conversed::api {
+
+using model::Errc;
+using model::Result;
+using nlohmann::json;
+using store::Deliveries;
+using store::PendingDelivery;
+using namespace openapi;
+
+namespace {
+
+constexpr std::string_view no_delivery = "there is no such delivery; the output may be delivered";
+
+Schema delivery_state_schema() {
+  return one_of(store::delivery_states());
+}
+
+const Shape<PendingDelivery>& delivery_shape() {
+  static const auto shape =
+      session_shape(&PendingDelivery::key)
+          .with("", {{"_id", text(1), &PendingDelivery::output_id},
+                     {"seq", integer(1), &PendingDelivery::seq},
+                     {"firstId", described("The session's output that goes first.", text(1)),
+                      &PendingDelivery::first_output_id},
+                     {"createdAt", unix_time(), &PendingDelivery::created_at},
+                     {"traceId", text(), &PendingDelivery::trace_id}})
+          .with(delivery_progress());
+  return shape;
+}
+
+json delivery_json(const PendingDelivery& delivery, AssetsCache& assets) {
+  json item = delivery_shape()(delivery);
+  const auto endpoint = assets.endpoint(delivery.key.endpoint_id);
+  item["endpoint"] = endpoint ? json((*endpoint)->name) : json(nullptr);
+  item["URLToken"] = endpoint ? json((*endpoint)->url_token) : json(nullptr);
+  return item;
+}
+
+Schema delivery_schema() {
+  return with_members(delivery_shape().schema(),
+                      {{"endpoint", nullable(text(1))}, {"URLToken", nullable(url_token())}});
+}
+
+// The part of the deliveries that the query names.
+Result<Deliveries::Filter> delivery_filter(const Call& call, SessionServices& services) {
+  const Request& request = call.request;
+  Deliveries::Filter filter;
+  const auto token = request.parameter("URLToken");
+  const auto user = request.parameter("userId");
+  const auto session = request.parameter("sessionId");
+  if (user || session) {
+    auto key = session_of(services.assets, *call.principal, token.value_or(""), user.value_or(""),
+                          session.value_or(""));
+    if (!key) return model::fail(key.error());
+    filter.project_id = key->project_id;
+    filter.session = *std::move(key);
+  } else if (token) {
+    auto normal = normal_url_token(*token);
+    if (!normal) return model::fail(normal.error());
+    auto endpoint = find_endpoint_for(services.assets, *call.principal, *normal);
+    if (!endpoint) return model::fail(endpoint.error());
+    filter.project_id = (*endpoint)->project_id;
+    filter.endpoint_id = (*endpoint)->id;
+  }
+  if (filter.project_id.empty() || request.parameter("projectId")) {
+    auto project = project_of(services.store, call, Role::conversation_admin);
+    if (!project) return model::fail(project.error());
+    if (!filter.project_id.empty() && filter.project_id != project->id) {
+      return model::fail(Errc::not_found, "the project has no such Endpoint");
+    }
+    filter.project_id = project->id;
+  }
+  if (const auto state = request.parameter("state")) {
+    filter.state = store::delivery_state_from(*state);
+    if (!filter.state) {
+      return model::fail(Errc::invalid_argument, "state must be due, waiting, behind or paused");
+    }
+  }
+  if (const auto age = request.parameter("olderThan")) {
+    const auto duration = text::parse_duration(*age);
+    if (!duration) {
+      return model::fail(Errc::invalid_argument, "olderThan must be a duration such as 20m or 2h");
+    }
+    filter.created_before = services.clock.now() - *duration;
+  }
+  return filter;
+}
+
+// `ENDPOINT:DUE:SESSION:SEQ`
+std::string delivery_place_text(const Deliveries::Place& place) {
+  return place.endpoint_id + ':' + std::to_string(model::to_unix_ms(place.due)) + ':' +
+         std::to_string(place.session) + ':' + std::to_string(place.seq);
+}
+
+Result<Deliveries::Place> place_of_delivery(const Request& request) {
+  const auto text = request.parameter("after");
+  if (!text) return Deliveries::Place{};
+  Deliveries::Place place;
+  std::string_view rest(*text);
+  place.endpoint_id = rest.substr(0, rest.find(':'));
+  rest.remove_prefix(place.endpoint_id.size());
+  std::int64_t due = 0;
+  for (std::int64_t* number : {&due, &place.session, &place.seq}) {
+    const bool more = rest.starts_with(':');
+    if (more) rest.remove_prefix(1);
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *number);
+    if (!more || error != std::errc()) {
+      return model::fail(Errc::invalid_argument, "after must be the `next` of the page before");
+    }
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+  }
+  place.due = model::from_unix_ms(due);
+  return place;
+}
+
+Result<Response> list_deliveries(const Call& call, SessionServices& services) {
+  auto filter = delivery_filter(call, services);
+  if (!filter) return model::fail(filter.error());
+  auto limit = limit_parameter(call.request);
+  if (!limit) return model::fail(limit.error());
+  auto after = place_of_delivery(call.request);
+  if (!after) return model::fail(after.error());
+  auto page = services.store.deliveries().list(*filter, *after, static_cast<std::size_t>(*limit),
+                                               services.store.timer_now());
+  return from_store(std::move(page)).map([&](const Deliveries::Page& found) {
+    json items = json::array();
+    for (const auto& each : found.rows) items.push_back(delivery_json(each, services.assets));
+    return ok({{"items", std::move(items)},
+               {"next", found.next ? json(delivery_place_text(*found.next)) : json(nullptr)}});
+  });
+}
+
+// The delivery of the path, in any of the principal's projects.
+Result<PendingDelivery> find_delivery(const Call& call, SessionServices& services) {
+  auto delivery = services.store.deliveries().get(std::string(call.parameters["outputId"]),
+                                                  services.store.timer_now());
+  if (!delivery) return model::fail(store_error(delivery.error()));
+  auto project = open_project(services.store, *call.principal, delivery->key.project_id,
+                              Role::conversation_admin, no_delivery);
+  if (!project) return model::fail(project.error());
+  return delivery;
+}
+
+Result<Response> show_delivery(const Call& call, SessionServices& services) {
+  auto delivery = find_delivery(call, services);
+  if (!delivery) return model::fail(delivery.error());
+  const auto output = services.store.outbox().outputs(delivery->key, delivery->seq - 1, 1);
+  if (!output) return model::fail(store_error(output.error()));
+  json body = delivery_json(*delivery, services.assets);
+  body["waits"] = waits_json(services.reasons.of_delivery(*delivery));
+  if (!output->empty()) {
+    body["text"] = output->front().text;
+    body["data"] = output->front().data;
+  }
+  return ok(body);
+}
+
+Result<Response> retry_delivery(const Call& call, SessionServices& services) {
+  auto delivery = find_delivery(call, services);
+  if (!delivery) return model::fail(delivery.error());
+  auto done = services.store.deliveries().retry(delivery->output_id);
+  if (!done) return model::fail(store_error(done.error()));
+  if (services.deliver) services.deliver(delivery->key);
+  if (services.try_endpoint) services.try_endpoint(delivery->key.endpoint_id);
+  return json_response(202, {{"_id", delivery->output_id}, {"firstId", delivery->first_output_id}});
+}
+
+Result<Response> drop_delivery(const Call& call, SessionServices& services) {
+  auto delivery = find_delivery(call, services);
+  if (!delivery) return model::fail(delivery.error());
+  auto done = services.store.deliveries().drop(delivery->output_id);
+  if (!done) return model::fail(store_error(done.error()));
+  if (services.deliver) services.deliver(delivery->key);
+  return no_content();
+}
+
+Link delivery_link(std::string_view name, std::string_view operation) {
+  return {name, operation, "outputId", "$response.body#/items/0/_id"};
+}
+
+Description describe_list_deliveries() {
+  return {
+      .summary = "List deliveries",
+      .details =
+          "Outputs that wait for their webhook: by Endpoint, then by the due time of the session's "
+          "first output, then by number. A page may have fewer items than `limit`, even none, "
+          "although `next` is set.",
+      .parameters = row_parameters(
+          {project_parameter(), query_parameter("URLToken", "Only this Endpoint's.", url_token()),
+           query_parameter("userId", "Only a session's, with `URLToken` and `sessionId`.",
+                           conversation_name()),
+           query_parameter("sessionId", "Only a session's, with `URLToken` and `userId`.",
+                           conversation_name()),
+           query_parameter("state", "Only deliveries in this state.", delivery_state_schema()),
+           query_parameter("olderThan", "Only outputs that are older, such as 20m or 2h.",
+                           text_like("^0*[0-9]{1,12}(ms|s|m|h|d)$"))}),
+      .answers = {{.description = "A page of deliveries.",
+                   .content = json_content(object(
+                       {{"items", list_of(named("PendingDelivery", delivery_schema()))},
+                        {"next", described("The next page's `after`; null: this is the last page.",
+                                           nullable(text(1)))}})),
+                   .links = {delivery_link("show", "showDelivery"),
+                             delivery_link("retry", "retryDelivery"),
+                             delivery_link("drop", "dropDelivery")}}},
+      .errors = {404}};
+}
+
+Description describe_show_delivery() {
+  const auto delivery = with_members(delivery_schema(), {{"waits", nullable(waits_schema())},
+                                                         {"text", text(), Need::optional},
+                                                         {"data", anything(), Need::optional}});
+  return {.summary = "Show a delivery",
+          .answers = {
+              json_answer("The delivery with its output.", named("DeliveryWithOutput", delivery))}};
+}
+
+Description describe_retry_delivery() {
+  const auto retried =
+      object({{"_id", text(1)}, {"firstId", described("The output that goes first.", text(1))}});
+  return {.summary = "Retry a delivery now",
+          .details =
+              "A session's outputs keep their order: its first output is sent now, and the "
+              "others follow. A paused Endpoint gets one try.",
+          .answers = {json_answer("The session is due.", named("RetriedDelivery", retried), 202)}};
+}
+
+Description describe_drop_delivery() {
+  return {.summary = "Drop a delivery",
+          .details =
+              "The output is not sent any more. It stays among the session's outputs, with "
+              "a discarded dead letter. The outputs behind it follow, and "
+              "`X-Conversed-Sequence` shows the gap. If the output is being sent, it may "
+              "still arrive.",
+          .answers = {empty_answer("The output is dropped.")}};
+}
+
+}  // namespace
+
+const Shape<PendingDelivery>& delivery_progress() {
+  static const Shape<PendingDelivery> shape(
+      "", {{"state", delivery_state_schema(),
+            [](const PendingDelivery& delivery) { return store::to_string(delivery.state); }},
+           {"attempts", described("Failed tries of the session's first output.", integer(0)),
+            &PendingDelivery::attempts},
+           {"dueAt",
+            described("The next try of the session's first output; null: no try has failed.",
+                      nullable(unix_time())),
+            null_if_absent(&PendingDelivery::due_at)}});
+  return shape;
+}
+
+Operations deliveries_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("listDeliveries", Method::get, "/management/deliveries",
+                    Role::conversation_admin, list_deliveries, describe_list_deliveries),
+      for_operators("showDelivery", Method::get, "/management/deliveries/{outputId}",
+                    Role::conversation_admin, show_delivery, describe_show_delivery,
+                    Audited::always),
+      for_operators("retryDelivery", Method::post, "/management/deliveries/{outputId}/retry",
+                    Role::conversation_admin, retry_delivery, describe_retry_delivery),
+      for_operators("dropDelivery", Method::post, "/management/deliveries/{outputId}/drop",
+                    Role::conversation_admin, drop_delivery, describe_drop_delivery),
+  };
+  return rows;
+}
+
+}  // namespace conversed::api

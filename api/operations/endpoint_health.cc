@@ -1,0 +1,131 @@
+// GET /management/endpoints/{endpointId}/health: how the Endpoint's webhook does.
+// POST /management/endpoints/{endpointId}/resume: ends the pause of a webhook that failed for long.
+#include <utility>
+
+#include "api/live/assets_cache.h"
+#include "api/openapi/description.h"
+#include "api/operations/endpoint_health.h"
+#include "api/operations/management.h"
+#include "api/operations/operations.h"
+#include "api/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+
+using model::Result;
+using store::EndpointFailure;
+using namespace openapi;
+
+namespace {
+
+constexpr std::string_view missing_endpoint = "there is no such Endpoint";
+
+// A member that says something only while the webhook fails.
+template <typename Get>
+auto while_failing(Get get) {
+  return [get](const EndpointFailure& failure) {
+    return failure.failing_since ? Value(to_value(std::invoke(get, failure))) : Value();
+  };
+}
+
+// The Endpoint of the path, in a project where the principal holds the role.
+Result<model::Endpoint> path_endpoint(const Call& call, SessionServices& services) {
+  auto id = id_of(call, "endpointId");
+  if (!id) return model::fail(id.error());
+  const auto endpoint = services.assets.endpoint(*id);
+  const auto project = endpoint ? Result<std::string>((*endpoint)->project_id)
+                                : Result<std::string>(model::fail(endpoint.error()));
+  auto owner = open_owner(services.store, *call.principal, project, Role::conversation_admin,
+                          missing_endpoint);
+  if (!owner) return model::fail(owner.error());
+  return **endpoint;
+}
+
+Result<Response> shown_health(const std::string& endpoint_id, SessionServices& services) {
+  auto found = services.store.endpoint_health().find(endpoint_id);
+  if (!found) return model::fail(store_error(found.error()));
+  auto offset = services.store.timers().offset();
+  if (!offset) return model::fail(store_error(offset.error()));
+  auto failure = found->value_or(EndpointFailure());
+  return ok(webhook_health()(failure.by_wall_clock(*offset)));
+}
+
+Result<Response> show_health(const Call& call, SessionServices& services) {
+  auto endpoint = path_endpoint(call, services);
+  if (!endpoint) return model::fail(endpoint.error());
+  return shown_health(endpoint->id, services);
+}
+
+Result<Response> resume_endpoint(const Call& call, SessionServices& services) {
+  auto endpoint = path_endpoint(call, services);
+  if (!endpoint) return model::fail(endpoint.error());
+  auto done = services.store.endpoint_health().resume(endpoint->id);
+  if (!done) return model::fail(store_error(done.error()));
+  if (services.resume_endpoint) services.resume_endpoint(endpoint->id);
+  return shown_health(endpoint->id, services);
+}
+
+Description describe_show_health() {
+  return {.summary = "Show how an Endpoint's webhook does",
+          .details =
+              "A webhook that fails for `delivery.pause_after` is paused: it gets one try a "
+              "minute until a try succeeds or an operator resumes it.",
+          .answers = {json_answer("The webhook's health.", webhook_health().schema())}};
+}
+
+Description describe_resume_endpoint() {
+  return {.summary = "Resume a paused Endpoint",
+          .details =
+              "Its outputs are sent again, the first one now. The time of the pause does not "
+              "count as time of `delivery.retry_for`.",
+          .answers = {json_answer("The webhook's health.", webhook_health().schema())},
+          .errors = {409}};
+}
+
+}  // namespace
+
+std::string_view webhook_state(const EndpointFailure& failure) {
+  if (failure.paused()) return "paused";
+  return failure.failing_since ? "fails" : "works";
+}
+
+Schema webhook_state_schema() {
+  return one_of({"works", "fails", "paused"});
+}
+
+const Shape<EndpointFailure>& webhook_health() {
+  using Row = EndpointFailure;
+  const auto status = [](const Row& row) {
+    return row.last_status == 0 ? Value() : Value(row.last_status);
+  };
+  const auto next_probe = [](const Row& row) {
+    return row.paused() ? Value(to_value(row.next_probe)) : Value();
+  };
+  const auto paused_since = [](const Row& row) {
+    return row.paused() ? Value(to_value(*row.paused_since)) : Value();
+  };
+  static const Shape<Row> shape(
+      "WebhookHealth",
+      {{"state", webhook_state_schema(), webhook_state},
+       {"failingSince", nullable(unix_time()), null_if_absent(&Row::failing_since)},
+       {"failures", described("Failed tries since then.", integer(0)), &Row::failures},
+       {"lastStatus", described("HTTP; null: there was no answer.", nullable(integer(100, 999))),
+        while_failing(status)},
+       {"lastError", nullable(text()), while_failing(&Row::last_error)},
+       {"lastFailureAt", nullable(unix_time()), while_failing(&Row::last_at)},
+       {"pausedSince", nullable(unix_time()), paused_since},
+       {"nextProbeAt", nullable(unix_time()), next_probe}});
+  return shape;
+}
+
+Operations endpoint_health_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("showEndpointHealth", Method::get, "/management/endpoints/{endpointId}/health",
+                    Role::conversation_admin, show_health, describe_show_health),
+      for_operators("resumeEndpoint", Method::post, "/management/endpoints/{endpointId}/resume",
+                    Role::conversation_admin, resume_endpoint, describe_resume_endpoint),
+  };
+  return rows;
+}
+
+}  // namespace conversed::api

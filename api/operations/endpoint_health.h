@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string_view>
+
+#include "api/openapi/shape.h"
+#include "store/conversation/endpoint_health.h"
+
+namespace conversed::api {
+
+// "works", "fails" or "paused".
+[[nodiscard]] std::string_view webhook_state(const store::EndpointFailure& failure);
+[[nodiscard]] openapi::Schema webhook_state_schema();
+// How a webhook does, with times by the wall clock. An Endpoint without a row works.
+[[nodiscard]] const openapi::Shape<store::EndpointFailure>& webhook_health();
+
+}  // namespace conversed::api

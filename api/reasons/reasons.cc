@@ -1,0 +1,379 @@
+#include "api/reasons/reasons.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "api/live/assets_cache.h"
+#include "flows/turn/follow_up.h"
+#include "flows/turn/standing.h"
+#include "queue/log.h"
+#include "store/model/url.h"
+#include "store/store.h"
+
+namespace conversed::api {
+
+using model::Errc;
+using model::fail;
+using model::Reason;
+using model::Result;
+using model::Timestamp;
+using model::Wait;
+using model::Waits;
+using store::DeliveryState;
+using store::PendingDelivery;
+using Found = Reasons::Found;
+using Kind = store::Timers::Kind;
+
+namespace {
+
+void append(Waits& waits, Waits more) {
+  std::ranges::move(more, std::back_inserter(waits));
+}
+
+// A row that is gone is no error: the thing may have happened meanwhile.
+template <typename T>
+Result<std::optional<T>> if_any(Result<T> found) {
+  if (found) return *std::move(found);
+  if (found.error().code == Errc::not_found) return std::nullopt;
+  return fail(std::move(found).error());
+}
+
+std::string name_of(const model::SessionKey& key) {
+  return "the session " + key.session_id + " of the user " + key.user_id;
+}
+
+std::string counted(std::int64_t count, const char* thing) {
+  return std::to_string(count) + ' ' + thing + (count == 1 ? "" : "s");
+}
+
+// "The Flow Orders, at the Node main/3"
+std::string place_of(const model::Session& session) {
+  const auto places = flows::standings(session.flow_state, session.execution);
+  if (places.empty()) return "The Flow";
+  return "The Flow " + places.back().flow + ", at the Node " + places.back().at + ",";
+}
+
+std::string upstream_of(const model::PendingCall& call) {
+  if (call.search) return "the knowledge store " + call.search->store;
+  if (call.http->to_model) return "a language model";
+  return model::authority_of(call.http->url);
+}
+
+// A call that is being made, or waits for its next try.
+Wait wait_of_call(const store::Calls::Found& found, const std::string& place,
+                  std::optional<Timestamp> calling_since, Timestamp now,
+                  std::chrono::milliseconds offset) {
+  const int most = found.call.http ? found.call.http->retries + 1 : 1;
+  const int attempt = std::min(found.attempts + 1, std::max(most, found.attempts + 1));
+  Wait wait{.reason = Reason::call,
+            .subject = place + " calls " + upstream_of(found.call) + ": attempt " +
+                       std::to_string(attempt) + " of " + std::to_string(std::max(most, attempt)),
+            .since = calling_since};
+  if (calling_since) {
+    wait.subject += ", without an answer yet";
+    if (found.call.http) wait.expected_at = *calling_since + found.call.http->timeout;
+  } else if (found.try_at && *found.try_at - offset > now) {
+    wait.subject += ", after a pause";
+    wait.expected_at = *found.try_at - offset;
+  }
+  wait.subject += '.';
+  return wait;
+}
+
+std::string clock_text(int minutes) {
+  const auto two = [](int number) { return (number < 10 ? "0" : "") + std::to_string(number); };
+  return two(minutes / 60) + ':' + two(minutes % 60);
+}
+
+}  // namespace
+
+Waits Reasons::of_daemon() const {
+  if (!store_.healthy()) {
+    return {{.reason = Reason::store_down,
+             .subject = "The store refuses writes.",
+             .since = ports_.store_failing_since ? ports_.store_failing_since() : std::nullopt}};
+  }
+  if (const auto health = log_.health(); !health) {
+    return {{.reason = Reason::log_down, .subject = "The log refuses events."}};
+  }
+  return {};
+}
+
+Result<Waits> Reasons::of_partition(const model::SessionKey& key) const {
+  const auto partition = ports_.partition ? ports_.partition(key) : std::nullopt;
+  if (!partition) return Waits();
+  const auto number = std::to_string(partition->number);
+  if (partition->owner.empty()) {
+    return Waits{{.reason = Reason::partition_without_owner,
+                  .subject = "No daemon owns partition " + number + " of the log, which has " +
+                             name_of(key) + "."}};
+  }
+  auto recovering = store_.attempts().is_recovering(partition->number);
+  if (!recovering) return fail(recovering.error());
+  if (!*recovering) return Waits();
+  return Waits{{.reason = Reason::partition_recovering,
+                .subject = "The daemon " + partition->owner + " recovers partition " + number +
+                           " of the log: events that a crash may have interrupted run alone."}};
+}
+
+Result<Waits> Reasons::of_execution(const model::Session& session) const {
+  if (!session.execution) return Waits();
+  auto call = store_.calls().find(session.execution->pending_call_id);
+  if (!call) return fail(call.error());
+  if (!*call) return Waits();  // its result is in the log
+  auto offset = store_.timers().offset();
+  if (!offset) return fail(offset.error());
+  const auto place = place_of(session);
+  if ((*call)->call.due_at) {
+    return Waits{{.reason = Reason::asleep,
+                  .subject = place + " sleeps.",
+                  .expected_at = *(*call)->call.due_at - *offset}};
+  }
+  const auto since = ports_.calling_since ? ports_.calling_since((*call)->call.id) : std::nullopt;
+  return Waits{wait_of_call(**call, place, since, wall_.now(), *offset)};
+}
+
+Result<Waits> Reasons::of_session(const model::Session& session) const {
+  Waits waits;
+  if (session.inbox_size >= static_cast<std::int64_t>(inbox_limit_)) {
+    waits.push_back({.reason = Reason::inbox_full,
+                     .subject = "The inbox of " + name_of(session.key) + " holds " +
+                                counted(session.inbox_size, "event") +
+                                ", so further events are refused."});
+  }
+  append(waits, of_daemon());
+  auto partition = of_partition(session.key);
+  if (!partition) return partition;
+  append(waits, *std::move(partition));
+  auto execution = of_execution(session);
+  if (!execution) return execution;
+  append(waits, *std::move(execution));
+  if (!waits.empty()) return waits;
+  if (ports_.waits_for_share && ports_.waits_for_share(session.key)) {
+    return Waits{{.reason = Reason::share_used_up,
+                  .subject = "Other sessions of the organisation use all workers of its share."}};
+  }
+  for (const auto& id : flows::time_outs_of(session)) {
+    auto timer = if_any(store_.timers().get(id));
+    if (!timer) return fail(timer.error());
+    if (*timer) {
+      return Waits{{.reason = Reason::question,
+                    .subject = place_of(session) + " waits for the user's answer.",
+                    .expected_at = (*timer)->due_at}};
+    }
+  }
+  const auto endpoint = assets_.endpoint(session.key.endpoint_id);
+  if (endpoint && ports_.quota_used_up && ports_.quota_used_up((*endpoint)->organisation_id)) {
+    return Waits{{.reason = Reason::quota,
+                  .subject = "The organisation has used up its injects of this month, so further "
+                             "injects are refused."}};
+  }
+  return waits;
+}
+
+Result<Waits> Reasons::of_session(const model::SessionKey& key) const {
+  auto session = store_.sessions().load(key);
+  if (!session) return fail(session.error());
+  if (*session) return of_session(**session);
+  model::Session none;
+  none.key = key;
+  return of_session(none);
+}
+
+Result<Waits> Reasons::of_delivery(const PendingDelivery& delivery) const {
+  if (delivery.state == DeliveryState::behind) {
+    Waits waits{{.reason = Reason::behind_output,
+                 .subject = "The output " + delivery.first_output_id + " of " +
+                            name_of(delivery.key) + " goes first.",
+                 .since = delivery.created_at}};
+    auto first = if_any(store_.deliveries().get(delivery.first_output_id, store_.timer_now()));
+    if (!first) return fail(first.error());
+    if (!*first || (*first)->state == DeliveryState::behind) return waits;
+    auto more = of_delivery(**first);
+    if (!more) return more;
+    append(waits, *std::move(more));
+    return waits;
+  }
+  const auto since = ports_.sending_since ? ports_.sending_since(delivery.key) : std::nullopt;
+  auto stored = store_.endpoint_health().find(delivery.key.endpoint_id);
+  if (!stored) return fail(stored.error());
+  auto offset = store_.timers().offset();
+  if (!offset) return fail(offset.error());
+  const auto health = stored->value_or(store::EndpointFailure()).by_wall_clock(*offset);
+  const auto endpoint = assets_.endpoint(delivery.key.endpoint_id);
+  const auto webhook = "The webhook of the Endpoint " +
+                       (endpoint ? (*endpoint)->name : delivery.key.endpoint_id) + " (" +
+                       delivery.key.endpoint_id + ")";
+  if (delivery.state == DeliveryState::paused) {
+    return Waits{{.reason = Reason::endpoint_paused,
+                  .subject = webhook +
+                             " has failed for long, so the daemon has paused it; the last "
+                             "error: " +
+                             health.last_error + ".",
+                  .since = health.paused_since,
+                  .expected_at = health.next_probe}};
+  }
+  if (since) {
+    return Waits{{.reason = Reason::sending,
+                  .subject = webhook + " has not answered the POST of this output yet.",
+                  .since = since}};
+  }
+  if (delivery.state == DeliveryState::waiting || health.failing_since) {
+    const auto error = health.failing_since ? health.last_error : "it refused this output";
+    return Waits{{.reason = Reason::delivery_failing,
+                  .subject = webhook + " fails: " + error + "; " +
+                             counted(delivery.attempts, "failed try") + " of this output.",
+                  .since = health.failing_since ? health.failing_since : delivery.created_at,
+                  .expected_at = delivery.due_at}};
+  }
+  auto waits = of_daemon();
+  auto partition = of_partition(delivery.key);
+  if (!partition) return partition;
+  append(waits, *std::move(partition));
+  return waits;
+}
+
+// Quiet hours put the follow-up off if it is due when they end.
+Wait Reasons::wait_of_quiet_hours(const store::Timers::Row& timer) const {
+  Wait wait{.reason = Reason::not_due, .expected_at = timer.due_at};
+  const auto project = assets_.project(timer.session.project_id);
+  if (!project || !(*project)->journey || !(*project)->journey->quiet_hours) return wait;
+  const auto& quiet = (*project)->journey->quiet_hours;
+  const auto before = timer.due_at - std::chrono::milliseconds(1);
+  if (flows::past_quiet_hours(quiet, before) != timer.due_at) return wait;
+  wait.reason = Reason::quiet_hours;
+  wait.subject = "Quiet hours of the project, from " + clock_text(quiet->from) + " to " +
+                 clock_text(quiet->to) + " in " + quiet->timezone + ", put this follow-up off.";
+  return wait;
+}
+
+Result<Waits> Reasons::of_timer(const store::Timers::Row& timer) const {
+  if (timer.due_at <= wall_.now()) {
+    auto waits = of_daemon();
+    auto partition = of_partition(timer.session);
+    if (!partition) return partition;
+    append(waits, *std::move(partition));
+    return waits;
+  }
+  Wait wait{.reason = Reason::not_due, .expected_at = timer.due_at};
+  switch (timer.kind) {
+    case Kind::sleep:
+      wait.reason = Reason::asleep;
+      wait.subject = "The Flow of " + name_of(timer.session) + " sleeps.";
+      break;
+    case Kind::question:
+      wait.reason = Reason::question;
+      wait.subject = "A question to the user of " + name_of(timer.session) +
+                     " waits for its answer, or for its time-out.";
+      break;
+    case Kind::schedule:
+      wait.subject = "The scheduled inject for " + name_of(timer.session) + " comes at its time.";
+      break;
+    case Kind::journey:
+    case Kind::follow_up:
+      wait = wait_of_quiet_hours(timer);
+      if (wait.subject.empty()) {
+        wait.subject = "The follow-up of " + name_of(timer.session) + " comes at its time.";
+      }
+      break;
+  }
+  return Waits{std::move(wait)};
+}
+
+Waits Reasons::of_job(const model::Job& job) {
+  if (job.state != model::JobState::queued) return {};
+  return {{.reason = Reason::behind_jobs,
+           .subject = "The job " + job.name + " waits for a worker.",
+           .since = job.created_at}};
+}
+
+Result<std::optional<Found>> Reasons::of_call(const std::string& id) const {
+  auto call = store_.calls().find(id);
+  if (!call) return fail(call.error());
+  if (!*call) return std::nullopt;
+  const auto& key = (*call)->call.session;
+  auto waits = of_session(key);
+  if (!waits) return fail(waits.error());
+  return Found{"call", key.project_id, *std::move(waits)};
+}
+
+// An event in an inbox, the input of a running execution, or one whose output waits.
+Result<std::optional<Found>> Reasons::of_event(const std::string& id) const {
+  auto inbox = store_.sessions().in_inbox(id);
+  if (!inbox) return fail(inbox.error());
+  if (*inbox) {
+    const auto& key = (*inbox)->key;
+    auto session = store_.sessions().load(key);
+    if (!session) return fail(session.error());
+    const bool busy = *session && (*session)->busy();
+    const auto ahead = (*inbox)->ahead + (busy ? 1 : 0);
+    Waits waits;
+    if (ahead > 0) {
+      const auto first = busy ? (*session)->execution->input_id : (*inbox)->first_ahead;
+      waits.push_back({.reason = Reason::behind_events,
+                       .subject = counted(ahead, "earlier event") + " of " + name_of(key) +
+                                  (ahead == 1 ? " goes" : " go") + " first; the next one is " +
+                                  first + ".",
+                       .since = (*inbox)->since});
+    }
+    auto more = of_session(key);
+    if (!more) return fail(more.error());
+    append(waits, *std::move(more));
+    return Found{"event", key.project_id, std::move(waits)};
+  }
+  auto call = store_.calls().of_execution(id);
+  if (!call) return fail(call.error());
+  if (*call) {
+    auto found = of_call(**call);
+    if (!found) return found;
+    if (*found) (*found)->kind = "event";
+    return found;
+  }
+  auto output = store_.deliveries().of_input(id);
+  if (!output) return fail(output.error());
+  if (!*output) return std::nullopt;
+  auto delivery = if_any(store_.deliveries().get(**output, store_.timer_now()));
+  if (!delivery) return fail(delivery.error());
+  if (!*delivery) return std::nullopt;
+  auto waits = of_delivery(**delivery);
+  if (!waits) return fail(waits.error());
+  return Found{"event", (*delivery)->key.project_id, *std::move(waits)};
+}
+
+Result<Found> Reasons::of(const std::string& id) const {
+  const auto with = [](std::string_view kind, const std::string& project,
+                       Result<Waits> waits) -> Result<Found> {
+    if (!waits) return fail(waits.error());
+    return Found{kind, project, *std::move(waits)};
+  };
+  auto delivery = if_any(store_.deliveries().get(id, store_.timer_now()));
+  if (!delivery) return fail(delivery.error());
+  if (*delivery) return with("delivery", (*delivery)->key.project_id, of_delivery(**delivery));
+  auto timer = if_any(store_.timers().get(id));
+  if (!timer) return fail(timer.error());
+  if (*timer) return with("timer", (*timer)->session.project_id, of_timer(**timer));
+  for (const auto find : {&Reasons::of_call, &Reasons::of_event}) {
+    auto found = (this->*find)(id);
+    if (!found) return fail(found.error());
+    if (*found) return **std::move(found);
+  }
+  auto letter = store_.dead_letters().of(id);
+  if (!letter) return fail(letter.error());
+  if (*letter) {
+    Waits waits;
+    if ((*letter)->state == store::DeadLetterState::fresh) {
+      waits.push_back(
+          {.reason = Reason::dead_letter,
+           .subject = "The dead letter " + (*letter)->id + " says: " + (*letter)->reason + ".",
+           .since = (*letter)->created_at});
+    }
+    return Found{"deadLetter", (*letter)->key.project_id, std::move(waits)};
+  }
+  auto job = if_any(store_.jobs().get(id));
+  if (!job) return fail(job.error());
+  if (*job) return Found{"job", (*job)->project_id, of_job(**job)};
+  return Found{"", "", of_daemon()};
+}
+
+}  // namespace conversed::api

@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/conversation/deliveries.h"
+#include "store/conversation/timers.h"
+#include "store/model/clock.h"
+#include "store/model/job.h"
+#include "store/model/reason.h"
+#include "store/model/result.h"
+#include "store/model/session.h"
+
+namespace conversed::store {
+class Store;
+}
+namespace conversed::queue {
+class Log;
+}
+
+namespace conversed::api {
+
+class AssetsCache;
+
+// The place of a session in a cluster.
+struct PartitionView {
+  std::int32_t number = 0;
+  std::string owner;  // a daemon's name; empty: none
+};
+
+// What the services know in memory. Each may be empty: then that part is not known. Thread-safe.
+struct ReasonPorts {
+  // When the POST of the session's first output began, if this daemon is sending it.
+  std::function<std::optional<model::Timestamp>(const model::SessionKey&)> sending_since = {};
+  // When the present attempt of the call began, if this daemon is making it.
+  std::function<std::optional<model::Timestamp>(const std::string& call_id)> calling_since = {};
+  // Whether the session's events wait although other sessions of its organisation run.
+  std::function<bool(const model::SessionKey&)> waits_for_share = {};
+  // The session's partition; none without a cluster.
+  std::function<std::optional<PartitionView>(const model::SessionKey&)> partition = {};
+  // Whether the organisation may accept no more injects this month.
+  std::function<bool(const std::string& organisation_id)> quota_used_up = {};
+  // When the store or the log began to fail.
+  std::function<std::optional<model::Timestamp>()> store_failing_since = {};
+};
+
+// Finds out why something has not happened yet: from rows of the store, and from what the services
+// know in memory. Writes nothing, and reads a bounded number of rows. Does not depend on HTTP.
+// Thread-safe; blocks on the disk. Errors: those of the store.
+class Reasons {
+ public:
+  // `inbox_limit`: the events that an inbox takes. All must outlive it. `wall`: the clock of due
+  // times that operators see.
+  Reasons(store::Store& store, AssetsCache& assets, queue::Log& log, const model::Clock& wall,
+          std::size_t inbox_limit)
+      : store_(store), assets_(assets), log_(log), wall_(wall), inbox_limit_(inbox_limit) {}
+
+  // Set once, before the first question.
+  void connect(ReasonPorts ports) { ports_ = std::move(ports); }
+
+  // The thing with this id: an event, an output, a timer, a call, a job or a dead letter.
+  struct Found {
+    std::string_view kind;  // empty: no row has this id
+    std::string project_id;
+    model::Waits waits;
+  };
+  // An unknown id waits if the store or the log is down: its event may be in the log.
+  [[nodiscard]] model::Result<Found> of(const std::string& id) const;
+
+  // Of a session: why its next event does not run. Empty: it would run now.
+  [[nodiscard]] model::Result<model::Waits> of_session(const model::Session& session) const;
+  // As above, for a session that may not be stored.
+  [[nodiscard]] model::Result<model::Waits> of_session(const model::SessionKey& key) const;
+  [[nodiscard]] model::Result<model::Waits> of_delivery(
+      const store::PendingDelivery& delivery) const;
+  [[nodiscard]] model::Result<model::Waits> of_timer(const store::Timers::Row& timer) const;
+  [[nodiscard]] static model::Waits of_job(const model::Job& job);
+
+ private:
+  [[nodiscard]] model::Waits of_daemon() const;
+  [[nodiscard]] model::Result<model::Waits> of_partition(const model::SessionKey& key) const;
+  [[nodiscard]] model::Result<model::Waits> of_execution(const model::Session& session) const;
+  [[nodiscard]] model::Result<std::optional<Found>> of_event(const std::string& id) const;
+  [[nodiscard]] model::Result<std::optional<Found>> of_call(const std::string& id) const;
+  [[nodiscard]] model::Wait wait_of_quiet_hours(const store::Timers::Row& timer) const;
+
+  store::Store& store_;
+  AssetsCache& assets_;
+  queue::Log& log_;
+  const model::Clock& wall_;
+  const std::size_t inbox_limit_;
+  ReasonPorts ports_;
+};
+
+}  // namespace conversed::api

@@ -1,0 +1,74 @@
+// conversectl why.
+#include "daemon/ctl/commands.h"
+#include "daemon/ctl/names.h"
+#include "daemon/ctl/output/output.h"
+#include "daemon/ctl/output/screen.h"
+#include "store/model/reason.h"
+
+namespace conversed::ctl {
+namespace {
+
+// "10 behindEvents: earlier events of its session run first"
+std::string codes() {
+  std::string lines = "a script reads the exit code, the first reason's; 0: nothing waits.";
+  for (const auto& each : model::all_reasons()) {
+    lines += "\n  " + std::to_string(static_cast<int>(each.reason)) + " " + std::string(each.name) +
+             ": " + std::string(each.meaning);
+  }
+  return lines;
+}
+
+void show_wait(const Fields& wait) {
+  say(wait.text("reason") + ": " + wait.text("subject"));
+  const auto show_time = [&](const char* field, const char* label) {
+    if (const auto time = wait.time(field)) say(label + full_time(*time, screen()));
+  };
+  show_time("since", "  since ");
+  show_time("expectedAt", "  expected at ");
+  say("  " + wait.text("remedy"));
+}
+
+model::Result<std::string> path_of(Client& client, const Values& values) {
+  const std::string path = "/management/why";
+  if (const auto& id = values.text("ID"); !id.empty()) return path + "/" + encode(id);
+  if (values.text("--endpoint").empty()) {
+    return model::fail(model::Errc::invalid_argument,
+                       "name an id, or a session by --endpoint, --user and --session");
+  }
+  auto token = find_endpoint(client, values, values.text("--endpoint"));
+  if (!token) return token;
+  return path + "?URLToken=" + encode(*token) + "&userId=" + encode(values.text("--user")) +
+         "&sessionId=" + encode(values.text("--session"));
+}
+
+int why(Client& client, const Values& values) {
+  const auto path = path_of(client, values);
+  if (!path) return failed(path.error());
+  const auto answer = client.manage("GET", *path);
+  if (!answer) return failed(answer.error());
+  const auto waits = Fields(*answer).objects("waits");
+  print(client, answer, [&](const Fields&) {
+    if (waits.empty()) say("Nothing waits.");
+    for (const Fields& wait : waits) show_wait(wait);
+  });
+  return waits.empty() ? 0 : static_cast<int>(waits.front().number("code"));
+}
+
+}  // namespace
+
+std::vector<Group> why_command() {
+  constexpr auto all = Option::Among::all_or_none;
+  return {{"",
+           "",
+           {Command{
+               "why",
+               {"Tell why an event, output, session, job or timer waits", some_id, codes()},
+               {Option{"ID", "The id of an inject, output, timer, call, job or dead letter"},
+                Option{"--endpoint", "A session's Endpoint: its name, id or URLToken"}.grouped(all),
+                Option{"--user", "The session's userId"}.grouped(all),
+                Option{"--session", "The session's sessionId"}.grouped(all), scope_option()}}
+                .runs(why)
+                .watched()}}};
+}
+
+}  // namespace conversed::ctl

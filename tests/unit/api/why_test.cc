@@ -1,0 +1,270 @@
+// Reasons in the routes of operators: each names cause, subject and remedy.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "store/model/ids.h"
+#include "tests/unit/api/api_world.h"
+
+namespace conversed::api {
+namespace {
+
+using namespace std::chrono_literals;
+using nlohmann::json;
+using test::token;
+using test::World;
+
+class Why : public testing::Test {
+ protected:
+  Why() : world_({.limits = {.public_requests_per_second = 0, .inbox = 2}}) {
+    world_.reasons->connect(ports());
+  }
+
+  // What the services know, as the test sets it.
+  ReasonPorts ports() {
+    ReasonPorts ports;
+    ports.sending_since = [this](const auto&) { return sending_since_; };
+    ports.calling_since = [this](const auto&) { return calling_since_; };
+    ports.waits_for_share = [this](const auto&) { return waits_for_share_; };
+    ports.partition = [this](const auto&) { return partition_; };
+    ports.quota_used_up = [this](const auto&) { return quota_used_up_; };
+    return ports;
+  }
+  // The commit of the session's next Turn.
+  store::SessionCommit next() {
+    store::SessionCommit commit;
+    commit.key = world_.session_key();
+    commit.expected_version = version_++;
+    commit.after.key = commit.key;
+    commit.after.position = {1, 0, version_};
+    commit.after.inbox_size = 0;
+    return commit;
+  }
+  // The session's execution waits for this call or timer.
+  store::SessionCommit waits_for(const std::string& input, model::PendingCall call) {
+    auto commit = next();
+    call.id = input + "-c1";
+    call.session = commit.key;
+    commit.after.execution = model::Execution{.input_id = input,
+                                              .began_at = world_.clock.now(),
+                                              .pending_call_id = call.id,
+                                              .flow_id = "flow"};
+    commit.calls.started.push_back(std::move(call));
+    return commit;
+  }
+  model::PendingCall http_call() {
+    model::PendingCall call;
+    call.http = model::HttpCall{
+        .method = "GET", .url = "https://crm.example/x", .timeout = 10s, .retries = 2};
+    return call;
+  }
+  store::InboxEvent event(const std::string& id) {
+    const model::Event event{
+        .id = id, .session = world_.session_key(), .accepted_at = world_.clock.now()};
+    return {id, "inject", std::string(32, '7'), model::encode_value(event)};
+  }
+  std::string say() {
+    auto commit = next();
+    const auto id = model::new_id() + "-1";
+    commit.after.last_output_seq = ++said_;
+    commit.outputs.push_back({.id = id,
+                              .seq = said_,
+                              .input_id = id.substr(0, model::id_length),
+                              .text = "hello",
+                              .data = nullptr,
+                              .created_at = world_.clock.now(),
+                              .delivery = model::Delivery::pending});
+    world_.commit_now(std::move(commit));
+    return id;
+  }
+  void webhook_fails(std::optional<model::Timestamp> paused_since = {}) {
+    world_.store->endpoint_health().failed({.endpoint_id = world_.session_key().endpoint_id,
+                                            .failing_since = world_.clock.now(),
+                                            .last_status = 500,
+                                            .last_error = "the webhook answered 500",
+                                            .last_at = world_.clock.now(),
+                                            .paused_since = paused_since,
+                                            .next_probe = world_.clock.now() + 60s});
+    settle();
+  }
+  void settle() {
+    ASSERT_TRUE(world_.store->committer().write_and_wait([](store::Writer&) {}));
+  }
+  json ask(const std::string& path, HeaderList query = {}) {
+    const auto response = world_.manage(Method::get, "/management/why" + path, nullptr,
+                                        std::move(query), "ann@acme.example");
+    EXPECT_EQ(response.status, 200) << response.body;
+    return json::parse(response.body);
+  }
+  json of_session() {
+    return ask("", {{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}}).at("waits");
+  }
+  json of(const std::string& id) { return ask("/" + id).at("waits"); }
+  // Expects these reasons, in this order.
+  static void expect_reasons(const json& waits, const std::vector<std::string>& reasons) {
+    std::vector<std::string> found;
+    for (const auto& wait : waits) found.push_back(wait.at("reason"));
+    EXPECT_EQ(found, reasons) << waits.dump(2);
+  }
+  static std::string subject(const json& waits) { return waits.at(0).at("subject"); }
+  std::int64_t seconds(model::Timestamp time) { return model::to_unix_ms(time) / 1000; }
+
+  World world_;
+  std::optional<model::Timestamp> sending_since_;
+  std::optional<model::Timestamp> calling_since_;
+  std::optional<PartitionView> partition_;
+  bool waits_for_share_ = false;
+  bool quota_used_up_ = false;
+  std::int64_t version_ = 0;
+  std::int64_t said_ = 0;
+};
+
+TEST_F(Why, SessionThatIsIdleWaitsForNothing) {
+  expect_reasons(of_session(), {});
+  world_.commit_now(next());
+  expect_reasons(of_session(), {});
+}
+
+TEST_F(Why, SlowUpstreamIsNamedWithItsAttemptAndItsEnd) {
+  const auto input = model::new_id();
+  world_.commit_now(waits_for(input, http_call()));
+  calling_since_ = world_.clock.now() - 3s;
+  const auto waits = of(input);
+  expect_reasons(waits, {"call"});
+  EXPECT_NE(subject(waits).find("crm.example: attempt 1 of 3"), std::string::npos) << waits;
+  EXPECT_EQ(waits.at(0).at("since"), seconds(*calling_since_));
+  EXPECT_EQ(waits.at(0).at("expectedAt"), seconds(world_.clock.now() + 7s));
+  EXPECT_EQ(waits.at(0).at("code"), 11);
+  expect_reasons(of(input + "-c1"), {"call"});
+  expect_reasons(of_session(), {"call"});
+}
+
+TEST_F(Why, RefusedCallTellsItsNextTry) {
+  const auto input = model::new_id();
+  world_.commit_now(waits_for(input, http_call()));
+  world_.store->calls().put_off(input + "-c1", world_.clock.now() + 5s, 1, {});
+  settle();
+  const auto waits = of(input);
+  expect_reasons(waits, {"call"});
+  EXPECT_NE(subject(waits).find("attempt 2 of 3, after a pause"), std::string::npos) << waits;
+  EXPECT_EQ(waits.at(0).at("expectedAt"), seconds(world_.clock.now() + 5s));
+}
+
+TEST_F(Why, EventBehindOthersNamesTheFirstAndItsReason) {
+  const auto input = model::new_id();
+  const auto waiting = model::new_id();
+  model::PendingCall sleep;
+  sleep.due_at = world_.clock.now() + 1h;
+  auto commit = waits_for(input, sleep);
+  commit.inbox.added = {event(model::new_id()), event(waiting)};
+  commit.after.inbox_size = 2;
+  world_.commit_now(std::move(commit));
+  const auto waits = of(waiting);
+  expect_reasons(waits, {"behindEvents", "inboxFull", "asleep"});
+  EXPECT_NE(subject(waits).find("2 earlier events"), std::string::npos) << waits;
+  EXPECT_NE(subject(waits).find(input), std::string::npos) << waits;
+  EXPECT_EQ(waits.at(2).at("expectedAt"), seconds(world_.clock.now() + 1h));
+  expect_reasons(of_session(), {"inboxFull", "asleep"});
+}
+
+TEST_F(Why, TimerFarAwayTellsItsTime) {
+  auto commit = next();
+  model::FollowUp far;
+  far.id = model::new_id() + "-f1";
+  far.session = commit.key;
+  far.due_at = world_.clock.now() + 1000h;
+  commit.follow_ups.added.push_back(far);
+  world_.commit_now(std::move(commit));
+  const auto waits = of(far.id);
+  expect_reasons(waits, {"notDue"});
+  EXPECT_EQ(waits.at(0).at("expectedAt"), seconds(far.due_at));
+}
+
+TEST_F(Why, FailingWebhookIsNamedWithItsErrorAndTheNextTry) {
+  const auto first = say();
+  const auto second = say();
+  world_.store->outbox().reschedule(world_.session_key(), world_.clock.now() + 30s, 2);
+  webhook_fails();
+  const auto waits = of(first);
+  expect_reasons(waits, {"deliveryFailing"});
+  EXPECT_NE(subject(waits).find("answered 500"), std::string::npos) << waits;
+  EXPECT_EQ(waits.at(0).at("expectedAt"), seconds(world_.clock.now() + 30s));
+  expect_reasons(of(second), {"behindOutput", "deliveryFailing"});
+  expect_reasons(of(first.substr(0, model::id_length)), {"deliveryFailing"});
+}
+
+TEST_F(Why, PausedWebhookTellsItsNextProbe) {
+  const auto output = say();
+  webhook_fails(world_.clock.now());
+  const auto waits = of(output);
+  expect_reasons(waits, {"endpointPaused"});
+  EXPECT_EQ(waits.at(0).at("expectedAt"), seconds(world_.clock.now() + 60s));
+  EXPECT_NE(waits.at(0).at("remedy").get<std::string>().find("endpoints resume"),
+            std::string::npos);
+}
+
+TEST_F(Why, TarpitIsNamedWhileItsPostIsUnderWay) {
+  const auto output = say();
+  expect_reasons(of(output), {});
+  sending_since_ = world_.clock.now() - 4s;
+  const auto waits = of(output);
+  expect_reasons(waits, {"sending"});
+  EXPECT_EQ(waits.at(0).at("since"), seconds(*sending_since_));
+}
+
+TEST_F(Why, PartitionWithoutOwnerStandsBeforeTheCall) {
+  const auto input = model::new_id();
+  world_.commit_now(waits_for(input, http_call()));
+  partition_ = PartitionView{3, ""};
+  const auto waits = of_session();
+  expect_reasons(waits, {"partitionWithoutOwner", "call"});
+  EXPECT_NE(subject(waits).find("partition 3"), std::string::npos) << waits;
+  partition_->owner = "one";
+  expect_reasons(of_session(), {"call"});
+}
+
+TEST_F(Why, UsedUpShareAndQuotaAreNamed) {
+  quota_used_up_ = true;
+  expect_reasons(of_session(), {"quota"});
+  waits_for_share_ = true;
+  expect_reasons(of_session(), {"shareUsedUp"});
+}
+
+TEST_F(Why, PoisonedEventNamesItsDeadLetter) {
+  auto commit = next();
+  const auto letter = model::new_id();
+  const auto id = model::new_id();
+  commit.dead_letters = {{letter, event(id), "the daemon went down 3 times"}};
+  world_.commit_now(std::move(commit));
+  const auto waits = of(id);
+  expect_reasons(waits, {"deadLetter"});
+  EXPECT_NE(subject(waits).find("went down 3 times"), std::string::npos) << waits;
+  ASSERT_TRUE(world_.store->dead_letters().discard(world_.session_key().project_id, letter));
+  expect_reasons(of(id), {});
+}
+
+TEST_F(Why, ForeignAndUnknownIdsAreNotFound) {
+  const auto output = say();
+  const auto status = [&](const std::string& id, std::string_view email) {
+    return world_.manage(Method::get, "/management/why/" + id, nullptr, {}, email).status;
+  };
+  EXPECT_EQ(status(output, "out@other.example"), 404);
+  EXPECT_EQ(status(output, "tom@acme.example"), 403);
+  EXPECT_EQ(status(model::new_id(), "ann@acme.example"), 404);
+}
+
+TEST_F(Why, SessionShowsItsReasons) {
+  world_.commit_now(waits_for(model::new_id(), http_call()));
+  const auto body =
+      json::parse(world_
+                      .manage(Method::get, "/management/sessions/show", nullptr,
+                              {{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}})
+                      .body);
+  expect_reasons(body.at("waits"), {"call"});
+}
+
+}  // namespace
+}  // namespace conversed::api
