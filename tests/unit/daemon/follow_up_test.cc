@@ -193,12 +193,13 @@ TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
     const auto due = waiting().at(0);
     clock_.advance(20min);
     TurnBatch batch;
-    std::string call = due.id + "-t-c1";
+    const Event begun = due_event(due);
+    const std::string call = begun.id + "-c1";
     if (in_one_batch) {
-      batch = run({due_event(due), message("here")});
+      batch = run({begun, message("here")});
       EXPECT_TRUE(batch.commit.calls.started.empty()) << "the call is not made";
     } else {
-      run({due_event(due)});
+      run({begun});
       ASSERT_TRUE(stored().busy());
       EXPECT_EQ(stored().execution->pending_call_id, call);
       run({message("here")});

@@ -136,7 +136,7 @@ class FollowUpWorld : public TurnBatchTest {
   // The event of a follow-up as the Scheduler makes it now.
   Event due_event(const model::FollowUp& follow_up) {
     Event made;
-    made.id = follow_up.id + "-t";
+    made.id = model::new_id(clock_.now());
     made.type = EventType::follow_up;
     made.session = follow_up.session;
     made.accepted_at = clock_.now();

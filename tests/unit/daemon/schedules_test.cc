@@ -30,7 +30,6 @@ class Schedules : public TurnBatchTest {
   // The event as the Scheduler appends it now.
   Event due_event(const Schedule& schedule) {
     Event made = event(*schedule.text);
-    made.id = schedule.claim() + "-t";
     made.claim = Claim{Claim::Kind::schedule, schedule.claim()};
     return made;
   }
