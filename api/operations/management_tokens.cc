@@ -25,7 +25,7 @@ using namespace openapi;
 constexpr std::chrono::hours longest_token_life{366 * 24};
 constexpr std::chrono::hours usual_token_life{30 * 24};
 
-Schema scopes_schema() {
+Schema token_scopes_schema() {
   const auto names = names_of_scopes();
   return described(
       "Roles: the token acts with these roles of its user alone. `all`: with all of them. `read`: "
@@ -33,7 +33,7 @@ Schema scopes_schema() {
       list_of(one_of(std::span(names))));
 }
 
-Result<void> check_scopes(const std::vector<std::string>& scopes) {
+Result<void> check_token_scopes(const std::vector<std::string>& scopes) {
   const auto known = names_of_scopes();
   for (const std::string& scope : scopes) {
     if (std::ranges::find(known, scope) != known.end()) continue;
@@ -45,7 +45,7 @@ Result<void> check_scopes(const std::vector<std::string>& scopes) {
                      "scopes: name at least one of: " + text::joined(known));
 }
 
-Result<std::chrono::milliseconds> token_life(const std::string& text) {
+Result<std::chrono::milliseconds> management_token_life(const std::string& text) {
   if (text.empty()) return usual_token_life;
   const auto life = text::parse_duration(text);
   if (life && *life > std::chrono::milliseconds(0) && *life <= longest_token_life) return *life;
@@ -53,7 +53,7 @@ Result<std::chrono::milliseconds> token_life(const std::string& text) {
                      "expires: write a duration of at most 366d, such as 90d or 12h");
 }
 
-json token_json(const ManagementToken& token, const std::string& email) {
+json management_token_json(const ManagementToken& token, const std::string& email) {
   return {{"_id", token.id},
           {"name", token.name},
           {"user", email},
@@ -62,15 +62,15 @@ json token_json(const ManagementToken& token, const std::string& email) {
           {"expiresAt", unix_seconds(token.expires_at)}};
 }
 
-Result<Response> create_token(const Call& call, AccountServices& services) {
+Result<Response> create_own_token(const Call& call, AccountServices& services) {
   ManagementToken wanted;
   std::string expires;
   auto body = read_object(
       call.request, {{"name", &wanted.name}, {"scopes", &wanted.scopes}, {"expires", &expires}});
   if (!body) return model::fail(body.error());
   if (auto good = check_display_name(wanted.name); !good) return model::fail(good.error());
-  if (auto good = check_scopes(wanted.scopes); !good) return model::fail(good.error());
-  auto life = token_life(expires);
+  if (auto good = check_token_scopes(wanted.scopes); !good) return model::fail(good.error());
+  auto life = management_token_life(expires);
   if (!life) return model::fail(life.error());
   const Principal& principal = *call.principal;
   wanted.user_id = principal.user_id;
@@ -80,7 +80,7 @@ Result<Response> create_token(const Call& call, AccountServices& services) {
   if (!user) return model::fail(store_error(user.error()));
   auto made = accounts.create_management_token(principal.organisation_id, std::move(wanted));
   if (!made) return model::fail(store_error(made.error()));
-  json answer = token_json(made->token, user->email);
+  json answer = management_token_json(made->token, user->email);
   answer["token"] = made->secret;  // shown only here
   return json_response(status::created, std::move(answer), {{"Cache-Control", "no-store"}});
 }
@@ -96,7 +96,7 @@ Result<std::vector<ManagementToken>> visible_tokens(const Principal& principal,
   return std::move(*tokens);
 }
 
-Result<Response> list_tokens(const Call& call, AccountServices& services) {
+Result<Response> list_visible_tokens(const Call& call, AccountServices& services) {
   auto tokens = visible_tokens(*call.principal, services);
   if (!tokens) return model::fail(tokens.error());
   auto users = services.store.accounts().users(call.principal->organisation_id);
@@ -104,12 +104,12 @@ Result<Response> list_tokens(const Call& call, AccountServices& services) {
   json items = json::array();
   for (const ManagementToken& token : *tokens) {
     const auto user = std::ranges::find(*users, token.user_id, &store::User::id);
-    items.push_back(token_json(token, user == users->end() ? "" : user->email));
+    items.push_back(management_token_json(token, user == users->end() ? "" : user->email));
   }
   return ok({{"items", std::move(items)}});
 }
 
-Result<Response> revoke_token(const Call& call, AccountServices& services) {
+Result<Response> revoke_visible_token(const Call& call, AccountServices& services) {
   const Principal& principal = *call.principal;
   const std::string id(call.parameters["tokenId"]);
   auto tokens = visible_tokens(principal, services);
@@ -126,22 +126,23 @@ Result<Response> revoke_token(const Call& call, AccountServices& services) {
       .map(no_content);
 }
 
-Schema token_schema() {
+Schema management_token_schema() {
   return object({{"_id", id()},
                  {"name", text(1)},
                  {"user", text()},
-                 {"scopes", scopes_schema()},
+                 {"scopes", token_scopes_schema()},
                  {"createdAt", unix_time()},
                  {"expiresAt", unix_time()}});
 }
 
-Description describe_create_token() {
+Description describe_create_management_token() {
   const auto body =
       object({{"name", bounded_bytes(max_display_name_bytes)},
-              {"scopes", scopes_schema()},
+              {"scopes", token_scopes_schema()},
               {"expires", described("A duration of at most 366d; default: 30d.", nullable(text())),
                Need::optional}});
-  const auto made = with_members(token_schema(), {{"token", described("Shown once.", text(1))}});
+  const auto made =
+      with_members(management_token_schema(), {{"token", described("Shown once.", text(1))}});
   const json example{{"name", "backup script"}, {"scopes", {"platformAdmin"}}, {"expires", "90d"}};
   return {.summary = "Create a management token",
           .details =
@@ -156,15 +157,15 @@ Description describe_create_token() {
           .errors = {409}};
 }
 
-Description describe_list_tokens() {
+Description describe_list_visible_tokens() {
   return {
       .summary = "List management tokens",
       .details = "With the role `userAdmin` all tokens of the organisation, otherwise your own.",
       .answers = {json_answer("The tokens, without their secrets.",
-                              items_of(named("ManagementToken", token_schema())))}};
+                              items_of(named("ManagementToken", management_token_schema())))}};
 }
 
-Description describe_revoke_token() {
+Description describe_revoke_management_token() {
   return {.summary = "Revoke a management token",
           .answers = {empty_answer("The token is revoked.")}};
 }
@@ -174,11 +175,12 @@ Description describe_revoke_token() {
 Operations management_tokens_operations() {
   static constexpr Operation rows[] = {
       with_password(for_operators("createManagementToken", Method::post, "/management/tokens",
-                                  Role::member, create_token, describe_create_token)),
+                                  Role::member, create_own_token,
+                                  describe_create_management_token)),
       for_operators("listManagementTokens", Method::get, "/management/tokens", Role::member,
-                    list_tokens, describe_list_tokens),
+                    list_visible_tokens, describe_list_visible_tokens),
       for_operators("revokeManagementToken", Method::delete_, "/management/tokens/{tokenId}",
-                    Role::member, revoke_token, describe_revoke_token),
+                    Role::member, revoke_visible_token, describe_revoke_management_token),
   };
   return rows;
 }

@@ -175,16 +175,12 @@ Result<std::string> find_organisation(Client& client, const Values& values,
 }
 
 Result<std::vector<std::string>> names_for(Client& client, const Values& values, Find finder) {
-  static const std::map<Find, const NamedObjects*> kinds{{find_project, &projects},
-                                                         {find_flow, &flows},
-                                                         {find_connection, &connections},
-                                                         {find_endpoint, &endpoints},
-                                                         {find_endpoint_id, &endpoint_ids},
-                                                         {find_user, &users},
-                                                         {find_api_key, &api_keys},
-                                                         {find_token, &tokens},
-                                                         {find_oauth_client, &oauth_clients},
-                                                         {find_organisation, &organisations}};
+  static const std::map<Find, const NamedObjects*> kinds{
+      {find_project, &projects},           {find_flow, &flows},
+      {find_connection, &connections},     {find_endpoint, &endpoints},
+      {find_endpoint_id, &endpoint_ids},   {find_user, &users},
+      {find_api_key, &api_keys},           {find_token, &tokens},
+      {find_oauth_client, &oauth_clients}, {find_organisation, &organisations}};
   const auto kind = kinds.find(finder);
   if (kind == kinds.end()) return std::vector<std::string>();
   return search_all(client, values, *kind->second, "").map([](Found found) {
