@@ -98,7 +98,7 @@ class Console(DaemonCase):
             "overview": "overview", "sessions": "sessions", "session": "/".join(["sessions", self.tokens["web"], "ann", "s"]),
             "deadletters": "deadletters", "deadletter": "deadletter/" + letters["items"][0]["_id"],
             "timers": "timers", "schedules": "schedules", "flows": "flows",
-            "endpoints": "endpoints", "flow": "flow/" + self.report["flows"][0]["_id"], "connections": "connections",
+            "deliveries": "deliveries", "endpoints": "endpoints", "flow": "flow/" + self.report["flows"][0]["_id"], "connections": "connections",
             "connection": "connection/" + self.report["connections"][0]["_id"], "chat": "chat", "jobs": "jobs",
             "receipt": "receipt/" + self.receipt_of("ann", "s"), "users": "users", "audit": "audit", "search": "search?q=ann",
         }

@@ -17,6 +17,7 @@ export default async function timers(page) {
   const list = await pages([
     ['Due', (item) => time(item.dueAt)],
     ['Kind', (item) => kinds[item.kind] ?? item.kind],
+    ['Waits', (item) => (item.waits ?? []).map((each) => each.subject || each.reason).join('; ')],
     ['User', (item) => item.userId],
     ['Session', (item) => item.sessionId],
     ['', cancel, 'actions'],

@@ -8,7 +8,7 @@ import { startTheme } from './theme.js';
 // Pages by groups of the menu: [name, title].
 const groups = [
   ['Now', [['overview', 'Overview']]],
-  ['Conversations', [['sessions', 'Sessions'], ['deadletters', 'Dead letters'], ['timers', 'Timers'], ['schedules', 'Schedules']]],
+  ['Conversations', [['sessions', 'Sessions'], ['deliveries', 'Deliveries'], ['deadletters', 'Dead letters'], ['timers', 'Timers'], ['schedules', 'Schedules']]],
   ['Build', [['flows', 'Flows'], ['endpoints', 'Endpoints'], ['connections', 'Connections'], ['chat', 'Test chat']]],
   ['Operate', [['jobs', 'Jobs'], ['users', 'Users and keys'], ['audit', 'Audit']]],
 ];
