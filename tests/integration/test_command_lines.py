@@ -93,6 +93,16 @@ class CommandLines(CtlCase):
         self.assertEqual(done.returncode, 0, (line, done))
         return done.stdout
 
+    def id_for(self, line):
+        """Returns the id of an object that the command of the line knows."""
+        if " jobs " in line:
+            return self.job
+        session = f"session {self.folders}"
+        status, _, headers = self.inject("loop", session, text="x")
+        self.assertEqual(status, 200)
+        letter = self.letter_of(session)
+        return headers["X-Inject-Id"] if " receipt " in line else letter
+
     def run_line(self, line):
         """Replaces the placeholders of a line and runs it."""
         settings, environment = self.new_folder()
@@ -105,7 +115,7 @@ class CommandLines(CtlCase):
             words["BACKUP"] = self.daemon.ctl("backup", "--name", f"restored-{self.folders}")["path"]
             words["master.key"] = self.daemon.folder / "data" / "master.key"
         if " ID" in line and "--project ID" not in line:
-            words["ID"] = self.job if " jobs " in line else self.dead_letter(f"session {self.folders}", text="x")
+            words["ID"] = self.id_for(line)
         if "conversectl login" in line:
             words["URL"] = environment["CONVERSECTL_URL"]
         if "conversectl logout" in line:
