@@ -27,10 +27,12 @@ constexpr std::chrono::hours usual_token_life{30 * 24};
 
 Schema token_scopes_schema() {
   const auto names = names_of_scopes();
+  Schema scopes = list_of(one_of(std::span(names)));
+  scopes["minItems"] = 1;
   return described(
       "Roles: the token acts with these roles of its user alone. `all`: with all of them. `read`: "
       "it changes nothing.",
-      list_of(one_of(std::span(names))));
+      std::move(scopes));
 }
 
 Result<void> check_token_scopes(const std::vector<std::string>& scopes) {

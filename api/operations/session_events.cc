@@ -121,6 +121,14 @@ void session_events(Call call, MessageServices& services, Reply reply) {
   wait_for_version(stream, services);
 }
 
+// The fields of a server-sent event (WHATWG HTML, 9.2).
+Schema sent_event_schema() {
+  return object({{"id", text(1), Need::optional},
+                 {"event", text(1), Need::optional},
+                 {"data", text(1), Need::optional},
+                 {"retry", integer(0), Need::optional}});
+}
+
 Description describe_session_events() {
   const auto name = [](const char* parameter, const char* what) {
     return query_parameter(parameter, what, conversation_name(), Need::required);
@@ -139,7 +147,7 @@ Description describe_session_events() {
                                       "The known version, before that of the query.",
                                       integer(0, max_session_version))},
       .answers = {{.description = "An event, or none after some seconds.",
-                   .content = {{"text/event-stream", text(1)}}}},
+                   .content = {{"text/event-stream", sent_event_schema()}}}},
       .errors = {404}};
 }
 

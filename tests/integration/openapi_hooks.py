@@ -105,10 +105,13 @@ def use_known_values(operation, case, kwargs):
     if query.keys() & {"next", "previous"}:
         for name in ("sort", "filter"):  # the cursor has them
             query.pop(name, None)
-    if operation in ("listSessions", "listDeadLetters", "listSchedules", "listTimers", "exportUserData"):
+    if operation in ("listSessions", "listDeadLetters", "listDeliveries", "listSchedules", "listTimers", "exportUserData"):
         query.setdefault("projectId", KNOWN["project"])  # required if the user has several projects
     if operation == "listTimers" and not {"URLToken", "userId", "sessionId"} <= query.keys():
         for name in ("URLToken", "userId", "sessionId"):  # only the three together name a session
+            query.pop(name, None)
+    if operation == "listDeliveries" and not {"URLToken", "userId", "sessionId"} <= query.keys():
+        for name in ("userId", "sessionId"):
             query.pop(name, None)
     if operation == "oauthAuthorize":
         query.update(client_id=KNOWN["client"]["client_id"], redirect_uri=KNOWN["redirectUri"])
