@@ -124,7 +124,8 @@ Result<Deliveries::Place> place_of_delivery(const Request& request) {
     const bool more = rest.starts_with(':');
     if (more) rest.remove_prefix(1);
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *number);
-    if (!more || error != std::errc()) {
+    const bool is_place = number == &due || *number >= 0;
+    if (!more || error != std::errc() || !is_place) {
       return model::fail(Errc::invalid_argument, "after must be the `next` of the page before");
     }
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));

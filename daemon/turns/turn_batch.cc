@@ -178,8 +178,12 @@ Result<void> TurnBatchBuilder::take(Candidate candidate) {
   if (!facts) return fail(facts.error());
   const Decision decision = decide(*facts);
   const bool is_nothing = decision.fate == Fate::seen || decision.fate == Fate::dropped;
-  if (!candidate.event || is_nothing) return carry_out(candidate, *facts, decision);
   const auto& begun = candidate.waited.receipt;
+  if (!candidate.event || is_nothing) {
+    // The receipt of a later event of the batch may name this one as the one before it.
+    if (begun) draft_.commit().receipts.push_back(*begun);
+    return carry_out(candidate, *facts, decision);
+  }
   ReceiptNote receipt(draft_, *candidate.event,
                       {.at = candidate.at(),
                        .begun = begun ? &*begun : nullptr,

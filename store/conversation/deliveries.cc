@@ -113,10 +113,11 @@ class PageOfDeliveries {
   bool add_endpoint(const std::string& endpoint, Place place) {
     paused_ = is_paused(connection_, endpoint);
     if (filter_.state == DeliveryState::paused && !paused_) return true;
-    // The session at which the page before ended: its first output, or the outputs behind it.
-    if (place.session != 0 && place.seq != behind_all && (place.seq == 0 || wants_behind()) &&
-        !add_session(place, key_of(place.session))) {
-      return false;
+    // The session at which the page before ended: its first output, or the outputs behind it. The
+    // place comes from a client, so the session may be another Endpoint's.
+    if (place.session != 0 && place.seq != behind_all && (place.seq == 0 || wants_behind())) {
+      const auto key = key_of(place.session);
+      if (key.endpoint_id == endpoint && !add_session(place, key)) return false;
     }
     struct Session {
       std::int64_t row = 0;

@@ -42,6 +42,9 @@ std::string frame_of(std::string_view text, const Screen& screen) {
   return frame + "\x1b[J\x1b[?7h";
 }
 
+// Lower codes tell that the command has failed. `why` answers with the others.
+constexpr int first_code_of_answers = 10;
+
 }  // namespace
 
 int watch(std::chrono::seconds pause, const char* between, const std::function<int()>& once) {
@@ -59,11 +62,12 @@ int watch(std::chrono::seconds pause, const char* between, const std::function<i
       throw;
     }
     std::cout.rdbuf(terminal);
-    if (code != 0 && is_first) return code;
+    const bool failed = code != 0 && code < first_code_of_answers;
+    if (failed && is_first) return code;
     const Screen now = screen();
-    if (code == 0 && now.is_terminal) {
+    if (!failed && now.is_terminal) {
       write((is_first ? "\x1b[2J" : "") + frame_of(printed.str(), now));
-    } else if (code == 0) {
+    } else if (!failed) {
       write((is_first ? "" : between) + printed.str());
     }
     if (!std::cout) return 0;  // the program reports it

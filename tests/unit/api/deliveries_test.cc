@@ -28,10 +28,12 @@ class DeliveryRoutes : public testing::Test {
     };
   }
   // The user's session says this many outputs, `user-1` and so on.
-  void say(const std::string& user, int outputs) {
+  void say(const std::string& user, int outputs) { say(key_of(user), outputs); }
+  void say(const model::SessionKey& key, int outputs) {
+    const std::string& user = key.user_id;
     for (int i = 0; i < outputs; ++i) {
       store::SessionCommit commit;
-      commit.key = key_of(user);
+      commit.key = key;
       commit.expected_version = i;
       commit.after.key = commit.key;
       commit.after.position = {1, 0, ++offset_};
@@ -112,6 +114,22 @@ TEST_F(DeliveryRoutes, AreListedByFiltersAndPages) {
   EXPECT_EQ(item.at("dueAt"), nullptr);
 }
 
+TEST_F(DeliveryRoutes, PlaceInAnotherEndpointsSessionShowsNothingOfIt) {
+  auto foreign = key_of("eve");
+  foreign.project_id = std::string(24, 'f');
+  foreign.endpoint_id = std::string(24, 'e');
+  say("ann", 1);
+  say(foreign, 2);
+  for (const std::string session : {"1", "2", "3"}) {
+    for (const std::string seq : {"0", "1"}) {
+      const auto place = endpoint() + ":9999999999999:" + session + ':' + seq;
+      for (const auto& id : ids({{"URLToken", token('a')}, {"after", place}})) {
+        EXPECT_TRUE(id.starts_with("ann")) << id;
+      }
+    }
+  }
+}
+
 TEST_F(DeliveryRoutes, WrongFiltersAreNamed) {
   const auto refused = [&](HeaderList query) {
     const auto response = manage(Method::get, "deliveries", std::move(query));
@@ -121,6 +139,7 @@ TEST_F(DeliveryRoutes, WrongFiltersAreNamed) {
   EXPECT_NE(refused({{"state", "late"}}).find("state"), std::string::npos);
   EXPECT_NE(refused({{"olderThan", "1 week"}}).find("olderThan"), std::string::npos);
   EXPECT_NE(refused({{"after", "x:1"}}).find("after"), std::string::npos);
+  EXPECT_NE(refused({{"after", "x:1:-1:0"}}).find("after"), std::string::npos);
   EXPECT_EQ(manage(Method::get, "deliveries", {{"URLToken", token('c')}}).status, 404);
 }
 
