@@ -109,7 +109,8 @@ TEST_F(SessionsTest, ListFindsWordsThatWereSaidWhateverTheirCase) {
   }
   const auto found = [&](const std::string& text) {
     std::vector<std::string> users;
-    for (const auto& each : store_->sessions().list("project", {.text = text}, 0, 10)->rows) {
+    const auto page = store_->sessions().list("project", {.text = text}, 0, 10);
+    for (const auto& each : page.value().rows) {
       users.push_back(each.key.user_id);
     }
     return users;
