@@ -206,15 +206,20 @@ Description describe_list_deliveries() {
           "Outputs that wait for their webhook: by Endpoint, then by the due time of the session's "
           "first output, then by number. A page may have fewer items than `limit`, even none, "
           "although `next` is set.",
-      .parameters = row_parameters(
-          {project_parameter(), query_parameter("URLToken", "Only this Endpoint's.", url_token()),
-           query_parameter("userId", "Only a session's, with `URLToken` and `sessionId`.",
-                           conversation_name()),
-           query_parameter("sessionId", "Only a session's, with `URLToken` and `userId`.",
-                           conversation_name()),
-           query_parameter("state", "Only deliveries in this state.", delivery_state_schema()),
-           query_parameter("olderThan", "Only outputs that are older, such as 20m or 2h.",
-                           text_like("^0*[0-9]{1,12}(ms|s|m|h|d)$"))}),
+      .parameters = {page_limit(),
+                     query_parameter("after", "The `next` of the page before.",
+                                     text_like("^[a-z0-9]{24}:-?[0-9]{1,15}:[0-9]{1,18}:"
+                                               "([0-9]{1,18}|9223372036854775806)$")),
+                     project_parameter(),
+                     query_parameter("URLToken", "Only this Endpoint's.", url_token()),
+                     query_parameter("userId", "Only a session's, with `URLToken` and `sessionId`.",
+                                     conversation_name()),
+                     query_parameter("sessionId", "Only a session's, with `URLToken` and `userId`.",
+                                     conversation_name()),
+                     query_parameter("state", "Only deliveries in this state.",
+                                     delivery_state_schema()),
+                     query_parameter("olderThan", "Only outputs that are older, such as 20m or 2h.",
+                                     text_like("^0*[0-9]{1,12}(ms|s|m|h|d)$"))},
       .answers = {{.description = "A page of deliveries.",
                    .content = json_content(object(
                        {{"items", list_of(named("PendingDelivery", delivery_schema()))},
