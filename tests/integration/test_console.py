@@ -211,6 +211,41 @@ class Console(DaemonCase):
         self.say("web", "live", "third")
         self.browser.wait_until("document.querySelector('main').innerText.includes('Heard: third')")
 
+    def refuse(self, *addresses):
+        """Lets requests of these addresses fail as if the daemon did not answer. None: ends it."""
+        self.browser.call("Network.enable")
+        self.browser.call("Network.setBlockedURLs", urls=list(addresses))
+
+    def shown(self):
+        return self.browser.run("document.querySelector('main').innerText")
+
+    def test_a_page_that_is_not_live_says_so_and_follows_again(self):
+        self.say("web", "cut off", "first")
+        self.open("/".join(["sessions", self.tokens["web"], "user of cut off", "cut off"]))
+        self.assertNotIn("Not live", self.shown())
+        self.refuse("*sessions/events*")
+        self.addCleanup(self.refuse)
+        self.say("web", "cut off", "second")  # ends the request that waits
+        self.browser.wait_until("document.querySelector('main').innerText.includes('Not live; trying again')")
+        self.assertIn("The daemon does not answer", self.shown())
+        self.refuse()
+        self.say("web", "cut off", "third")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('Heard: third')")
+        self.browser.wait_until("!document.querySelector('main').innerText.includes('Not live')")
+        self.browser.events.clear()
+
+    def test_navigation_that_fails_shows_the_error_and_can_be_tried_again(self):
+        self.open("overview")
+        self.refuse("*pages/schedules.js*", "*management/schedules*")
+        self.addCleanup(self.refuse)
+        self.browser.run("location.hash = 'schedules'")
+        self.browser.wait_until("document.querySelector('main [role=alert]')")
+        self.assertIn("Try again", self.shown())
+        self.refuse()
+        self.browser.run("document.querySelector('main [role=alert] button').click()")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('No schedules')")
+        self.browser.events.clear()
+
     def test_a_sessions_timeline_has_messages_injects_turns_and_calls(self):
         self.say("web", "told", "hello")
         self.inject("web", "told", text="news")

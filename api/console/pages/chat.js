@@ -7,6 +7,7 @@ import { waterfall } from './receipt.js';
 export default async function chat(page) {
   const { items: known } = await ask('endpoints', { projectId: page.project }, page.signal);
   const user = `console-${Math.random().toString(36).slice(2, 8)}`;
+  let sent = 0;
   const talk = el('ol', { className: 'talk', 'aria-live': 'polite' });
   const beside = el('div', {}, empty('Say something', 'What the session remembers stands here.'));
   const token = el('select', { name: 'token' }, known.map((item) => el('option', { value: item.URLToken }, item.name)));
@@ -17,6 +18,7 @@ export default async function chat(page) {
   const send = async (event) => {
     event.preventDefault();
     const said = text.value;
+    const mine = ++sent;
     const userId = who.querySelector('input').value;
     const names = { URLToken: token.value, userId, sessionId: `${userId}-chat` };
     text.value = '';
@@ -30,6 +32,7 @@ export default async function chat(page) {
       if (outputs.length === 0) bubble('No answer.', 'soft', took);
       const shown = await ask('sessions/show', names, page.signal);
       const receipt = shown.lastReceipt ? await find(at('receipts', shown.lastReceipt), {}, page.signal) : null;
+      if (mine !== sent) return;  // a later message has a newer state
       beside.replaceChildren(...(receipt ? [panel(['What happened to it ', link('receipt', 'receipt', receipt._id)], waterfall(receipt))] : []), panel('Context', json(shown.context)), panel('Where the Flow stands', json(shown.flowState)),
         el('p', {}, link('Open the session', 'sessions', names.URLToken, names.userId, names.sessionId)));
     } catch (error) {

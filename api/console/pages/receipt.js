@@ -57,21 +57,27 @@ export function waterfall({ steps }) {
 
 export default async function receipt(page) {
   const [id] = page.path;
-  const { items: endpoints } = await ask('endpoints', { projectId: page.project }, page.signal);
-  await page.every(3000, async () => {
-    const shown = await ask(at('receipts', id), {}, page.signal);
+  const [{ items: endpoints }, first] = await Promise.all([
+    ask('endpoints', { projectId: page.project }, page.signal), ask(at('receipts', id), {}, page.signal)]);
+  const URLToken = endpoints.find(({ _id }) => _id === first.endpointId)?.URLToken;
+  const show = (shown) => {
     const open = shown.steps.filter((step) => step.micros === null);
     const said = shown.steps.find((step) => step.text)?.text;
     page.show(
       head(['Receipt ', code(shown._id)], badge(shown.state === 'open' ? 'goes on' : 'ended', shown.state === 'open' ? 'wait' : 'good')),
       open.map((step) => el('div', { className: 'why' }, el('p', {}, el('strong', {}, tell(step)[0]), ' ', tell(step)[1],
         step.next ? [', next try at ', clock(step.next / 1000)] : null))),
-      facts([['User', sessionLink({ ...shown, URLToken: endpoints.find(({ _id }) => _id === shown.endpointId)?.URLToken })],
-        ['Session', shown.sessionId], ['Text', said],
+      facts([['User', sessionLink({ ...shown, URLToken })], ['Session', shown.sessionId], ['Text', said],
         ['Events that wait for it', shown.othersWaiting || null]]),
       panel('', waterfall(shown)),
       panel('Ids', el('p', {}, 'Trace ', code(shown.traceId),
         shown.previous ? [el('br'), 'The session\'s event before it ', link(code(shown.previous), 'receipt', shown.previous)] : null,
         shown.others.map((other) => [el('br'), 'Of the same trace or key ', link(code(other), 'receipt', other)]))));
-  });
+    return shown.state === 'open';
+  };
+  if (!show(first)) return;
+  const again = async () => show(await ask(at('receipts', id), {}, page.signal));
+  // The Endpoint of a session may be gone, or in another project.
+  if (URLToken) await page.follow('sessions/events', { URLToken, userId: first.userId, sessionId: first.sessionId }, again);
+  else await page.every(5000, again);
 }

@@ -1,6 +1,6 @@
 // One session as a timeline: what was said, what came in, Turns, calls, outputs with their
 // deliveries, and what the conversation remembers. It follows the session while it is shown.
-import { act, ask, at, find, listen } from '../shell/ask.js';
+import { act, ask, at, find } from '../shell/ask.js';
 import { el, replace } from '../shell/dom.js';
 import { badge, button, clock, code, confirmed, duration, empty, facts, head, json, link, number, panel, say, time } from '../shell/pieces.js';
 import { tell } from './receipt.js';
@@ -8,14 +8,16 @@ import { tell } from './receipt.js';
 // Events that are shown; the session's older ones are reached from the oldest receipt.
 const most = 15;
 
-// The receipts of the session's last events, the oldest first. Those that have ended are kept.
-async function receipts(page, last, kept) {
+// The receipts of the session's last events, the oldest first, as { receipt, nodes }. Those that have
+// ended are kept with what is drawn of them.
+async function readEvents(page, last, kept) {
   const found = [];
   for (let id = last; id && found.length < most;) {
-    const receipt = kept.get(id) ?? await find(at('receipts', id), {}, page.signal);
+    const receipt = kept.get(id)?.receipt ?? await find(at('receipts', id), {}, page.signal);
     if (!receipt) break;
-    if (receipt.state === 'ended') kept.set(id, receipt);
-    found.unshift(receipt);
+    const event = kept.get(id) ?? { receipt, nodes: null };
+    if (receipt.state === 'ended') kept.set(id, event);
+    found.unshift(event);
     id = receipt.previous;
   }
   return found;
@@ -75,10 +77,13 @@ function part(receipt, outputs) {
 
 function timeline(session, events) {
   const outputs = new Map(session.outputs.map((output) => [output.seq, output]));
-  const told = new Set(events.flatMap(({ steps }) => steps.flatMap((step) => (step.outputs ?? []).map(({ seq }) => seq))));
+  const told = new Set(events.flatMap(({ receipt }) => receipt.steps.flatMap((step) => (step.outputs ?? []).map(({ seq }) => seq))));
   const earlier = session.outputs.filter(({ seq }) => !told.has(seq));
   if (earlier.length + events.length === 0) return empty('Nothing yet');
-  return el('ol', { className: 'timeline', 'aria-live': 'polite' }, earlier.map(said), events.map((each) => part(each, outputs)));
+  return el('ol', { className: 'timeline', 'aria-live': 'polite' }, earlier.map(said), events.map((event) => {
+    event.nodes ??= part(event.receipt, outputs);
+    return event.nodes;
+  }));
 }
 
 export const why = (waits) => (waits ?? []).map((each) => el('div', { className: 'why' },
@@ -100,21 +105,18 @@ export default async function session(page) {
   const beside = el('div', {});
   const kept = new Map();
 
-  const load = async () => {
+  await page.follow('sessions/events', names, async () => {
     const shown = await ask('sessions/show', names, page.signal);
-    const events = await receipts(page, shown.lastReceipt, kept);
+    const events = await readEvents(page, shown.lastReceipt, kept);
     replace(state, badge(shown.state, shown.state === 'busy' ? 'run' : ''));
     replace(above, [why(shown.waits), facts([['Last activity', time(shown.lastActivityAt)], ['Began', time(shown.startedAt)],
       ['In its inbox', number(shown.inboxSize)], ['Turns', number(shown.version)]])]);
     replace(talk, [el('h2', {}, 'What happened'), timeline(shown, events)]);
     replace(beside, [panel('Context', json(shown.context)), panel('Where the Flow stands', json(shown.flowState)),
       panel('What runs', shown.execution ? json(shown.execution) : el('p', { className: 'soft' }, 'Nothing. The next event begins a Turn.'))]);
-    return shown;
-  };
-  const first = await load();
-  page.show(head([userId, ' ', el('span', { className: 'soft' }, sessionId)], state, end), above,
-    el('div', { className: 'two' }, talk, beside));
-  const stream = listen('sessions/events', { ...names, version: first.version });
-  page.signal.addEventListener('abort', () => stream.close());
-  stream.addEventListener('message', () => load().catch(() => stream.close()));
+    if (!talk.isConnected) {
+      page.show(head([userId, ' ', el('span', { className: 'soft' }, sessionId)], state, end), above,
+        el('div', { className: 'two' }, talk, beside));
+    }
+  });
 }

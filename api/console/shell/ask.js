@@ -21,17 +21,17 @@ async function read(answer) {
   }
 }
 
-async function request(address, options) {
+async function request(address, options, take = read) {
   let answer;
   try {
     answer = await fetch(address, options);
+    if (answer.ok) return await take(answer);
   } catch (error) {
     if (error.name === 'AbortError') throw error;
     throw new Refused('The daemon does not answer. Is it running?');
   }
   const body = await read(answer);
-  if (!answer.ok) throw new Refused(body?.detail ?? `The answer was ${answer.status}.`, answer.status);
-  return body;
+  throw new Refused(body?.detail ?? `The answer was ${answer.status}.`, answer.status);
 }
 
 function address(path, parameters) {
@@ -69,5 +69,10 @@ export async function find(path, parameters = {}, signal = undefined) {
   }
 }
 
-// Server-sent events of a management route. Call `close` of the result.
-export const listen = (path, parameters) => new EventSource(address(path, parameters));
+// The next server-sent event of a management route behind the event `known`; null: none came for
+// some seconds. An EventSource would not tell why it was refused.
+export async function hear(path, parameters, known, signal) {
+  const headers = known ? { 'Last-Event-ID': known } : {};
+  const text = await request(address(path, parameters), { signal, headers }, (answer) => answer.text());
+  return /^id: (.*)$/m.exec(text)?.[1] ?? null;
+}

@@ -2,7 +2,6 @@
 import { ask, find } from './ask.js';
 import { el } from './dom.js';
 import { Page } from './page.js';
-import { complain } from './pieces.js';
 import { startTheme } from './theme.js';
 
 // Pages by groups of the menu: [name, title].
@@ -24,14 +23,32 @@ const picker = document.querySelector('#projects select');
 const health = document.getElementById('health');
 
 let page = null;
+let projectsRead = false;
+
+function decoded(segment) {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;  // typed by hand
+  }
+}
 
 // The address is #page/segment/...?filter=value.
 function place() {
   const [path, query] = location.hash.slice(1).split('?');
-  const [name, ...segments] = path.split('/').map(decodeURIComponent);
+  const [name, ...segments] = path.split('/').map(decoded);
   // A session has the address of the list, and its name behind it.
   const known = name === 'sessions' && segments.length === 3 ? 'session' : name;
   return { name: titles.has(known) || known in inner ? known : 'overview', segments, query: new URLSearchParams(query) };
+}
+
+async function readProjects() {
+  if (projectsRead) return;
+  const { items } = await ask('projects');
+  if (projectsRead) return;
+  picker.append(...items.map((item) => el('option', { value: item._id }, item.name)));
+  document.getElementById('projects').hidden = items.length < 2;
+  projectsRead = true;
 }
 
 async function show() {
@@ -42,9 +59,13 @@ async function show() {
     if (tab.dataset.page === belongs) tab.setAttribute('aria-current', 'page');
     else tab.removeAttribute('aria-current');
   }
-  const mine = page = new Page(name === 'session' ? 'sessions' : name, segments, query, picker.value);
+  const mine = page = new Page(name === 'session' ? 'sessions' : name, segments, query);
   delete document.body.dataset.shown;
-  await mine.run(await import(`../pages/${name}.js`));
+  await mine.run(async () => {
+    await readProjects();
+    mine.project = picker.value;
+    return import(`../pages/${name}.js`);
+  });
   if (mine !== page) return;
   document.title = `${view.querySelector('h1')?.textContent ?? 'Console'} · conversed`;
   document.body.dataset.shown = name;
@@ -103,13 +124,6 @@ async function start() {
   startTheme();
   startMenu();
   startSearch();
-  try {
-    const { items } = await ask('projects');
-    picker.append(...items.map((item) => el('option', { value: item._id }, item.name)));
-    document.getElementById('projects').hidden = items.length < 2;
-  } catch (error) {
-    complain(view, error);
-  }
   picker.addEventListener('change', show);
   addEventListener('again', show);
   addEventListener('hashchange', () => {

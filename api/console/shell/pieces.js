@@ -113,7 +113,7 @@ export const reason = (error) => (error instanceof Refused ? error.message : 'Th
 // The place of an error: above what the page shows already. With `again` the user can repeat the step.
 export function complain(view, error, again = null) {
   if (!(error instanceof Refused)) console.error(error);
-  view.querySelector('.alert')?.remove();
+  view.querySelector('.alert:not(.live)')?.remove();
   view.prepend(el('div', { className: 'alert', role: 'alert' }, el('p', {}, reason(error)),
     again ? button('Try again', again) : null));
 }
