@@ -219,7 +219,7 @@ Description describe_list_deliveries() {
                      query_parameter("state", "Only deliveries in this state.",
                                      delivery_state_schema()),
                      query_parameter("olderThan", "Only outputs that are older, such as 20m or 2h.",
-                                     text_like("^0*[0-9]{1,12}(ms|s|m|h|d)$"))},
+                                     duration_schema())},
       .answers = {{.description = "A page of deliveries.",
                    .content = json_content(object(
                        {{"items", list_of(named("PendingDelivery", delivery_schema()))},

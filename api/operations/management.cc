@@ -7,6 +7,7 @@
 #include "store/accounts/passwords.h"
 #include "store/model/ids.h"
 #include "store/store.h"
+#include "store/text/quantity.h"
 
 namespace conversed::api {
 
@@ -85,6 +86,14 @@ openapi::Schema new_password_schema() {
   return described("At most " + std::to_string(store::max_password_bytes) +
                        " bytes in UTF-8; not one of the most common passwords.",
                    text(store::min_password_characters, store::max_password_bytes));
+}
+
+openapi::Schema duration_schema() {
+  return openapi::text_like("^" + std::string(text::duration_expression) + "$");
+}
+
+openapi::Schema duration_or_empty_schema() {
+  return openapi::text_like("^(" + std::string(text::duration_expression) + ")?$");
 }
 
 Result<std::vector<store::ProjectInfo>> projects_with(store::Store& store,

@@ -75,6 +75,10 @@ namespace conversed::api {
 
 [[nodiscard]] openapi::Schema new_password_schema();
 
+// Texts that text::parse_duration takes.
+[[nodiscard]] openapi::Schema duration_schema();
+[[nodiscard]] openapi::Schema duration_or_empty_schema();
+
 // The session that `URLToken`, `userId` and `sessionId` name, for a principal with
 // conversationAdmin in its project. Does not check that the session exists.
 [[nodiscard]] model::Result<model::SessionKey> session_of(AssetsCache& assets,

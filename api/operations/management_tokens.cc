@@ -138,11 +138,12 @@ Schema management_token_schema() {
 }
 
 Description describe_create_management_token() {
-  const auto body =
-      object({{"name", bounded_bytes(max_display_name_bytes)},
-              {"scopes", token_scopes_schema()},
-              {"expires", described("A duration of at most 366d; default: 30d.", nullable(text())),
-               Need::optional}});
+  const auto body = object({{"name", bounded_bytes(max_display_name_bytes)},
+                            {"scopes", token_scopes_schema()},
+                            {"expires",
+                             described("A duration of at most 366d; default: 30d.",
+                                       nullable(duration_or_empty_schema())),
+                             Need::optional}});
   const auto made =
       with_members(management_token_schema(), {{"token", described("Shown once.", text(1))}});
   const json example{{"name", "backup script"}, {"scopes", {"platformAdmin"}}, {"expires", "90d"}};

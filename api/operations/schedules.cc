@@ -303,7 +303,7 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
     return ok(timer_json(*timer, services));
   }
   if (!wish->cron.empty()) {
-    return model::fail(Errc::invalid_argument, "cron: only a schedule can repeat; leave it out");
+    return model::fail(Errc::conflict, "cron: only a schedule can repeat; leave it out");
   }
   model::Schedule once;
   auto timed = flows::set_times(once, *wish, services.schedule_clock.now());
@@ -314,12 +314,11 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   return ok(timer_json(*moved, services));
 }
 
-// The syntax of `at`. The next two: a duration and a time table.
+// The syntax of `at`, and of a time table.
 constexpr std::string_view at_expression =
     "^([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|"
     "02-(0[1-9]|[12][0-9]))[Tt ]([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?"
     "([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?)?$";
-constexpr std::string_view in_expression = "^(0*[0-9]{1,12}(ms|s|m|h|d))?$";
 constexpr std::string_view cron_expression =
     "^(@(hourly|daily|midnight|weekly|monthly|yearly)|"
     "[ \\t]*[0-9A-Za-z*,/-]+([ \\t]+[0-9A-Za-z*,/-]+){4}[ \\t]*)?$";
@@ -337,7 +336,7 @@ Schema with_times(Schema schema) {
         Need::optional},
        {"in",
         described("A duration from now on, such as 20m, in ms, s, m, h or d; at most 3660d.",
-                  nullable(text_like(in_expression))),
+                  nullable(duration_or_empty_schema())),
         Need::optional},
        {"cron",
         described("Repeats: minute, hour, day of the month, month, day of the week, as "
@@ -473,7 +472,8 @@ Description describe_cancel_timer() {
 Description describe_reschedule_timer() {
   return {.summary = "Change the time of a timer",
           .details =
-              "`cron` is for schedules only. A follow-up can't be put off past its expiry. A timer "
+              "`cron` is for schedules only (409). A follow-up can't be put off past its expiry "
+              "(409). A timer "
               "that has just fallen due fires in any case.",
           .body = json_content(schedule_times_schema()),
           .answers = {json_answer("The timer with its new time.", timer_schema())},

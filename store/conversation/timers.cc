@@ -142,7 +142,7 @@ Result<void> check_expiry(Connection& connection, const std::string& id, model::
   if (!value) return {};
   const auto plan = stored_or_throw(model::follow_up_plan_from(value->at("plan")));
   if (!plan.expires_at || due < *plan.expires_at) return {};
-  return fail(Errc::invalid_argument,
+  return fail(Errc::conflict,
               "the follow-up expires before that time and would be dropped; name an earlier time");
 }
 

@@ -16,6 +16,8 @@ namespace conversed::text {
 
 // A whole number and one of ms, s, m, h, d, without space: `500ms`, `10s`, `5m`, `2h`, `3d`.
 [[nodiscard]] std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+// A regular expression (ECMA-262). Each text that it matches as a whole is a duration.
+inline constexpr std::string_view duration_expression = "(0|[1-9][0-9]{0,9})(ms|s|m|h|d)";
 
 // A whole number of bytes, or of KiB, MiB or GiB: `65536`, `64KiB`.
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text);

@@ -133,6 +133,9 @@ def use_known_values(operation, case, kwargs):
         case.body["password"] = "a pass phrase that is not common"
     if operation in ("createSchedule", "reschedule", "rescheduleTimer"):
         use_times_within_reach(case.body)
+    if operation == "createManagementToken" and case.body.get("expires"):
+        count, unit = re.fullmatch("([0-9]+)([a-z]+)", case.body["expires"]).groups()
+        case.body["expires"] = f"{int(count) % 366 + 1}{unit}"
     if operation == "oauthSignIn":
         case.body["request"] = sealed_request()
     if operation == "importProject":

@@ -131,8 +131,8 @@ TEST_F(Timers, ArePutOffAndTheSchedulerKnows) {
             std::chrono::floor<std::chrono::seconds>(due).time_since_epoch().count());
   ASSERT_EQ(told_.size(), 1U);
   EXPECT_EQ(told_[0], due);
-  EXPECT_EQ(put_off({{"in", "5h"}}).status, 400) << "the follow-up would expire first";
-  EXPECT_EQ(put_off({{"cron", "* * * * *"}}).status, 400);
+  EXPECT_EQ(put_off({{"in", "5h"}}).status, 409) << "the follow-up would expire first";
+  EXPECT_EQ(put_off({{"cron", "* * * * *"}}).status, 409) << "it is no schedule";
   EXPECT_EQ(put_off(json::object()).status, 400);
   EXPECT_EQ(told_.size(), 1U);
 }

@@ -208,7 +208,7 @@ TEST_F(PendingTimersTest, TimesAreTheWallClocks) {
 
 TEST_F(PendingTimersTest, FollowUpIsNotPutOffPastItsExpiry) {
   put(follow_up("journey", "c", start_ + 4min, true));
-  EXPECT_EQ(timers().reschedule("journey", start_ + 2h).error().code, Errc::invalid_argument);
+  EXPECT_EQ(timers().reschedule("journey", start_ + 2h).error().code, Errc::conflict);
   EXPECT_TRUE(timers().reschedule("journey", start_ + 30min));
   EXPECT_EQ((*store_->timers().follow_up("journey"))->due_at, start_ + 30min);
   put_schedule("schedule", "e", start_ + 5min, "project");

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <regex>
+#include <string>
+
 using namespace std::chrono_literals;
 
 namespace conversed::text {
@@ -29,6 +32,20 @@ TEST(DurationText, ReadsEachUnit) {
 TEST(DurationText, RefusesWhatIsNotOneNumberAndOneUnit) {
   for (const char* bad : {"", "10", "s", "10 s", "1.5h", "-1s", "1h30m", "10S", "10sec", "01s"}) {
     EXPECT_EQ(parse_duration(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(DurationText, ReadsEachTextOfItsExpression) {
+  const std::regex expression{std::string(duration_expression)};
+  for (const char* unit : {"ms", "s", "m", "h", "d"}) {
+    for (const char* number : {"0", "7", "10", "9999999999"}) {
+      const std::string text = std::string(number) + unit;
+      EXPECT_TRUE(std::regex_match(text, expression)) << text;
+      EXPECT_NE(parse_duration(text), std::nullopt) << text;
+    }
+  }
+  for (const char* bad : {"", "10", "00s", "000006d", "01s", "10000000000d", "1.5h", "-1s"}) {
+    EXPECT_FALSE(std::regex_match(bad, expression)) << bad;
   }
 }
 
