@@ -65,9 +65,9 @@ Description describe_list_audit() {
           "conversations. Takes the role `userAdmin`; with `platformAdmin` besides, the entries "
           "of all organisations are listed.",
       .parameters = row_parameters(
-          {query_parameter("actor", "Only entries of this e-mail address.", text()),
+          {query_parameter("actor", "Only entries of this e-mail address.", form_text()),
            query_parameter("operation", "Only entries of this operation, such as `signIn`.",
-                           text())}),
+                           form_text())}),
       .answers = {json_answer("A page of entries.", row_page(audit_shape().schema()))}};
 }
 

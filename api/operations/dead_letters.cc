@@ -188,7 +188,7 @@ Description describe_list_dead_letters() {
           .parameters = row_parameters(
               {project_parameter(),
                query_parameter("state", "Only dead letters in this state.", state_schema()),
-               query_parameter("reason", "Only dead letters with this reason.", text())}),
+               query_parameter("reason", "Only dead letters with this reason.", form_text())}),
           .answers = {{.description = "A page of dead letters, the oldest first.",
                        .content = json_content(row_page(letter_shape().schema())),
                        .links = {link("show", "showDeadLetter"), link("replay", "replayDeadLetter"),

@@ -185,7 +185,7 @@ Description describe_list_sessions() {
            query_parameter("URLToken", "Only this Endpoint's.", url_token()),
            query_parameter("state", "Only sessions in this state.", one_of({"busy", "idle"})),
            query_parameter("text", "Only sessions with an output that contains this text.",
-                           text())}),
+                           form_text())}),
       .answers = {json_answer("A page of sessions.", row_page(named("SessionSummary", session)))},
       .errors = {404}};
 }
