@@ -14,7 +14,6 @@
 #include "api/http/keeper.h"
 #include "api/http/response_writer.h"
 #include "store/model/ids.h"
-#include "store/model/trace.h"
 
 namespace conversed::api {
 namespace {
@@ -120,6 +119,7 @@ void Gate::dispatch(Lock& lock) {
                      ? forwarded_client(peer_, request.headers, keeper_->settings().trusted_proxies)
                      : peer_;
   request.trace_id = context_.trace_id;
+  request.sampled = trace_.sampled;
   in_flight_ = true;
   wait_for(Wait::nothing);
   Reply reply(shared_from_this(), sequence_);
@@ -141,8 +141,10 @@ void Gate::begin_exchange(const Request& request, bool keep_alive) {
   if (context_.instance.empty()) context_.instance = "/";
   const auto header = request.header("traceparent");
   auto trace = header ? model::parse_traceparent(*header) : std::nullopt;
-  context_.trace_id = trace ? std::move(trace->trace_id) : model::new_trace_id();
-  traceparent_ = model::make_traceparent(context_.trace_id, trace && trace->sampled);
+  if (!trace)
+    trace = model::Trace{.trace_id = model::new_trace_id(), .parent_id = {}, .sampled = true};
+  trace_ = *std::move(trace);
+  context_.trace_id = trace_.trace_id;
 }
 
 // Answers a request that is not well-formed, and ends the connection.
@@ -202,13 +204,15 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
 }
 
 void Gate::compose(std::string& message, const Response& response, bool keep_alive) const {
+  const auto span =
+      response.event_id.empty() ? model::new_span_id() : model::span_of_event(response.event_id);
   write_response(message, response,
                  {.head = method_ == Method::head,
                   .http_1_0 = http_1_0_,
                   .keep_alive = keep_alive,
                   .cors = keeper_->settings().cors,
                   .trace_id = context_.trace_id,
-                  .traceparent = traceparent_},
+                  .traceparent = model::make_traceparent(trace_.trace_id, span, trace_.sampled)},
                  now());
 }
 

@@ -14,6 +14,7 @@
 
 #include "api/http/http.h"
 #include "api/http/request_reader.h"
+#include "store/model/trace.h"
 
 namespace conversed::api {
 
@@ -146,7 +147,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   std::uint64_t sequence_ = 0;
   ExchangeContext context_;
   ErrorShape error_shape_ = ErrorShape::problem;  // for a Reply that is dropped
-  std::string traceparent_;
+  model::Trace trace_;                            // of the request; its id is the context's
   Method method_ = Method::get;
   bool http_1_0_ = false;
   bool keep_alive_ = false;

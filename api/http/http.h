@@ -47,6 +47,7 @@ struct Request {
                        // that the proxy names
   bool keep_alive = true;
   std::string trace_id;  // 32 hex digits: from a valid traceparent header, otherwise new
+  bool sampled = true;   // as that header says
   // The memory that a large body takes (BodyShare). It is given back with the request.
   std::shared_ptr<const void> body_share = {};
 
@@ -66,6 +67,8 @@ struct Response {
   // request found none, and the reason of an error.
   std::string_view route = {};
   std::string reason = {};
+  // The event that the request began. Its span is then the request's.
+  std::string event_id = {};
 };
 
 enum class ErrorShape : std::uint8_t {

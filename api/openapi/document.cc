@@ -100,7 +100,7 @@ Value common_headers() {
            header_object("The trace of the request. Quote it in questions about the request.",
                          trace_id(), Need::required)},
           {"Traceparent",
-           header_object("W3C Trace Context.",
+           header_object("W3C Trace Context: the request's trace, and the span of its handling.",
                          text_like("^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"), Need::required)},
           {"WWWAuthenticate", header_object("The credentials to send.", text(1), Need::required)},
           {"Allow", header_object("The methods of the path.", text(1), Need::required)},

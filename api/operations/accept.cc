@@ -8,7 +8,7 @@
 #include "api/live/digest.h"
 #include "api/replies.h"
 #include "store/model/hex.h"
-#include "store/model/ids.h"
+#include "store/model/trace.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -59,15 +59,15 @@ Result<std::shared_ptr<const Endpoint>> find_endpoint_for(AssetsCache& assets,
 }
 
 Event make_event(model::Timestamp now, model::EventType type, const Endpoint& endpoint,
-                 MessageBody&& body, std::string trace_id,
+                 MessageBody&& body, const Request& request,
                  const std::optional<queue::AppendKey>& key) {
   Event event;
-  event.id = model::new_id(now);
+  event.id = model::new_event_id(now, request.sampled);
   event.type = type;
   event.session = {endpoint.project_id, endpoint.id, std::move(body.user_id),
                    std::move(body.session_id)};
   event.accepted_at = now;
-  event.trace_id = std::move(trace_id);
+  event.trace_id = request.trace_id;
   event.text = std::move(body.text);
   event.data = std::move(body.data);
   if (key) event.origin.key = receipt_key(endpoint.organisation_id, key->key);

@@ -30,10 +30,10 @@ namespace conversed::api {
 [[nodiscard]] model::Result<std::shared_ptr<const model::Endpoint>> find_endpoint_for(
     AssetsCache& assets, const Principal& principal, std::string_view url_token);
 
-// Moves the body into an event with a new id. Does not set `claim`.
+// Moves the body into an event with a new id and the request's trace. Does not set `claim`.
 [[nodiscard]] model::Event make_event(model::Timestamp now, model::EventType type,
                                       const model::Endpoint& endpoint, MessageBody&& body,
-                                      std::string trace_id,
+                                      const Request& request,
                                       const std::optional<queue::AppendKey>& key);
 
 // Whether the session takes another event: its inbox is not full (`too_many`), and for an inject on

@@ -10,7 +10,7 @@
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "store/model/ids.h"
+#include "store/model/trace.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -146,7 +146,7 @@ Result<model::Event> replayed(const DeadLetter& letter, SessionServices& service
   }
   event->answer_until.reset();  // no client waits, so its outputs go to the webhook
   event->accepted_at = services.clock.now();
-  event->id = model::new_id(event->accepted_at);
+  event->id = model::new_event_id(event->accepted_at, model::is_sampled(event->id));
   event->claim = model::Claim{model::Claim::Kind::dead_letter, letter.id};
   return event;
 }

@@ -60,8 +60,8 @@ Result<Prepared> prepare(EventType type, Call& call, MessageServices& services) 
   if (!endpoint) return model::fail(endpoint.error());
   auto key = append_key(call.request, (*endpoint)->organisation_id, key_scope(call));
   if (!key) return model::fail(key.error());
-  auto event = make_event(services.clock.now(), type, **endpoint, std::move(*body),
-                          std::move(call.request.trace_id), *key);
+  auto event =
+      make_event(services.clock.now(), type, **endpoint, std::move(*body), call.request, *key);
   event.origin.user_id = call.principal->user_id;
   return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
@@ -88,6 +88,11 @@ struct Waiting {
 
   void give_back() {
     if (type == EventType::inject) services.quota.give_back(endpoint->organisation_id);
+  }
+  void accept(std::string id) {
+    Response response = accepted(id);
+    response.event_id = std::move(id);
+    reply.send(std::move(response));
   }
   void append_failed(const Error& error) {
     give_back();
@@ -122,7 +127,7 @@ void accept(Call call, MessageServices& services, Reply reply) {
   if (!prepared->key) {
     services.events.append(std::move(prepared->event), [waiting](auto appended) {
       if (!appended) return waiting->append_failed(appended.error());
-      waiting->reply.send(accepted(std::move(waiting->event_id)));
+      waiting->accept(std::move(waiting->event_id));
     });
     return;
   }
@@ -131,7 +136,10 @@ void accept(Call call, MessageServices& services, Reply reply) {
   services.events.append_keyed(std::move(prepared->event), *prepared->key,
                                [waiting](auto appended) {
                                  if (!appended) return waiting->append_failed(appended.error());
-                                 if (appended->repeated) waiting->give_back();
+                                 if (!appended->repeated) {
+                                   return waiting->accept(std::move(appended->id));
+                                 }
+                                 waiting->give_back();
                                  waiting->reply.send(accepted(std::move(appended->id)));
                                });
 }

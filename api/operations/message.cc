@@ -16,7 +16,7 @@
 #include "api/operations/accept.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "store/model/ids.h"
+#include "store/model/trace.h"
 #include "store/runtime/guarded.h"
 #include "store/store.h"
 
@@ -211,8 +211,10 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
     if (answer->status == status::accepted && wanted_ == Wanted::acceptance) {
       headers.emplace_back("Preference-Applied", "respond-async");
     }
-    reply_.send(json_text_response(answer->status, body_of(std::move(answer->body), event_.session),
-                                   std::move(headers)));
+    auto response = json_text_response(
+        answer->status, body_of(std::move(answer->body), event_.session), std::move(headers));
+    response.event_id = event_.id;
+    reply_.send(std::move(response));
   }
 
   // Runs on a thread of the log, which must not block, so `pending_replies` reads the store.
@@ -289,7 +291,7 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
       return;
     }
     key_->supersedes = failed_id;
-    event_.id = model::new_id(services_.clock.now());
+    event_.id = model::new_event_id(services_.clock.now(), model::is_sampled(event_.id));
     set_input(event_.id);
     if (services_.pending_replies.move(ticket, event_.id)) append();
   }
@@ -364,7 +366,7 @@ void message(Call call, MessageServices& services, Reply reply) {
   auto key = append_key(call.request, (*endpoint)->organisation_id, "message " + *token);
   if (!key) return reply.fail(key.error());
   auto event = make_event(services.clock.now(), model::EventType::user_message, **endpoint,
-                          std::move(*body), std::move(call.request.trace_id), *key);
+                          std::move(*body), call.request, *key);
   if (auto open = check_session(services, **endpoint, event); !open) {
     if (!*key) return reply.fail(open.error());
     return refuse_unless_answered(services, **key, open.error(), event.session, std::move(reply));

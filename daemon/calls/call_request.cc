@@ -105,7 +105,8 @@ std::string authority_of_model(const store::ConnectionSecrets& connection) {
 
 tl::expected<HttpRequest, CallResult> call_request(const model::PendingCall& call,
                                                    const store::ConnectionSecrets* connection,
-                                                   std::size_t max_response_bytes) {
+                                                   std::size_t max_response_bytes,
+                                                   std::string_view span_id) {
   const auto refused = [&](std::string_view code, std::string_view message) {
     return tl::unexpected(failed_call(call.id, code, message));
   };
@@ -140,7 +141,8 @@ tl::expected<HttpRequest, CallResult> call_request(const model::PendingCall& cal
   }
   if (!call.trace_id.empty()) {
     put_header(request.headers,
-               {"traceparent", model::make_traceparent(model::trace_id_of(call.trace_id))});
+               {"traceparent", model::make_traceparent(model::trace_id_of(call.trace_id), span_id,
+                                                       model::is_sampled(call.id))});
   }
   return request;
 }

@@ -18,13 +18,14 @@ namespace conversed::daemon {
 // The request of a call. `connection` has the Connection's fields in clear; it is null if the call
 // names none. The Connection's headers, Idempotency-Key and traceparent replace headers of the same
 // name that the Node wrote. A call to a language model gets its base URL, key and model from the
-// Connection. A Connection that does not fit the call, or the host of its URL, is an error.
+// Connection. `span_id`: of this attempt. A Connection that does not fit the call, or the host of
+// its URL, is an error.
 //
 // A language model's key goes to its base URL only: an `httpRequest` can't take such a Connection,
 // nor `llmPrompt` another. Kept by: CallerTest.AModelsKeyGoesNowhereElse.
 [[nodiscard]] tl::expected<HttpRequest, model::CallResult> call_request(
     const model::PendingCall& call, const store::ConnectionSecrets* connection,
-    std::size_t max_response_bytes);
+    std::size_t max_response_bytes, std::string_view span_id);
 
 // Whether a retry may help: after time-outs, broken or refused connections, 408,
 // 425, 429 and 5xx but 501 and 505.

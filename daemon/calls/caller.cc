@@ -7,6 +7,7 @@
 #include "daemon/ops/logging.h"
 #include "daemon/outbound/attempt.h"
 #include "store/commit/call_target.h"
+#include "store/model/trace.h"
 #include "store/runtime/fault_points.h"
 
 namespace conversed::daemon {
@@ -267,8 +268,8 @@ void Caller::send(Call& call) {
                     {});
     }
   }
-  auto request =
-      call_request(call.pending, connection ? &*connection : nullptr, settings_.max_response_bytes);
+  auto request = call_request(call.pending, connection ? &*connection : nullptr,
+                              settings_.max_response_bytes, model::new_span_id());
   if (!request) return settle(call, std::move(request.error()), {});
   batch_.push_back(
       {std::move(*request), [this, mailbox = thread_.mailbox(), id](HttpOutcome outcome) {

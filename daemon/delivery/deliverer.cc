@@ -6,6 +6,7 @@
 #include "daemon/delivery/webhook.h"
 #include "daemon/ops/logging.h"
 #include "daemon/outbound/attempt.h"
+#include "store/model/trace.h"
 #include "store/runtime/fault_points.h"
 
 namespace conversed::daemon {
@@ -332,7 +333,8 @@ void Deliverer::send(Session& session, const WebhookTarget& target) {
   request.url = target.url;
   request.body = webhook_body(session.key, output);
   const auto now = clock_.now();
-  request.headers = webhook_headers(output, target.keys_at(now), now, request.body);
+  request.headers =
+      webhook_headers(output, target.keys_at(now), now, request.body, model::new_span_id());
   request.timeout = settings_.timeout;
   request.wait_for_body = wait_for_body;
   queue_.begin(session, SteadyClock::now());

@@ -110,7 +110,8 @@ std::string webhook_body(const model::SessionKey& session, const model::Output& 
 std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Output& output,
                                                                  std::span<const WebhookKey> keys,
                                                                  model::Timestamp now,
-                                                                 std::string_view body) {
+                                                                 std::string_view body,
+                                                                 std::string_view span_id) {
   const auto seconds = std::chrono::floor<std::chrono::seconds>(now).time_since_epoch().count();
   std::vector<std::pair<std::string, std::string>> headers;
   headers.reserve(6);
@@ -126,7 +127,8 @@ std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Ou
   headers.emplace_back("X-Conversed-Sequence", std::to_string(output.seq));
   if (!output.trace_id.empty()) {
     headers.emplace_back("traceparent",
-                         model::make_traceparent(model::trace_id_of(output.trace_id)));
+                         model::make_traceparent(model::trace_id_of(output.trace_id), span_id,
+                                                 model::is_sampled(output.input_id)));
   }
   return headers;
 }

@@ -6,6 +6,7 @@
 #include "daemon/ops/logging.h"
 #include "flows/time/schedule_times.h"
 #include "store/model/ids.h"
+#include "store/model/trace.h"
 #include "store/runtime/fault_points.h"
 
 namespace conversed::daemon {
@@ -280,7 +281,9 @@ bool Scheduler::fire(const Due& timer) {
   model::fault_point("timer.before_append");
   auto& event = (*found)->event;
   event.accepted_at = clock_.now();
-  event.id = model::new_id(event.accepted_at);
+  // The claim of a wait or follow-up begins with the id of the event that caused it.
+  event.id = model::new_event_id(event.accepted_at, timer.claim.kind == Claim::Kind::schedule ||
+                                                        model::is_sampled(timer.claim.id));
   in_hand_.emplace(timer.claim.id, timer);
   ++appending_;
   append_(std::move(event), letter_at_end(thread_.mailbox(), timer.claim.id));

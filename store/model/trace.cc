@@ -1,6 +1,10 @@
 #include "store/model/trace.h"
 
+#include <cstdint>
+
+#include "store/model/hex.h"
 #include "store/model/ids.h"
+#include "store/model/keyed_hash.h"
 
 namespace conversed::model {
 namespace {
@@ -39,16 +43,42 @@ std::optional<Trace> parse_traceparent(std::string_view header) {
     return std::nullopt;
   }
   const bool sampled = std::string_view("13579bdf").find(flags[1]) != std::string_view::npos;
-  return Trace{.trace_id = std::string(trace_id), .sampled = sampled};
+  return Trace{
+      .trace_id = std::string(trace_id), .parent_id = std::string(parent_id), .sampled = sampled};
 }
 
-std::string make_traceparent(std::string_view trace_id, bool sampled) {
-  std::string span = random_hex(8);
-  while (all_zero(span)) span = random_hex(8);
+std::string make_traceparent(std::string_view trace_id, std::string_view span_id, bool sampled) {
   std::string header;
   header.reserve(length_of_version_00);
-  header.append("00-").append(trace_id).append("-").append(span).append(sampled ? "-01" : "-00");
+  header.append("00-").append(trace_id).append("-").append(span_id).append(sampled ? "-01" : "-00");
   return header;
+}
+
+std::string new_span_id() {
+  std::string span = random_hex(8);
+  while (all_zero(span)) span = random_hex(8);
+  return span;
+}
+
+std::string new_event_id(Timestamp now, bool sampled) {
+  std::string id = new_id(now);
+  while (is_sampled(id) != sampled) id = new_id(now);
+  return id;
+}
+
+bool is_sampled(std::string_view event_id) {
+  if (event_id.size() < id_length) return true;  // another program's
+  const char last = event_id[id_length - 1];
+  return last < '0' || last > '9';
+}
+
+std::string span_of_event(std::string_view event_id) {
+  const std::uint64_t hash = sip_hash(event_id, {}) | 1U;  // not zero
+  std::string span;
+  for (int shift = 56; shift >= 0; shift -= 8) {
+    append_hex(span, static_cast<std::uint8_t>(hash >> shift));
+  }
+  return span;
 }
 
 }  // namespace conversed::model

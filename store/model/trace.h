@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "store/model/clock.h"
+
 // W3C Trace Context: the trace that a request belongs to.
 namespace conversed::model {
 
@@ -14,7 +16,8 @@ namespace conversed::model {
 [[nodiscard]] std::string trace_id_of(std::string_view text);
 
 struct Trace {
-  std::string trace_id;  // 32 lower-case hex digits, not all zero
+  std::string trace_id;   // 32 lower-case hex digits, not all zero
+  std::string parent_id;  // the caller's span: 16 lower-case hex digits, not all zero
   bool sampled = false;
 };
 
@@ -23,7 +26,23 @@ struct Trace {
 // asks for.
 [[nodiscard]] std::optional<Trace> parse_traceparent(std::string_view header);
 
-// The `traceparent` header of our own part in a trace: version 00 with a new span id.
-[[nodiscard]] std::string make_traceparent(std::string_view trace_id, bool sampled = true);
+// A `traceparent` header of version 00.
+[[nodiscard]] std::string make_traceparent(std::string_view trace_id, std::string_view span_id,
+                                           bool sampled);
+
+// A random span id.
+[[nodiscard]] std::string new_span_id();
+
+// A new event's id (store/model/ids.h). Its last character tells whether the event's trace is
+// sampled, so each part of each daemon that has the event, its outputs or its calls knows it.
+[[nodiscard]] std::string new_event_id(Timestamp now, bool sampled);
+
+// Whether the trace of this event is sampled. The ids of an event's outputs, calls and follow-ups
+// begin with the event's id, and give the same answer.
+[[nodiscard]] bool is_sampled(std::string_view event_id);
+
+// The span of the request that began the event, the parent of all other spans of the event. It is
+// derived from the event's id, so threads and daemons need not hand it on.
+[[nodiscard]] std::string span_of_event(std::string_view event_id);
 
 }  // namespace conversed::model

@@ -49,6 +49,19 @@ TEST(HttpServer, TraceOfTheCallerIsContinued) {
   EXPECT_EQ(answer->header("traceparent").substr(52), "-01");
 }
 
+TEST(HttpServer, InvalidTraceparentIsIgnored) {
+  TestServer server;
+  RawClient client(server.port());
+  const std::string id = "4bf92f3577b34da6a3ce929d0e0e4736";
+  for (const auto* const end : {"-0000000000000000-01", "-00f067aa0ba902b7-01-more", "-x"}) {
+    client.send("GET / HTTP/1.1\r\nHost: x\r\ntraceparent: 00-" + id + end + "\r\n\r\n");
+    const auto answer = client.read_answer();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, 200);
+    EXPECT_NE(answer->header("x-trace-id"), id);
+  }
+}
+
 TEST(HttpServer, PipelinedRequestsAreAnsweredInOrderHoweverTheyAreSplit) {
   TestServer server;
   const std::string all = simple + posted + in_chunks + simple;

@@ -9,6 +9,7 @@
 
 #include "api/live/answer.h"
 #include "store/model/ids.h"
+#include "store/model/trace.h"
 #include "tests/unit/api/api_world.h"
 #include "tests/unit/api/expect.h"
 
@@ -51,6 +52,8 @@ TEST(Inject, IsAnsweredOnceTheLogHoldsIt) {
   EXPECT_EQ(events[0].data, (json{{"orderId", 7}}));
   EXPECT_EQ(events[0].accepted_at, world.clock.now());
   EXPECT_EQ(events[0].trace_id, std::string(32, '7'));
+  EXPECT_TRUE(model::is_sampled(events[0].id));
+  EXPECT_EQ(response.event_id, events[0].id);
   EXPECT_FALSE(events[0].claim);
   EXPECT_EQ(world.events->appended(), 1U);
 }

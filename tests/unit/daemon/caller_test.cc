@@ -5,6 +5,7 @@
 
 #include "daemon/calls/call_request.h"
 #include "daemon/timers/timer_clock.h"
+#include "store/model/trace.h"
 #include "store/model/url.h"
 #include "tests/unit/daemon/caller_world.h"
 
@@ -35,6 +36,13 @@ TEST_F(CallerTest, AnswerComesBackAsAnEventWithItsClaim) {
   EXPECT_EQ(request.body, R"({"a":1})");
   EXPECT_EQ(request.headers.at("idempotency-key"), "idem-c1");
   EXPECT_EQ(request.headers.at("traceparent").substr(3, 32), pending.trace_id);
+  EXPECT_EQ(request.headers.at("traceparent").substr(52), "-01");
+}
+
+TEST_F(CallerTest, UpstreamLearnsThatTheTraceIsNotSampled) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{}; });
+  (void)result_of(call(model::new_event_id(model::Timestamp(), false) + "-c1"));
+  EXPECT_EQ(receiver_.requests().at(0).headers.at("traceparent").substr(52), "-00");
 }
 
 TEST_F(CallerTest, BodyThatIsNoJsonIsText) {

@@ -13,6 +13,8 @@
 namespace conversed::daemon {
 namespace {
 
+const std::string span = "00f067aa0ba902b7";
+
 using namespace std::chrono_literals;
 
 model::Output output() {
@@ -97,17 +99,20 @@ TEST(Webhook, BodyHasTheOutputAndItsSession) {
 TEST(Webhook, HeadersNameTheOutputItsOrderAndItsTrace) {
   const auto key = key_of(std::string(24, 'k'));
   const auto now = model::from_unix_ms(1'614'265'330'999);
-  const auto headers = webhook_headers(output(), std::span(&key, 1), now, "body");
+  const auto headers = webhook_headers(output(), std::span(&key, 1), now, "body", span);
   EXPECT_EQ(header(headers, "webhook-id"), "abc-1");
   EXPECT_EQ(header(headers, "webhook-timestamp"), "1614265330");
   EXPECT_EQ(header(headers, "webhook-signature"), key.sign("abc-1", 1614265330, "body"));
   EXPECT_EQ(header(headers, "X-Conversed-Sequence"), "7");
   EXPECT_EQ(header(headers, "Content-Type"), "application/json; charset=utf-8");
   const auto trace = header(headers, "traceparent");
-  ASSERT_EQ(trace.size(), 55U) << trace;
-  EXPECT_EQ(trace.substr(0, 36), "00-0af7651916cd43dd8448eb211c80319c-");
-  EXPECT_EQ(trace.substr(52), "-01");
-  EXPECT_EQ(header(webhook_headers(output(), {}, now, "body"), "webhook-signature"), "(none)");
+  EXPECT_EQ(trace, "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01");
+  EXPECT_EQ(header(webhook_headers(output(), {}, now, "body", span), "webhook-signature"),
+            "(none)");
+  auto unsampled = output();
+  unsampled.input_id = model::new_event_id(now, false);
+  EXPECT_EQ(header(webhook_headers(unsampled, {}, now, "body", span), "traceparent"),
+            "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-00");
 }
 
 TEST(Webhook, TwoKeysMakeTwoSignatures) {
@@ -116,7 +121,7 @@ TEST(Webhook, TwoKeysMakeTwoSignatures) {
   keys.push_back(key_of(std::string(24, 'o')));
   const auto now = model::from_unix_ms(1'614'265'330'999);
   EXPECT_EQ(
-      header(webhook_headers(output(), keys, now, "body"), "webhook-signature"),
+      header(webhook_headers(output(), keys, now, "body", span), "webhook-signature"),
       keys[0].sign("abc-1", 1614265330, "body") + " " + keys[1].sign("abc-1", 1614265330, "body"));
 }
 
@@ -124,10 +129,10 @@ TEST(WebhookHeaders, InvalidTraceIsReplaced) {
   auto traced = output();
   const auto now = model::from_unix_ms(1'614'265'330'000);
   traced.trace_id = "0af7651916cd43dd8448eb211c80319c";
-  EXPECT_EQ(header(webhook_headers(traced, {}, now, "body"), "traceparent").substr(0, 36),
+  EXPECT_EQ(header(webhook_headers(traced, {}, now, "body", span), "traceparent").substr(0, 36),
             "00-0af7651916cd43dd8448eb211c80319c-");
   traced.trace_id = "a\r\nX-Injected: yes";
-  const auto replaced = header(webhook_headers(traced, {}, now, "body"), "traceparent");
+  const auto replaced = header(webhook_headers(traced, {}, now, "body", span), "traceparent");
   EXPECT_EQ(replaced.size(), 55U);
   EXPECT_TRUE(model::is_trace_id(replaced.substr(3, 32))) << replaced;
 }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "store/model/ids.h"
+
 namespace conversed::model {
 namespace {
 
@@ -12,6 +14,7 @@ TEST(Trace, ValidTraceparentIsTaken) {
   const auto trace = parse_traceparent(valid);
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->trace_id, trace_id);
+  EXPECT_EQ(trace->parent_id, "00f067aa0ba902b7");
   EXPECT_TRUE(trace->sampled);
 }
 
@@ -37,13 +40,32 @@ TEST(Trace, MalformedTraceparentsAreNotTaken) {
   }
 }
 
-TEST(Trace, NewTracesAreValidAndDistinct) {
-  const auto made = make_traceparent(trace_id, false);
-  const auto trace = parse_traceparent(made);
+TEST(Trace, MadeTraceparentIsTaken) {
+  const auto span = new_span_id();
+  const auto trace = parse_traceparent(make_traceparent(trace_id, span, false));
   ASSERT_TRUE(trace);
   EXPECT_EQ(trace->trace_id, trace_id);
+  EXPECT_EQ(trace->parent_id, span);
   EXPECT_FALSE(trace->sampled);
-  EXPECT_NE(made, make_traceparent(trace_id, false));
+  EXPECT_NE(span, new_span_id());
+}
+
+TEST(Trace, EventsIdTellsWhetherItsTraceIsSampled) {
+  for (int i = 0; i < 100; ++i) {
+    for (const bool sampled : {false, true}) {
+      const auto id = new_event_id(from_unix_ms(i), sampled);
+      EXPECT_TRUE(is_id(id));
+      EXPECT_EQ(is_sampled(id), sampled);
+      EXPECT_EQ(is_sampled(id + "-c1"), sampled) << "of its call";
+    }
+  }
+}
+
+TEST(Trace, SpanOfAnEventIsTheSameInEachDaemon) {
+  const auto span = span_of_event("0k3l9x2abcdefghijklmnopq");
+  EXPECT_EQ(span, "c7fc9d6cf2d23b81");
+  EXPECT_NE(span, span_of_event("0k3l9x2abcdefghijklmnopr"));
+  EXPECT_TRUE(parse_traceparent(make_traceparent(trace_id, span, true)));
 }
 
 }  // namespace
