@@ -284,7 +284,7 @@ void App::Parts::stop(milliseconds limit) {
   store::Committer& committer = ground.store->committer();
   ground.supervisor.stopping(limit);
   ground.supervisor.stop();
-  sampler.stop();
+  sampler.request_stop();
   // There is nothing to drain yet, and a start that waits for a failing store must end.
   if (!ground.consuming.load()) committer.stop_retrying();
   late_log = {};  // requests its stop, and joins it
@@ -313,6 +313,7 @@ void App::Parts::stop(milliseconds limit) {
   cluster.stop();
   // Before the objects are destroyed to which its callbacks refer.
   committer.stop();
+  sampler.stop();
   ground.door.stop();
 }
 

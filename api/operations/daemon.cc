@@ -125,7 +125,8 @@ Description describe_status() {
               {"store", object({{"healthy", boolean()}})},
               {"counts", counts}});
   return {.summary = "Get the daemon's state",
-          .details = "A figure that can't be read is null.",
+          .details = "A figure that can't be read is null. Rows are counted up to " +
+                     std::to_string(store::most_counted) + ".",
           .answers = {json_answer("The figures of all organisations.", named("Status", body))}};
 }
 

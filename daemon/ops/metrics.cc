@@ -9,11 +9,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <mutex>
 #include <optional>
 #include <sstream>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "store/runtime/guarded.h"
 
 namespace conversed::daemon {
 namespace {
@@ -68,6 +71,9 @@ void Counter::add(std::uint64_t amount) {
 }
 
 void Counter::raise_to(std::uint64_t total) {
+  // The library has no such operation. Of all counters, because each holds it for nanoseconds.
+  static std::mutex raising;
+  const std::lock_guard lock(raising);
   const double missing = static_cast<double>(total) - counter_->Value();
   if (missing > 0) counter_->Increment(missing);
 }
@@ -106,8 +112,7 @@ struct Metrics::Impl {
   std::vector<Counter> calls =
       outcomes("conversed_calls_total", "Attempts of calls of Nodes, by outcome.",
                {"answered", "failed", "retried"});
-  std::mutex expose_mutex;  // held while sources run: a source must not call `expose`
-  std::vector<std::function<void()>> sources;
+  model::Guarded<std::vector<std::function<void()>>> sources;
 
   prometheus::Family<prometheus::Counter>& family(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
@@ -172,21 +177,23 @@ Gauge Metrics::waiting_seconds(std::string_view reason) {
 }
 
 void Metrics::add_source(std::function<void()> source) {
-  const std::lock_guard lock(impl_->expose_mutex);
-  impl_->sources.push_back(std::move(source));
+  impl_->sources.with([&](auto& sources) { sources.push_back(std::move(source)); });
+}
+
+void Metrics::ask_sources() {
+  const auto all = impl_->sources.with([](const auto& sources) { return sources; });
+  for (const auto& source : all) source();
 }
 
 std::string Metrics::expose() {
-  const std::lock_guard lock(impl_->expose_mutex);
-  for (const auto& source : impl_->sources) source();
+  ask_sources();
   std::ostringstream text;
   impl_->serializer.Serialize(text, impl_->registry.Collect());
   return std::move(text).str();
 }
 
 std::vector<Reading> Metrics::read() {
-  const std::lock_guard lock(impl_->expose_mutex);
-  for (const auto& source : impl_->sources) source();
+  ask_sources();
   std::vector<Reading> readings;
   for (const auto& family : impl_->registry.Collect()) {
     for (const auto& metric : family.metric) {

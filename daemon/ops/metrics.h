@@ -22,8 +22,7 @@ class Counter {
  public:
   explicit Counter(prometheus::Counter& counter) : counter_(&counter) {}
   void add(std::uint64_t amount = 1);
-  // Raises the counter to a total that is counted elsewhere. Never lowers it. One thread at a time,
-  // such as a source of Metrics.
+  // Raises the counter to a total that is counted elsewhere. Never lowers it.
   void raise_to(std::uint64_t total);
   [[nodiscard]] std::uint64_t value() const;
 
@@ -126,19 +125,21 @@ class Metrics {
   Histogram call_seconds = latency("conversed_call_seconds", "One attempt of a call of a Node.");
   Histogram search_seconds =
       latency("conversed_knowledge_search_seconds", "One search in knowledge.");
-  Gauge deliveries_pending =
-      gauge("conversed_deliveries_pending", "Outputs that wait for their delivery.");
+  Gauge deliveries_pending = gauge("conversed_deliveries_pending",
+                                   "Outputs that wait for their delivery, counted up to 100000.");
   Gauge calls_in_flight =
       gauge("conversed_calls_in_flight", "Calls of Nodes that wait for their upstream.");
-  Gauge dead_letters_waiting = gauge("conversed_dead_letters_waiting",
-                                     "Dead letters that are neither replayed nor discarded.");
+  Gauge dead_letters_waiting =
+      gauge("conversed_dead_letters_waiting",
+            "Dead letters that are neither replayed nor discarded, counted up to 100000.");
   Gauge log_lag = gauge("conversed_log_lag", "Records appended and not yet finished.");
   Gauge log_healthy = gauge("conversed_log_healthy", "1 if the log takes appends.");
   Gauge store_healthy = gauge("conversed_store_healthy", "1 if the store commits.");
   Gauge ready = gauge("conversed_ready", "1 if /readyz answers 200.");
 
-  // `source` is called at the begin of every `expose` and `read`, one call at a time, to bring
-  // gauges and totals up to date. It must be quick, and the objects it uses must outlive this.
+  // `source` is called at the begin of every `expose` and `read`, to bring gauges and totals up to
+  // date. Several threads may call it at the same time, so none waits for the store because of
+  // another. The objects it uses must outlive this.
   void add_source(std::function<void()> source);
 
   // All metrics in Prometheus' text format 0.0.4 (`text/plain; version=0.0.4; charset=utf-8`).
@@ -146,6 +147,9 @@ class Metrics {
 
   // The series of the whole daemon: those without labels, and those by outcome, status or reason.
   [[nodiscard]] std::vector<Reading> read();
+
+ private:
+  void ask_sources();
 };
 
 }  // namespace conversed::daemon

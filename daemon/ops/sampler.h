@@ -25,6 +25,8 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   void start();
+  // Begins no further sample. Does not wait for the one that is taken.
+  void request_stop() { thread_.request_stop(); }
   void stop();  // tolerates being called twice, and without `start`
 
   // Takes one sample. `passed` is the time since the one before, 0 for the first. Not while the

@@ -319,6 +319,9 @@ class Committer {
   std::atomic<std::uint64_t> commits_{0};
 };
 
+// Counts of many rows end here, so that each takes a bounded time.
+inline constexpr std::int64_t most_counted = 100'000;
+
 // The base of classes that keep rows: they read through the database's connections and write
 // through the Committer. Both must outlive it.
 class Rows {

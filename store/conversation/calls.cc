@@ -101,7 +101,10 @@ Result<void> Calls::bring_forward(model::Timestamp latest, model::Timestamp now)
 }
 
 Result<std::int64_t> Calls::pending() const {
-  return read_number(database_, "SELECT COUNT(*) FROM pending_calls WHERE time_out = 0");
+  return read_number(database_,
+                     "SELECT COUNT(*) FROM (SELECT time_out FROM pending_calls LIMIT :m) AS counted"
+                     " WHERE time_out = 0",
+                     most_counted);
 }
 
 }  // namespace conversed::store

@@ -81,7 +81,7 @@ class Calls : Rows {
   // was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 
-  // The number of calls and timers that executions wait for; for metrics.
+  // The number of calls and timers that executions wait for, among `most_counted` rows.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 };
 

@@ -164,7 +164,7 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
 }
 
 Result<std::int64_t> DeadLetters::count_new() const {
-  return read_number(database_, "SELECT COUNT(*) FROM dead_letters WHERE state = 'new'");
+  return read_count(database_, most_counted, "SELECT 1 FROM dead_letters WHERE state = 'new'");
 }
 
 Result<std::optional<model::Timestamp>> DeadLetters::oldest_new() const {

@@ -71,7 +71,7 @@ class DeadLetters : Rows {
                                                   const std::string& id,
                                                   const std::function<void()>& committed = {});
 
-  // The number of new dead letters; for metrics.
+  // The number of new dead letters, at most `most_counted`.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;
 
   // When the oldest new dead letter was made; for metrics.

@@ -83,7 +83,7 @@ class Outbox : Rows {
   // was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 
-  // The number of pending outputs; for metrics.
+  // The number of pending outputs, at most `most_counted`.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 
   // Marks a follow-up's output as being delivered: a message of the user no longer withdraws it.

@@ -54,6 +54,13 @@ template <typename... In>
                                                const In&... in) {
   return read(database, [&](Connection& connection) { return connection.number(sql, in...); });
 }
+// The number of rows of a statement, at most `most`.
+template <typename... In>
+[[nodiscard]] Result<std::int64_t> read_count(Database& database, std::int64_t most,
+                                              std::string_view rows, const In&... in) {
+  const auto sql = "SELECT COUNT(*) FROM (" + std::string(rows) + " LIMIT :most) AS counted";
+  return read_number(database, sql, in..., most);
+}
 template <typename... In>
 [[nodiscard]] Result<bool> read_exists(Database& database, std::string_view sql, const In&... in) {
   return read(database, [&](Connection& connection) { return connection.exists(sql, in...); });

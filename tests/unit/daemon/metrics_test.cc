@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -17,6 +19,41 @@ namespace {
 
 bool has_line(const std::string& text, const std::string& line) {
   return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+TEST(Metrics, ASlowSourceDelaysNoOtherThread) {
+  Metrics metrics;
+  std::promise<void> entered;
+  std::promise<void> released;
+  std::atomic<bool> first = true;
+  metrics.add_source([&] {
+    if (!first.exchange(false)) return;
+    entered.set_value();
+    released.get_future().wait();
+  });
+  const std::jthread slow([&] { (void)metrics.expose(); });
+  entered.get_future().wait();
+  EXPECT_FALSE(metrics.expose().empty());
+  released.set_value();
+}
+
+TEST(Sampler, ARequestToStopDoesNotWaitForTheSample) {
+  Metrics metrics;
+  tests::ManualClock clock{model::from_unix_ms(1'780'000'000'000)};
+  api::History history;
+  std::promise<void> entered;
+  std::promise<void> released;
+  metrics.add_source([&] {
+    entered.set_value();
+    released.get_future().wait();
+  });
+  Sampler sampler(metrics, clock, history);
+  sampler.start();
+  entered.get_future().wait();
+  sampler.request_stop();
+  released.set_value();
+  sampler.stop();
+  EXPECT_EQ(history.view({}).times.size(), 1U) << "it takes no further sample";
 }
 
 TEST(Metrics, CountsShowUnderTheirNames) {
