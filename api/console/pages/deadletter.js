@@ -1,7 +1,7 @@
 // One dead letter, with its event.
 import { ask, at } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { code, facts, head, json, panel, time } from '../shell/pieces.js';
+import { code, facts, head, json, link, panel, time } from '../shell/pieces.js';
 import { settle } from './deadletters.js';
 
 export default async function deadLetter(page) {
@@ -13,5 +13,6 @@ export default async function deadLetter(page) {
       ['Output', letter.outputSeq]]),
     panel('What it says', letter.text ? el('p', {}, letter.text) : null,
       letter.data === null || letter.data === undefined ? (letter.text ? null : el('p', { className: 'soft' }, 'The event has no text and no data.')) : json(letter.data)),
-    panel('Ids', el('p', {}, 'Dead letter ', code(letter._id), el('br'), 'Event ', code(letter.eventId ?? 'none'), el('br'), 'Trace ', code(letter.traceId))));
+    panel('Ids', el('p', {}, 'Dead letter ', code(letter._id), el('br'), 'Event ',
+      letter.eventId ? link(code(letter.eventId), 'receipt', letter.eventId) : 'none', el('br'), 'Trace ', code(letter.traceId))));
 }

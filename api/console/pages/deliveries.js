@@ -29,5 +29,6 @@ export default async function deliveries(page) {
   (after) => ask('deliveries', { projectId: page.project, ...values, after }, page.signal));
   page.show(head('Deliveries'),
     filters(page, choice('Endpoint', 'URLToken', [['', 'all'], ...endpoints.map((item) => [item.URLToken, item.name])], values.URLToken),
+      choice('State', 'state', [['', 'all'], ...['due', 'waiting', 'behind', 'paused'].map((name) => [name, name])], values.state),
       field('Older than', 'olderThan', values.olderThan, '20m')), panel('', list));
 }

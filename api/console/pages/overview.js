@@ -102,9 +102,10 @@ export default async function overview(page) {
   }
   const top = el('div', {});
   const needs = panel('Needs attention');
+  const note = el('p', { className: 'soft' });
   const below = el('div', {});
   const drawn = charts.map(([title, format, least, lines]) => chart(page, title, Object.keys(lines), format, least));
-  page.show(head('Overview'), top, needs, el('div', { className: 'halves' }, drawn.map(([element]) => element)), below);
+  page.show(head('Overview'), top, needs, note, el('div', { className: 'halves' }, drawn.map(([element]) => element)), below);
 
   let last = null;
   await page.every(2000, async () => {
@@ -121,6 +122,7 @@ export default async function overview(page) {
   });
   await page.every(10000, async () => {
     const history = await ask('history', {}, page.signal);
+    note.textContent = history.times.length < 2 ? 'The daemon has just started: the first figures come in some seconds.' : '';
     drawn.forEach(([, take], i) => take(history.times, Object.values(charts[i][3]).map((names) => sum(history, names))));
   });
 }

@@ -29,9 +29,10 @@ export default async function search(page) {
   const one = async (path) => (/^[a-z0-9]{24}$/.test(text) ? find(path, {}, page.signal) : null);
 
   const anyId = /^[A-Za-z0-9_.-]{8,200}$/.test(text);
-  const [receipt, letter, job, schedule, sessions, letters, timers, projects, flows, endpoints, connections, users, keys] = await Promise.all([
+  const [receipt, letter, job, schedule, ofUser, sessions, letters, timers, projects, flows, endpoints, connections, users, keys] = await Promise.all([
     anyId ? find(at('receipts', text), {}, page.signal) : null,
     one(at('deadletters', text)), one(at('tasks', text)), one(at('schedules', text)),
+    find('sessions', { ...of, userId: text }, page.signal),
     rows(page, 'sessions', (item) => is(item.userId, item.sessionId, item.endpointId, item.URLToken) || names(item.userId, item.sessionId)),
     rows(page, 'deadletters', (item) => is(item.eventId, item.traceId)),
     rows(page, 'timers', (item) => is(item._id)),
@@ -48,7 +49,7 @@ export default async function search(page) {
     ...(job ? [['Job', link(job.name, 'jobs'), job.status]] : []),
     ...(schedule ? [['Schedule', link(schedule.cron ?? 'once', 'schedules'), `${schedule.userId} ${schedule.sessionId}`]] : []),
     ...timers.map((item) => ['Timer', link(item.kind, 'timers'), `${item.userId} ${item.sessionId}`]),
-    ...sessions.map((item) => ['Session', sessionLink(item, `${item.userId} ${item.sessionId}`), item.endpoint]),
+    ...[...(ofUser?.items ?? []), ...sessions.filter(({ userId }) => userId !== text)].map((item) => ['Session', sessionLink(item, `${item.userId} ${item.sessionId}`), item.endpoint]),
     ...projects.map((item) => ['Project', item.name, code(item._id)]),
     ...flows.map((item) => ['Flow', link(item.name, 'flow', item._id), code(item._id)]),
     ...endpoints.map((item) => ['Endpoint', link(item.name, 'endpoints'), code(item.URLToken)]),

@@ -1,10 +1,10 @@
-// Users of the organisation, API keys, and OAuth clients.
+// Users of the organisation, API keys, management tokens, and OAuth clients.
 import { act, ask, at, find } from '../shell/ask.js';
 import { badge, button, confirmed, empty, head, panel, say, table, time } from '../shell/pieces.js';
 
 export default async function users(page) {
-  const [people, keys, clients] = await Promise.all([
-    find('users', {}, page.signal), ask('apikeys', {}, page.signal), find('oauth/clients', {}, page.signal)]);
+  const [people, keys, tokens, clients] = await Promise.all([find('users', {}, page.signal), ask('apikeys', {}, page.signal),
+    ask('tokens', {}, page.signal), find('oauth/clients', {}, page.signal)]);
   const remove = (path, text, word) => button(word, async () => {
     if (!await confirmed(text, word)) return;
     await act(path, null, 'DELETE');
@@ -26,6 +26,14 @@ export default async function users(page) {
       ['Since', (item) => time(item.createdAt)],
       ['', (item) => remove(at('apikeys', item._id), `Revoke ${item.name}? Its clients are refused at once.`, 'Revoke'), 'actions'],
     ], keys.items, empty('No API keys', 'conversectl apikey create --name NAME makes one.'))),
+    panel('Management tokens', table([
+      ['Name', (item) => item.name],
+      ['User', (item) => item.user],
+      ['Scopes', (item) => item.scopes.map((scope) => [badge(scope), ' '])],
+      ['Since', (item) => time(item.createdAt)],
+      ['Ends', (item) => time(item.expiresAt)],
+      ['', (item) => remove(at('tokens', item._id), `Revoke ${item.name}? Its scripts are refused at once.`, 'Revoke'), 'actions'],
+    ], tokens.items, empty('No management tokens', 'conversectl login makes one, or conversectl tokens create for a script.'))),
     clients ? panel('OAuth clients', table([
       ['Name', (item) => item.name],
       ['Id', (item) => item._id],

@@ -7,6 +7,7 @@ import { Refused } from './ask.js';
 export const number = (value) => (value === null || value === undefined ? 'unknown' : value.toLocaleString());
 
 export function duration(seconds) {
+  if (seconds < 0.01) return `${Math.round(seconds * 10000) / 10} ms`;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 10) return `${Math.round(seconds * 10) / 10} s`;
   const units = [[86400, 'd'], [3600, 'h'], [60, 'min'], [1, 's']];
