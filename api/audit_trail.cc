@@ -71,19 +71,20 @@ std::string route_of(const Operation& operation) {
 
 bool is_audited(const Operation& operation) {
   if (operation.credential == Credential::open || operation.audited == Audited::never) return false;
-  return operation.audited == Audited::always || operation.method != Method::get;
+  return operation.audited != Audited::changes || operation.method != Method::get;
 }
 
-void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begun) {
+namespace {
+
+// The entry of a request, without its id.
+store::AuditEntry entry_of(const Call& call) {
   const Operation& operation = call.operation;
   store::AuditEntry entry;
-  entry.id = model::new_id();
   entry.organisation_id = call.principal->organisation_id;
   entry.user_id = call.principal->user_id;
   entry.address = call.request.peer;
   entry.operation = operation.id;
   entry.route = route_of(operation);
-  entry.trace_id = trace_id;
   const std::string& key = call.principal->key_id;
   if (operation.credential == Credential::basic) {
     entry.credential = key.empty() ? "password" : "token " + key;
@@ -91,6 +92,45 @@ void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begu
     entry.credential = key.empty() ? "token" : "key " + key;
   }
   name_object(entry, call);
+  return entry;
+}
+
+// What a view is of. Names hold no NUL.
+std::string view_of(const store::AuditEntry& entry) {
+  std::string view;
+  for (const auto* part : {&entry.user_id, &entry.credential, &entry.address, &entry.operation,
+                           &entry.object, &entry.subject_user, &entry.subject_session}) {
+    view.append(*part).push_back('\0');
+  }
+  return view;
+}
+
+}  // namespace
+
+bool AuditTrail::is_part_of_view(const Call& call, TimePoint now) const {
+  if (call.operation.audited != Audited::views) return false;
+  const auto view = view_of(entry_of(call));
+  return views_.with([&](const auto& views) {
+    const auto found = views.find(view);
+    return found != views.end() && now < found->second;
+  });
+}
+
+void AuditTrail::begin_view(const store::AuditEntry& entry, const Operation& operation,
+                            TimePoint now) {
+  if (operation.audited != Audited::views) return;
+  views_.with([&](auto& views) {
+    if (views.size() >= max_views) {
+      std::erase_if(views, [&](const auto& view) { return view.second <= now; });
+    }
+    if (views.size() < max_views) views[view_of(entry)] = now + view_time;
+  });
+}
+
+void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begun) {
+  store::AuditEntry entry = entry_of(call);
+  entry.id = model::new_id();
+  entry.trace_id = trace_id;
   audit_.begin(std::move(entry), [begun = std::move(begun)](Result<store::AuditEntry> stored) {
     if (stored) return begun(*std::move(stored));
     begun(model::fail(model::Errc::unavailable,

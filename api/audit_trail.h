@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -8,6 +10,7 @@
 #include "api/operation.h"
 #include "store/accounts/audit.h"
 #include "store/model/result.h"
+#include "store/runtime/guarded.h"
 
 namespace conversed::api {
 
@@ -22,6 +25,14 @@ class AuditTrail {
   // the Committer's thread. It must not wait for the store.
   using Log = std::function<void(const store::AuditEntry&)>;
   explicit AuditTrail(store::Audit& audit, Log log = {}) : audit_(audit), log_(std::move(log)) {}
+
+  // A page that shows a conversation reads it again and again. Reads of the same object, with the
+  // same credential and from the same address, within this time are one view with one entry.
+  using TimePoint = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::minutes view_time{10};
+  [[nodiscard]] bool is_part_of_view(const Call& call, TimePoint now) const;
+  // Call it when a read has succeeded that has an entry. Nothing unless the operation has views.
+  void begin_view(const store::AuditEntry& entry, const Operation& operation, TimePoint now);
 
   // Stores the request's entry and then calls `begun` on a thread that must not block. An error is
   // `unavailable`: the caller must refuse the request.
@@ -39,7 +50,10 @@ class AuditTrail {
   void sign_in(const SignIn& sign_in, const model::Result<const Principal*>& ended);
 
  private:
+  static constexpr std::size_t max_views = 10'000;
+
   store::Audit& audit_;
+  model::Guarded<std::map<std::string, TimePoint>> views_;  // their ends, by what they are of
   const Log log_;
 };
 

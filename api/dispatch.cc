@@ -116,13 +116,21 @@ void admit(Pending&& admitted) {
   const bool is_kept = is_audited(operation);
   if (!is_kept && !operation.runs_on_pool()) return handle(admitted);
   auto pending = std::make_shared<Pending>(std::move(admitted));
-  if (!is_kept) return handle_on_pool(pending);
-  AuditTrail& audit = pending->services.entry.audit;
+  EntryServices& services = pending->services.entry;
+  AuditTrail& audit = services.audit;
+  if (!is_kept || audit.is_part_of_view(pending->call, services.options.steady_now())) {
+    return handle_on_pool(pending);
+  }
   audit.begin(pending->call, pending->reply.context().trace_id,
-              [pending, &audit](Result<store::AuditEntry> entry) {
+              [pending, &audit, &services](Result<store::AuditEntry> entry) {
                 if (!entry) return pending->reply.fail(entry.error());
+                const Operation& operation = pending->call.operation;
                 pending->reply.on_answer(
-                    [&audit, entry = *std::move(entry)](int status) { audit.end(entry, status); });
+                    [&audit, &services, &operation, entry = *std::move(entry)](int status) {
+                      audit.end(entry, status);
+                      if (status < 300)
+                        audit.begin_view(entry, operation, services.options.steady_now());
+                    });
                 handle_on_pool(pending);
               });
 }

@@ -36,6 +36,7 @@ enum class Credential : std::uint8_t {
 enum class Audited : std::uint8_t {
   changes,  // all requests, unless the operation is a GET or open to strangers
   always,
+  views,  // reads; a read that repeats a recent one belongs to the same view
   never,
 };
 

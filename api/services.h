@@ -103,6 +103,7 @@ struct SessionServices {
   AssetsCache& assets;
   BusySessions& busy;
   PendingReplies& pending_replies;
+  KeyWatch& watch;
   const Reasons& reasons;
 
   // Runs the session's lane once more (queue::Lanes::touch) if this daemon owns the session,

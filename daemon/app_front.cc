@@ -140,6 +140,7 @@ FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& sche
                             .assets = live.assets,
                             .busy = live.busy,
                             .pending_replies = live.pending_replies,
+                            .watch = live.watch,
                             .reasons = reasons},
                .projects = {.options = options,
                             .clock = ground.clock,

@@ -118,10 +118,12 @@ Result<Response> show_definition(const Call& call, ProjectServices& services) {
              {"definition", std::move(definition->content)}});
 }
 
-// Limits on the sessions and the time of one graph, because the pool has few threads.
-constexpr std::size_t max_standing = 200'000;
-constexpr std::chrono::milliseconds max_standing_time{1'000};
+// Limits on one graph: a page is to answer at once, and the pool has few threads.
+constexpr std::size_t max_standing = 20'000;
+constexpr std::chrono::milliseconds max_standing_time{50};
 constexpr std::size_t standing_at_once = 500;
+constexpr std::size_t sessions_with_runs = 500;
+constexpr std::size_t most_run_rows = 2'000;
 
 // The number of sessions at each Node of a version, by its address.
 struct StandingSessions {
@@ -154,6 +156,68 @@ Result<StandingSessions> standing_sessions(const std::string& project, const std
   }
 }
 
+// How often the Nodes of a version ran, and failed.
+class NodeRuns {
+ public:
+  struct Runs {
+    std::int64_t all = 0;
+    std::int64_t failed = 0;
+  };
+
+  NodeRuns(const std::string& flow, std::int64_t version) : flow_(flow), version_(version) {}
+
+  // Takes the rows of receipts, each receipt's in their order.
+  void add(const store::Receipts::NewestRow& row) {
+    if (row.input_id != input_) end_receipt();
+    input_ = row.input_id;
+    const auto what = row.body.value("what", "");
+    if (what == "call") {
+      const auto status = row.body.value("status", status::ok);
+      call_failed_ = row.body.contains("error") || status == 0 || status >= 400;
+    }
+    if (what == "turn") add_turn(row.body);
+  }
+  void end_receipt() {
+    // Of the tries of a call the last one counts.
+    if (call_failed_ && !last_.empty()) ++runs_[last_].failed;
+    call_failed_ = false;
+    last_.clear();
+  }
+
+  [[nodiscard]] Runs of(const std::string& address) const {
+    const auto found = runs_.find(address);
+    return found == runs_.end() ? Runs() : found->second;
+  }
+
+ private:
+  void add_turn(const json& turn) {
+    end_receipt();
+    if (turn.value("flow", "") != flow_ || turn.value("version", 0) != version_) return;
+    for (const auto& node : turn.value("nodes", json::array())) {
+      last_ = node.get<std::string>();
+      ++runs_[last_].all;
+    }
+    if (turn.contains("deadLetter") && !last_.empty()) ++runs_[last_].failed;
+  }
+
+  const std::string& flow_;
+  const std::int64_t version_;
+  std::map<std::string, Runs, std::less<>> runs_;  // by the Node's address
+  std::string input_;                              // the event whose rows are read
+  std::string last_;                               // the Node at which its last Turn ended
+  bool call_failed_ = false;                       // the last try of the call behind that Turn
+};
+
+Result<NodeRuns> runs_of(const std::string& project, const model::FlowVersion& version,
+                         store::Store& store) {
+  auto rows = store.receipts().newest(project, sessions_with_runs, most_run_rows);
+  if (!rows) return model::fail(store_error(rows.error()));
+  NodeRuns runs(version.name, version.version);
+  for (const auto& row : *rows) runs.add(row);
+  runs.end_receipt();
+  return runs;
+}
+
 Result<Response> show_graph(const Call& call, ProjectServices& services) {
   auto id = flow_of(call, services);
   if (!id) return model::fail(id.error());
@@ -169,15 +233,20 @@ Result<Response> show_graph(const Call& call, ProjectServices& services) {
   auto standing =
       standing_sessions(*project, version.name, version.version, is_newest, services.store);
   if (!standing) return model::fail(standing.error());
+  auto runs = runs_of(*project, version, services.store);
+  if (!runs) return model::fail(runs.error());
   const auto graph = flows::tools::graph_of(*(*shown)->flow);
   json nodes = json::array();
   for (const auto& box : graph.boxes) {
     const auto at = standing->at.find(box.node->address);
+    const auto ran = runs->of(box.node->address);
     nodes.push_back({{"name", box.name},
                      {"node", box.node->address},
                      {"type", box.node->type->name},
                      {"text", box.text},
-                     {"sessions", at == standing->at.end() ? 0 : at->second}});
+                     {"sessions", at == standing->at.end() ? 0 : at->second},
+                     {"runs", ran.all},
+                     {"failures", ran.failed}});
   }
   json arrows = json::array();
   for (const auto& arrow : graph.arrows) {
@@ -323,12 +392,18 @@ Description describe_definition() {
 }
 
 Description describe_graph() {
-  const auto node =
-      object({{"name", described("Within this answer.", text(1))},
-              {"node", described("Its id, or its place in the Flow.", text(1))},
-              {"type", text(1)},
-              {"text", described("Its text or condition, cut to one line.", text())},
-              {"sessions", described("That wait at it in this version.", integer(0))}});
+  const auto node = object(
+      {{"name", described("Within this answer.", text(1))},
+       {"node", described("Its id, or its place in the Flow.", text(1))},
+       {"type", text(1)},
+       {"text", described("Its text or condition, cut to one line.", text())},
+       {"sessions", described("That wait at it in this version.", integer(0))},
+       {"runs", described("How often it ran in this version, in the last event of each of the "
+                          "newest sessions.",
+                          integer(0))},
+       {"failures", described("How many of these runs ended in a dead letter, or in a call "
+                              "that failed.",
+                              integer(0))}});
   const auto arrow =
       object({{"from", described("A Node's name, or `start`.", text(1))},
               {"to", described("A Node's name, or `done`: the end of the Flow.", text(1))},
@@ -343,7 +418,8 @@ Description describe_graph() {
        {"isComplete", described("False: only the newest sessions were counted.", boolean())}});
   return {.summary = "Get a version of a Flow as a graph",
           .parameters = {query_parameter("version", "Default: the newest.", version_number())},
-          .answers = {json_answer("The graph, with the sessions that stand at each Node.",
+          .answers = {json_answer("The graph, with the sessions that stand at each Node, and its "
+                                  "failures.",
                                   named("FlowGraph", body))}};
 }
 

@@ -165,7 +165,7 @@ Description describe_show_receipt() {
 Operations receipts_operations() {
   static constexpr Operation rows[] = {
       for_operators("showReceipt", Method::get, "/management/receipts/{receiptId}",
-                    Role::conversation_admin, show_receipt, describe_show_receipt, Audited::always),
+                    Role::conversation_admin, show_receipt, describe_show_receipt, Audited::views),
   };
   return rows;
 }

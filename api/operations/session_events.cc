@@ -1,9 +1,10 @@
-// GET /management/sessions/events: a session's versions as server-sent events. An answer has at
-// most one event and then ends; a browser's EventSource asks again, with the event's id. So a
-// stream waits as a poll for outputs does, and no thread waits with it.
-#include <atomic>
+// GET /management/sessions/events: a session's changes as server-sent events. An answer has at
+// most one event and then ends; the client asks again, with the event's id. So a stream waits as a
+// poll for outputs does, and no thread waits with it.
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
+#include "store/runtime/guarded.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -24,34 +26,53 @@ using namespace openapi;
 
 constexpr int max_streams = 200;
 // Browsers and proxies end connections on which nothing comes for long.
-constexpr std::chrono::seconds max_event_wait{20};
-// The largest whole number that every JSON reader holds exactly.
-constexpr std::int64_t max_session_version = 9'007'199'254'740'991;
+constexpr std::chrono::milliseconds max_event_wait{20'000};
+// Commits of Turns notify a stream. A try of a delivery or of a call does not, so the stream looks
+// for it: at the time of the next try, but not more often than this.
+constexpr std::chrono::milliseconds min_look{1'000};
 
-// A place among the streams of this daemon.
+// A place among the streams of this daemon. An organisation takes places while it has fewer than
+// are free. So however many it wants, the others find some: n organisations that want all have
+// 1/(n+1) of the places each.
 class StreamPlace {
  public:
-  StreamPlace() : taken_(++count() <= max_streams) {}
-  ~StreamPlace() { --count(); }
+  explicit StreamPlace(std::string organisation) : organisation_(std::move(organisation)) {
+    taken_ = taken().with([&](Taken& streams) {
+      int& own = streams.of[organisation_];
+      const bool free = own < max_streams - streams.all;
+      if (free) ++own, ++streams.all;
+      return free;
+    });
+  }
+  ~StreamPlace() {
+    if (!taken_) return;
+    taken().with([&](Taken& streams) {
+      --streams.all;
+      if (--streams.of[organisation_] == 0) streams.of.erase(organisation_);
+    });
+  }
   StreamPlace(const StreamPlace&) = delete;
   StreamPlace& operator=(const StreamPlace&) = delete;
-  [[nodiscard]] bool taken() const { return taken_; }
+  [[nodiscard]] bool is_taken() const { return taken_; }
 
  private:
-  static std::atomic<int>& count() {
-    static std::atomic<int> streams{0};
+  struct Taken {
+    int all = 0;
+    std::map<std::string, int> of;  // by organisation
+  };
+  static model::Guarded<Taken>& taken() {
+    static model::Guarded<Taken> streams;
     return streams;
   }
-  bool taken_;
+  const std::string organisation_;
+  bool taken_ = false;
 };
 
-struct SessionStream {
-  SessionStream(model::SessionKey session, std::int64_t known_version,
-                std::chrono::steady_clock::time_point until, Reply answer)
-      : key(std::move(session)), known(known_version), deadline(until), reply(std::move(answer)) {}
+using Mark = store::Sessions::Mark;
 
+struct SessionStream {
   const model::SessionKey key;
-  const std::int64_t known;  // the version that the client has
+  const std::string known;  // the id of the event that the client has
   const std::chrono::steady_clock::time_point deadline;
   Reply reply;
   const StreamPlace place;
@@ -65,39 +86,41 @@ void send_event(Reply& reply, const std::string& text) {
               .body = "retry: 250\n" + text + "\n"});
 }
 
-// 0: there is no such session.
-Result<std::int64_t> version_of_session(MessageServices& services, const model::SessionKey& key) {
-  auto session = services.store.sessions().load(key);
-  if (!session) return model::fail(store_error(session.error()));
-  return *session ? (*session)->version : 0;
+Result<Mark> mark_of_session(MessageServices& services, const model::SessionKey& key) {
+  auto mark = services.store.sessions().mark(key);
+  if (!mark) return model::fail(store_error(mark.error()));
+  if (!*mark) return model::fail(Errc::not_found, "there is no such session");
+  return **std::move(mark);
 }
 
-void send_version(SessionStream& stream, const Result<std::int64_t>& version) {
-  if (!version) return stream.reply.fail(version.error());
-  if (*version == stream.known) return send_event(stream.reply, ": nothing new\n");
-  const std::string number = std::to_string(*version);
-  send_event(stream.reply, "id: " + number + "\ndata: {\"version\":" + number + "}\n");
+void send_mark(SessionStream& stream, const Result<Mark>& mark) {
+  if (!mark) return stream.reply.fail(mark.error());
+  if (mark->id == stream.known) return send_event(stream.reply, ": nothing new\n");
+  send_event(stream.reply,
+             "id: " + mark->id + "\ndata: {\"version\":" + std::to_string(mark->version) + "}\n");
 }
 
-void wait_for_version(const StreamPtr& stream, MessageServices& services) {
+std::chrono::milliseconds next_look(const Mark& mark, MessageServices& services) {
+  if (!mark.next_try) return max_event_wait;
+  return std::clamp(*mark.next_try - services.store.timer_now(), min_look, max_event_wait);
+}
+
+// `seen` is the session's last known mark.
+void wait_for_change(const StreamPtr& stream, MessageServices& services, const Mark& seen) {
+  const auto now = services.options.steady_now();
+  const auto until = std::min(stream->deadline, now + next_look(seen, services));
   // Watches before it looks, so a commit in between is noticed.
   const auto ticket = services.watch.watch(
-      outputs_name(stream->key), stream->deadline, [stream, &services](WatchEnd why) {
-        if (why == WatchEnd::notified) return wait_for_version(stream, services);
-        send_version(*stream, why == WatchEnd::stopped ? Result<std::int64_t>(stream->known)
-                                                       : version_of_session(services, stream->key));
+      outputs_name(stream->key), until, [stream, &services, seen, until](WatchEnd why) {
+        if (why == WatchEnd::stopped) return send_event(stream->reply, ": nothing new\n");
+        if (why == WatchEnd::notified || until < stream->deadline) {
+          return wait_for_change(stream, services, seen);
+        }
+        send_mark(*stream, mark_of_session(services, stream->key));
       });
-  const auto version = version_of_session(services, stream->key);
-  if (version && *version == stream->known) return;
-  if (services.watch.cancel(ticket)) send_version(*stream, version);
-}
-
-// The version that the client knows: that of the last event, or of the query.
-Result<std::int64_t> version_in(const Request& request) {
-  const auto last = request.header("last-event-id");
-  if (!last) return number_parameter(request, "version", 0, max_session_version, 0);
-  const Request event{.query = {{"Last-Event-ID", std::string(*last)}}};
-  return number_parameter(event, "Last-Event-ID", 0, max_session_version, 0);
+  const auto mark = mark_of_session(services, stream->key);
+  if (mark && mark->id == stream->known) return;
+  if (services.watch.cancel(ticket)) send_mark(*stream, mark);
 }
 
 void session_events(Call call, MessageServices& services, Reply reply) {
@@ -107,18 +130,18 @@ void session_events(Call call, MessageServices& services, Reply reply) {
                         call.request.parameter("userId").value_or(""),
                         call.request.parameter("sessionId").value_or(""));
   if (!key) return reply.fail(key.error());
-  const auto known = version_in(call.request);
-  if (!known) return reply.fail(known.error());
-  const auto version = version_of_session(services, *key);
-  if (!version) return reply.fail(version.error());
-  if (*version == 0) return reply.fail({Errc::not_found, "there is no such session"});
-  const auto deadline = services.options.steady_now() + max_event_wait;
-  auto stream =
-      std::make_shared<SessionStream>(*std::move(key), *known, deadline, std::move(reply));
-  if (!stream->place.taken()) {
+  const auto mark = mark_of_session(services, *key);
+  if (!mark) return reply.fail(mark.error());
+  const StreamPtr stream(
+      new SessionStream{.key = *std::move(key),
+                        .known = std::string(call.request.header("last-event-id").value_or("")),
+                        .deadline = services.options.steady_now() + max_event_wait,
+                        .reply = std::move(reply),
+                        .place = StreamPlace(call.principal->organisation_id)});
+  if (!stream->place.is_taken()) {
     return stream->reply.fail({Errc::too_many, "too many streams are open; try again later"});
   }
-  wait_for_version(stream, services);
+  wait_for_change(stream, services, *mark);
 }
 
 // The fields of a server-sent event (WHATWG HTML, 9.2).
@@ -136,16 +159,13 @@ Description describe_session_events() {
   return {
       .summary = "Hear of a session's changes",
       .details =
-          "Server-sent events. Each answer has at most one event, the session's version "
-          "once it differs from the known one, and then ends. `EventSource` asks again by "
-          "itself.",
+          "Server-sent events. Each answer has at most one event, and then ends; `EventSource` "
+          "asks again by itself. An event comes after each Turn, and after each try of a delivery "
+          "or of a call. Without a known event it comes at once. An organisation has a share of "
+          "the streams; further ones are refused with 429.",
       .parameters = {query_parameter("URLToken", "The Endpoint.", url_token(), Need::required),
                      name("userId", "The user."), name("sessionId", "The session."),
-                     query_parameter("version", "The known version. Default: 0, which none has.",
-                                     with_default(0, integer(0, max_session_version))),
-                     header_parameter("Last-Event-ID",
-                                      "The known version, before that of the query.",
-                                      integer(0, max_session_version))},
+                     header_parameter("Last-Event-ID", "The id of the known event.", text())},
       .answers = {{.description = "An event, or none after some seconds.",
                    .content = {{"text/event-stream", sent_event_schema()}}}},
       .errors = {404}};

@@ -166,6 +166,7 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
   };
   auto done = services.store.sessions().reset(*key, tell);
   if (!done) return model::fail(store_error(done.error()));
+  services.watch.notify(outputs_name(*key));
   // The inbox of the ended execution runs now.
   if (services.touch) services.touch(*key);
   return no_content();
@@ -227,7 +228,7 @@ Operations sessions_operations() {
       for_operators("listSessions", Method::get, "/management/sessions", Role::conversation_admin,
                     list_sessions, describe_list_sessions),
       for_operators("showSession", Method::get, "/management/sessions/show",
-                    Role::conversation_admin, show_session, describe_show_session, Audited::always),
+                    Role::conversation_admin, show_session, describe_show_session, Audited::views),
       for_operators("resetSession", Method::post, "/management/sessions/reset",
                     Role::conversation_admin, reset_session, describe_reset_session),
   };

@@ -31,6 +31,14 @@ inline constexpr std::string_view sql_of_session_deliveries =
     " FROM deliveries d CROSS JOIN outputs o WHERE d.session = :s AND d.seq > :q"
     " AND o.session = d.session AND o.seq = d.seq ORDER BY d.seq LIMIT :l";
 
+// A session's version, with the tries of its first delivery and of its call.
+inline constexpr std::string_view sql_of_session_mark =
+    "SELECT s.version, d.seq, d.attempts, d.due_at, c.attempts, c.try_at FROM sessions s"
+    " LEFT JOIN deliveries d ON d.session = s.id"
+    " AND d.seq = (SELECT MIN(f.seq) FROM deliveries f WHERE f.session = s.id)"
+    " LEFT JOIN pending_calls c ON c.session = s.id AND c.try_at IS NOT NULL"
+    " WHERE s.key = :k LIMIT 1";
+
 inline constexpr std::string_view sql_of_delivery =
     "SELECT d.session, s.key, d.seq, d.due_at, d.attempts, o.created_at, o.trace_id"
     " FROM deliveries d CROSS JOIN sessions s CROSS JOIN outputs o WHERE d.output_id = :o"

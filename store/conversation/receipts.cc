@@ -92,6 +92,13 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
   });
 }
 
+Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& project_id,
+                                                          std::size_t sessions,
+                                                          std::size_t limit) const {
+  return read_all(database_, row_of<&NewestRow::input_id, &NewestRow::body>, sql_of_newest_receipts,
+                  project_id, sessions, limit);
+}
+
 Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit) {
   const auto first_kept = model::id_prefix(before);
   // Most rounds find no old row, and need no write.

@@ -76,6 +76,16 @@ class Receipts : Rows {
   // and as many outputs.
   [[nodiscard]] model::Result<Receipt> get(const std::string& input_id) const;
 
+  // The rows of the newest event with a receipt of each of the project's `sessions` newest
+  // sessions, at most `limit`. A receipt's rows are in their order.
+  struct NewestRow {
+    std::string input_id;
+    nlohmann::json body{};
+  };
+  [[nodiscard]] model::Result<std::vector<NewestRow>> newest(const std::string& project_id,
+                                                             std::size_t sessions,
+                                                             std::size_t limit) const;
+
   // Deletes at most `limit` rows of events that were accepted before `before`; returns how many.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 };

@@ -30,6 +30,12 @@ inline constexpr std::string_view sql_of_receipt_outputs =
     " WHERE o.session = :s AND o.seq >= :f AND o.seq < :t AND o.input_id = :i"
     " ORDER BY o.seq LIMIT :l";
 
+// CROSS JOIN makes SQLite begin with the sessions.
+inline constexpr std::string_view sql_of_newest_receipts =
+    "SELECT r.input_id, r.body FROM (SELECT id, last_receipt FROM sessions WHERE project_id = :p"
+    " ORDER BY id DESC LIMIT :s) AS newest CROSS JOIN receipts r"
+    " WHERE r.input_id = newest.last_receipt AND r.n > 0 ORDER BY newest.id DESC, r.n LIMIT :l";
+
 inline constexpr std::string_view sql_of_old_receipts =
     "DELETE FROM receipts WHERE (input_id, n) IN (SELECT input_id, n FROM receipts"
     " WHERE input_id < :i ORDER BY input_id, n LIMIT :l)";

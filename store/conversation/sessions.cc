@@ -83,6 +83,27 @@ Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& ke
   });
 }
 
+Result<std::optional<Sessions::Mark>> Sessions::mark(const model::SessionKey& key) const {
+  return read_first(
+      database_,
+      [](std::int64_t version, std::optional<std::int64_t> seq, std::optional<std::int64_t> tries,
+         std::optional<model::Timestamp> due, std::optional<std::int64_t> calls,
+         std::optional<model::Timestamp> call_at) {
+        Mark mark{.id = std::to_string(version), .version = version};
+        const auto add = [&mark](std::optional<model::Timestamp> at, std::int64_t n) {
+          if (!at) return;
+          mark.id += '.' + std::to_string(n) + '.' + std::to_string(model::to_unix_ms(*at));
+          if (!mark.next_try || *at < *mark.next_try) mark.next_try = at;
+        };
+        if (seq) mark.id += ".d" + std::to_string(*seq);
+        add(due, tries.value_or(0));
+        if (call_at) mark.id += ".c";
+        add(call_at, calls.value_or(0));
+        return mark;
+      },
+      sql_of_session_mark, key);
+}
+
 // Two statements read two snapshots. The commit checks both versions, so a mixed pair is a
 // conflict.
 Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
@@ -294,6 +315,7 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
       announce_progress(connection, {ended_input});
     }
     announce(connection, touch_topic, key.encode());
+    announce_spoken(connection, {short_name(key.encode())});
     if (committed) {
       writer.on_commit(
           [committed, ended_input = std::move(ended_input)] { committed(ended_input); });
@@ -342,7 +364,7 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
 }
 
 Result<std::int64_t> Sessions::in_inboxes() const {
-  return read_number(database_, "SELECT COUNT(*) FROM inbox");
+  return read_count(database_, most_counted, "SELECT 1 FROM inbox");
 }
 
 Result<std::vector<model::Position>> Sessions::highest_positions() const {

@@ -41,6 +41,16 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::optional<model::Session>> load(
       const model::SessionKey& key) const;
 
+  // What a watcher of a session compares. A change of the session, of the tries of its first
+  // delivery or of its call has another `id`, a short text of ASCII.
+  struct Mark {
+    std::string id;
+    std::int64_t version = 0;
+    // When the first delivery or the call is tried next, by the clock of timers. None: none waits.
+    std::optional<model::Timestamp> next_try{};
+  };
+  [[nodiscard]] model::Result<std::optional<Mark>> mark(const model::SessionKey& key) const;
+
   // Loads session and profile for a Turn by one connection. A profile that was never written has
   // version 0 and no data. Damaged parts are left empty, and `damage` names the damage: no Turn may
   // run on the session.
@@ -129,7 +139,7 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, const Finished& finished,
                                             std::int64_t after_row, std::size_t limit);
 
-  // The number of events in inboxes; for metrics.
+  // The number of events in inboxes, at most `most_counted`.
   [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;
 
   // The highest offset of each epoch and partition whose effects are in the store.

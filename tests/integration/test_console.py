@@ -1,6 +1,8 @@
 """The web console in Chromium, driven page by page at a daemon under load: what its pages show, that they fit narrow and wide windows
 in light and dark, that keyboards and screen readers can use them, and its defense against hostile data and pages."""
 
+import base64
+import contextlib
 import itertools
 import pathlib
 import re
@@ -27,9 +29,16 @@ flows:
       - if: {condition: "input.text == 'fail'", then: [{httpRequest: {connection: crm, url: "http://127.0.0.1:1/"}}]}
       - if: {condition: "input.text == 'ask'", then: [{id: where, question: {text: "Where to?", storeIn: context.where}}]}
       - say: "Heard: {{input.text}}"
+  - name: Shipping
+    nodes:
+      - {id: greeting, say: "Welcome"}
+      - {id: price, say: "It is free"}
 endpoints:
   - {name: web, flow: Orders}
+  - {name: webhook, flow: Shipping, output: {webhook: {url: "http://127.0.0.1:1/"}}}
 """
+# Streams of one organisation that a daemon takes while no other has any.
+STREAMS_OF_ONE = 100
 # As markup this text would change the page's title.
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
@@ -86,11 +95,15 @@ class Console(DaemonCase):
         self.assertEqual(self.browser.problems(), [])
         return shown
 
-    def receipt_of(self, user, session):
+    def receipt_of(self, user, session, endpoint="web"):
         """The id of the session's last event."""
-        query = urllib.parse.urlencode({"URLToken": self.tokens["web"], "userId": user, "sessionId": session})
+        query = urllib.parse.urlencode({"URLToken": self.tokens[endpoint], "userId": user, "sessionId": session})
         _, shown, _ = self.daemon.request("GET", f"/new/management/sessions/show?{query}", basic=True)
         return shown["lastReceipt"]
+
+    def audit(self, operation):
+        _, entries, _ = self.daemon.request("GET", f"/new/management/audit?operation={operation}", basic=True)
+        return entries["items"]
 
     def pages(self):
         _, letters, _ = self.daemon.request("GET", "/new/management/deadletters", basic=True)
@@ -271,6 +284,53 @@ class Console(DaemonCase):
         self.assertEqual(self.browser.run("document.querySelector('.graph .stands .type').textContent"), "question")
         self.assertEqual(self.browser.run("document.querySelector('.graph text.count').textContent"), "1")
         self.assertIn("Where to?", page)
+
+    def test_a_flow_shows_which_nodes_fail(self):
+        self.dom("flow/" + self.report["flows"][0]["_id"])
+        self.assertEqual(self.browser.run("document.querySelector('.graph text.failed').textContent"), "100 %")
+        self.assertIn("nodes[0].then[0]", self.shown())
+
+    def test_two_versions_of_a_flow_stand_side_by_side(self):
+        changed = BUNDLE.replace("It is free", "It costs 5").replace("      - {id: greeting, say: \"Welcome\"}\n", "")
+        self.load(changed.replace("endpoints:", "      - {id: end, say: \"Bye\"}\nendpoints:"))
+        shipping = next(flow["_id"] for flow in self.report["flows"] if flow["name"] == "Shipping")
+        page = self.dom(f"flow/{shipping}?version=2&from=1")
+        self.assertIn("From version 1 to 2", page)
+        marked = self.browser.run("[...document.querySelectorAll('.graph')].map((graph) => [...graph.querySelectorAll('.node')]"
+                                  ".map((node) => node.getAttribute('class').replace('node', '').trim()))")
+        self.assertEqual(marked, [["removed", "changed"], ["changed", "added"]])
+
+    def test_an_open_receipt_and_its_session_hear_of_deliveries(self):
+        self.inject("webhook", "waits", text="news")
+        session = "/".join(["sessions", self.tokens["webhook"], "user of waits", "waits"])
+        self.open(session)
+        self.browser.wait_until("document.querySelector('main').innerText.includes('after 1 failed tries')")
+        receipt = self.receipt_of("user of waits", "waits", "webhook")
+        self.open("receipt/" + receipt)
+        self.browser.wait_until("document.querySelector('.waterfall').innerText.includes('try 2')")
+        views = [each for each in self.audit("showReceipt") if each["object"] == f"receiptId={receipt}"]
+        self.assertEqual(len(views), 1, "one view, however often it is refreshed")
+        self.open(session)
+        self.daemon.request("POST", "/new/management/sessions/reset", {"URLToken": self.tokens["webhook"], "userId": "user of waits",
+                                                                      "sessionId": "waits"}, basic=True)
+        self.browser.wait_until("document.querySelector('main').innerText.match(/Turns\\s+2/)")
+
+    def test_a_refused_stream_says_so(self):
+        self.say("web", "crowded", "hello")
+        query = urllib.parse.urlencode({"URLToken": self.tokens["web"], "userId": "user of crowded", "sessionId": "crowded"})
+        path = f"/new/management/sessions/events?{query}"
+        _, event, _ = self.daemon.request("GET", path, basic=True)
+        known = {"Last-Event-ID": re.search("^id: (.*)$", event, re.MULTILINE)[1]}
+        credentials = base64.b64encode(f"{daemon_process.EMAIL}:{daemon_process.PASSWORD}".encode()).decode()
+        with contextlib.ExitStack() as streams:
+            for _ in range(STREAMS_OF_ONE):
+                stream = streams.enter_context(contextlib.closing(self.daemon.connect()))
+                stream.request("GET", path, headers={**known, "Authorization": f"Basic {credentials}"})
+            self.open("/".join(["sessions", self.tokens["web"], "user of crowded", "crowded"]))
+            self.browser.wait_until("document.querySelector('main').innerText.includes('too many streams are open')")
+            self.assertIn("Heard: hello", self.shown())
+        self.browser.wait_until("!document.querySelector('main').innerText.includes('Not live')")
+        self.browser.events.clear()
 
     def test_the_console_shows_text_of_conversations_never_as_markup(self):
         self.assertIn("ann", self.dom("sessions?userId=ann"))

@@ -25,42 +25,48 @@ function place({ nodes, arrows }) {
   return drawn;
 }
 
-function box({ x, y, width, height, node }, name) {
+function box({ x, y, width, height, node }, name, change) {
   if (!node) {
     return svg('g', { class: 'end', transform: `translate(${x - width / 2} ${y - height / 2})` },
       svg('rect', { width, height, rx: height / 2 }),
       svg('text', { x: width / 2, y: height / 2 + 5, 'text-anchor': 'middle' }, name === 'done' ? 'end' : 'start'));
   }
-  const count = node.sessions.toLocaleString();
-  const badgeWidth = count.length * charWidth + 14;
-  return svg('g', { class: node.sessions ? 'node stands' : 'node', transform: `translate(${x - width / 2} ${y - height / 2})` },
-    svg('title', {}, `${node.node}: ${node.type} ${node.text}`),
+  const pill = (kind, text, x) => {
+    const wide = text.length * charWidth + 14;
+    return [svg('rect', { class: kind, x: x - wide / 2, y: -10, width: wide, height: 20, rx: 10 }),
+      svg('text', { class: kind, x, y: 4.5, 'text-anchor': 'middle' }, text)];
+  };
+  const classes = ['node', node.sessions ? 'stands' : '', change ?? ''].filter(Boolean).join(' ');
+  return svg('g', { class: classes, transform: `translate(${x - width / 2} ${y - height / 2})` },
+    svg('title', {}, `${node.node}: ${node.type} ${node.text}${change ? `, ${change}` : ''}`),
     svg('rect', { width, height, rx: 8 }),
     svg('text', { x: 12, y: 21, class: 'type' }, node.type),
     node.text ? svg('text', { x: 12, y: 39, class: 'text' }, cut(node.text)) : null,
-    node.sessions ? [
-      svg('rect', { class: 'count', x: width - badgeWidth / 2 - 6, y: -10, width: badgeWidth, height: 20, rx: 10 }),
-      svg('text', { class: 'count', x: width - 6, y: 4.5, 'text-anchor': 'middle' }, count)] : null);
+    node.sessions ? pill('count', node.sessions.toLocaleString(), width - 6) : null,
+    node.failures ? pill('failed', failureRate(node), 14) : null);
 }
 
-function arrow({ points, way, waits, x, y }) {
+function arrow({ points, way, waits, x, y }, version) {
   const line = points.map((point, i) => `${i === 0 ? 'M' : 'L'}${point.x.toFixed(1)} ${point.y.toFixed(1)}`).join('');
-  return svg('g', { class: 'arrow' }, svg('path', { d: line, class: waits ? 'waits' : '', 'marker-end': 'url(#tip)' }),
+  return svg('g', { class: 'arrow' }, svg('path', { d: line, class: waits ? 'waits' : '', 'marker-end': `url(#tip-${version})` }),
     way ? svg('text', { x, y: y + 4, 'text-anchor': 'middle' }, way) : null);
 }
 
-// `found` is the answer of flows/{flowId}/graph.
-export function graph(found) {
+export const failureRate = ({ failures, runs }) => `${Math.max(1, Math.round((failures / Math.max(runs, failures)) * 100))} %`;
+
+// `found` is the answer of flows/{flowId}/graph. `changes` has the kinds of changes by the Nodes'
+// addresses.
+export function graph(found, changes = new Map()) {
   const drawn = place(found);
   const { width, height } = drawn.graph();
   const scale = 0.85;
-  const frame = el('div', { className: 'graph', tabIndex: 0, role: 'region', 'aria-label': `Graph of ${found.name}` },
+  const frame = el('div', { className: 'graph', tabIndex: 0, role: 'region', 'aria-label': `Graph of ${found.name}, version ${found.version}` },
     svg('svg', { viewBox: `0 0 ${Math.ceil(width)} ${Math.ceil(height)}`, width: Math.ceil(width * scale), height: Math.ceil(height * scale),
-      role: 'img', 'aria-label': `${found.nodes.length} Nodes; the table below has the sessions at each` },
-    svg('defs', {}, svg('marker', { id: 'tip', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: 'auto' },
+      role: 'img', 'aria-label': `${found.nodes.length} Nodes; the table below has their sessions and failures` },
+    svg('defs', {}, svg('marker', { id: `tip-${found.version}`, viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: 'auto' },
       svg('path', { d: 'M0 0L8 4L0 8z' }))),
-    drawn.edges().map((edge) => arrow(drawn.edge(edge))),
-    drawn.nodes().map((name) => box(drawn.node(name), name))));
+    drawn.edges().map((edge) => arrow(drawn.edge(edge), found.version)),
+    drawn.nodes().map((name) => box(drawn.node(name), name, changes.get(drawn.node(name).node?.node)))));
   // Shows the start first.
   requestAnimationFrame(() => { frame.scrollLeft = drawn.node('start').x * scale - frame.clientWidth / 2; });
   return frame;

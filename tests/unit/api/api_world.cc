@@ -111,15 +111,16 @@ World::World(const WorldSettings& settings) {
   quota = std::make_unique<InjectQuota>(
       QuotaLimits{.injects_per_month = settings.quota.injects_per_month}, store->usage(), clock);
   reasons = std::make_unique<Reasons>(*store, *assets, *log, clock, settings.limits.inbox);
-  services = std::make_unique<Services>(Services{
-      .entry = {options, clock, *store, *authenticator, *audit, *rate_limiter, *public_limiter,
-                pool, sign_ins},
-      .messages = {options, clock, *store, *events, *assets, *quota, busy, pending_replies, watch,
-                   pool},
-      .sessions = {clock, clock, *store, *log, *events, *assets, busy, pending_replies, *reasons},
-      .projects = {options, clock, *store, *assets, watch, imports},
-      .accounts = {options, clock, *store, *authenticator, *audit, pool, sign_ins},
-      .daemon = {options, clock, *store, *log, *events, pending_replies, watch, history}});
+  services = std::make_unique<Services>(
+      Services{.entry = {options, clock, *store, *authenticator, *audit, *rate_limiter,
+                         *public_limiter, pool, sign_ins},
+               .messages = {options, clock, *store, *events, *assets, *quota, busy, pending_replies,
+                            watch, pool},
+               .sessions = {clock, clock, *store, *log, *events, *assets, busy, pending_replies,
+                            watch, *reasons},
+               .projects = {options, clock, *store, *assets, watch, imports},
+               .accounts = {options, clock, *store, *authenticator, *audit, pool, sign_ins},
+               .daemon = {options, clock, *store, *log, *events, pending_replies, watch, history}});
   services->sessions.touch = [this](const model::SessionKey& key) { touched.push_back(key); };
   services->sessions.deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
   services->sessions.schedule = [](const model::Schedule&) {};

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/audit_trail.h"
 #include "store/sql/sql.h"
 #include "store/text/base64.h"
 #include "tests/unit/api/api_world.h"
@@ -65,6 +66,27 @@ TEST_F(AuditTrailOfRequests, ReadOfAConversationHasAnEntryAndAListHasNone) {
   EXPECT_EQ(entry.at("userId"), "u");
   EXPECT_EQ(entry.at("sessionId"), "s");
   EXPECT_TRUE(newest("listUsers").is_null());
+}
+
+TEST_F(AuditTrailOfRequests, ReadsThatFollowEachOtherAreOneView) {
+  const auto show = [&](const char* session, const char* email = "ann@acme.example") {
+    const HeaderList names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", session}};
+    return world.manage(Method::get, "/management/sessions/show", nullptr, names, email).status;
+  };
+  const auto views = [&] { return entries({{"operation", "showSession"}}).size(); };
+  EXPECT_EQ(show("s"), 404);
+  EXPECT_EQ(views(), 1U);
+  world.put_session();
+  EXPECT_EQ(show("s"), 200);
+  EXPECT_EQ(views(), 2U) << "a read that was refused is no view";
+  EXPECT_EQ(show("s"), 200);
+  EXPECT_EQ(views(), 2U);
+  EXPECT_EQ(show("s", "admin@acme.example"), 200);
+  EXPECT_EQ(show("other"), 404);
+  EXPECT_EQ(views(), 4U);
+  world.steady += AuditTrail::view_time;
+  EXPECT_EQ(show("s"), 200);
+  EXPECT_EQ(views(), 5U);
 }
 
 TEST_F(AuditTrailOfRequests, InjectHasNone) {

@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "api/console/console.h"
@@ -85,19 +88,20 @@ TEST(HistoryRoute, ShowsTheSamplesBehindATime) {
   EXPECT_EQ(later.at("times"), json::array({all.at("times")[1]}));
 }
 
-HeaderList stream_of(std::int64_t version) {
-  return {{"URLToken", token('a')},
-          {"userId", "u"},
-          {"sessionId", "s"},
-          {"version", std::to_string(version)}};
+// A request for the event behind `known`. Empty: for any.
+Sent hear(World& world, const std::string& known, std::string_view email = "admin@acme.example",
+          char endpoint = 'a') {
+  Sent sent{Method::get,
+            "/management/sessions/events",
+            {{"authorization", world.sign_in(email)}},
+            "",
+            {{"URLToken", token(endpoint)}, {"userId", "u"}, {"sessionId", "s"}}};
+  if (!known.empty()) sent.headers.emplace_back("last-event-id", known);
+  return sent;
 }
 
 Sent hear(World& world, std::int64_t version) {
-  return {Method::get,
-          "/management/sessions/events",
-          {{"authorization", world.sign_in("admin@acme.example")}},
-          "",
-          stream_of(version)};
+  return hear(world, std::to_string(version));
 }
 
 store::SessionCommit next_commit(const model::Session& session) {
@@ -159,13 +163,80 @@ TEST(SessionEvents, WaitForTheNextCommit) {
 TEST(SessionEvents, GoOnBehindTheEventThatTheBrowserNames) {
   World world;
   const auto session = world.put_session();
-  auto sent = hear(world, 0);
-  sent.headers.emplace_back("last-event-id", std::to_string(session.version));
-  auto answer = world.send(sent);
+  auto answer = world.send(hear(world, session.version));
   world.watch.stop();
   EXPECT_EQ(answer.get().body, "retry: 250\n: nothing new\n\n");
-  sent.headers.back().second = "x";
-  EXPECT_EQ(world.call(sent).status, 400);
+}
+
+TEST(SessionEvents, ComeAfterAReset) {
+  World world;
+  const auto session = world.put_session();
+  auto answer = world.send(hear(world, session.version));
+  const json name{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
+  ASSERT_EQ(world.manage(Method::post, "/management/sessions/reset", name).status, 204);
+  EXPECT_NE(answer.get().body.find("id: " + std::to_string(session.version + 1) + "\n"),
+            std::string::npos);
+}
+
+std::string id_in(const Response& answer) {
+  const auto begin = answer.body.find("id: ") + 4;
+  return answer.body.substr(begin, answer.body.find('\n', begin) - begin);
+}
+
+TEST(SessionEvents, ComeAfterEachTryOfADelivery) {
+  World world;
+  world.options.steady_now = [] { return std::chrono::steady_clock::now(); };
+  const auto session = world.put_session();
+  auto commit = next_commit(session);
+  const model::Output output{.id = "o1",
+                             .seq = 1,
+                             .input_id = "i1",
+                             .text = "hi",
+                             .data = nullptr,
+                             .trace_id = std::string(32, '7'),
+                             .created_at = world.clock.now(),
+                             .delivery = model::Delivery::pending};
+  commit.outputs = {output};
+  commit.after.last_output_seq = 1;
+  world.commit_now(commit);
+  const auto written = id_in(world.call(hear(world, "")));
+  const auto now = world.store->timer_now();
+  auto answer = world.send(hear(world, written));
+  world.store->outbox().reschedule(
+      session.key, now + seconds(1), 1, [] {}, std::nullopt);
+  const auto failed = id_in(answer.get());
+  EXPECT_NE(failed, written);
+  answer = world.send(hear(world, failed));
+  world.store->outbox().delivered(
+      session.key, output, 0, [] {}, std::nullopt);
+  EXPECT_EQ(id_in(answer.get()), std::to_string(session.version + 1));
+}
+
+// Sends the request, and waits until it waits for a change, or is answered.
+std::future<Response> open_stream(World& world, const Sent& sent) {
+  const auto before = world.watch.size();
+  auto answer = world.send(sent);
+  while (world.watch.size() == before &&
+         answer.wait_for(seconds(0)) == std::future_status::timeout) {
+    std::this_thread::yield();
+  }
+  return answer;
+}
+
+TEST(SessionEvents, AnOrganisationThatOpensManyStreamsLeavesPlacesForOthers) {
+  World world;
+  const auto known = std::to_string(world.put_session('a').version);
+  ASSERT_EQ(std::to_string(world.put_session('c').version), known);
+  std::vector<std::future<Response>> streams;
+  do {
+    streams.push_back(open_stream(world, hear(world, known)));
+  } while (world.watch.size() == streams.size() && streams.size() < 300);
+  EXPECT_EQ(streams.back().get().status, 429);
+  const auto taken = world.watch.size();
+  auto answer = open_stream(world, hear(world, known, "out@other.example", 'c'));
+  EXPECT_EQ(world.watch.size(), taken + 1);
+  world.watch.stop();
+  EXPECT_EQ(answer.get().status, 200);
 }
 
 TEST(SessionEvents, OfNoSessionAreNotFound) {
@@ -193,6 +264,20 @@ TEST(FlowGraph, HasTheSessionsThatWaitAtEachNode) {
       {"v", 1}, {"executions", 1}, {"waiting", {{"flow", "Main"}, {"at", "ask"}}}};
   world.commit_now(commit);
 
+  // Another session asked, and failed.
+  commit.key.user_id = commit.after.key.user_id = "v";
+  commit.after.flow_state = nullptr;
+  commit.after.last_receipt = model::new_id();
+  const json turn{{"what", "turn"},
+                  {"flow", "Main"},
+                  {"version", 1},
+                  {"nodes", {"nodes[0]", "ask"}},
+                  {"deadLetter", model::new_id()}};
+  commit.receipts = {{.input_id = commit.after.last_receipt,
+                      .first = store::NewReceiptRow::First{},
+                      .body = turn.dump()}};
+  world.commit_now(commit);
+
   const auto graph = body_of(world.manage(Method::get, "/management/flows/" + flow + "/graph"));
   EXPECT_EQ(graph.at("version"), 1);
   EXPECT_EQ(graph.at("isComplete"), true);
@@ -202,6 +287,9 @@ TEST(FlowGraph, HasTheSessionsThatWaitAtEachNode) {
   EXPECT_EQ(nodes.at("nodes[0]").at("type"), "if");
   EXPECT_EQ(nodes.at("nodes[0]").at("sessions"), 0);
   EXPECT_EQ(nodes.at("ask").at("sessions"), 1);
+  EXPECT_EQ(nodes.at("nodes[0]").at("runs"), 1);
+  EXPECT_EQ(nodes.at("nodes[0]").at("failures"), 0);
+  EXPECT_EQ(nodes.at("ask").at("failures"), 1);
   const auto arrows = graph.at("arrows");
   EXPECT_EQ(arrows[0], (json{{"from", "start"},
                              {"to", nodes.at("nodes[0]").at("name")},
