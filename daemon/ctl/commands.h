@@ -55,8 +55,4 @@ void show_times(const Fields& schedule, const Values& values);
 int chat(Client& client, const std::string& url_token, const std::string& user_id,
          const std::string& session_id);
 
-// The whole text of a file or pipe. `not_found`, with its name, if it does not exist, is a folder,
-// or can't be read to its end.
-[[nodiscard]] model::Result<std::string> read_file(const std::string& path);
-
 }  // namespace conversed::ctl

@@ -2,7 +2,6 @@
 #include <array>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -10,6 +9,9 @@
 #include <utility>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/files/flow_chat.h"
+#include "daemon/ctl/files/flow_new.h"
+#include "daemon/ctl/files/text_file.h"
 #include "daemon/ctl/names.h"
 #include "flows/bundle/loader.h"
 #include "flows/flow.h"
@@ -198,12 +200,32 @@ int test(Client& client, const Values& values) {
   }
   if (client.options().json) say_json(report);
   if (!values.text("--junit").empty()) {
-    std::ofstream file(values.text("--junit"), std::ios::binary);
-    file << flows::tools::junit_of(suites);
-    if (!file.flush())
-      return failed({model::Errc::unavailable, values.text("--junit") + ": can't be written"});
+    const auto written = write_file(values.text("--junit"), flows::tools::junit_of(suites));
+    if (!written) return failed(written.error());
   }
   return passed ? 0 : 1;
+}
+
+int chat_with_file(Client& client, const Values& values) {
+  return flow_chat({.file = values.text("FILE"),
+                    .endpoint = values.text("--endpoint"),
+                    .flow = values.text("--flow"),
+                    .json = client.options().json});
+}
+
+int make_new(Client& client, const Values& values) {
+  return flow_new(values.text("FILE"), client.options().json);
+}
+
+Command chat_command() {
+  return Command{
+      "flow chat",
+      {"Talk to a bundle's Flow in the terminal, without a daemon", "shop.yaml --endpoint web",
+       "write the conversation into a test file, and use `flow test`."},
+      {Option{"FILE", "A bundle; or a test file, whose stubs answer the calls"}.require().file(),
+       Option{"--endpoint", "The Endpoint's name; default: the first"},
+       Option{"--flow", "A Flow's name; default: the Endpoint's"}}}
+      .runs(chat_with_file);
 }
 
 Command graph_command() {
@@ -258,14 +280,22 @@ void show_diff(const Fields& found, const Values& values) {
 
 }  // namespace
 
-// `check`, `graph` and `test` work on files, without a daemon. `graph` also draws Flows of a
-// daemon.
+// `new`, `check`, `chat`, `graph` and `test` work on files, without a daemon. `graph` also draws
+// Flows of a daemon.
 std::vector<Group> flow_commands() {
   constexpr auto number = Option::Kind::number;
   const Option flow = Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow);
   return {{"flow",
-           "Check, draw and test Flows; list and restore versions",
-           {Command{"flow check",
+           "Write, check, draw and test Flows; list and restore versions",
+           {Command{"flow new",
+                    {"Write a small bundle and its test file, to begin with", "shop.yaml",
+                     "edit the bundle, and talk to it by `flow chat`."},
+                    {Option{"FILE", "The new bundle; the test file stands beside it"}
+                         .with_preset("flow.yaml")
+                         .file()}}
+                .runs(make_new),
+            chat_command(),
+            Command{"flow check",
                     {"Check bundles and list their problems, with lines", "--strict shop.yaml",
                      "`flow test` runs conversations."},
                     {Option{"FILE", "YAML or JSON bundles", Option::Kind::several}.require().file(),

@@ -1,12 +1,10 @@
 // conversectl import, export, apikey, connections.
-#include <array>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/files/text_file.h"
 #include "daemon/ctl/names.h"
 #include "store/text/joined.h"
 
@@ -57,9 +55,7 @@ int export_project(Client& client, const Values& values) {
   if (!bundle) return failed(bundle.error());
   const auto text = Fields(*bundle).text("text");
   if (!path.empty()) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    if (!file.flush()) return failed({model::Errc::unavailable, path + ": can't be written"});
+    if (auto written = write_file(path, text); !written) return failed(written.error());
   }
   return print(client, bundle, [&](const Fields& exported) {
     // Not by `say`: the writer of bundles has escaped control characters, and an import must be
@@ -205,25 +201,6 @@ std::vector<Group> project_commands() {
       connections()};
   for (Group& group : lists()) groups.push_back(std::move(group));
   return groups;
-}
-
-model::Result<std::string> read_file(const std::string& path) {
-  std::error_code unknown;  // opening the file reports it
-  if (std::filesystem::is_directory(path, unknown)) {
-    return model::fail(model::Errc::not_found, path + ": is a folder; name a file in it");
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::string text;
-  std::array<char, 16 * 1024> part;
-  // Iterators of the buffer would throw when a read fails; the stream remembers the failure.
-  while (file) {
-    file.read(part.data(), part.size());
-    text.append(part.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (file.bad() || !file.eof()) {
-    return model::fail(model::Errc::not_found, path + ": can't be read; is the path right?");
-  }
-  return text;
 }
 
 }  // namespace conversed::ctl

@@ -44,11 +44,14 @@ class Checker {
       collect(*flow);
       all.push_back(flow.get());
     }
-    Names run;  // by Endpoints
-    for (const auto& endpoint : items("endpoints")) {
-      if (const auto* flow = endpoint.find("flow"); flow != nullptr && flow->is_text()) {
-        run.insert(flow->text());
-      }
+    Names run;  // by Endpoints and the journey
+    const auto add_flow_of = [&](const Located* part) {
+      const Located* flow = part == nullptr ? nullptr : part->find("flow");
+      if (flow != nullptr && flow->is_text()) run.insert(flow->text());
+    };
+    for (const auto& endpoint : items("endpoints")) add_flow_of(&endpoint);
+    if (const Located* proactive = root_.find("proactive")) {
+      add_flow_of(proactive->find("journey"));
     }
     const auto reach = reach_of(all, run);
     for (std::size_t i = 0; i < all.size(); ++i) {

@@ -118,6 +118,12 @@ Stub read_stub(const View& view) {
   return stub;
 }
 
+void read_stubs(const Fields& fields, StubList& into) {
+  fields.each("calls", [&](const View& item) { into.calls.push_back(read_stub(item)); });
+  fields.each("searches",
+              [&](const View& item) { into.searches.push_back(read_search_stub(item)); });
+}
+
 Expectation read_expectation(const View& view) {
   const Fields fields(view, {"text", "data", "context", "profile", "calls", "searches", "node",
                              "state", "error", "log"});
@@ -199,15 +205,24 @@ TestCase read_case(const View& view) {
   test.name = fields.name("name");
   test.context = object_of(fields, "context");
   test.profile = object_of(fields, "profile");
-  fields.each("calls", [&](const View& item) { test.stubs.push_back(read_stub(item)); });
-  fields.each("searches",
-              [&](const View& item) { test.searches.push_back(read_search_stub(item)); });
+  read_stubs(fields, test.stubs);
   (void)fields.require("steps");
   fields.each("steps", [&](const View& item) { test.steps.push_back(read_step(item)); });
   return test;
 }
 
 }  // namespace
+
+Checked<model::CallResult> read_answer(std::string_view text, const model::PendingCall& call) {
+  const auto located = read_source(text, "", {});
+  if (!located) return tl::unexpected<Problems>(located.error());
+  Report report{""};
+  const View view(*located, report);
+  auto answer =
+      call.search ? answer_of(read_search_stub(view), call) : answer_of(read_stub(view), call);
+  if (report.size() > 0) return tl::unexpected<Problems>(report.take());
+  return answer;
+}
 
 Checked<TestFile> read_test_file(std::string_view text, const std::string& file_name) {
   auto located = read_source(text, file_name, {});
@@ -231,9 +246,7 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
       }
     }
   }
-  fields.each("calls", [&](const View& item) { file.stubs.push_back(read_stub(item)); });
-  fields.each("searches",
-              [&](const View& item) { file.searches.push_back(read_search_stub(item)); });
+  read_stubs(fields, file.stubs);
   const auto tests = fields.require("tests");
   if (tests && tests->value().is_array() && tests->value().items().empty()) {
     tests->problem("there are no tests; write one");

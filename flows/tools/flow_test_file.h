@@ -10,31 +10,11 @@
 #include <vector>
 
 #include "flows/problem.h"
+#include "flows/tools/stubs.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
 
 namespace conversed::flows::tools {
-
-// A stub of an upstream or a language model, with its answer.
-struct Stub {
-  std::string method;  // empty: any
-  std::string url;     // compared by text_fits; empty: any
-  int status = 200;
-  nlohmann::json body;
-  std::string error;      // replaces the answer: `timeout`, `refused`, ...
-  bool of_model = false;  // matches only calls to language models
-  std::int64_t tokens = 0;
-  std::int64_t times = 0;  // how many calls of one conversation it answers; 0: all
-};
-
-// A stub of a search in knowledge, with its result.
-struct SearchStub {
-  std::string store;  // empty: any
-  std::string query;  // compared by text_fits; empty: any
-  nlohmann::json hits = nlohmann::json::array();
-  std::string error;       // replaces the hits
-  std::int64_t times = 0;  // as above
-};
 
 // The expected state after a step.
 struct Expectation {
@@ -58,8 +38,7 @@ struct TestCase {
   std::string name;
   nlohmann::json context = nlohmann::json::object();
   nlohmann::json profile = nlohmann::json::object();
-  std::vector<Stub> stubs;           // tried before those of the file; the first match answers
-  std::vector<SearchStub> searches;  // like `stubs`
+  StubList stubs;  // tried before those of the file
   std::vector<TestStep> steps;
 };
 
@@ -69,12 +48,15 @@ struct TestFile {
   std::string flow;      // replaces the Endpoint's; empty: the Endpoint's
   std::map<std::string, std::string, std::less<>> environment;
   model::Timestamp now{};
-  std::vector<Stub> stubs;
-  std::vector<SearchStub> searches;
+  StubList stubs;
   std::vector<TestCase> tests;
 };
 
 // Reads the text of a test file, or lists all its problems.
 [[nodiscard]] Checked<TestFile> read_test_file(std::string_view text, const std::string& file_name);
+
+// The answer to the call by the text of a stub, such as `{status: 404}`, or lists its problems.
+[[nodiscard]] Checked<model::CallResult> read_answer(std::string_view text,
+                                                     const model::PendingCall& call);
 
 }  // namespace conversed::flows::tools

@@ -1,0 +1,311 @@
+#include "flows/tools/rehearsal.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "flows/journey.h"
+#include "flows/lexicon/lexicon.h"
+#include "flows/turn/standing.h"
+
+namespace conversed::flows::tools {
+namespace {
+
+using model::Errc;
+using model::EventType;
+using model::fail;
+using model::Result;
+
+constexpr std::size_t most_events = 1000;  // of timers, while the time advances once
+
+class BundleLibrary final : public Library {
+ public:
+  void add(const std::string& name, const nlohmann::json& definition) {
+    // The bundle was checked, so its Flows compile.
+    if (auto compiled = Flow::compile(definition)) flows_.emplace(name, *compiled);
+  }
+  void add(const model::BundleLexicon& source) {
+    std::vector<lexicon::Entry> entries;
+    for (const auto& entry : source.entries) {
+      entries.push_back({entry.main_keyphrase, entry.keyphrases, entry.slots, entry.data});
+    }
+    lexicons_.emplace(source.name, std::make_shared<const lexicon::Lexicon>(
+                                       source.name, source.name, std::move(entries)));
+  }
+
+  [[nodiscard]] Result<FoundFlow> flow(const std::string& name, std::int64_t) const override {
+    const auto found = flows_.find(name);
+    if (found == flows_.end()) return fail(Errc::not_found, "there is no such Flow");
+    return FoundFlow{found->second, 1};
+  }
+  [[nodiscard]] Result<std::shared_ptr<const lexicon::Lexicon>> find_lexicon(
+      const std::string& name) const override {
+    const auto found = lexicons_.find(name);
+    if (found == lexicons_.end()) return fail(Errc::not_found, "there is no such lexicon");
+    return found->second;
+  }
+
+ private:
+  std::map<std::string, std::shared_ptr<const Flow>> flows_;
+  std::map<std::string, std::shared_ptr<const lexicon::Lexicon>> lexicons_;
+};
+
+// The bundle's journey as after its set-up. Ids of Flows are their names.
+Result<void> set_journey(const model::Bundle& bundle, Stage& stage, BundleLibrary& library) {
+  if (!bundle.proactive.is_object() || !bundle.proactive.contains("journey")) return {};
+  const auto definition = complete_journey(bundle.proactive, bundle.locales.front());
+  if (const auto only = definition.find("endpoint");
+      only != definition.end() && *only != stage.endpoint.name) {
+    return {};
+  }
+  auto journey = model::journey_from(definition);
+  if (!journey) return fail(journey.error());
+  std::string name = "Follow-up";
+  if (const auto flow = definition.find("flow"); flow != definition.end()) {
+    name = flow->get<std::string>();
+  } else {
+    auto made = follow_up_flow(definition, name);
+    if (!made) return fail(made.error());
+    library.add(name, *made);
+  }
+  stage.assets.journey = std::move(*journey);
+  stage.assets.flow_ids[name] = name;
+  stage.endpoint.follow_up_flow_id = name;
+  return {};
+}
+
+}  // namespace
+
+Result<Stage> stage_of(const model::Bundle& bundle, const std::string& endpoint,
+                       const std::string& flow) {
+  Stage stage;
+  std::string runs = flow;
+  for (const auto& each : bundle.endpoints) {
+    if (!endpoint.empty() && each.name != endpoint) continue;
+    stage.endpoint.name = each.name;
+    stage.endpoint.session_expiry = each.session_expiry;
+    stage.endpoint.error_text = each.error_text;
+    if (runs.empty()) runs = each.flow;
+    break;
+  }
+  if (!endpoint.empty() && stage.endpoint.name.empty()) {
+    return fail(Errc::not_found, "the bundle has no Endpoint '" + endpoint + "'");
+  }
+  if (runs.empty() && bundle.flows.size() == 1) runs = bundle.flows.front().name;
+  if (runs.empty()) {
+    return fail(Errc::not_found, "say which Flow to run: the bundle has no Endpoint");
+  }
+  auto library = std::make_shared<BundleLibrary>();
+  for (const auto& each : bundle.flows) library->add(each.name, each.definition);
+  for (const auto& each : bundle.lexicons) library->add(each);
+  auto found = library->flow(runs, 0);
+  if (!found) return fail(Errc::not_found, "the bundle has no Flow '" + runs + "'");
+  stage.flow = std::move(found->flow);
+  stage.endpoint.id = "endpoint";
+  stage.endpoint.project_id = "project";
+  stage.endpoint.flow_id = runs;
+  stage.endpoint.url_token = std::string(64, '0');
+  stage.assets.project_id = "project";
+  for (const auto& each : bundle.tokens) stage.assets.tokens.emplace(each.label, each.script);
+  for (const auto& each : bundle.connections) stage.assets.connection_ids[each.name] = each.name;
+  for (const auto& each : bundle.flows) stage.assets.flow_ids[each.name] = each.name;
+  if (auto set = set_journey(bundle, stage, *library); !set) return fail(set.error());
+  stage.library = std::move(library);
+  return stage;
+}
+
+Rehearsal::Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream)
+    : stage_(stage), now_(now), upstream_(std::move(upstream)) {
+  session_.started_at = now_;
+  profile_.project_id = "project";
+  profile_.user_id = "user";
+}
+
+void Rehearsal::prepare(const nlohmann::json& context, const nlohmann::json& profile) {
+  session_.context = context;
+  if (!context.empty()) session_.last_activity_at = now_;
+  profile_.data = profile;
+}
+
+Result<void> Rehearsal::take(EventType type, std::optional<std::string> text, nlohmann::json data) {
+  if (type == EventType::user_message) {
+    follow_ups_.clear();
+    if (session_.execution && session_.execution->source == EventType::follow_up) {
+      session_.execution.reset();
+      sleep_.reset();
+      open_call_.reset();
+    }
+  }
+  if (open_call_) return fail(Errc::conflict, "the session waits for the answer of a call");
+  if (session_.busy()) {
+    return fail(Errc::conflict, "the session sleeps, and inputs wait; advance the time first");
+  }
+  auto event = new_event(type);
+  event.text = std::move(text);
+  event.data = std::move(data);
+  run(std::move(event));
+  return {};
+}
+
+Result<void> Rehearsal::advance(std::chrono::milliseconds time) {
+  const auto until = now_ + time;
+  std::size_t events = 0;
+  while (auto event = next_event(until)) {
+    if (++events > most_events) {
+      return fail(Errc::too_large, "more than " + std::to_string(most_events) +
+                                       " timers fall due; advance the time in shorter steps");
+    }
+    if (event->follow_up) {
+      take_follow_up(std::move(*event));
+    } else {
+      run(std::move(*event));
+    }
+  }
+  now_ = until;
+  return {};
+}
+
+void Rehearsal::answer(model::CallResult result) {
+  open_call_.reset();
+  auto event = new_event(EventType::call_result);
+  event.result = std::move(result);
+  run(std::move(event));
+}
+
+std::optional<model::Timestamp> Rehearsal::next_due() const {
+  if (session_.busy()) return sleep_ ? sleep_->due_at : std::nullopt;
+  std::optional<model::Timestamp> next;
+  const auto take_earlier = [&](model::Timestamp at) { next = std::min(next.value_or(at), at); };
+  for (const auto& timer : time_outs_) take_earlier(*timer.due_at);
+  for (const auto& follow_up : follow_ups_) take_earlier(follow_up.due_at);
+  return next;
+}
+
+std::string Rehearsal::waits_at() const {
+  const auto places = standings(session_.flow_state, session_.execution);
+  return places.empty() ? "" : places.back().at;
+}
+
+model::Event Rehearsal::new_event(EventType type) {
+  model::Event event;
+  event.id = "input" + std::to_string(++events_);
+  event.type = type;
+  event.session = {"project", "endpoint", "user", "session"};
+  event.accepted_at = now_;
+  event.trace_id = std::string(32, '0');
+  return event;
+}
+
+model::Event Rehearsal::event_of(const model::PendingCall& timer) {
+  auto event = new_event(timer.is_time_out ? EventType::time_out : EventType::timer);
+  event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
+  return event;
+}
+
+// A busy session sleeps: its time-outs and follow-ups wait until the execution ends.
+std::optional<model::Event> Rehearsal::next_event(model::Timestamp until) {
+  const auto due = next_due();
+  if (!due || *due > until) return std::nullopt;
+  now_ = std::max(now_, *due);
+  if (session_.busy()) return event_of(*std::exchange(sleep_, std::nullopt));
+  const auto timer = std::ranges::find(time_outs_, due, &model::PendingCall::due_at);
+  if (timer != time_outs_.end()) {
+    const auto taken = *timer;
+    time_outs_.erase(timer);
+    return event_of(taken);
+  }
+  const auto follow_up = std::ranges::find(follow_ups_, *due, &model::FollowUp::due_at);
+  auto event = new_event(EventType::follow_up);
+  event.claim = model::Claim{model::Claim::Kind::follow_up, follow_up->id};
+  event.text = std::move(follow_up->text);
+  event.data = std::move(follow_up->data);
+  event.follow_up = std::move(follow_up->plan);
+  follow_ups_.erase(follow_up);
+  return event;
+}
+
+void Rehearsal::take_follow_up(model::Event event) {
+  const auto& journey = stage_.assets.journey;
+  switch (fate_of(event, session_, journey, now_)) {
+    case FollowUpFate::quiet_time:
+      follow_ups_.push_back(postponed(event, *journey->quiet_hours, now_));
+      return;
+    case FollowUpFate::too_late:
+    case FollowUpFate::too_many:
+      return;
+    case FollowUpFate::runs:
+      break;
+  }
+  if (!event.follow_up->flow_id.empty()) return run(std::move(event));
+  apply(follow_up_effects(std::move(session_), event, now_));
+}
+
+std::shared_ptr<const Flow> Rehearsal::flow_for(const model::Event& event) const {
+  std::string name;
+  if (event.follow_up) {
+    name = event.follow_up->flow_id;
+  } else if (!model::is_input(event.type)) {
+    name = session_.execution ? session_.execution->flow_id : "";
+  } else if (event.type == EventType::time_out
+                 ? !is_time_out_behind(session_, event.claim->id)
+                 : !starts_afresh(session_, stage_.endpoint, event.accepted_at)) {
+    name = follow_up_flow_of(session_);
+  }
+  auto found = stage_.library->flow(name, 0);
+  return found ? found->flow : stage_.flow;
+}
+
+void Rehearsal::run(model::Event event) {
+  while (true) {
+    const auto flow = flow_for(event);
+    const bool is_follow_up_flow = event.follow_up || flow->name() == follow_up_flow_of(session_);
+    auto before = session_;
+    auto effects = run_turn({.flow = *flow,
+                             .assets = stage_.assets,
+                             .endpoint = stage_.endpoint,
+                             .session = std::move(session_),
+                             .profile = profile_,
+                             .event = event,
+                             .now = now_,
+                             .limits = stage_.limits,
+                             .flow_version = 1,
+                             .library = stage_.library.get(),
+                             .is_follow_up_flow = is_follow_up_flow});
+    if (!effects) {
+      done_.error = effects.error().message;
+      effects = failure_effects(std::move(before), stage_.endpoint, event, now_);
+    }
+    auto call = effects->call;
+    apply(std::move(*effects));
+    if (session_.execution) session_.execution->flow_id = flow->name();
+    if (!call || call->due_at) return;
+    auto result = upstream_(*call);
+    if (!result) {
+      open_call_ = std::move(call);
+      return;
+    }
+    event = new_event(EventType::call_result);
+    event.result = std::move(result);
+  }
+}
+
+void Rehearsal::apply(model::Effects effects) {
+  session_ = std::move(effects.session);
+  if (effects.profile) profile_ = std::move(*effects.profile);
+  std::ranges::move(effects.outputs, std::back_inserter(done_.outputs));
+  std::ranges::move(effects.log, std::back_inserter(done_.log));
+  take_timers(effects);
+}
+
+// A time-out is obsolete when its question no longer waits.
+void Rehearsal::take_timers(model::Effects& effects) {
+  std::erase_if(time_outs_,
+                [&](const auto& timer) { return !waits_for_time_out(session_, timer.id); });
+  if (effects.time_out) time_outs_.push_back(std::move(*effects.time_out));
+  if (effects.call && effects.call->due_at) sleep_ = std::move(effects.call);
+  if (effects.follow_ups_cancelled) follow_ups_.clear();
+  std::ranges::move(effects.follow_ups, std::back_inserter(follow_ups_));
+}
+
+}  // namespace conversed::flows::tools

@@ -1,0 +1,94 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flows/turn/turn.h"
+#include "store/model/bundle.h"
+
+namespace conversed::flows::tools {
+
+// The parts of a bundle that conversations read. Immutable. Threads share it.
+struct Stage {
+  std::shared_ptr<const Library> library;
+  std::shared_ptr<const Flow> flow;  // that inputs run
+  model::ProjectAssets assets{};
+  model::Endpoint endpoint{};
+  Limits limits{};
+};
+
+// The stage of a bundle without problems. An empty `endpoint` is the first one, an empty `flow` the
+// Endpoint's or the only one. `not_found` if the bundle lacks it.
+[[nodiscard]] model::Result<Stage> stage_of(const model::Bundle& bundle,
+                                            const std::string& endpoint, const std::string& flow);
+
+// A conversation of one user with a bundle, without a daemon. Turns run at once. Timers and
+// follow-ups run when the time advances. One thread.
+class Rehearsal {
+ public:
+  // What the Turns since the last `take_done` have done.
+  struct Done {
+    std::vector<model::Output> outputs{};
+    std::vector<std::string> log{};
+    std::string error{};  // of the last Turn that failed
+  };
+  // Answers a call in place of the upstream. Nothing: the session is busy until `answer`.
+  using Upstream = std::function<std::optional<model::CallResult>(const model::PendingCall&)>;
+
+  // `stage` must outlive this.
+  Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream);
+
+  // Sets the values at the beginning. With a context the conversation is under way.
+  void prepare(const nlohmann::json& context, const nlohmann::json& profile);
+
+  // Runs an input. `conflict` if the session is busy.
+  [[nodiscard]] model::Result<void> take(model::EventType type, std::optional<std::string> text,
+                                         nlohmann::json data);
+  // Advances the time. Timers and follow-ups on the way run at their times. `too_large` if there
+  // are too many of them; the time then stands at the last one.
+  [[nodiscard]] model::Result<void> advance(std::chrono::milliseconds time);
+  // Gives the answer to `open_call`, which must exist.
+  void answer(model::CallResult result);
+
+  [[nodiscard]] const std::optional<model::PendingCall>& open_call() const { return open_call_; }
+  [[nodiscard]] const model::Session& session() const { return session_; }
+  [[nodiscard]] const model::Profile& profile() const { return profile_; }
+  [[nodiscard]] model::Timestamp now() const { return now_; }
+  // The time of the next timer or follow-up.
+  [[nodiscard]] std::optional<model::Timestamp> next_due() const;
+  // The address of the Node at which the Flow waits. Empty if it has ended.
+  [[nodiscard]] std::string waits_at() const;
+  [[nodiscard]] Done take_done() { return std::exchange(done_, {}); }
+
+ private:
+  [[nodiscard]] model::Event new_event(model::EventType type);
+  // The next event up to that time, which `now_` then is. Nothing if there is none.
+  [[nodiscard]] std::optional<model::Event> next_event(model::Timestamp until);
+  [[nodiscard]] model::Event event_of(const model::PendingCall& timer);
+  void take_follow_up(model::Event event);
+  [[nodiscard]] std::shared_ptr<const Flow> flow_for(const model::Event& event) const;
+  // Runs the event's Turn and the Turns of the calls that it causes.
+  void run(model::Event event);
+  void apply(model::Effects effects);
+  void take_timers(model::Effects& effects);
+
+  const Stage& stage_;
+  model::Timestamp now_;
+  const Upstream upstream_;
+  model::Session session_;
+  model::Profile profile_;
+  std::optional<model::PendingCall> open_call_;
+  std::optional<model::PendingCall> sleep_;    // of the busy session
+  std::vector<model::PendingCall> time_outs_;  // of questions
+  std::vector<model::FollowUp> follow_ups_;
+  std::size_t events_ = 0;
+  Done done_;
+};
+
+}  // namespace conversed::flows::tools

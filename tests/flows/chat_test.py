@@ -1,0 +1,128 @@
+"""`conversectl flow new` and `flow chat` work on files, without a daemon."""
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+CTL = pathlib.Path(os.environ["CONVERSED_TEST_BIN"]) / "conversectl"
+
+BUNDLE = """conversed: 1
+project: {name: Shop}
+flows:
+  - name: Orders
+    nodes:
+      - if: input.source == 'inject'
+        then: [{say: "Event {{input.data.event}} of {{input.data.id}}."}, {stop: true}]
+      - switch:
+          on: input.text
+          cases:
+            call:
+              - httpRequest:
+                  url: https://crm.example.com/orders
+                  storeIn: context.order
+                  onError: [{say: "Failed: {{input.error.code}}."}, {stop: true}]
+              - say: "It is {{context.order.state}}."
+            sleep: [{sleep: 2h}, {say: "Two hours later."}]
+            ask:
+              - question: {text: "Your name?", storeIn: context.name, onNoAnswer: [{say: "No name."}, {stop: true}]}
+              - say: "Hello {{context.name}}."
+          default: [{say: {text: "You said {{input.text}}.", data: {card: 1}}}]
+  - name: Other
+    nodes: [{say: The other Flow.}]
+endpoints:
+  - {name: web, flow: Orders}
+  - {name: sms, flow: Other}
+proactive: {journey: {after: 20m, text: "Are you there?"}}
+"""
+
+
+class FlowFiles(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        (self.folder / "shop.yaml").write_text(BUNDLE)
+
+    def ctl(self, *arguments, lines=(), code=0):
+        done = subprocess.run([CTL, *arguments], input="".join(f"{line}\n" for line in lines), capture_output=True, text=True,
+                              cwd=self.folder, timeout=60)
+        self.assertEqual(done.returncode, code, done)
+        return done
+
+    def chat(self, *lines, arguments=("shop.yaml",), code=0):
+        return self.ctl("flow", "chat", *arguments, lines=lines, code=code).stdout.splitlines()
+
+    def test_a_new_bundle_has_no_findings_and_passes_its_tests(self):
+        for arguments, made in (((), "flow"), (("pizza.flow.yaml",), "pizza"), (("my shop",), "my shop")):
+            with self.subTest(made):
+                self.ctl("flow", "new", *arguments)
+                bundle = arguments[0] if arguments else "flow.yaml"
+                bundle = bundle if bundle.endswith(".yaml") else f"{bundle}.yaml"
+                self.assertIn("no findings", self.ctl("flow", "check", "--strict", bundle).stdout)
+                self.assertEqual(self.ctl("flow", "test", f"{made}.test.yaml").stdout.count("ok    "), 2)
+
+    def test_new_overwrites_no_file(self):
+        self.assertIn("shop.yaml: exists already", self.ctl("flow", "new", "shop.yaml", code=1).stderr)
+        self.assertEqual((self.folder / "shop.yaml").read_text(), BUNDLE)
+        self.assertFalse((self.folder / "shop.test.yaml").exists())
+
+    def test_shows_texts_and_data(self):
+        self.assertEqual(self.chat("Hi", "//slash"), ["> Hi", "< You said Hi.", '  data: {"card":1}',
+                                                      "> //slash", "< You said /slash.", '  data: {"card":1}'])
+        made = self.ctl("--json", "flow", "chat", "shop.yaml", lines=["Hi"]).stdout
+        self.assertEqual(json.loads(made), {"text": "You said Hi.", "data": {"card": 1}})
+
+    def test_runs_the_named_endpoint_and_flow(self):
+        self.assertEqual(self.chat("Hi", arguments=("shop.yaml", "--endpoint", "sms"))[1], "< The other Flow.")
+        self.assertEqual(self.chat("Hi", arguments=("shop.yaml", "--flow", "Other"))[1], "< The other Flow.")
+        self.assertIn("shop.yaml: the bundle has no Endpoint 'x'",
+                      self.ctl("flow", "chat", "shop.yaml", "--endpoint", "x", code=1).stderr)
+
+    def test_wait_runs_sleeps_and_follow_ups(self):
+        self.assertEqual(self.chat("sleep", "Hi", "/wait 119m", "/wait 1m", "/wait 20m", "/wait 1d", code=1),
+                         ["> sleep", "? sleeps; advance the time with /wait 2h", "> Hi",
+                          "? sleeps; advance the time with /wait 2h", "> /wait 119m",
+                          "? sleeps; advance the time with /wait 1m", "> /wait 1m", "< Two hours later.",
+                          "> /wait 20m", "< Are you there?", "> /wait 1d"])
+
+    def test_a_users_message_cancels_follow_ups(self):
+        self.assertEqual(self.chat("a", "/wait 19m", "ask", "/wait 19m", "Ann", "/wait 19m", "/wait 1m")[4:],
+                         ["> ask", "< Your name?", "> /wait 19m", "> Ann", "< Hello Ann.", "> /wait 19m", "> /wait 1m",
+                          "< Are you there?"])
+
+    def test_calls_wait_for_an_answer(self):
+        waits = "? waits for GET https://crm.example.com/orders; give it with /answer {status: 200, body: {}}"
+        self.assertEqual(self.chat("call", "/answer {body: {state: shipped}}", "call", "/answer {error: timeout}"),
+                         ["> call", waits, "> /answer {body: {state: shipped}}", "< It is shipped.",
+                          "> call", waits, "> /answer {error: timeout}", "< Failed: timeout."])
+
+    def test_stubs_of_a_test_file_answer_calls(self):
+        (self.folder / "shop.test.yaml").write_text("bundle: shop.yaml\ncalls: [{url: /crm/, body: {state: packed}}]\n"
+                                                    "tests: [{name: a, steps: [{user: call}]}]\n")
+        self.assertEqual(self.chat("call", arguments=("shop.test.yaml",)), ["> call", "< It is packed."])
+
+    def test_injects_and_shows_the_context(self):
+        shown = self.chat("/inject packed {id: 7}", "/inject {event: lost, id: 8}", "ask", "/context")
+        self.assertEqual([line for line in shown if line.startswith("<")],
+                         ["< Event packed of 7.", "< Event lost of 8.", "< Your name?"])
+        state = json.loads("\n".join(shown[shown.index("> /context") + 1:]))
+        self.assertEqual(state, {"context": {}, "profile": {}, "waitsAt": 'nodes[1].cases["ask"][0]', "nextTimerIn": "20m"})
+
+    def test_wrong_lines_are_named_and_the_conversation_goes_on(self):
+        done = self.ctl("flow", "chat", "shop.yaml", code=1,
+                        lines=["/wiat 2h", "/wait soon", "/answer {}", "call", "/answer {stauts: 2}", "/help", "/quit", "never"])
+        self.assertIn("there is no command /wiat; /help lists them", done.stderr)
+        self.assertIn("such as /wait 2h", done.stderr)
+        self.assertIn("no call waits for an answer", done.stderr)
+        self.assertIn("unknown key 'stauts'; did you mean 'status'?", done.stderr)
+        for command in ("/wait", "/inject", "/answer", "/context", "/help", "/quit"):
+            self.assertIn(f"\n{command}", done.stdout)
+        self.assertNotIn("never", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
