@@ -1,21 +1,24 @@
 #pragma once
 
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp is POSIX's
+#include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
 namespace conversed::tests {
 
-// A new folder, removed with its content. Neither copied nor moved: paths into it stay valid as
-// long as it exists.
+// A new folder, removed with its content. It lies in memory if there is room: tests end processes,
+// not the machine, so their files need not reach a disk. Neither copied nor moved: paths into it
+// stay valid as long as it exists.
 class TempFolder {
  public:
   // Throws std::system_error if the folder can't be made.
   TempFolder() {
-    auto name = (std::filesystem::temp_directory_path() / "conversed-test-XXXXXX").string();
+    auto name = (parent() / "conversed-test-XXXXXX").string();
     if (mkdtemp(name.data()) == nullptr) {
       throw std::system_error(errno, std::generic_category(), name);
     }
@@ -34,6 +37,17 @@ class TempFolder {
   }
 
  private:
+  static std::filesystem::path parent() {
+    constexpr std::uintmax_t enough = 4ULL << 30;
+    const std::filesystem::path memory = "/dev/shm";
+    std::error_code none;
+    const auto space = std::filesystem::space(memory, none);
+    const bool is_named = getenv("TMPDIR") != nullptr;
+    return !is_named && !none && space.available >= enough && access(memory.c_str(), W_OK) == 0
+               ? memory
+               : std::filesystem::temp_directory_path();
+  }
+
   std::filesystem::path path_;
 };
 
