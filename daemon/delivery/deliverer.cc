@@ -37,6 +37,11 @@ bool delivered(const HttpOutcome& outcome) {
   return outcome.status >= 200 && outcome.status < 300;
 }
 
+// The webhook works, and refuses this output.
+bool refuses_output(int status) {
+  return status == 400 || status == 413 || status == 415 || status == 422;
+}
+
 // How many outputs, from the first on, are too old for another try.
 template <typename Outputs>
 std::size_t aged_of(const Outputs& outputs, const WebhookHealth& health,
@@ -163,16 +168,15 @@ void Deliverer::look() {
   }
   if (!looking_ && steady < next_look_) return;
   looking_ = true;
-  if (looked_up_to_.empty() && (!health_read_ || ownership_.is_shared())) {
-    if (auto read = health_.read(now()); !read) return not_read(read.error());
-    health_read_ = true;
+  if (looked_up_to_.empty()) {
+    if (auto read = look_at_health(); !read) return not_read(read.error());
   }
   const auto page = store_.outbox().endpoints(looked_up_to_, endpoints_a_page);
   if (!page) return not_read(page.error());
   for (const auto& each : *page) {
     Lane& lane = queue_.lane(each.endpoint_id, each.project_id);
     queue_.wake(lane, each.due_at);
-    if (const auto probe = health_.next_probe(each.endpoint_id)) queue_.put_off(lane, *probe);
+    if (const auto probe = health_.next_probe(each.endpoint_id)) queue_.pause(lane, *probe);
   }
   if (page->size() == endpoints_a_page) {
     looked_up_to_ = page->back().endpoint_id;
@@ -182,6 +186,20 @@ void Deliverer::look() {
   looked_up_to_.clear();
   next_look_ = steady + (ownership_.is_shared() ? settings_.look_interval : look_interval);
   queue_.forget_idle();
+}
+
+model::Result<void> Deliverer::look_at_health() {
+  if (!health_read_ || ownership_.is_shared()) {
+    if (auto read = health_.read(); !read) return read;
+    health_read_ = true;
+  }
+  const auto forgotten = health_.forget(now());
+  if (!forgotten) return model::fail(forgotten.error());
+  // A pause ends with its last output.
+  for (const auto& endpoint_id : *forgotten) {
+    if (Lane* lane = queue_.find_lane(endpoint_id)) queue_.put_off(*lane, now());
+  }
+  return {};
 }
 
 void Deliverer::not_read(const model::Error& error) {
@@ -388,7 +406,10 @@ void Deliverer::finish(Session& session, const HttpOutcome& outcome) {
 // The webhook has answered the output.
 void Deliverer::works(Lane& lane, const model::Output& output) {
   const bool was_paused = health_.works(lane.endpoint_id, now());
-  if (lane.failures == 0 && !was_paused) return;
+  if (lane.failures > 0 || was_paused) log_works(lane, output);
+}
+
+void Deliverer::log_works(const Lane& lane, const model::Output& output) {
   log::info("webhook works again", {{"endpointId", lane.endpoint_id},
                                     {"endpoint", name_of(lane.endpoint_id)},
                                     {"traceId", output.trace_id}});
@@ -402,6 +423,10 @@ bool Deliverer::note_failure(Lane& lane, const model::Output& output, int status
                                 {"endpoint", name_of(lane.endpoint_id)},
                                 {"traceId", output.trace_id},
                                 {"reason", reason}});
+  }
+  if (refuses_output(status)) {
+    if (health_.works(lane.endpoint_id, now())) log_works(lane, output);
+    return false;
   }
   const auto failed = health_.failed(lane.endpoint_id, status, reason, now());
   if (failed.began) {
@@ -440,13 +465,14 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
                                    {"outputId", session.outputs.front().id},
                                    {"reason", reason},
                                    {"attempts", session.attempts + 1}});
-    store_.outbox().reschedule(session.key, due, session.attempts + 1, marked(session),
+    store_.outbox().reschedule(session.key, session.outputs.front(), due, session.attempts + 1,
+                               marked(session),
                                row_of(session, &outcome, clock_.now() + (due - now)));
     queue_.wake(lane, due);
     leave(session);
   }
   if (paused) {
-    queue_.put_off(lane, now + WebhookHealth::probe_interval);
+    queue_.pause(lane, now + WebhookHealth::probe_interval);
     give_up_aged(lane, reason);
   } else if (queue_.fails(lane)) {
     put_off(lane, outcome, reason);

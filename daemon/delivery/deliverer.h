@@ -54,7 +54,8 @@ struct DelivererSettings {
 // creation. Then it becomes a dead letter with its reason, and the session's next output follows.
 // If the Endpoint or its webhook is gone, its outputs are dropped. A failing Endpoint waits as a
 // whole: one try shows whether it works again, and outputs that are too old by then are given up
-// untried. An Endpoint that has failed for `pause_after` is paused (WebhookHealth).
+// untried. An Endpoint that has failed for `pause_after` is paused (WebhookHealth). 400, 413, 415
+// and 422 refuse one output: they do not pause the Endpoint, and end its pause.
 //
 // With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is. If
 // the Endpoint answers, it reads some rows ahead. It does not read outputs that commits hand over
@@ -159,6 +160,7 @@ class Deliverer final : public Service {
   void try_now(const std::string& endpoint_id);
   void look();
   void look_again();
+  [[nodiscard]] model::Result<void> look_at_health();
   void not_read(const model::Error& error);
   void send_ready();
   [[nodiscard]] bool begin_sessions(Lane& lane);
@@ -175,6 +177,7 @@ class Deliverer final : public Service {
   void begin(Session& session, const model::Result<void>& allowed);
   void finish(Session& session, const HttpOutcome& outcome);
   void works(Lane& lane, const model::Output& output);
+  void log_works(const Lane& lane, const model::Output& output);
   [[nodiscard]] bool note_failure(Lane& lane, const model::Output& output, int status,
                                   const std::string& reason);
   void fail(Session& session, const HttpOutcome& outcome);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -100,6 +101,11 @@ class DeliveryQueue {
   // Gives the Endpoint no turn before `until`. Its waiting sessions leave the memory and stay in
   // the store.
   void put_off(Lane& lane, model::Timestamp until);
+  // The same for a paused Endpoint: from now on it fails, so that it gets one try then.
+  void pause(Lane& lane, model::Timestamp until) {
+    lane.failures = std::max(lane.failures, limits_.failures);
+    put_off(lane, until);
+  }
 
   // --- Choosing ----------------------------------------------------------------------------------
   // The Endpoint to read next; null: none, or all connections are taken.

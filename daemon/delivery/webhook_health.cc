@@ -20,23 +20,27 @@ void end_pause(store::EndpointFailure& failure, Timestamp now) {
 
 }  // namespace
 
-model::Result<void> WebhookHealth::read(Timestamp now) {
+model::Result<void> WebhookHealth::read() {
   std::map<std::string, store::EndpointFailure> found;
-  bool forgets = false;
   for (std::string after;;) {
     auto page = rows_.list(after, rows_a_page);
     if (!page) return model::fail(page.error());
     for (auto& each : *page) {
       after = each.endpoint_id;
-      forgets = forgets ||
-                (!each.failing_since && each.resumed_at && *each.resumed_at + retry_for_ < now);
       found.insert_or_assign(after, std::move(each));
     }
     if (page->size() < rows_a_page) break;
   }
   failures_ = std::move(found);
-  if (!forgets) return {};
-  return rows_.forget(now - retry_for_);
+  return {};
+}
+
+model::Result<std::vector<std::string>> WebhookHealth::forget(Timestamp now) {
+  if (failures_.empty()) return std::vector<std::string>();
+  auto gone = rows_.forget(now - retry_for_);
+  if (!gone) return gone;
+  for (const auto& endpoint_id : *gone) failures_.erase(endpoint_id);
+  return gone;
 }
 
 std::optional<Timestamp> WebhookHealth::next_probe(const std::string& endpoint_id) const {

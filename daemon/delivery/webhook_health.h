@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "store/conversation/endpoint_health.h"
 #include "store/model/clock.h"
@@ -26,7 +27,10 @@ class WebhookHealth {
       : rows_(rows), pause_after_(pause_after), retry_for_(retry_for) {}
 
   // Reads the rows again. Errors: those of the store.
-  [[nodiscard]] model::Result<void> read(model::Timestamp now);
+  [[nodiscard]] model::Result<void> read();
+  // Forgets the Endpoints without pending outputs, and old pauses. Returns these Endpoints. Errors:
+  // those of the store.
+  [[nodiscard]] model::Result<std::vector<std::string>> forget(model::Timestamp now);
 
   // When the next try may begin; none: the Endpoint is not paused.
   [[nodiscard]] std::optional<model::Timestamp> next_probe(const std::string& endpoint_id) const;

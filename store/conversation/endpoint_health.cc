@@ -11,6 +11,11 @@ constexpr auto failure_row =
     row_of<&Row::endpoint_id, &Row::failing_since, &Row::failures, &Row::last_status,
            &Row::last_error, &Row::last_at, &Row::paused_since, &Row::resumed_at, &Row::next_probe>;
 
+constexpr std::string_view sql_of_over_failures =
+    "SELECT h.endpoint_id FROM endpoint_health h"
+    " WHERE (h.failing_since IS NULL AND h.resumed_at < :b)"
+    " OR NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_id = h.endpoint_id)";
+
 }  // namespace
 
 EndpointFailure EndpointFailure::by_wall_clock(std::chrono::milliseconds offset) const {
@@ -46,10 +51,19 @@ void EndpointHealth::failed(const EndpointFailure& failure) {
         "INSERT INTO endpoint_health (endpoint_id, failing_since, failures, last_status,"
         " last_error, last_at, paused_since, resumed_at, next_probe)"
         " VALUES (:e, :f, 1, :s, :r, :t, :p, :u, :n) ON CONFLICT (endpoint_id) DO UPDATE SET"
-        " failing_since = COALESCE(endpoint_health.failing_since, excluded.failing_since),"
+        " failing_since = COALESCE(endpoint_health.failing_since,"
+        " CASE WHEN excluded.failing_since < endpoint_health.resumed_at"
+        " THEN excluded.last_at ELSE excluded.failing_since END),"
         " failures = endpoint_health.failures + 1, last_status = excluded.last_status,"
         " last_error = excluded.last_error, last_at = excluded.last_at,"
-        " paused_since = excluded.paused_since, resumed_at = excluded.resumed_at,"
+        " paused_since = CASE WHEN excluded.resumed_at IS NULL"
+        " AND excluded.failing_since >= COALESCE(endpoint_health.resumed_at, 0)"
+        " THEN COALESCE(excluded.paused_since, endpoint_health.paused_since)"
+        " ELSE endpoint_health.paused_since END,"
+        " resumed_at = CASE WHEN excluded.paused_since IS NOT NULL"
+        " AND excluded.resumed_at IS NULL"
+        " AND excluded.failing_since >= COALESCE(endpoint_health.resumed_at, 0)"
+        " THEN NULL ELSE endpoint_health.resumed_at END,"
         " next_probe = excluded.next_probe",
         failure.endpoint_id, failure.failing_since, failure.last_status, failure.last_error,
         failure.last_at, failure.paused_since, failure.resumed_at, failure.next_probe);
@@ -83,11 +97,19 @@ Result<void> EndpointHealth::resume(const std::string& endpoint_id) {
   });
 }
 
-Result<void> EndpointHealth::forget(model::Timestamp resumed_before) {
+Result<std::vector<std::string>> EndpointHealth::forget(model::Timestamp resumed_before) {
+  const auto gone = [resumed_before](Connection& connection) {
+    return connection.values<std::string>(sql_of_over_failures, resumed_before);
+  };
+  // Most rounds find no such row, and need no write.
+  auto found = read(database_, gone);
+  if (!found || found->empty()) return found;
   return committer_.write_and_wait([&](Writer& writer) {
-    writer.connection().run(
-        "DELETE FROM endpoint_health WHERE failing_since IS NULL AND resumed_at < :b",
-        resumed_before);
+    auto endpoints = gone(writer.connection());
+    for (const auto& endpoint : endpoints) {
+      writer.connection().run("DELETE FROM endpoint_health WHERE endpoint_id = :e", endpoint);
+    }
+    return endpoints;
   });
 }
 

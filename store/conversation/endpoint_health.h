@@ -47,11 +47,14 @@ class EndpointHealth : Rows {
   // it is paused.
   [[nodiscard]] model::Result<void> resume(const std::string& endpoint_id);
 
-  // Deletes rows of Endpoints that work and were resumed before this time.
-  [[nodiscard]] model::Result<void> forget(model::Timestamp resumed_before);
+  // Deletes the rows of Endpoints that have no pending outputs, and of those that work and were
+  // resumed before this time. Returns the Endpoints.
+  [[nodiscard]] model::Result<std::vector<std::string>> forget(model::Timestamp resumed_before);
 
   // Marks of the Deliverer; they do not block. A failed try, with the caller's view of the
-  // Endpoint: the row keeps the earliest `failing_since` and counts all failures.
+  // Endpoint: the row keeps the earliest `failing_since` and counts all failures. A view from
+  // before the Endpoint was resumed pauses nothing.
+  // Kept by: EndpointHealthTest.FailureFromBeforeTheResumePausesNothing.
   void failed(const EndpointFailure& failure);
   // A try succeeded at `now`.
   void works(const std::string& endpoint_id, model::Timestamp now);

@@ -136,15 +136,17 @@ void Outbox::delivered(const model::SessionKey& key, const Output& output, int a
   committer_.mark(std::move(write), std::move(marked));
 }
 
-void Outbox::reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
-                        std::function<void()> marked, std::optional<ReceiptMark> row) {
-  auto write = [key = key.encode(), due_at, attempts,
+void Outbox::reschedule(const model::SessionKey& key, const Output& output, model::Timestamp due_at,
+                        int attempts, std::function<void()> marked,
+                        std::optional<ReceiptMark> row) {
+  auto write = [key = key.encode(), id = output.id, seq = output.seq, due_at, attempts,
                 row = std::move(row)](Connection& connection) {
     add_to_receipt(connection, row);
     connection.run(
-        "UPDATE deliveries SET due_at = :d, attempts = :a"
-        " WHERE session = (SELECT id FROM sessions WHERE key = :k)",
-        due_at, attempts, key);
+        "UPDATE deliveries SET due_at = :d, attempts = :a WHERE session ="
+        " (SELECT p.session FROM deliveries p WHERE p.session ="
+        " (SELECT id FROM sessions WHERE key = :k) AND p.seq = :q AND p.output_id = :o)",
+        due_at, attempts, key, seq, id);
   };
   committer_.mark(std::move(write), std::move(marked));
 }

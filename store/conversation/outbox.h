@@ -96,9 +96,11 @@ class Outbox : Rows {
   void delivered(const model::SessionKey& key, const model::Output& output, int attempts,
                  std::function<void()> marked = {}, std::optional<ReceiptMark> row = {});
   // A try of the session's oldest pending output has failed. All outputs of the session wait until
-  // `due_at`, by the clock of timers. `attempts`: tries so far, above 0.
-  void reschedule(const model::SessionKey& key, model::Timestamp due_at, int attempts,
-                  std::function<void()> marked = {}, std::optional<ReceiptMark> row = {});
+  // `due_at`, by the clock of timers, unless the output was dropped meanwhile. `attempts`: tries so
+  // far, above 0.
+  void reschedule(const model::SessionKey& key, const model::Output& output,
+                  model::Timestamp due_at, int attempts, std::function<void()> marked = {},
+                  std::optional<ReceiptMark> row = {});
   // Gives up a pending output: it becomes a dead letter, and the session's next output is due at
   // once. Does not block. `done` is called on the Committer's thread, with `not_found` if the
   // output is not pending.

@@ -50,7 +50,8 @@ class DeliveryRoutes : public testing::Test {
     }
   }
   void put_off(const std::string& user) {
-    world_.store->outbox().reschedule(key_of(user), world_.clock.now() + 30s, 2);
+    const auto first = world_.store->outbox().outputs(key_of(user), 0, 1)->front();
+    world_.store->outbox().reschedule(key_of(user), first, world_.clock.now() + 30s, 2);
     settle();
   }
   void settle() {

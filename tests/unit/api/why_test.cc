@@ -186,7 +186,8 @@ TEST_F(Why, TimerFarAwayTellsItsTime) {
 TEST_F(Why, FailingWebhookIsNamedWithItsErrorAndTheNextTry) {
   const auto first = say();
   const auto second = say();
-  world_.store->outbox().reschedule(world_.session_key(), world_.clock.now() + 30s, 2);
+  const auto output = world_.store->outbox().outputs(world_.session_key(), 0, 1)->front();
+  world_.store->outbox().reschedule(world_.session_key(), output, world_.clock.now() + 30s, 2);
   webhook_fails();
   const auto waits = of(first);
   expect_reasons(waits, {"deliveryFailing"});

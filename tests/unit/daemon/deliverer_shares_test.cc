@@ -186,6 +186,48 @@ TEST_F(PausedWebhook, IsTriedAtOnceWhenAnOperatorAsks) {
   EXPECT_TRUE(health()->paused());
 }
 
+TEST_F(PausedWebhook, GetsOneTryThoughItHasAnsweredAndOneSessionHasFailed) {
+  receiver_.set_handler({});
+  say(key("ann"), {"accepted"});
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  say(key("ann"), {"refused"});
+  ASSERT_TRUE(receiver_.wait_for(2));
+  settle();
+  expect_try_after(1h);
+  ASSERT_TRUE(health()->paused());
+  for (int i = 0; i < 20; ++i) say(key("user" + std::to_string(i)), {"hello"});
+  expect_try_after(1min);
+}
+
+TEST_F(PausedWebhook, IsNotPausedByRefusalsOfAnOutput) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 422}; });
+  fail_for_an_hour();
+  EXPECT_FALSE(health());
+}
+
+TEST_F(PausedWebhook, WorksAgainWhenItRefusesAnOutput) {
+  fail_for_an_hour();
+  ASSERT_TRUE(health()->paused());
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 400}; });
+  expect_try_after(1min);
+  EXPECT_FALSE(health()->paused());
+  EXPECT_FALSE(health()->failing_since);
+}
+
+TEST_F(PausedWebhook, WorksAgainWhenItsLastOutputIsDropped) {
+  fail_for_an_hour();
+  const auto outputs = store_->outbox().outputs(key("ann"), 0, 2);
+  for (const auto& output : *outputs) {
+    ASSERT_TRUE(store_->deliveries().drop(output.id));
+  }
+  deliverer_->ownership_changed();
+  ASSERT_TRUE(eventually([&] { return !health(); }));
+  receiver_.set_handler({});
+  say(key("ann"), {"three"});
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+}
+
 TEST_F(PausedWebhook, IsNotPausedWithoutTheSetting) {
   stop();
   deliverer_.reset();

@@ -104,6 +104,22 @@ TEST_F(DelivererTest, OrderHoldsWithHardlyAnyConnections) {
   EXPECT_EQ(received(), said);
 }
 
+TEST_F(DelivererTest, DropDuringThePostLetsTheNextOutputFollowAtOnce) {
+  const auto drop_first = [this] {
+    const auto first = store_->outbox().outputs(key("ann"), 0, 1)->front();
+    EXPECT_TRUE(store_->deliveries().drop(first.id));
+    deliverer_->offer_earlier(key("ann"));
+  };
+  receiver_.set_handler([&](const auto& request) {
+    const bool is_first = request.headers.at("x-conversed-sequence") == "1";
+    if (is_first) drop_first();
+    return HttpReceiver::Answer{.status = is_first ? 503 : 200};
+  });
+  say(key("ann"), {"one", "two"});
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  EXPECT_EQ(receiver_.count(), 2U);
+}
+
 TEST_F(DelivererTest, EachSessionHasOneInFlight) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.delay = 3ms}; });
   std::vector<std::string> texts;

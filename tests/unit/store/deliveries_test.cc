@@ -26,7 +26,8 @@ class DeliveriesTest : public StoreTest {
     ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));
   }
   void put_off(const std::string& user, seconds by) {
-    store_->outbox().reschedule(key_of(user), clock_.now() + by, 2);
+    const auto first = store_->outbox().outputs(key_of(user), 0, 1)->front();
+    store_->outbox().reschedule(key_of(user), first, clock_.now() + by, 2);
     settle();
   }
   // The filter of the Endpoint.
@@ -195,10 +196,48 @@ TEST_F(EndpointHealthTest, RowOfAPauseStaysUntilItIsForgotten) {
   EXPECT_FALSE(found()->paused());
   EXPECT_EQ(found()->resumed_at, clock_.now());
   EXPECT_FALSE(store_->endpoint_health().oldest()->paused_since);
-  ASSERT_TRUE(store_->endpoint_health().forget(clock_.now()));
+  EXPECT_EQ(store_->endpoint_health().forget(clock_.now()).value(), Ids{});
   EXPECT_TRUE(found());
-  ASSERT_TRUE(store_->endpoint_health().forget(clock_.now() + seconds(1)));
+  EXPECT_EQ(store_->endpoint_health().forget(clock_.now() + seconds(1)).value(), Ids{"endpoint"});
   EXPECT_FALSE(found());
+}
+
+TEST_F(EndpointHealthTest, RowGoesWithTheLastOutput) {
+  say("ann", 2);
+  store_->endpoint_health().failed(failure(clock_.now()));
+  ASSERT_TRUE(store_->deliveries().drop("ann-1"));
+  EXPECT_EQ(store_->endpoint_health().forget(clock_.now()).value(), Ids{});
+  ASSERT_TRUE(store_->deliveries().drop("ann-2"));
+  EXPECT_EQ(store_->endpoint_health().forget(clock_.now()).value(), Ids{"endpoint"});
+  EXPECT_FALSE(found());
+}
+
+TEST_F(EndpointHealthTest, FailureFromBeforeTheResumePausesNothing) {
+  auto view = failure(clock_.now());
+  store_->endpoint_health().failed(view);
+  clock_.advance(seconds(10));
+  ASSERT_TRUE(store_->endpoint_health().resume("endpoint"));
+  const auto resumed = clock_.now();
+  clock_.advance(seconds(1));
+  view.last_at = clock_.now();
+  store_->endpoint_health().failed(view);
+  ASSERT_TRUE(found());
+  EXPECT_FALSE(found()->paused());
+  EXPECT_EQ(found()->resumed_at, resumed);
+  EXPECT_EQ(found()->failing_since, clock_.now()) << "the failures before the resume are over";
+  // A later failure of a daemon that knows of the resume.
+  view.failing_since = clock_.now();
+  clock_.advance(seconds(60));
+  view.paused_since = view.last_at = clock_.now();
+  store_->endpoint_health().failed(view);
+  EXPECT_TRUE(found()->paused());
+  EXPECT_EQ(found()->paused_since, clock_.now());
+}
+
+TEST_F(EndpointHealthTest, FailureOfADaemonThatDoesNotKnowThePauseKeepsIt) {
+  store_->endpoint_health().failed(failure(clock_.now()));
+  store_->endpoint_health().failed(failure());
+  EXPECT_TRUE(found()->paused());
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ TEST_F(LifeCycleTest, OutputsFollowTheDiagram) {
       {
           [&] { store_->outbox().begin_delivery(key_, 1, [](const Result<void>&) {}); },
           [&] { store_->outbox().delivered(key_, output(), 0); },
-          [&] { store_->outbox().reschedule(key_, clock_.now() + 1h, 1); },
+          [&] { store_->outbox().reschedule(key_, output(), clock_.now() + 1h, 1); },
           give_up,
           [&] {
             const auto letter =

@@ -16,6 +16,19 @@ class OutboxTest : public StoreTest {
                              [&](model::Result<void> done) { promise.set_value(std::move(done)); });
     return promise.get_future().get();
   }
+  // A try of the session's oldest pending output has failed.
+  void put_off(const model::SessionKey& key, std::chrono::milliseconds by, int attempts) {
+    const auto first = [&](Connection& connection) {
+      return connection.value<std::int64_t>(
+          "SELECT MIN(seq) FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = "
+          ":k)",
+          key);
+    };
+    const auto seq = store_->committer().write_and_wait(
+        [&](Writer& writer) { return first(writer.connection()).value_or(0); });
+    const auto output = store_->outbox().outputs(key, seq.value() - 1, 1)->front();
+    store_->outbox().reschedule(key, output, clock_.now() + by, attempts);
+  }
 };
 
 TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
@@ -47,7 +60,7 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
 
 TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
   ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
-  store_->outbox().reschedule(key_of("ann"), clock_.now() + seconds(30), 2);
+  put_off(key_of("ann"), seconds(30), 2);
   ASSERT_EQ(commit_now(turn(key_of("ann"), 1, 2)), Outcome::committed);
   const auto waits = store_->outbox().due("endpoint", clock_.now(), 10, 10);
   EXPECT_TRUE(waits->sessions.empty());
@@ -59,9 +72,21 @@ TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
   EXPECT_EQ(due->sessions.front().outputs.size(), 1U);
 }
 
+TEST_F(OutboxTest, FailedTryOfADroppedOutputPutsNothingOff) {
+  for (int i = 0; i < 2; ++i) ASSERT_EQ(commit_now(turn(key_of("ann"), i, i)), Outcome::committed);
+  const auto first = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  ASSERT_TRUE(store_->deliveries().drop(first.id));
+  store_->outbox().reschedule(key_of("ann"), first, clock_.now() + seconds(30), 1);
+  ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));
+  const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);
+  ASSERT_EQ(due->sessions.size(), 1U);
+  EXPECT_EQ(due->sessions.front().attempts, 0);
+  EXPECT_EQ(due->sessions.front().outputs.front().seq, 2);
+}
+
 TEST_F(OutboxTest, OutputsBehindARetryAreDueOnceItIsDelivered) {
   for (int i = 0; i < 2; ++i) ASSERT_EQ(commit_now(turn(key_of("ann"), i, i)), Outcome::committed);
-  store_->outbox().reschedule(key_of("ann"), clock_.now() + seconds(30), 2);
+  put_off(key_of("ann"), seconds(30), 2);
   ASSERT_EQ(commit_now(turn(key_of("ann"), 2, 2)), Outcome::committed);
   const auto waits = store_->outbox().due("endpoint", clock_.now() + seconds(30), 10, 10)->sessions;
   ASSERT_EQ(waits.size(), 1U);
@@ -77,7 +102,7 @@ TEST_F(OutboxTest, OutputsBehindARetryAreDueOnceItIsDelivered) {
   EXPECT_EQ(due->sessions.front().attempts, 0);
   EXPECT_EQ(due->sessions.front().outputs.size(), 3U);
 
-  store_->outbox().reschedule(key_of("ann"), clock_.now() + seconds(30), 1);
+  put_off(key_of("ann"), seconds(30), 1);
   mark_first();
   ASSERT_EQ(commit_now(turn(key_of("ann"), 4, 4)), Outcome::committed);
   EXPECT_TRUE(store_->outbox().due("endpoint", clock_.now(), 10, 10)->sessions.empty())
@@ -88,8 +113,8 @@ TEST_F(OutboxTest, WaitsOfAClockThatWasAheadAreBroughtForward) {
   for (const auto* user : {"ann", "bob"}) {
     ASSERT_EQ(commit_now(turn(key_of(user), 0, 1)), Outcome::committed);
   }
-  store_->outbox().reschedule(key_of("ann"), clock_.now() + std::chrono::hours(48), 2);
-  store_->outbox().reschedule(key_of("bob"), clock_.now() + seconds(30), 2);
+  put_off(key_of("ann"), std::chrono::hours(48), 2);
+  put_off(key_of("bob"), seconds(30), 2);
   const auto latest = clock_.now() + std::chrono::hours(1);
   ASSERT_TRUE(store_->outbox().bring_forward(latest, clock_.now()));
   const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 1);
@@ -103,7 +128,7 @@ TEST_F(OutboxTest, EndpointsAreFoundOnceEachWithTheirFirstDueSession) {
     for (const std::string user : {"ann", "bob"}) {
       const model::SessionKey key{"project of " + endpoint, endpoint, user, "s"};
       ASSERT_EQ(commit_now(turn(key, 0, 1)), Outcome::committed);
-      store_->outbox().reschedule(key, clock_.now() + seconds(user == "ann" ? 1 : 2), 1);
+      put_off(key, seconds(user == "ann" ? 1 : 2), 1);
     }
   }
   ASSERT_TRUE(

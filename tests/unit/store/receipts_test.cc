@@ -81,7 +81,7 @@ TEST_F(ReceiptsTest, HasItsRowsInTheOrderOfTheirCommitsAndItsOutputs) {
 TEST_F(ReceiptsTest, ServicesAddTheirTriesWithTheirMarks) {
   const auto id = commit_event("ann");
   const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  store_->outbox().reschedule(key_of("ann"), clock_.now(), 1, {},
+  store_->outbox().reschedule(key_of("ann"), output, clock_.now(), 1, {},
                               ReceiptMark{id, R"({"what":"delivery","try":1})", clock_.now()});
   store_->calls().put_off("c", clock_.now(), 1, {},
                           ReceiptMark{id, R"({"what":"call","try":1})", clock_.now()});
