@@ -113,9 +113,11 @@ struct SessionServices {
   // Delivers outputs that have become pending in the store (Deliverer::offer_earlier). Called on
   // the Committer's thread.
   std::function<void(const model::SessionKey&)> deliver = {};
-  // Tries an Endpoint now, even if it fails or is paused (Deliverer::hurry).
-  std::function<void(const std::string& endpoint_id)> try_endpoint = {};
-  // The same after the end of its pause is stored (Deliverer::resume).
+  // Delivers the session's outputs now, even if its Endpoint fails or is paused
+  // (Deliverer::retry).
+  std::function<void(const model::SessionKey&)> retry = {};
+  // Tries the Endpoint now that the end of its pause is stored (Deliverer::resume). In a cluster
+  // both are empty: a notification reaches the sessions' owners.
   std::function<void(const std::string& endpoint_id)> resume_endpoint = {};
   // Passes a schedule to the scheduler when its next time is stored.
   std::function<void(const model::Schedule&)> schedule = {};

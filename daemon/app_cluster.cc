@@ -62,6 +62,12 @@ void ClusterParts::hear(LiveParts& live) {
   heard_deliveries_ = subscribe(store::deliver_topic, [this](std::string_view session) {
     if (const auto key = model::SessionKey::decode(session)) ports.deliver(*key);
   });
+  heard_retries_ = subscribe(store::retry_topic, [this](std::string_view session) {
+    if (const auto key = model::SessionKey::decode(session)) ports.retry(*key);
+  });
+  heard_resumes_ = subscribe(store::resume_topic, [this](std::string_view endpoint_id) {
+    if (!endpoint_id.empty()) ports.resume(std::string(endpoint_id));
+  });
   const auto notify = [&live](std::string_view names) { live.watch.notify(names); };
   heard_outputs_ = subscribe(store::outputs_topic, notify);
   heard_jobs_ = subscribe(store::jobs_topic, notify);
@@ -81,6 +87,8 @@ void ClusterParts::stop_hearing() {
   heard_answers_ = {};
   heard_touches_ = {};
   heard_deliveries_ = {};
+  heard_retries_ = {};
+  heard_resumes_ = {};
 }
 
 void ClusterParts::stop() {

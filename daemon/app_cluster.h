@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct ClusterPorts {
   std::function<void()> each_second;
   std::function<void(const model::SessionKey&)> touch;
   std::function<void(const model::SessionKey&)> deliver;
+  std::function<void(const model::SessionKey&)> retry;
+  std::function<void(const std::string& endpoint_id)> resume;
 };
 
 // The cluster group: the ownership of sessions, and the exchange with the other daemons through the
@@ -53,6 +56,8 @@ struct ClusterParts {
   store::Notifications::Subscription heard_answers_;
   store::Notifications::Subscription heard_touches_;
   store::Notifications::Subscription heard_deliveries_;
+  store::Notifications::Subscription heard_retries_;
+  store::Notifications::Subscription heard_resumes_;
   store::Notifications::Subscription heard_outputs_;
   store::Notifications::Subscription heard_jobs_;
 };

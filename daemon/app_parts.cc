@@ -11,6 +11,7 @@
 
 namespace conversed::daemon {
 
+using config::Role;
 using model::fail;
 using model::Result;
 using std::chrono::milliseconds;
@@ -63,7 +64,7 @@ App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contac
   cluster.hear(live);
   ground.store->jobs().on_change([this](const std::string& id) {
     live.watch.notify(id);
-    if (ground.has(config::Role::worker)) outbound.job_worker.offer(id);
+    if (ground.has(Role::worker)) outbound.job_worker.offer(id);
   });
 }
 
@@ -72,17 +73,28 @@ ClusterPorts App::Parts::cluster_ports() {
       .daemons_changed = [this] { outbound.scheduler.look_again(); },
       .each_second = [this] { turns.look_at_lag(); },
       .touch = [this](const model::SessionKey& key) { turns.touch(key); },
-      .deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer_earlier(key); }};
+      .deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer_earlier(key); },
+      .retry = [this](const model::SessionKey& key) { outbound.deliverer.retry(key); },
+      .resume =
+          [this](const std::string& endpoint_id) {
+            if (ground.has(Role::worker)) outbound.deliverer.resume(endpoint_id);
+          }};
 }
 
 void App::Parts::connect_operations() {
   api::SessionServices& sessions = front.services.sessions;
   sessions.touch = [this](const model::SessionKey& key) { turns.touch(key); };
-  sessions.deliver = [this](const model::SessionKey& key) {
-    outbound.deliverer.offer_earlier(key);
-  };
-  sessions.try_endpoint = [this](const std::string& id) { outbound.deliverer.hurry(id); };
-  sessions.resume_endpoint = [this](const std::string& id) { outbound.deliverer.resume(id); };
+  // Without the role no thread reads the Deliverer's mailbox.
+  if (ground.has(Role::worker)) {
+    sessions.deliver = [this](const model::SessionKey& key) {
+      outbound.deliverer.offer_earlier(key);
+    };
+  }
+  // In a cluster the store's notifications reach this daemon, too.
+  if (!cluster.is_shared()) {
+    sessions.retry = [this](const model::SessionKey& key) { outbound.deliverer.retry(key); };
+    sessions.resume_endpoint = [this](const std::string& id) { outbound.deliverer.resume(id); };
+  }
   sessions.schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); };
   sessions.timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); };
   front.services.daemon.members = [this] { return cluster.members(); };
@@ -91,8 +103,11 @@ void App::Parts::connect_operations() {
 
 api::ReasonPorts App::Parts::reason_ports() {
   api::ReasonPorts ports;
-  ports.sending_since = [this](const auto& key) { return outbound.deliverer.sending_since(key); };
-  ports.calling_since = [this](const auto& id) { return outbound.caller.calling_since(id); };
+  // Without the role no thread would answer.
+  if (ground.has(Role::worker)) {
+    ports.sending_since = [this](const auto& key) { return outbound.deliverer.sending_since(key); };
+    ports.calling_since = [this](const auto& id) { return outbound.caller.calling_since(id); };
+  }
   ports.waits_for_share = [this](const auto& key) { return turns.waits_for_share(key); };
   ports.partition = [this](const auto& key) -> std::optional<api::PartitionView> {
     const auto count = partitions.load();
@@ -179,7 +194,7 @@ Result<void> App::Parts::begin(std::span<const queue::PartitionRange> ranges) {
   const config::Settings& settings = ground.settings;
   const std::string folder = settings.data_dir.string();
   partitions = static_cast<std::int32_t>(ranges.size());
-  if (ground.has(config::Role::worker)) {
+  if (ground.has(Role::worker)) {
     const std::string run = cluster.peers ? cluster.peers->run() : std::string();
     if (auto started = turns.start(ranges, run); !started) return started;
     ground.consuming = true;
@@ -212,7 +227,7 @@ Progress App::Parts::progress() {
   now.store_healthy = ground.store->healthy();
   now.log_healthy = ground.log->health().has_value();
   now.turns = ground.metrics.turns.value();
-  if (ground.has(config::Role::worker)) now.in_flight = turns.records_in_flight();
+  if (ground.has(Role::worker)) now.in_flight = turns.records_in_flight();
   return now;
 }
 

@@ -181,8 +181,7 @@ Result<Response> retry_delivery(const Call& call, SessionServices& services) {
   if (!delivery) return model::fail(delivery.error());
   auto done = services.store.deliveries().retry(delivery->output_id);
   if (!done) return model::fail(store_error(done.error()));
-  if (services.deliver) services.deliver(delivery->key);
-  if (services.try_endpoint) services.try_endpoint(delivery->key.endpoint_id);
+  if (services.retry) services.retry(delivery->key);
   return json_response(202, {{"_id", delivery->output_id}, {"firstId", delivery->first_output_id}});
 }
 

@@ -318,6 +318,14 @@ void Deliverer::offer_earlier(const model::SessionKey& key) {
   post(thread_.mailbox(), [this, key] { take_earlier(key); });
 }
 
+void Deliverer::retry(const model::SessionKey& key) {
+  if (!ownership_.owns(key)) return;
+  post(thread_.mailbox(), [this, key] {
+    take_earlier(key);
+    try_now(key.endpoint_id);
+  });
+}
+
 // ---- A session in hand: its outputs are sent one after the other, marked, retried and given up
 
 // Sends the session's first output; drops it if its Endpoint has no webhook.

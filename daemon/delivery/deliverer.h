@@ -79,7 +79,7 @@ struct DelivererSettings {
 //   DelivererTest.RestartKeepsTheClockOfRetriesAndAges,
 //   DelivererTest.RetryIsNotPutOffByAClockThatIsSetBackWhileNoDaemonRuns.
 //
-// `offer`, `offer_earlier`, `ownership_changed`, `hurry`, `resume`, `wake`, `idle` are thread-safe
+// `offer`, `offer_earlier`, `ownership_changed`, `retry`, `resume`, `wake`, `idle` are thread-safe
 // and never block; they do nothing once stopped. One thread of its own does all the work.
 class Deliverer final : public Service {
  public:
@@ -114,11 +114,9 @@ class Deliverer final : public Service {
     post(thread_.mailbox(), [this] { look_again(); });
   }
 
-  // Tries the Endpoint now, even if it fails or is paused.
-  void hurry(const std::string& endpoint_id) {
-    post(thread_.mailbox(), [this, endpoint_id] { try_now(endpoint_id); });
-  }
-  // The same after an operator has ended its pause in the store.
+  // Tries the session's outputs now, even if its Endpoint fails or is paused.
+  void retry(const model::SessionKey& key);
+  // Tries the Endpoint now. An operator has ended its pause in the store.
   void resume(const std::string& endpoint_id) {
     post(thread_.mailbox(), [this, endpoint_id] {
       health_.resumed(endpoint_id, now());

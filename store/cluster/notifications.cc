@@ -14,10 +14,10 @@ void announce(Connection& connection, std::string_view notification) {
   connection.run("SELECT pg_notify('conversed', :notification)", notification);
 }
 
-void announce(Connection& connection, std::string_view topic, std::string_view session) {
+void announce(Connection& connection, std::string_view topic, std::string_view name) {
   std::string text(topic);
-  if (text.size() + 1 + session.size() <= max_notification_bytes) {
-    (text += ' ') += session;
+  if (text.size() + 1 + name.size() <= max_notification_bytes) {
+    (text += ' ') += name;
   }
   announce(connection, text);
 }

@@ -8,13 +8,16 @@
 namespace conversed::store {
 
 // Topics. `outputs`: short names of sessions with new outputs. `jobs`: the id of a changed job.
-// `answers`: ids of inputs with news for their waiting clients. `touch` and `deliver` name a
-// session by its encoded key: its owner runs its lane once more, or looks for its pending outputs.
+// `answers`: ids of inputs with news for their waiting clients. `touch`, `deliver` and `retry` name
+// a session by its encoded key: its owner runs its lane once more, looks for its pending outputs,
+// or tries to deliver them now. `resume`: the id of an Endpoint whose pause an operator has ended.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
 inline constexpr std::string_view touch_topic = "touch";
 inline constexpr std::string_view deliver_topic = "deliver";
+inline constexpr std::string_view retry_topic = "retry";
+inline constexpr std::string_view resume_topic = "resume";
 
 inline constexpr std::size_t max_notification_bytes = 7'000;  // of one announcement, with its topic
 
@@ -29,9 +32,9 @@ class Connection;
 // transaction is durable: a topic, or a topic, a space and a payload; at most 7,000 bytes, no NUL.
 // Does nothing in SQLite, which has one daemon. Throws SqlError.
 void announce(Connection& connection, std::string_view notification);
-// The same for a topic of sessions. If the key is too long for a notification, all daemons are told
-// that a notification may have been lost.
-void announce(Connection& connection, std::string_view topic, std::string_view session);
+// The same for a topic, with a session or an Endpoint. If its name is too long for a notification,
+// all daemons are told that a notification may have been lost.
+void announce(Connection& connection, std::string_view topic, std::string_view name);
 
 // Passes on the notifications that daemons on one store send by `announce`: "TOPIC" or "TOPIC
 // PAYLOAD". They arrive in the order of the commits, at every daemon, the sender included. While

@@ -297,7 +297,7 @@ Result<void> Deliveries::retry(const std::string& output_id) {
     if (!named) return fail(Errc::not_found, std::string(gone));
     writer.connection().run("UPDATE deliveries SET due_at = :n WHERE session = :s AND due_at > :m",
                             writer.timer_now(), named->session, writer.timer_now());
-    announce(writer.connection(), deliver_topic, named->key.encode());
+    announce(writer.connection(), retry_topic, named->key.encode());
     return {};
   });
 }

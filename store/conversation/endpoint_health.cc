@@ -1,5 +1,6 @@
 #include "store/conversation/endpoint_health.h"
 
+#include "store/cluster/notifications.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -93,6 +94,7 @@ Result<void> EndpointHealth::resume(const std::string& endpoint_id) {
     if (resumed == 0) return fail(Errc::conflict, "the Endpoint is not paused");
     connection.run("UPDATE deliveries SET due_at = :n WHERE endpoint_id = :e AND due_at > :m",
                    writer.timer_now(), endpoint_id, writer.timer_now());
+    announce(connection, resume_topic, endpoint_id);
     return {};
   });
 }

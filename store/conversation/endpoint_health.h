@@ -43,8 +43,8 @@ class EndpointHealth : Rows {
   [[nodiscard]] model::Result<std::optional<EndpointFailure>> find(
       const std::string& endpoint_id) const;
 
-  // Ends the pause: the Endpoint's outputs are due now, as if it had not failed. `conflict` unless
-  // it is paused.
+  // Ends the pause, and tells all daemons: the Endpoint's outputs are due now, as if it had not
+  // failed. `conflict` unless it is paused.
   [[nodiscard]] model::Result<void> resume(const std::string& endpoint_id);
 
   // Deletes the rows of Endpoints that have no pending outputs, and of those that work and were

@@ -1,6 +1,6 @@
 """Several daemons on one Kafka and one PostgreSQL: roles, repeated keys at several daemons, rolling restarts."""
 
-from case import BIN, DaemonCase
+from case import BIN, DaemonCase, Upstream
 from kafka_case import BUNDLE, cluster_main
 from main_job import MainJob
 
@@ -42,11 +42,38 @@ class ClusterCase(DaemonCase):
 
 class Roles(MainJob, ClusterCase):
     roles = (("api",), ("worker",), ("scheduler",))
+    settings = "delivery: {pause_after: 1ms}\n"
+    bundle = ClusterCase.bundle.replace(
+        "  - {name: nap,",
+        '  - {name: paused, flow: Nap, output: {webhook: {url: "HOOK/hook", secret: "${HOOK_SECRET}"}}}\n  - {name: nap,')
+
+    @classmethod
+    def bring_up(cls):
+        super().bring_up()
+        cls.hook = Upstream()
+        cls.addClassCleanup(cls.hook.stop)
+        cls.bundle = cls.bundle.replace("HOOK/", cls.hook.url + "/")
 
     def test_status_lists_the_roles_of_each_daemon(self):
         self.cluster.wait_owned(self.cluster.daemons[1:2])
         members = {member["name"]: member["roles"] for member in self.daemon.full_status()["members"]}
         self.assertEqual(members, {"daemon-1": ["api"], "daemon-2": ["worker"], "daemon-3": ["scheduler"]})
+
+    def test_an_operator_reaches_the_owner_of_a_delivery(self):
+        self.hook.statuses.extend([503] * 3)
+        self.assertEqual(self.inject("paused", "paused", text="hello")[0], 200)
+        while "paused" not in [each["state"] for each in self.daemon.ctl("deliveries", "list")["items"]]:
+            self.assertFalse(self.daemon.wait_end(0.05))
+        tries = len(self.hook.requests)
+        delivery = self.daemon.ctl("deliveries", "list")["items"][0]
+        self.daemon.ctl("deliveries", "retry", delivery["_id"])
+        self.assertTrue(self.hook.wait_for(tries + 1, 30), "the owner waits for the next try of a minute")
+        self.hook.statuses.clear()
+        endpoint = next(each["_id"] for each in self.report["endpoints"] if each["name"] == "paused")
+        self.daemon.ctl("endpoints", "resume", endpoint)
+        self.assertTrue(self.hook.wait_for(tries + 2, 30), "the owner does not know of the resume")
+        while self.daemon.ctl("deliveries", "list")["items"]:
+            self.assertFalse(self.daemon.wait_end(0.05))
 
     def test_due_timers_fire(self):
         self.assertEqual(self.say("nap", "tired", "hello")[1]["text"], "awake")

@@ -179,8 +179,7 @@ TEST_F(PausedWebhook, IsTriedAtOnceWhenAnOperatorAsks) {
   fail_for_an_hour();
   const auto output = store_->outbox().outputs(key("ann"), 0, 1)->front();
   ASSERT_TRUE(store_->deliveries().retry(output.id));
-  deliverer_->offer_earlier(key("ann"));
-  deliverer_->hurry(key("ann").endpoint_id);
+  deliverer_->retry(key("ann"));
   ASSERT_TRUE(receiver_.wait_for(3));
   settle();
   EXPECT_TRUE(health()->paused());

@@ -221,6 +221,28 @@ TEST_F(DelivererOfSome, OutputsOfALostPartitionAreNotSent) {
   EXPECT_EQ(store_->outbox().pending().value(), 1);
 }
 
+TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  start();
+  owners_.take(key("mine"));
+  for (const auto& user : {std::string("mine"), other_}) {
+    const auto commit = turn(key(user), {user});
+    commit_now(commit,
+               [&](const auto& done) { deliverer_->offer(done, Deliverer::SteadyClock::now()); });
+  }
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  deliverer_->retry(key(other_));
+  deliverer_->resume(key(other_).endpoint_id);
+  settle();
+  EXPECT_EQ(received(), Texts{"mine"});
+  const auto id = store_->outbox().outputs(key("mine"), 0, 1)->front().id;
+  ASSERT_TRUE(store_->deliveries().retry(id));
+  deliverer_->retry(key("mine"));
+  ASSERT_TRUE(receiver_.wait_for(2));
+  EXPECT_EQ(received(), (Texts{"mine", "mine"}));
+}
+
 TEST_F(DelivererOfSome, OutputsThatAnotherDaemonLeftGoFirst) {
   start(1ms);
   owners_.take(key("mine"));
