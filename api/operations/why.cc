@@ -47,8 +47,12 @@ const Shape<Wait>& wait_shape() {
   return shape;
 }
 
-Response answer_why(std::string_view kind, const model::Waits& waits) {
-  return ok({{"kind", kind}, {"waits", json(waits_json(waits))}});
+Response answer_why(std::string_view kind, const model::Waits& waits,
+                    std::optional<model::Timestamp> delivered_at = {}) {
+  return ok({{"kind", kind},
+             {"waits", json(waits_json(waits))},
+             {"deliveredAt",
+              delivered_at ? json(model::to_unix_ms(*delivered_at) / 1000) : json(nullptr)}});
 }
 
 constexpr std::string_view nothing_has_it =
@@ -64,7 +68,8 @@ Result<Response> why_id(const Call& call, SessionServices& services) {
   } else if (found->waits.empty()) {
     return model::fail(Errc::not_found, std::string(nothing_has_it));
   }
-  return answer_why(found->kind.empty() ? "unknown" : found->kind, found->waits);
+  return answer_why(found->kind.empty() ? "unknown" : found->kind, found->waits,
+                    found->delivered_at);
 }
 
 Result<Response> why_session(const Call& call, SessionServices& services) {
@@ -80,9 +85,13 @@ Result<Response> why_session(const Call& call, SessionServices& services) {
 }
 
 Schema why_schema() {
-  return named("Why", object({{"kind", one_of({"session", "event", "delivery", "timer", "call",
-                                               "job", "deadLetter", "unknown"})},
-                              {"waits", waits_schema()}}));
+  return named("Why",
+               object({{"kind", one_of({"session", "event", "delivery", "timer", "call", "job",
+                                        "deadLetter", "unknown"})},
+                       {"waits", waits_schema()},
+                       {"deliveredAt", described("When the output, or the event's last one, was "
+                                                 "delivered; null: not by a webhook, or not known.",
+                                                 nullable(unix_time()))}}));
 }
 
 Description describe_why_id() {

@@ -8,6 +8,7 @@
 #include "flows/turn/follow_up.h"
 #include "flows/turn/standing.h"
 #include "queue/log.h"
+#include "store/model/ids.h"
 #include "store/model/url.h"
 #include "store/store.h"
 
@@ -100,6 +101,19 @@ Waits Reasons::of_daemon() const {
   return {};
 }
 
+// The mark of the crash stays until the partition has another owner. Behind it, events run as
+// usual.
+Result<bool> Reasons::is_recovering(std::int32_t partition) const {
+  auto below = store_.attempts().left_below(partition);
+  if (!below) return fail(below.error());
+  if (*below == 0) return false;
+  const auto ranges = log_.ranges();
+  if (!ranges) return fail(ranges.error());
+  return std::ranges::any_of(*ranges, [&](const queue::PartitionRange& range) {
+    return range.partition == partition && range.committed < *below;
+  });
+}
+
 Result<Waits> Reasons::of_partition(const model::SessionKey& key) const {
   const auto partition = ports_.partition ? ports_.partition(key) : std::nullopt;
   if (!partition) return Waits();
@@ -109,7 +123,7 @@ Result<Waits> Reasons::of_partition(const model::SessionKey& key) const {
                   .subject = "No daemon owns partition " + number + " of the log, which has " +
                              name_of(key) + "."}};
   }
-  auto recovering = store_.attempts().is_recovering(partition->number);
+  auto recovering = is_recovering(partition->number);
   if (!recovering) return fail(recovering.error());
   if (!*recovering) return Waits();
   return Waits{{.reason = Reason::partition_recovering,
@@ -341,6 +355,33 @@ Result<std::optional<Found>> Reasons::of_event(const std::string& id) const {
   return Found{"event", (*delivery)->key.project_id, *std::move(waits)};
 }
 
+// An event that has run, or one of its outputs: their receipt tells the rest.
+Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
+  auto receipt = if_any(store_.receipts().get(id.substr(0, model::id_length)));
+  if (!receipt) return fail(receipt.error());
+  if (!*receipt) return std::nullopt;
+  const bool is_event = id == (*receipt)->input_id;
+  const auto& outputs = (*receipt)->outputs;
+  const auto output = std::ranges::find(outputs, id, &store::Receipt::Output::id);
+  if (!is_event && output == outputs.end()) return std::nullopt;
+  const auto& project = (*receipt)->session.project_id;
+  Found found{is_event ? "event" : "delivery", project, {}};
+  for (const auto& row : (*receipt)->rows) {
+    const auto status = row.body.value("status", 0);
+    const bool is_delivery = row.body.value("what", "") == "delivery";
+    const bool is_asked = is_event || row.body.value("seq", std::int64_t{0}) == output->seq;
+    if (is_delivery && is_asked && status >= 200 && status < 300) {
+      found.delivered_at = row.written_at;
+    }
+  }
+  // The result that the execution waits for is in the log.
+  if (!is_event || !(*receipt)->runs) return found;
+  auto waits = of_session((*receipt)->session);
+  if (!waits) return fail(waits.error());
+  found.waits = *std::move(waits);
+  return found;
+}
+
 Result<Found> Reasons::of(const std::string& id) const {
   const auto with = [](std::string_view kind, const std::string& project,
                        Result<Waits> waits) -> Result<Found> {
@@ -373,6 +414,9 @@ Result<Found> Reasons::of(const std::string& id) const {
   auto job = if_any(store_.jobs().get(id));
   if (!job) return fail(job.error());
   if (*job) return Found{"job", (*job)->project_id, of_job(**job)};
+  auto done = of_receipt(id);
+  if (!done) return fail(done.error());
+  if (*done) return **std::move(done);
   return Found{"", "", of_daemon()};
 }
 

@@ -67,6 +67,7 @@ class Reasons {
     std::string_view kind;  // empty: no row has this id
     std::string project_id;
     model::Waits waits;
+    std::optional<model::Timestamp> delivered_at = {};  // of the event's last output, or the output
   };
   // An unknown id waits if the store or the log is down: its event may be in the log.
   [[nodiscard]] model::Result<Found> of(const std::string& id) const;
@@ -82,9 +83,11 @@ class Reasons {
 
  private:
   [[nodiscard]] model::Waits of_daemon() const;
+  [[nodiscard]] model::Result<bool> is_recovering(std::int32_t partition) const;
   [[nodiscard]] model::Result<model::Waits> of_partition(const model::SessionKey& key) const;
   [[nodiscard]] model::Result<model::Waits> of_execution(const model::Session& session) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_event(const std::string& id) const;
+  [[nodiscard]] model::Result<std::optional<Found>> of_receipt(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_call(const std::string& id) const;
   [[nodiscard]] model::Wait wait_of_quiet_hours(const store::Timers::Row& timer) const;
 

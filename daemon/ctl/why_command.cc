@@ -47,8 +47,12 @@ int why(Client& client, const Values& values) {
   const auto answer = client.manage("GET", *path);
   if (!answer) return failed(answer.error());
   const auto waits = Fields(*answer).objects("waits");
-  print(client, answer, [&](const Fields&) {
-    if (waits.empty()) say("Nothing waits.");
+  print(client, answer, [&](const Fields& found) {
+    const auto delivered = found.time("deliveredAt");
+    if (waits.empty()) {
+      say(delivered ? "Nothing waits: it was delivered at " + full_time(*delivered, screen()) + "."
+                    : "Nothing waits.");
+    }
     for (const Fields& wait : waits) show_wait(wait);
   });
   return waits.empty() ? 0 : static_cast<int>(waits.front().number("code"));

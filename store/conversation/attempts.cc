@@ -102,10 +102,10 @@ Result<Attempts::TakenUp> Attempts::take_up(const std::string& run,
   });
 }
 
-Result<bool> Attempts::is_recovering(std::int32_t partition) const {
-  return read_exists(database_,
-                     "SELECT 1 FROM partition_runs WHERE log_partition = :p AND left_below > 0",
-                     partition);
+Result<std::int64_t> Attempts::left_below(std::int32_t partition) const {
+  return read_number(
+      database_, "SELECT COALESCE(MAX(left_below), 0) FROM partition_runs WHERE log_partition = :p",
+      partition);
 }
 
 Result<void> Attempts::begin(const InHand& event, int count) {

@@ -74,8 +74,8 @@ class Attempts : Rows {
   // Durable when it returns. A second call by the same run returns the same. Fails fast.
   [[nodiscard]] model::Result<TakenUp> take_up(const std::string& run,
                                                std::span<const Taking> partitions);
-  // Whether some events of the partition still run alone after a crash.
-  [[nodiscard]] model::Result<bool> is_recovering(std::int32_t partition) const;
+  // Events of the partition with lower offsets run alone after a crash. 0: there are none.
+  [[nodiscard]] model::Result<std::int64_t> left_below(std::int32_t partition) const;
   // Notes that the event is about to start for the `count`-th time. Durable when it returns. Fails
   // fast.
   [[nodiscard]] model::Result<void> begin(const InHand& event, int count);

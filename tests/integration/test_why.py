@@ -123,6 +123,28 @@ class Why(WhyCase):
             self.expect(23, "storeDown", "since", of=[event])
             store.execute("ROLLBACK")
 
+    def test_a_delivered_event_waits_for_nothing_and_tells_when_it_was_delivered(self):
+        event = self.accepted("hooked", "delivered", text="hello")
+        while "delivered at" not in (answer := self.why(event))[1]:
+            self.assertFalse(self.daemon.wait_end(0.05), answer)
+        self.assertEqual(answer[0], 0)
+        self.assertIn("Nothing waits: it was delivered at", answer[1])
+
+    def test_watch_shows_a_reason_until_it_ends(self):
+        self.hook.statuses.extend([500] * 100)
+        event = self.accepted("hooked", "watched", text="hello")
+        self.expect(19, "deliveryFailing", of=[event])
+        url = f"http://127.0.0.1:{self.daemon.ports['api']}"
+        with subprocess.Popen([CTL, "--url", url, "why", event, "--watch", "1"], stdout=subprocess.PIPE, text=True,
+                              env=self.daemon.environment) as watch:
+            self.addCleanup(watch.kill)
+            for _ in range(2):
+                self.assertTrue(any("deliveryFailing" in line for line in watch.stdout), "the watch has ended")
+            self.hook.statuses.clear()
+            self.daemon.ctl("deliveries", "retry", "--endpoint", "hooked", check=False)
+            self.assertTrue(any("it was delivered at" in line for line in watch.stdout), "the watch has ended")
+            watch.kill()
+
     def test_nothing_waits_for_an_idle_session(self):
         self.assertEqual(self.why(*self.session("lookup", "idle")), (0, "Nothing waits.\n"))
 

@@ -244,6 +244,11 @@ model::Event event_of(const queue::LogRecord& logged) {
       model::decode_event(record.key, record.id, record.type, record.trace_id, record.value));
 }
 
+void World::finish(const queue::LogRecord& last) {
+  const std::vector finished{last.position};
+  EXPECT_TRUE(consumer_->commit(finished));
+}
+
 bool World::log_is_empty() {
   return must(consumer_->poll(1, std::chrono::milliseconds(0))).empty();
 }

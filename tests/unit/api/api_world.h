@@ -95,6 +95,8 @@ class World {
   std::vector<queue::LogRecord> read_records(std::size_t count);
   // The same records, decoded as events.
   std::vector<model::Event> read_events(std::size_t count);
+  // Commits that the records of its partition up to this one are finished.
+  void finish(const queue::LogRecord& last);
   // True if the log holds no further record.
   bool log_is_empty();
 

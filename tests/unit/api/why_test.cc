@@ -227,6 +227,54 @@ TEST_F(Why, PartitionWithoutOwnerStandsBeforeTheCall) {
   expect_reasons(of_session(), {"call"});
 }
 
+TEST_F(Why, PartitionRecoversUntilItIsCaughtUp) {
+  world_.commit_now(next());
+  const auto key = world_.session_key().encode();
+  world_.log->append({.key = key, .id = "id", .type = "inject", .trace_id = "", .value = ""},
+                     [](const auto&) {});
+  const auto last = world_.read_records(1).front();
+  partition_ = PartitionView{last.position.partition, "one"};
+  for (const char* run : {"crashed", "present"}) {
+    const std::vector<store::Attempts::Taking> taking{
+        {.partition = last.position.partition, .taken_below = last.position.offset + 1}};
+    ASSERT_TRUE(world_.store->attempts().take_up(run, taking));
+  }
+  expect_reasons(of_session(), {"partitionRecovering"});
+  world_.finish(last);
+  expect_reasons(of_session(), {});
+}
+
+TEST_F(Why, DeliveredEventWaitsForNothingAndTellsWhenItWasDelivered) {
+  const auto event = model::new_id();
+  const auto output = event + "-1";
+  auto commit = next();
+  commit.after.last_output_seq = 1;
+  commit.after.last_receipt = event;
+  commit.outputs.push_back({.id = output,
+                            .seq = 1,
+                            .input_id = event,
+                            .text = "hello",
+                            .data = nullptr,
+                            .created_at = world_.clock.now(),
+                            .delivery = model::Delivery::pending});
+  commit.receipts.push_back({.input_id = event,
+                             .first = store::NewReceiptRow::First{},
+                             .body = R"({"what":"turn","outputs":[1,1]})"});
+  const auto said = commit.outputs.front();
+  world_.commit_now(std::move(commit));
+  world_.clock.advance(7s);
+  const auto at = world_.clock.now();
+  world_.store->outbox().delivered(
+      world_.session_key(), said, 0, {},
+      store::ReceiptMark{event, R"({"what":"delivery","seq":1,"status":204})", at});
+  settle();
+  world_.clock.advance(1h);
+  for (const auto& [id, kind] : {std::pair(event, "event"), std::pair(output, "delivery")}) {
+    EXPECT_EQ(ask("/" + id),
+              (json{{"kind", kind}, {"waits", json::array()}, {"deliveredAt", seconds(at)}}));
+  }
+}
+
 TEST_F(Why, UsedUpShareAndQuotaAreNamed) {
   quota_used_up_ = true;
   expect_reasons(of_session(), {"quota"});
