@@ -42,14 +42,16 @@ std::string_view receipt_row_kind(const ReceiptRow& row) {
   return row.body.at("what").get_ref<const std::string&>();
 }
 
-// When the row's work began.
+// When the row's work began: the first one of several equal tries.
 Timestamp receipt_row_begin(const ReceiptRow& row) {
-  const auto at = row.body.find("at");
-  return at == row.body.end() ? row.written_at : model::from_unix_ms(at->get<std::int64_t>());
+  const auto at = row.body.value("at", model::to_unix_ms(row.written_at));
+  return model::from_unix_ms(row.body.value("since", at));
 }
 
 std::chrono::microseconds receipt_row_length(const ReceiptRow& row) {
-  return std::chrono::microseconds(row.body.value("us", std::int64_t{0}));
+  const auto at = row.body.value("at", std::int64_t{0});
+  return std::chrono::microseconds(row.body.value("us", std::int64_t{0})) +
+         std::chrono::milliseconds(at - row.body.value("since", at));
 }
 
 Timestamp receipt_row_end(const ReceiptRow& row) {
@@ -60,7 +62,8 @@ Timestamp receipt_row_end(const ReceiptRow& row) {
 // The row's members that a step shows.
 json receipt_row_details(const ReceiptRow& row) {
   json details = row.body;
-  for (const char* name : {"what", "at", "us", "accepted", "recovery"}) details.erase(name);
+  for (const char* name : {"what", "at", "since", "us", "accepted", "recovery"})
+    details.erase(name);
   return details;
 }
 
@@ -72,7 +75,8 @@ json merged_details(json details, const json& more) {
 // Walks through the rows of one receipt.
 class ReceiptWaterfall {
  public:
-  explicit ReceiptWaterfall(const store::Receipt& receipt) : receipt_(receipt) {}
+  explicit ReceiptWaterfall(const store::Receipt& receipt)
+      : receipt_(receipt), delivered_(receipt.delivered_before) {}
 
   std::vector<ReceiptStep> steps() {
     auto rows = receipt_.rows;
@@ -203,17 +207,15 @@ class ReceiptWaterfall {
     if (receipt_.waits_in_inbox || receipt_.runs) {
       wait_on(next_cause_, at_, std::move(next_details_));
     }
-    bool is_first = true;
     for (const auto& output : receipt_.outputs) {
       if (!output.pending) continue;
       const auto track = tracks_.find(output.seq);
       const auto [at, tried, next] =
           track == tracks_.end() ? Track{.at = output.created_at} : track->second;
-      const auto cause = tried      ? WaitCause::retry
-                         : is_first ? WaitCause::connection
-                                    : WaitCause::output;
+      const auto cause = tried              ? WaitCause::retry
+                         : output.is_behind ? WaitCause::output
+                                            : WaitCause::connection;
       wait_on(cause, at, merged_details({{"seq", output.seq}}, tried ? next : json::object()));
-      is_first = false;
     }
   }
 
@@ -223,7 +225,7 @@ class ReceiptWaterfall {
   WaitCause next_cause_ = WaitCause::queue;
   json next_details_ = json::object();
   std::map<std::int64_t, Track> tracks_;  // by the output's number
-  Timestamp delivered_{};                 // the end of the last try of any output
+  Timestamp delivered_;                   // the end of the last try of any output
 };
 
 }  // namespace

@@ -319,6 +319,9 @@ std::optional<store::ReceiptMark> Caller::row_of(const Call& call, const Try& ma
   if (made.outcome != nullptr) {
     row.add("try", call.attempts);
     add_attempt(row, *made.outcome, now);
+    if (made.outcome->status != 0 && made.outcome->error == HttpError::too_large) {
+      row.add("error", "its answer is too large");
+    }
   } else {
     row.add("at", model::to_unix_ms(now - std::chrono::duration_cast<milliseconds>(made.took)));
     row.add("us", std::chrono::duration_cast<std::chrono::microseconds>(made.took).count());
@@ -388,6 +391,10 @@ void Caller::appended(const std::string& id, const std::optional<model::Error>& 
     auto failed = failed_call(id, "too_large", "the upstream's answer is too large");
     failed.model_tokens = call.result->result->model_tokens;
     call.result->result = std::move(failed);
+    if (call.row) {
+      call.row->body.back() = ',';
+      call.row->body += R"("error":"its result is too large for the log"})";
+    }
     return append(call);
   }
   if (unappended_.empty()) {

@@ -69,14 +69,18 @@ std::string answered(const Fields& step) {
   if (step.has("status") && step.number("status") > 0) {
     text = "answered " + std::to_string(step.number("status"));
   }
-  if (step.has("error")) text += step.text("error");
+  if (step.has("error")) text += (text.empty() ? "" : "; ") + step.text("error");
   if (step.has("answer")) text += " \"" + step.text("answer") + '"';
   if (step.has("ended")) text += (text.empty() ? "" : "; ") + step.text("ended");
   return text + next_try(step);
 }
 
 std::string numbered_try(const Fields& step) {
-  return step.has("try") ? ", try " + std::to_string(step.number("try")) : "";
+  if (!step.has("try")) return "";
+  const auto last = step.number("try");
+  if (!step.has("tries")) return ", try " + std::to_string(last);
+  return ", tries " + std::to_string(last - step.number("tries") + 1) + " to " +
+         std::to_string(last);
 }
 
 std::string turn(const Fields& step) {
@@ -89,7 +93,11 @@ std::string turn(const Fields& step) {
   if (step.has("changes")) {
     std::vector<std::string> paths;
     for (const auto& change : step.objects("changes")) paths.push_back(change.text("path"));
-    parts.push_back("changed " + text::joined(paths, ", "));
+    auto changed = "changed " + text::joined(paths, ", ");
+    if (step.has("changesLeftOut")) {
+      changed += " and " + std::to_string(step.number("changesLeftOut")) + " more";
+    }
+    parts.push_back(std::move(changed));
   }
   if (step.has("outputs")) {
     std::vector<std::string> numbers;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,7 +32,8 @@ struct BatchDraft {
     std::string flow{};  // empty: no Flow ran
     std::int64_t version = 0;
     model::TurnNotes notes{};
-    std::string_view ended{};  // why nothing was done; empty: something was
+    std::string_view ended{};           // why nothing was done; empty: something was
+    std::size_t follow_ups_before = 0;  // the commit's further ones were planned for the event
   };
   Step step{};
 

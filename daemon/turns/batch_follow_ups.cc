@@ -40,6 +40,7 @@ void cancel_follow_ups(BatchDraft& draft) {
   auto& commit = draft.commit();
   commit.follow_ups.cancelled = true;
   commit.follow_ups.added.clear();
+  draft.step.follow_ups_before = 0;
   std::erase_if(commit.outputs, [](const auto& output) { return output.withdrawable; });
 }
 

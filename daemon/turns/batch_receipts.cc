@@ -34,6 +34,7 @@ void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
   }
   row.add("nodesRun", static_cast<std::int64_t>(notes.nodes_run));
   if (notes.changes.empty()) return;
+  if (notes.left_out > 0) row.add("changesLeftOut", static_cast<std::int64_t>(notes.left_out));
   auto changes = row.list("changes");
   for (const auto& change : notes.changes) {
     auto shown = changes.object();
@@ -63,10 +64,10 @@ ReceiptNote::ReceiptNote(BatchDraft& draft, const model::Event& event, const Sig
       event_(event),
       sighting_(sighting),
       last_output_(draft.session.last_output_seq),
-      letters_(draft.commit().dead_letters.size()),
-      follow_ups_(draft.commit().follow_ups.added.size()) {
+      letters_(draft.commit().dead_letters.size()) {
   draft.step = {};
   draft.step.began_at = draft.context.clock.now();
+  draft.step.follow_ups_before = draft.commit().follow_ups.added.size();
   if (!draft.context.keeps_receipts) return;
   const auto& session = draft.session;
   if (!model::is_input(event.type) && !is_notify(event.type)) {
@@ -151,10 +152,11 @@ void ReceiptNote::add_processed() {
                                         &model::PendingCall::id);
     if (call != commit.calls.started.end()) add_wait(text, *call);
   }
-  if (const auto& planned = commit.follow_ups.added; planned.size() > follow_ups_) {
+  const auto& planned = commit.follow_ups.added;
+  if (const auto before = step.follow_ups_before; planned.size() > before) {
     auto dues = text.list("followUps");
-    const auto most = std::min(planned.size(), follow_ups_ + most_planned);
-    for (auto i = follow_ups_; i < most; ++i) dues.add(model::to_unix_ms(planned[i].due_at));
+    const auto most = std::min(planned.size(), before + most_planned);
+    for (auto i = before; i < most; ++i) dues.add(model::to_unix_ms(planned[i].due_at));
   }
   if (commit.dead_letters.size() > letters_) {
     text.add("deadLetter", commit.dead_letters.back().id);

@@ -47,7 +47,6 @@ class ReceiptNote {
   std::string blocked_by_;    // the call or timer that its session waits for; or empty
   std::int64_t last_output_;  // before the event
   std::size_t letters_;       // dead letters before the event
-  std::size_t follow_ups_;    // planned before the event
 };
 
 }  // namespace conversed::daemon

@@ -178,8 +178,9 @@ Result<void> TurnBatchBuilder::take(Candidate candidate) {
   if (!facts) return fail(facts.error());
   const Decision decision = decide(*facts);
   const bool is_nothing = decision.fate == Fate::seen || decision.fate == Fate::dropped;
+  const bool is_new = candidate.logged != nullptr;
   const auto& begun = candidate.waited.receipt;
-  if (!candidate.event || is_nothing) {
+  if (!candidate.event || (is_nothing && is_new)) {
     // The receipt of a later event of the batch may name this one as the one before it.
     if (begun) draft_.commit().receipts.push_back(*begun);
     return carry_out(candidate, *facts, decision);
@@ -190,6 +191,7 @@ Result<void> TurnBatchBuilder::take(Candidate candidate) {
                        .in_recovery = facts->crashes.has_value()});
   auto done = carry_out(candidate, *facts, decision);
   if (!done || stopped()) return done;
+  if (is_nothing) draft_.step.ended = "it was cancelled while it waited";
   if (decision.fate == Fate::inbox) {
     inbox_.note(receipt.waits());
   } else {

@@ -83,7 +83,7 @@ void Calls::appended(const std::string& id, std::function<void()> marked,
 void Calls::put_off(const std::string& id, model::Timestamp due_at, int attempts,
                     std::function<void()> marked, std::optional<ReceiptMark> row) {
   auto work = [id, due_at, attempts, row = std::move(row)](Connection& connection) {
-    add_to_receipt(connection, row);
+    join_to_receipt(connection, row);
     connection.run(
         "UPDATE pending_calls SET try_at = :d, attempts = :a WHERE id = :i AND appended = 0",
         due_at, attempts, id);

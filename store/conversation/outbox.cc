@@ -141,7 +141,7 @@ void Outbox::reschedule(const model::SessionKey& key, const Output& output, mode
                         std::optional<ReceiptMark> row) {
   auto write = [key = key.encode(), id = output.id, seq = output.seq, due_at, attempts,
                 row = std::move(row)](Connection& connection) {
-    add_to_receipt(connection, row);
+    join_to_receipt(connection, row);
     connection.run(
         "UPDATE deliveries SET due_at = :d, attempts = :a WHERE session ="
         " (SELECT p.session FROM deliveries p WHERE p.session ="

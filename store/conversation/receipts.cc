@@ -14,6 +14,7 @@ namespace conversed::store {
 namespace {
 
 constexpr std::size_t most_outputs = 1000;
+constexpr int most_events_before = 8;
 
 // The ids of the event that a text may name.
 std::vector<std::string> event_ids(const std::string& text) {
@@ -32,15 +33,36 @@ void read_outputs(Connection& connection, std::int64_t session, Receipt& receipt
     const auto first = range->at(0).get<std::int64_t>();
     connection.rows(
         [&](std::string id, std::int64_t seq, model::Timestamp created,
-            std::optional<model::Timestamp> due) {
+            std::optional<model::Timestamp> due, bool is_behind) {
           receipt.outputs.push_back({.id = std::move(id),
                                      .seq = seq,
                                      .created_at = created,
                                      .pending = due.has_value(),
+                                     .is_behind = is_behind,
                                      .due_at = due.value_or(model::Timestamp{})});
         },
         sql_of_receipt_outputs, session, first, first + range->at(1).get<std::int64_t>(),
         receipt.input_id, left);
+  }
+}
+
+// Of a later step.
+model::Timestamp written_at(const nlohmann::json& step) {
+  return model::from_unix_ms(step.value("w", std::int64_t{0}));
+}
+
+// The outputs of a session go one after the other, so those of the events before it go first.
+void read_delivered_before(Connection& connection, std::int64_t session, Receipt& receipt) {
+  auto event = receipt.previous;
+  for (int looked_at = 0; looked_at < most_events_before && !event.empty(); ++looked_at) {
+    auto known = connection.row<std::string, nlohmann::json>(sql_of_later_steps, event, session);
+    if (!known) return;
+    auto& [previous, steps] = *known;
+    if (!steps.empty() && steps.back().value("what", "") == "delivery") {
+      receipt.delivered_before = written_at(steps.back());
+      return;
+    }
+    event = std::move(previous);
   }
 }
 
@@ -69,16 +91,19 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
     receipt.input_id = input_id;
     std::int64_t session = 0;
     connection.rows(
-        [&](std::int64_t n, std::int64_t of, model::Timestamp at,
-            const std::optional<std::string>& found_by, std::string previous, nlohmann::json body) {
+        [&](std::int64_t of, model::Timestamp at, const std::optional<std::string>& found_by,
+            std::string previous, nlohmann::json body, nlohmann::json later) {
           session = of;
-          if (n == 1) {
-            receipt.trace_id = found_by.value_or("");
-            receipt.previous = std::move(previous);
+          receipt.trace_id = found_by.value_or("");
+          receipt.previous = std::move(previous);
+          receipt.rows.push_back({1, at, std::move(body)});
+          for (auto& step : later) {
+            const auto then = written_at(step);
+            step.erase("w");
+            receipt.rows.push_back({receipt.rows.back().n + 1, then, std::move(step)});
           }
-          receipt.rows.push_back({n, at, std::move(body)});
         },
-        sql_of_receipt_rows, input_id, most_receipt_rows);
+        sql_of_receipt_steps, input_id);
     auto owner = connection.row<model::SessionKey, std::optional<nlohmann::json>, std::int64_t,
                                 std::int64_t>(sql_of_receipt_session, input_id, session);
     if (receipt.rows.empty() || !owner) return fail(Errc::not_found, "there is no such receipt");
@@ -88,6 +113,7 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
     receipt.runs = execution && execution->value("inputId", "") == input_id;
     if (receipt.runs) receipt.others = inbox_size;
     read_outputs(connection, session, receipt);
+    read_delivered_before(connection, session, receipt);
     return receipt;
   });
 }
@@ -95,8 +121,18 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
 Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& project_id,
                                                           std::size_t sessions,
                                                           std::size_t limit) const {
-  return read_all(database_, row_of<&NewestRow::input_id, &NewestRow::body>, sql_of_newest_receipts,
-                  project_id, sessions, limit);
+  return read(database_, [&](Connection& connection) {
+    std::vector<NewestRow> rows;
+    connection.rows(
+        [&](const std::string& id, nlohmann::json body, nlohmann::json later) {
+          if (rows.size() + 1 + later.size() > limit) return false;
+          rows.push_back({id, std::move(body)});
+          for (auto& step : later) rows.push_back({id, std::move(step)});
+          return true;
+        },
+        sql_of_newest_receipts, project_id, sessions);
+    return rows;
+  });
 }
 
 Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit) {

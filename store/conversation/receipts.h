@@ -26,6 +26,7 @@ struct Receipt {
     std::int64_t seq = 0;
     model::Timestamp created_at{};
     bool pending = false;       // still to be delivered
+    bool is_behind = false;     // earlier outputs of the session are delivered first
     model::Timestamp due_at{};  // of the session's oldest delivery; the epoch: no try has failed
   };
 
@@ -35,24 +36,26 @@ struct Receipt {
   model::SessionKey session;
   std::vector<Row> rows;  // in the order of their commits
   std::vector<Output> outputs;
+  // The last try of a delivery of the events before it; the epoch: there was none.
+  model::Timestamp delivered_before{};
   // As of now:
   bool runs = false;            // its execution waits for a call or timer
   bool waits_in_inbox = false;  // for its session
   std::int64_t others = 0;      // events that wait until its execution ends
 };
 
-// Receipts of events: one row for each Turn, each wait in an inbox, and each try of a call or of a
+// Receipts of events: one step for each Turn, each wait in an inbox, and each try of a call or of a
 // delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
 //
-// A row is written in the transaction of what it tells, so a receipt never shows a step that did
-// not become durable. Its body is JSON of some hundred bytes, written once and read only when
-// asked. It has nothing that another table has: outputs, dead letters and texts of calls are there.
-// It is not compressed: zlib at its fastest level makes a body of 480 bytes 38 % smaller, and takes
-// 58 µs, as much CPU as a third of an event.
+// A step is written in the transaction of what it tells, so a receipt never shows a step that did
+// not become durable. It is JSON of some hundred bytes, written once and read only when asked. It
+// has nothing that another table has: outputs, dead letters and texts of calls are there. It is not
+// compressed: zlib at its fastest level makes a step of 480 bytes 38 % smaller, and takes 58 µs, as
+// much CPU as a third of an event.
 //
-// The key is (event id, n). Ids begin with the time, so rows are appended; a Turn that continues an
-// execution, a call and a delivery add to the rows of their input. Later rows are added to present
-// receipts only. So a receipt that was erased, or whose time is over, stays gone.
+// The key is the event's id. Ids begin with the time, so rows are appended; a Turn that continues
+// an execution, a call and a delivery add to the row of their input. Later steps are added to
+// present receipts only. So a receipt that was erased, or whose time is over, stays gone.
 //
 // A session's receipts form a chain: sessions.last_receipt names the newest event, and the first
 // row of each event the one before. The chain is in the order of the log, hence of the ids, so
@@ -72,8 +75,8 @@ class Receipts : Rows {
                                                              const std::string& key,
                                                              std::size_t limit) const;
 
-  // The receipt of an event. `not_found` if there is none. Reads at most `most_receipt_rows` rows
-  // and as many outputs.
+  // The receipt of an event. `not_found` if there is none. Reads at most 1,000 outputs, and as many
+  // steps as `most_receipt_bytes` has.
   [[nodiscard]] model::Result<Receipt> get(const std::string& input_id) const;
 
   // The rows of the newest event with a receipt of each of the project's `sessions` newest

@@ -10,13 +10,15 @@ inline constexpr std::string_view sql_of_receipt_event =
     "SELECT r.input_id FROM receipts r JOIN sessions s ON s.id = r.session"
     " WHERE r.input_id = :i AND s.project_id = :p ORDER BY r.n LIMIT 1";
 
+// The inner limit bounds the read: other projects may have rows of the same trace.
 inline constexpr std::string_view sql_of_found_receipts =
-    "SELECT r.input_id FROM receipts r JOIN sessions s ON s.id = r.session"
-    " WHERE r.found_by = :f AND s.project_id = :p ORDER BY r.input_id LIMIT :l";
+    "SELECT r.input_id FROM (SELECT input_id, session FROM receipts WHERE found_by = :f"
+    " ORDER BY input_id LIMIT 1000) AS r CROSS JOIN sessions s"
+    " WHERE s.id = r.session AND s.project_id = :p ORDER BY r.input_id LIMIT :l";
 
-inline constexpr std::string_view sql_of_receipt_rows =
-    "SELECT n, session, written_at, found_by, previous, body FROM receipts"
-    " WHERE input_id = :i AND n > 0 ORDER BY n LIMIT :l";
+inline constexpr std::string_view sql_of_receipt_steps =
+    "SELECT session, written_at, found_by, previous, body, '[' || substr(later, 2) || ']'"
+    " FROM receipts WHERE input_id = :i AND n = 1";
 
 // The number of events with this id in the session's inbox is the last column.
 inline constexpr std::string_view sql_of_receipt_session =
@@ -24,17 +26,25 @@ inline constexpr std::string_view sql_of_receipt_session =
     " (SELECT COUNT(*) FROM inbox i WHERE i.session = s.id AND i.event_id = :e)"
     " FROM sessions s WHERE s.id = :s";
 
+// The later steps of an event, and the event before it.
+inline constexpr std::string_view sql_of_later_steps =
+    "SELECT previous, '[' || substr(later, 2) || ']' FROM receipts"
+    " WHERE input_id = :i AND n = 1 AND session = :s";
+
 inline constexpr std::string_view sql_of_receipt_outputs =
-    "SELECT o.output_id, o.seq, o.created_at, d.due_at FROM outputs o"
+    "SELECT o.output_id, o.seq, o.created_at, d.due_at,"
+    " COALESCE((SELECT MIN(f.seq) FROM deliveries f WHERE f.session = o.session), o.seq) < o.seq"
+    " FROM outputs o"
     " LEFT JOIN deliveries d ON d.session = o.session AND d.seq = o.seq"
     " WHERE o.session = :s AND o.seq >= :f AND o.seq < :t AND o.input_id = :i"
     " ORDER BY o.seq LIMIT :l";
 
 // CROSS JOIN makes SQLite begin with the sessions.
 inline constexpr std::string_view sql_of_newest_receipts =
-    "SELECT r.input_id, r.body FROM (SELECT id, last_receipt FROM sessions WHERE project_id = :p"
+    "SELECT r.input_id, r.body, '[' || substr(r.later, 2) || ']' FROM"
+    " (SELECT id, last_receipt FROM sessions WHERE project_id = :p"
     " ORDER BY id DESC LIMIT :s) AS newest CROSS JOIN receipts r"
-    " WHERE r.input_id = newest.last_receipt AND r.n > 0 ORDER BY newest.id DESC, r.n LIMIT :l";
+    " WHERE r.input_id = newest.last_receipt AND r.n = 1 ORDER BY newest.id DESC";
 
 inline constexpr std::string_view sql_of_old_receipts =
     "DELETE FROM receipts WHERE (input_id, n) IN (SELECT input_id, n FROM receipts"
@@ -47,5 +57,20 @@ inline constexpr std::string_view sql_of_receipt_chain =
     " UNION SELECT r.previous || '', chain.session FROM chain"
     " JOIN receipts r ON r.input_id = chain.id AND r.n = 1 WHERE r.session = chain.session)"
     " SELECT id FROM chain WHERE id <> ''";
+
+// The rows of a session's receipts behind that of an event, newest first. Each page reads its own
+// part of the chain. `WITH`, then what stands behind the columns.
+inline constexpr std::string_view sql_of_exported_chain =
+    "WITH RECURSIVE asked (of_session, after_event, most) AS (SELECT :s, :a, :l),"
+    " chain (id, k) AS ("
+    " SELECT COALESCE(NULLIF(after_event, ''), last_receipt) || '', 0"
+    " FROM asked CROSS JOIN sessions WHERE sessions.id = of_session"
+    " UNION ALL SELECT r.previous || '', chain.k + 1"
+    " FROM chain CROSS JOIN asked CROSS JOIN receipts r"
+    " WHERE r.input_id = chain.id AND r.n = 1 AND r.session = of_session AND chain.k < most) ";
+inline constexpr std::string_view sql_of_exported_rows =
+    "asked CROSS JOIN chain CROSS JOIN receipts WHERE input_id = chain.id AND n = 1"
+    " AND session = of_session AND input_id <> after_event"
+    " ORDER BY k LIMIT (SELECT most FROM asked)";
 
 }  // namespace conversed::store

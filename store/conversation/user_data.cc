@@ -76,21 +76,23 @@ Column seconds_of(const std::string& sql, std::string member) {
 
 // A kind of items: its rows, and the columns that an item shows.
 struct Kind {
+  // `with`: before the SELECT; then `rows` has the place, the order and the limit.
   Kind(const char* name_, Of of_, const std::string& rows, Column place_, std::string key,
-       std::vector<Column> members_)
+       std::vector<Column> members_, const std::string& with = {})
       : name(name_), of(of_), place(std::move(place_)), members(std::move(members_)) {
-    sql = "SELECT " + place.sql + ", " + key;
+    sql = with + "SELECT " + place.sql + ", " + key;
     types = {place.type(), SqlType::text};
     for (const auto& column : members) {
       sql += ", " + column.sql;
       types.push_back(column.type());
     }
-    sql += " FROM " + rows + " AND " + place.sql + " > :a ORDER BY " + place.sql + " LIMIT :l";
+    sql += " FROM " + rows;
+    if (with.empty()) sql += " AND " + place.sql + " > :a ORDER BY " + place.sql + " LIMIT :l";
   }
 
   const char* name;
   Of of;
-  Column place;  // ascends within the statement's rows
+  Column place;  // orders the statement's rows
   std::vector<Column> members;
   std::string sql;  // selects place and session key of each row, and the members
   std::vector<SqlType> types;
@@ -107,11 +109,12 @@ const std::vector<Kind>& kinds() {
       Kind("output", Of::session, "outputs WHERE session = :s", number_of("seq"), of_session,
            {number_of("seq"), text_of("text"), json_of("data"), text_of("source"),
             seconds_of("created_at", "createdAt")}),
-      Kind("receipt", Of::session,
-           "receipts WHERE n > 0 AND input_id IN (" + std::string(sql_of_receipt_chain) + ")",
-           text_of("input_id || '-' || (10000 + n)"), of_session,
-           {text_of("input_id", "eventId"), number_of("n"), json_of("body", "step"),
-            seconds_of("written_at", "writtenAt")}),
+      Kind("receipt", Of::session, std::string(sql_of_exported_rows), text_of("input_id"),
+           of_session,
+           {text_of("input_id", "eventId"), json_of("body", "step"),
+            json_of("'[' || substr(later, 2) || ']'", "laterSteps"),
+            seconds_of("written_at", "writtenAt")},
+           std::string(sql_of_exported_chain)),
       Kind("waitingEvent", Of::session, "inbox WHERE session = :s", number_of("n"), of_session,
            {text_of("type"), json_of("value", "event")}),
       Kind("call", Of::session, "pending_calls WHERE session = :s AND due_at IS NULL",

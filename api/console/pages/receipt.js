@@ -15,8 +15,15 @@ const causes = {
   output: 'behind the output before it',
 };
 
-const tried = (step) => `${step.status ? `status ${step.status}` : step.error ?? ''}${step.try > 1 ? `, try ${step.try}` : ''}`;
+const tries = (step) => (step.tries ? `, tries ${step.try - step.tries + 1} to ${step.try}` : step.try > 1 ? `, try ${step.try}` : '');
+const tried = (step) => `${[step.status ? `status ${step.status}` : '', step.error].filter(Boolean).join(', ')}${tries(step)}`;
 const failed = (step) => Boolean(step.error) || step.status >= 400 || step.status === 0 || Boolean(step.deadLetter);
+
+function changed({ changes, changesLeftOut }) {
+  if (!changes) return '';
+  const paths = changes.map(({ path }) => path).join(', ');
+  return `; changed ${paths}${changesLeftOut ? ` and ${changesLeftOut} more` : ''}`;
+}
 
 // A step's title, and what else is known of it.
 export function tell(step) {
@@ -24,7 +31,7 @@ export function tell(step) {
     case 'accepted': return ['Accepted', [step.by ? `from ${step.by}` : '', step.daemon ? `by ${step.daemon}` : ''].filter(Boolean).join(', ')];
     case 'waited': return ['Waited', `${causes[step.cause] ?? ''}${step.behind ? ` (${step.behind})` : ''}`];
     case 'turn': return [`Turn of ${step.flow ?? 'no Flow'}${step.version ? ` v${step.version}` : ''}`,
-      step.ended ?? step.reason ?? (step.nodes ?? []).join(' → ')];
+      step.ended ?? step.reason ?? `${(step.nodes ?? []).join(' → ')}${changed(step)}`];
     case 'call': return [`Call to ${step.to ?? ''}`, tried(step)];
     default: return [`Delivery${step.seq ? ` of output ${step.seq}` : ''}${step.to ? ` to ${step.to}` : ''}`, tried(step)];
   }

@@ -1,9 +1,9 @@
 -- Version 1 of the schema: conversations, and the keys that make a request's effects happen once.
 -- Texts of users may hold any character, NUL too. For PostgreSQL see store/sql/postgres.h.
 
--- Conversations. Child tables refer to `id`.
+-- Conversations. Child tables refer to `id`. No later session gets the id of a removed one.
 CREATE TABLE sessions (
-  id INTEGER PRIMARY KEY,
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
   key TEXT NOT NULL UNIQUE,  -- model::SessionKey::encode()
   project_id TEXT NOT NULL,
   version BIGINT NOT NULL CHECK (version > 0),
@@ -30,12 +30,13 @@ CREATE INDEX sessions_to_drain ON sessions (id) WHERE inbox_size > 0 AND executi
 -- have the lowest keys. A session deletes its receipts, which it finds by `last_receipt` and `previous`.
 CREATE TABLE receipts (
   input_id TEXT NOT NULL,
-  n BIGINT NOT NULL,        -- 0: has only the key; 1: the first row; later ones in the order of their commits
+  n BIGINT NOT NULL,        -- 0: has only the key; 1: the steps
   session BIGINT NOT NULL,  -- of sessions
   written_at BIGINT NOT NULL,
   found_by TEXT,            -- the event's trace id; with n = 0 a hash of its Idempotency-Key
-  previous TEXT NOT NULL,   -- in the first row: the session's event with a receipt before this one; empty: there is none
-  body TEXT NOT NULL,       -- JSON
+  previous TEXT NOT NULL,   -- the session's event with a receipt before this one; empty: there is none
+  body TEXT NOT NULL,       -- the first step as JSON
+  later TEXT NOT NULL DEFAULT '',  -- the others in the order of their commits, each behind a comma, with its time `w`
   PRIMARY KEY (input_id, n)
 ) WITHOUT ROWID;
 -- Events by their trace id or Idempotency-Key.

@@ -46,6 +46,32 @@ TEST(ReceiptSteps, EachGapHasItsCause) {
                    "waited commit 115-120", "waited connection 120-125", "delivery 125-132"}));
 }
 
+TEST(ReceiptSteps, EqualTriesAreOneStepFromTheFirstToTheLast) {
+  auto receipt = receipt_of(
+      {{120, accepted_turn},
+       {340, R"({"what":"delivery","seq":1,"try":3,"tries":3,"since":125,"at":325,"us":7000})"}});
+  receipt.outputs = {{.id = "a-1", .seq = 1}};
+  EXPECT_EQ(shown(receipt),
+            (Steps{"accepted 100-100", "waited queue 100-110", "turn 110-115",
+                   "waited commit 115-120", "waited connection 120-125", "delivery 125-332"}));
+  EXPECT_EQ(steps_of(receipt).back().details, (json{{"seq", 1}, {"try", 3}, {"tries", 3}}));
+}
+
+TEST(ReceiptSteps, WaitForAnOutputOfAnEarlierEventIsNoWaitForAConnection) {
+  auto receipt = receipt_of(
+      {{120, accepted_turn}, {190, R"({"what":"delivery","seq":1,"try":1,"at":185,"us":1000})"}});
+  receipt.outputs = {{.id = "a-1", .seq = 1}};
+  receipt.delivered_before = from_unix_ms(180);
+  const auto delivered = shown(receipt);
+  ASSERT_EQ(delivered.size(), 7U);
+  EXPECT_EQ(delivered[4], "waited output 120-180");
+  EXPECT_EQ(delivered[5], "waited connection 180-185");
+  receipt.rows.pop_back();
+  receipt.outputs.front().pending = true;
+  receipt.outputs.front().is_behind = true;
+  EXPECT_EQ(shown(receipt).back(), "waited output 120-");
+}
+
 TEST(ReceiptSteps, WaitBehindOthersOfTheSessionSaysHowMany) {
   const auto steps = steps_of(receipt_of(
       {{120, R"({"what":"turn","accepted":{"at":100},"behind":3,"at":110,"us":1000})"}}));

@@ -195,6 +195,25 @@ TEST_F(CallerTest, ResultThatTheLogCantHoldBecomesTooLarge) {
   EXPECT_TRUE(result.body.is_null());
 }
 
+TEST_F(CallerTest, ReceiptOfACallTellsThatItsResultIsTooLarge) {
+  const auto input = model::new_id();
+  const auto pending = call(input + "-c1");
+  auto commit = turn(pending.session, {});
+  commit.calls.started.push_back(pending);
+  commit.receipts.push_back(
+      {.input_id = input, .first = store::NewReceiptRow::First{}, .body = R"({"what":"turn"})"});
+  commit_now(std::move(commit));
+  sink_.fail(1, Errc::too_large);
+  EXPECT_EQ(result_of(pending).error_code, "too_large");
+  nlohmann::json step;
+  ASSERT_TRUE(eventually([&] {
+    step = store_->receipts().get(input)->rows.back().body;
+    return step["what"] == "call";
+  }));
+  EXPECT_EQ(step["status"], 200);
+  EXPECT_EQ(step["error"], "its result is too large for the log");
+}
+
 TEST_F(CallerTest, UnfinishedCallsAreMadeAtTheStartAndOnce) {
   stop();
   caller_.reset();

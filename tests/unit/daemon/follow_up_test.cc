@@ -64,6 +64,39 @@ TEST_F(FollowUps, OneThatWaitsInTheInboxIsWithdrawnByAMessage) {
   EXPECT_EQ(stored().inbox_size, 0);
 }
 
+TEST_F(FollowUps, OneThatAMessageOfItsBatchCancelsHasAReceiptWithAnEnd) {
+  run({message("hi")});
+  const auto pending = waiting().at(0);
+  const auto call = event("call");
+  run({call});
+  clock_.advance(20min);
+  const auto cancelled = due_event(pending);
+  const auto said = message("here");
+  run({cancelled, said, result_of(stored().execution->pending_call_id)});
+  EXPECT_EQ(texts(), (Texts{"echo hi", "echo call", "echo here"}));
+  const auto receipt = store_->receipts().get(cancelled.id);
+  ASSERT_TRUE(receipt) << receipt.error().message;
+  EXPECT_EQ(receipt->rows.back().body["ended"], "it was cancelled while it waited");
+  EXPECT_EQ(receipt->previous, call.id);
+  EXPECT_EQ(store_->receipts().get(said.id)->previous, cancelled.id);
+  const auto erased = store_->user_data().erase(
+      {key_.project_id, key_.user_id}, {.finished = [](const model::Position&) { return true; },
+                                        .ended = [](const auto&, const auto&) {}});
+  ASSERT_TRUE(erased) << erased.error().message;
+  EXPECT_EQ(erased->receipts, 4) << "the chain holds";
+  EXPECT_FALSE(store_->receipts().get(call.id));
+}
+
+TEST_F(FollowUps, ReceiptOfAMessageHasTheFollowUpsPlannedAfterIt) {
+  run({message("hi"), message("again")});
+  const auto planned = waiting();
+  ASSERT_EQ(planned.size(), 1U);
+  const auto last = store_->receipts().get(stored().last_receipt);
+  ASSERT_TRUE(last);
+  EXPECT_EQ(last->rows.front().body["followUps"],
+            nlohmann::json{model::to_unix_ms(planned.front().due_at)});
+}
+
 TEST_F(FollowUps, OneAheadOfTheAnswerInTheLogComesInBatchesOfAnySize) {
   for (const bool in_one_batch : {false, true}) {
     run({message("hi")});

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 
+#include "store/conversation/receipts_sql.h"
+#include "store/model/ids.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -118,6 +120,74 @@ TEST_F(PagingCostTest, ByIdAndOrderAnyPageByCursorCostsTheSameAtAnyDepth) {
 // Without an index the whole list has to be read. The count shows it.
 TEST_F(PagingCostTest, ByTextThePageCostsTheList) {
   EXPECT_GT(cost(request({{"text", Order::ascending}})), chunk_count);
+}
+
+class ReceiptsCostTest : public CostTest {
+ protected:
+  // A session's receipts of so many events, all of one trace.
+  void add_receipts(const std::string& user, int count) {
+    ASSERT_EQ(commit_now(turn(key_of(user), 0, 1)), Outcome::committed);
+    ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
+      auto& connection = writer.connection();
+      const auto session =
+          connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key_of(user));
+      std::string previous;
+      for (int i = 0; i < count; ++i) {
+        const auto id = model::new_id(clock_.now());
+        connection.run(
+            "INSERT INTO receipts (input_id, n, session, written_at, found_by, previous, body)"
+            " VALUES (:i, 1, :s, 0, 'trace', :p, '{}')",
+            id, *session, previous);
+        previous = id;
+        clock_.advance(std::chrono::milliseconds(1));
+      }
+      connection.run("UPDATE sessions SET last_receipt = :r WHERE id = :s", previous, *session);
+    }));
+  }
+  template <typename Read>
+  std::int64_t cost_of(const Read& read) {
+    steps = 0;
+    read();
+    return steps.load();
+  }
+};
+
+TEST_F(ReceiptsCostTest, TraceWithAnyNumberOfForeignEventsCostsABoundedRead) {
+  const auto find = [&] {
+    EXPECT_TRUE(store_->receipts().find("foreign", "trace", "", 5)->empty());
+  };
+  add_receipts("ann", 2'000);
+  const auto few = cost_of(find);
+  EXPECT_GT(few, 1'000) << "nothing was counted";
+  add_receipts("bob", 8'000);
+  EXPECT_LE(cost_of(find), few + few / 10);
+}
+
+TEST_F(ReceiptsCostTest, PageOfAnExportCostsTheSameInAnyChain) {
+  const std::string sql = std::string(sql_of_exported_chain) + "SELECT input_id FROM " +
+                          std::string(sql_of_exported_rows);
+  const auto highest_cost = [&](const std::string& user, int count) {
+    add_receipts(user, count);
+    int rows = 0;
+    std::int64_t most = 0;
+    EXPECT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
+      auto& connection = writer.connection();
+      const auto session =
+          connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key_of(user));
+      std::vector<std::string> page{""};
+      while (!page.empty()) {
+        most = std::max(most, cost_of([&] {
+                          page = connection.values<std::string>(sql, *session, page.back(), 50);
+                        }));
+        rows += static_cast<int>(page.size());
+      }
+    }));
+    EXPECT_EQ(rows, count);
+    return most;
+  };
+  const auto few = highest_cost("ann", 200);
+  EXPECT_GT(few, 50) << "nothing was counted";
+  EXPECT_LE(highest_cost("bob", 2'000), few + few / 5);
 }
 
 class DueSessionsCostTest : public CostTest {

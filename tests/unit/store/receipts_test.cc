@@ -53,6 +53,7 @@ class ReceiptsTest : public StoreTest {
     return store_->receipts().prune(clock_.now() - age, 500).value();
   }
 
+  static constexpr const char* step = R"({"what":"turn"})";
   std::map<std::string, std::int64_t> versions_;
   std::map<std::string, std::string> last_;
   std::int64_t offset_ = 0;
@@ -88,7 +89,7 @@ TEST_F(ReceiptsTest, ServicesAddTheirTriesWithTheirMarks) {
   store_->calls().appended("c", {}, ReceiptMark{id, R"({"what":"call","try":2})", clock_.now()});
   store_->outbox().delivered(key_of("ann"), output, 1, {},
                              ReceiptMark{id, R"({"what":"delivery","try":2})", clock_.now()});
-  add(model::new_id(), "{}");  // after the marks
+  add(model::new_id(), step);  // after the marks
   const auto receipt = store_->receipts().get(id);
   ASSERT_TRUE(receipt);
   json seen = json::array();
@@ -101,19 +102,85 @@ TEST_F(ReceiptsTest, ServicesAddTheirTriesWithTheirMarks) {
 
 TEST_F(ReceiptsTest, LaterRowNeedsAReceipt) {
   const auto unknown = model::new_id();
-  add(unknown, "{}");
+  add(unknown, step);
   EXPECT_FALSE(store_->receipts().get(unknown));
 }
 
-TEST_F(ReceiptsTest, NumberOfItsRowsIsBounded) {
+TEST_F(ReceiptsTest, SizeIsBoundedAndTheNewestStepsShow) {
   const auto id = commit_event("ann");
-  ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
-    for (std::int64_t i = 0; i < most_receipt_rows + 5; ++i) {
-      add_to_receipt(writer.connection(), id, "{}", clock_.now());
+  constexpr std::int64_t many = most_receipt_bytes / 10;
+  ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
+    for (std::int64_t i = 1; i <= many; ++i) {
+      add_to_receipt(writer.connection(), id, json{{"what", i}}.dump(), clock_.now());
     }
-    return {};
   }));
-  EXPECT_EQ(store_->receipts().get(id)->rows.size(), static_cast<std::size_t>(most_receipt_rows));
+  const auto receipt = store_->receipts().get(id);
+  ASSERT_TRUE(receipt);
+  EXPECT_LT(receipt->rows.size(), static_cast<std::size_t>(most_receipt_bytes / 20));
+  EXPECT_EQ(receipt->rows.front().body["what"], "turn");
+  EXPECT_EQ(receipt->rows.back().body["what"], many);
+}
+
+TEST_F(ReceiptsTest, EqualTriesInARowAreOneStep) {
+  const auto id = commit_event("ann");
+  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  const auto fail = [&](int attempt, int status) {
+    const json body{{"what", "delivery"},
+                    {"seq", 1},
+                    {"try", attempt},
+                    {"at", attempt * 100},
+                    {"status", status}};
+    store_->outbox().reschedule(key_of("ann"), output, clock_.now(), attempt, {},
+                                ReceiptMark{id, body.dump(), clock_.now()});
+  };
+  int attempt = 0;
+  for (const int status : {503, 503, 503, 500}) fail(++attempt, status);
+  add(model::new_id(), step);  // after the marks
+  const auto receipt = store_->receipts().get(id);
+  ASSERT_EQ(receipt->rows.size(), 3U);
+  EXPECT_EQ(receipt->rows[1].body, (json{{"what", "delivery"},
+                                         {"seq", 1},
+                                         {"try", 3},
+                                         {"tries", 3},
+                                         {"since", 100},
+                                         {"at", 300},
+                                         {"status", 503}}));
+  EXPECT_EQ(receipt->rows[2].body["try"], 4);
+}
+
+TEST_F(ReceiptsTest, OutputKnowsWhatIsDeliveredBeforeIt) {
+  const auto first = commit_event("ann");
+  clock_.advance(1s);
+  const auto second = commit_event("ann");
+  EXPECT_FALSE(store_->receipts().get(first)->outputs.at(0).is_behind);
+  EXPECT_TRUE(store_->receipts().get(second)->outputs.at(0).is_behind);
+  EXPECT_EQ(store_->receipts().get(second)->delivered_before, model::Timestamp());
+  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  store_->outbox().delivered(key_of("ann"), output, 0, {},
+                             ReceiptMark{first, R"({"what":"delivery","seq":1})", clock_.now()});
+  add(model::new_id(), step);  // after the mark
+  EXPECT_FALSE(store_->receipts().get(second)->outputs.at(0).is_behind);
+  EXPECT_EQ(store_->receipts().get(second)->delivered_before, clock_.now());
+}
+
+TEST_F(ReceiptsTest, NoSessionGetsTheIdOfARemovedOne) {
+  commit_event("ann");
+  const auto newest = [&] {
+    return store_->committer()
+        .write_and_wait([&](Writer& writer) {
+          return writer.connection()
+              .value<std::int64_t>("SELECT MAX(id) FROM sessions")
+              .value_or(0);
+        })
+        .value();
+  };
+  const auto before = newest();
+  ASSERT_TRUE(store_->committer().write_and_wait([](Writer& writer) {
+    writer.connection().script(
+        "DELETE FROM deliveries; DELETE FROM outputs; DELETE FROM sessions;");
+  }));
+  commit_event("bob");
+  EXPECT_GT(newest(), before);
 }
 
 TEST_F(ReceiptsTest, IsFoundByEventOutputTraceAndKey) {
@@ -134,17 +201,17 @@ TEST_F(ReceiptsTest, RetentionCutsChainsOffAtTheirEnd) {
   Ids ids;
   for (int i = 0; i < 4; ++i) {
     ids.insert(ids.begin(), commit_event("ann"));
-    add(ids.front(), "{}");
+    add(ids.front(), step);
     clock_.advance(1h);
   }
   EXPECT_EQ(chain("ann"), ids);
-  EXPECT_EQ(prune(3h), 2) << "both rows of the oldest event, however young they are";
+  EXPECT_EQ(prune(3h), 1) << "the oldest event, however young its later steps are";
   ids.pop_back();
   auto left = chain("ann");
   left.pop_back();  // the link to the event that is gone
   EXPECT_EQ(left, ids);
-  EXPECT_EQ(store_->receipts().prune(clock_.now(), 3).value(), 3) << "in bounded steps";
-  EXPECT_EQ(prune(0ms), 3);
+  EXPECT_EQ(store_->receipts().prune(clock_.now(), 2).value(), 2) << "in bounded steps";
+  EXPECT_EQ(prune(0ms), 1);
   EXPECT_EQ(prune(0ms), 0);
 }
 
@@ -168,7 +235,7 @@ TEST_F(ReceiptsTest, ReadsARangeOfAnIndex) {
   const bool postgres = place_.in_postgres();
   const std::string key = postgres ? "receipts_pkey" : "PRIMARY KEY (input_id=?";
   const std::int64_t number = 5;
-  expect_index_range(*store_, sql_of_receipt_rows, {"id", number}, key);
+  expect_index_range(*store_, sql_of_receipt_steps, {"id"}, key);
   expect_index_range(*store_, sql_of_receipt_event, {"id", "project"}, key);
   expect_index_range(*store_, sql_of_found_receipts, {"trace", "project", number},
                      "receipts_by_found");

@@ -187,7 +187,7 @@ TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
   EXPECT_EQ(kinds, (std::map<std::string, int>{{"profile", 1},
                                                {"session", 2},
                                                {"output", 5},
-                                               {"receipt", 6},
+                                               {"receipt", 4},
                                                {"waitingEvent", 2},
                                                {"timer", 2},
                                                {"call", 2},
@@ -207,7 +207,7 @@ TEST_F(UserDataTest, LargeDataComesInSeveralPages) {
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->next);
   EXPECT_LE(first->items.size(), 4U);
-  EXPECT_EQ(all_of("ann").size(), 14U);
+  EXPECT_EQ(all_of("ann").size(), 13U);
 }
 
 TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
@@ -242,7 +242,7 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
   EXPECT_FALSE(in_files("ann-who-leaves"));
   EXPECT_EQ(ended_.at("s1"), std::vector<std::string>{"input of s1"})
       << "the waiting client is answered";
-  EXPECT_EQ(all_of("bob-who-stays").size(), 13U);
+  EXPECT_EQ(all_of("bob-who-stays").size(), 12U);
   for (const char* what : {"KEYOFAPPEND", "HASHOFAPPEND", "KEYOFSCHEDULE", "HASHOFSCHEDULE"}) {
     EXPECT_TRUE(in_files(what + std::string("MARKOFBOB"))) << what;
   }
