@@ -208,13 +208,42 @@ struct Named {
   std::string trace_id;
 };
 
+// The ids of an input's outputs begin with the input's.
+struct IdRange {
+  std::string from;
+  std::string to;
+};
+IdRange output_ids_of(const std::string& input_id) {
+  return {input_id + '-', input_id + '.'};
+}
+
+// A session that may have pending outputs of the input with ids in this range.
+std::optional<std::int64_t> session_of(Connection& connection, const std::string& input_id,
+                                       const IdRange& outputs) {
+  const auto known = connection.value<std::int64_t>(sql_of_event_session, input_id);
+  if (known) return known;
+  return connection.value<std::int64_t>(sql_of_pending_session, outputs.from, outputs.to);
+}
+
+std::optional<std::int64_t> session_of_output(Connection& connection,
+                                              const std::string& output_id) {
+  const auto end = output_id.rfind('-');
+  // No id of a timer or call.
+  const bool is_numbered = end != std::string::npos && end + 1 < output_id.size() &&
+                           output_id.find_first_not_of("0123456789", end + 1) == std::string::npos;
+  if (!is_numbered) return std::nullopt;
+  return session_of(connection, output_id.substr(0, end), {output_id, output_id + '!'});
+}
+
 std::optional<Named> find(Connection& connection, const std::string& output_id) {
+  const auto session = session_of_output(connection, output_id);
+  if (!session) return std::nullopt;
   return connection.first(
-      row_of<&Named::session, &Named::key, &Named::seq, &Named::input_id, &Named::trace_id>,
-      "SELECT d.session, s.key, d.seq, o.input_id, o.trace_id FROM deliveries d"
-      " JOIN sessions s ON s.id = d.session"
-      " JOIN outputs o ON o.session = d.session AND o.seq = d.seq WHERE d.output_id = :o",
-      output_id);
+      [](std::int64_t row, model::SessionKey key, std::int64_t seq, model::Timestamp /*due*/,
+         int /*attempts*/, model::Timestamp /*created*/, std::string trace, std::string input) {
+        return Named{row, std::move(key), seq, std::move(input), std::move(trace)};
+      },
+      sql_of_delivery, *session, output_id);
 }
 
 void bury(Writer& writer, const Named& named, const std::string& output_id,
@@ -262,9 +291,11 @@ Result<Page> Deliveries::list(const Filter& filter, const Place& after, std::siz
 Result<PendingDelivery> Deliveries::get(const std::string& output_id, model::Timestamp now) const {
   return read(database_, [&](Connection& connection) -> Result<PendingDelivery> {
     const Times times{now, timer_offset(connection)};
+    const auto owner = session_of_output(connection, output_id);
+    if (!owner) return fail(Errc::not_found, std::string(gone));
     auto found = connection.first(
         [&](std::int64_t session, model::SessionKey key, std::int64_t seq, model::Timestamp due,
-            int attempts, model::Timestamp created, std::string trace) {
+            int attempts, model::Timestamp created, std::string trace, const std::string&) {
           PendingDelivery delivery{.output_id = output_id,
                                    .key = std::move(key),
                                    .seq = seq,
@@ -274,7 +305,7 @@ Result<PendingDelivery> Deliveries::get(const std::string& output_id, model::Tim
                                    .trace_id = std::move(trace)};
           return std::pair(session, std::pair(due, std::move(delivery)));
         },
-        sql_of_delivery, output_id);
+        sql_of_delivery, *owner, output_id);
     if (!found) return fail(Errc::not_found, std::string(gone));
     auto& [due, delivery] = found->second;
     const auto first = first_of(connection, found->first).value_or(First{delivery.seq, output_id});
@@ -286,8 +317,11 @@ Result<PendingDelivery> Deliveries::get(const std::string& output_id, model::Tim
 }
 
 Result<std::optional<std::string>> Deliveries::of_input(const std::string& input_id) const {
-  return read(database_, [&](Connection& connection) {
-    return connection.value<std::string>(sql_of_input_delivery, input_id, input_id);
+  return read(database_, [&](Connection& connection) -> Result<std::optional<std::string>> {
+    const auto outputs = output_ids_of(input_id);
+    const auto session = session_of(connection, input_id, outputs);
+    if (!session) return std::nullopt;
+    return connection.value<std::string>(sql_of_input_delivery, *session, outputs.from, outputs.to);
   });
 }
 

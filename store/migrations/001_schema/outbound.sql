@@ -33,8 +33,6 @@ CREATE TABLE deliveries (
 ) WITHOUT ROWID;
 -- An Endpoint's sessions that are due.
 CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_id, due_at, session, attempts);
--- The delivery of an output, when an operator asks.
-CREATE INDEX deliveries_by_output ON deliveries (output_id);
 
 -- Webhooks that fail, or that were paused lately. Times are by the clock of timers.
 CREATE TABLE endpoint_health (

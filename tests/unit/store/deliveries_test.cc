@@ -145,7 +145,8 @@ TEST_F(DeliveriesTest, ListIsStepsThroughTheIndex) {
     }
   };
   expect_searches(sql_of_session_deliveries, {std::int64_t{1}, std::int64_t{0}, std::int64_t{10}});
-  expect_searches(sql_of_delivery, {"ann-1"});
+  expect_searches(sql_of_delivery, {std::int64_t{1}, "ann-1"});
+  expect_searches(sql_of_event_session, {"ann"});
   const auto plan = plan_of(*store_, sql_of_endpoints_with_deliveries, {"project", "a"});
   for (const char* const wrong : {"SCAN d", "SCAN e", "Seq Scan"}) {
     EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;

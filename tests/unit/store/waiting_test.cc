@@ -55,7 +55,7 @@ TEST_F(WaitingTest, PendingOutputIsFoundByItsInput) {
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   EXPECT_EQ(store_->deliveries().of_input("in").value(), "in-1");
   EXPECT_FALSE(store_->deliveries().of_input("i").value());
-  expect_searches(sql_of_input_delivery, {"in", "in"});
+  expect_searches(sql_of_input_delivery, {std::int64_t{1}, "in-", "in."});
 }
 
 TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
