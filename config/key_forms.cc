@@ -1,6 +1,8 @@
 #include "config/key_forms.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <limits>
 
 #include "store/text/ascii.h"
@@ -34,6 +36,18 @@ std::string number_text(const Key& key, std::uint64_t value) {
     default:
       return std::to_string(value);
   }
+}
+
+std::optional<double> parse_share(std::string_view text) {
+  double share = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), share);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return share;
+}
+
+std::string share_text(double share) {
+  std::array<char, 32> text{};
+  return {text.data(), std::to_chars(text.data(), text.data() + text.size(), share).ptr};
 }
 
 Complaint parse_word(const Key& key, std::string_view text, std::size_t& index) {

@@ -31,6 +31,8 @@ using Complaint = std::optional<std::string>;  // none: the text has the key's f
 [[nodiscard]] Complaint parse_number(const Key& key, const std::string& text, std::uint64_t& value);
 [[nodiscard]] std::string number_text(const Key& key, std::uint64_t value);
 [[nodiscard]] Complaint parse_word(const Key& key, std::string_view text, std::size_t& index);
+[[nodiscard]] std::optional<double> parse_share(std::string_view text);
+[[nodiscard]] std::string share_text(double share);
 [[nodiscard]] Complaint parse_text(const Key& key, const std::string& text, std::string& value);
 
 template <typename T>
@@ -58,6 +60,8 @@ Complaint parse_item(const Key& key, const std::string& text, T& value) {
     if constexpr (std::is_same_v<T, Pair>) {
       const std::size_t equals = read.find('=');
       value = {read.substr(0, equals), Secret(read.substr(equals + 1))};
+    } else if constexpr (std::is_same_v<T, double>) {
+      value = parse_share(read).value_or(0);
     } else {
       value = T(read);
     }
@@ -73,6 +77,8 @@ std::string item_text(const Key& key, const T& value) {
     return number_text(key, static_cast<std::uint64_t>(value.count()));
   } else if constexpr (std::is_integral_v<T>) {
     return number_text(key, value);
+  } else if constexpr (std::is_same_v<T, double>) {
+    return share_text(value);
   } else if constexpr (std::is_same_v<T, Secret>) {
     return value.reveal();
   } else if constexpr (std::is_same_v<T, Pair>) {

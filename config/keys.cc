@@ -4,6 +4,7 @@
 
 #include "config/key_forms.h"
 #include "config/values.h"
+#include "store/model/url.h"
 #include "store/text/ascii.h"
 
 namespace conversed::config {
@@ -30,10 +31,15 @@ bool is_line(std::string_view text) {
   return text.size() <= 4000 && !text::has_control(text);
 }
 
-bool is_kafka_property(std::string_view text) {
+bool is_named_value(std::string_view text) {
   const std::size_t equals = text.find('=');
   return is_line(text) && equals != std::string_view::npos && equals != 0 &&
          text::consists_of(text.substr(0, equals), "._-");
+}
+
+bool is_share(std::string_view text) {
+  const auto share = parse_share(text);
+  return share && *share >= 0 && *share <= 1;
 }
 
 bool is_postgres_url(std::string_view text) {
@@ -67,8 +73,14 @@ constexpr TextRule kafka_name{
 constexpr TextRule optional_kafka_name{
     is_name_for_kafka, "at most 200 letters, digits, dots, hyphens and underscores, or nothing"};
 constexpr TextRule kafka_property{
-    is_kafka_property,
+    is_named_value,
     "a list of name=value, such as [security.protocol=sasl_ssl, sasl.mechanism=SCRAM-SHA-512]"};
+constexpr TextRule header_value{is_named_value,
+                                "a list of name=value, such as [Authorization=Bearer abc]"};
+constexpr TextRule optional_url{
+    [](std::string_view text) { return text.empty() || model::is_http_url(text); },
+    "a URL that begins with http:// or https://, or nothing"};
+constexpr TextRule share{is_share, "a number from 0 to 1, such as 0.05"};
 constexpr TextRule postgres_url{is_postgres_url,
                                 "a URL that begins with postgresql://, or nothing"};
 // HS256 makes 32 bytes, and RFC 7518 section 3.2 asks for a key of at least that size.
@@ -349,6 +361,17 @@ constexpr Key table[] = {
     setting(CONVERSED_FIELD(backup.dir), folder_path,
             "The folder of backups: those of `conversectl backup`, and the one before a new "
             "version changes the store. Empty: backups in data_dir. Another disk is safer."),
+
+    setting(CONVERSED_FIELD(telemetry.otlp.url), optional_url,
+            "The address to which spans of requests, Turns, calls and deliveries are sent "
+            "(OTLP/HTTP with JSON), such as http://127.0.0.1:4318/v1/traces. Empty: no spans are "
+            "made."),
+    setting(CONVERSED_FIELD(telemetry.otlp.headers), header_value,
+            "Headers for the collector, such as a key. Set them by the environment variable or as "
+            "a credential. Their values are never printed."),
+    setting(CONVERSED_FIELD(telemetry.otlp.sample), share,
+            "The share of traces that is sampled, of those that begin here. For a request with "
+            "traceparent, the header decides."),
 
     reloads(setting(CONVERSED_FIELD(log.level), log_level_words,
                     "The least severe line that is logged.")),

@@ -209,6 +209,17 @@ struct FlowSettings {
   std::uint64_t max_slots_bytes = 256 * 1024;
 };
 
+// The OpenTelemetry collector. Empty URL: there is none.
+struct OtlpSettings {
+  std::string url;
+  std::vector<std::pair<std::string, Secret>> headers;  // by name
+  double sample = 1;                                    // 0 to 1
+};
+
+struct TelemetrySettings {
+  OtlpSettings otlp;
+};
+
 struct LogSettings {
   LogLevel level = LogLevel::info;
   LogFormat format = LogFormat::json;
@@ -243,6 +254,7 @@ struct Settings {
   FlowSettings flows;
   RetentionSettings retention;
   BackupSettings backup;
+  TelemetrySettings telemetry;
   LogSettings log;
 };
 

@@ -71,7 +71,9 @@ Result<void> App::open_and_start() {
   }
   auto contact_center = api::JwtVerifier::open(settings_.contact_center, log_key_file);
   if (!contact_center) return fail(contact_center.error());
-  door_.emplace(settings_, clock_, heartbeats_, std::move(*folder));
+  if (auto started = start_exporter(); !started) return started;
+  Spans* const spans = exporter_ ? &spans_ : nullptr;
+  door_.emplace(settings_, clock_, heartbeats_, std::move(*folder), spans);
   auto store = wait_for_store();
   if (!store) return fail(store.error());
   auto log = open_log(settings_, **store, timer_clock_);
@@ -79,12 +81,27 @@ Result<void> App::open_and_start() {
   {
     const std::lock_guard lock(starting_);
     parts_ = std::make_unique<Parts>(
-        Outside{settings_, clock_, heartbeats_, supervisor_, *door_, timer_clock_},
+        Outside{settings_, clock_, heartbeats_, supervisor_, *door_, timer_clock_, spans},
         std::move(*egress), std::move(*contact_center), std::move(*store), std::move(*log));
   }
   watched_ = parts_.get();
   if (given_up_.stop_requested()) return given_up();
   return parts_->start();
+}
+
+Result<void> App::start_exporter() {
+  const config::OtlpSettings& otlp = settings_.telemetry.otlp;
+  if (otlp.url.empty()) return {};
+  // The operator chose the address, which may well be a private one.
+  auto anywhere = Egress::create({"0.0.0.0/0", "::/0"});
+  if (!anywhere) return fail(anywhere.error());
+  SpanExporterSettings settings{.url = otlp.url, .instance = member_name(settings_)};
+  for (const auto& [name, value] : otlp.headers) {
+    settings.headers.emplace_back(name, value.reveal());
+  }
+  settings.heartbeats = &heartbeats_;
+  exporter_.emplace(std::move(settings), std::move(*anywhere), spans_);
+  return exporter_->start();
 }
 
 // PostgreSQL may be away for a while. Until it can be reached, the daemon listens and refuses
@@ -146,7 +163,8 @@ void App::reload(const std::function<std::optional<config::Settings>()>& read) {
 void App::stop() {
   if (!parts_) {
     supervisor_.stop();
-    return door_.reset();
+    door_.reset();
+    return exporter_.reset();
   }
   log::info("stopping");
   parts_->stop(settings_.shutdown_timeout);
@@ -154,6 +172,7 @@ void App::stop() {
   failed_ = parts_->ground.failed.load();
   parts_.reset();
   door_.reset();
+  exporter_.reset();
   log::info("stopped");
 }
 

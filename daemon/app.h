@@ -10,6 +10,7 @@
 #include "config/settings.h"
 #include "daemon/front_door.h"
 #include "daemon/service/supervisor.h"
+#include "daemon/telemetry/span_exporter.h"
 #include "daemon/timers/timer_clock.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
@@ -74,6 +75,7 @@ class App {
   struct Parts;
   [[nodiscard]] model::Result<void> open_and_start();
   [[nodiscard]] model::Result<std::unique_ptr<store::Store>> wait_for_store();
+  [[nodiscard]] model::Result<void> start_exporter();
   [[nodiscard]] Progress progress();
   config::Settings settings_;  // `reload` changes some of them
   const model::Clock& clock_;
@@ -87,7 +89,9 @@ class App {
   Supervisor supervisor_;
   std::mutex starting_;  // guards `started_`, and `parts_` against `give_up_start`
   bool started_ = false;
-  std::optional<FrontDoor> door_;  // outlives the parts, to which it passes requests
+  Spans spans_;
+  std::optional<SpanExporter> exporter_;  // none: no traces are exported
+  std::optional<FrontDoor> door_;         // outlives the parts, to which it passes requests
   std::unique_ptr<Parts> parts_;
 };
 

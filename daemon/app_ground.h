@@ -9,6 +9,7 @@
 #include "daemon/front_door.h"
 #include "daemon/log/append_event.h"
 #include "daemon/service/supervisor.h"
+#include "daemon/telemetry/spans.h"
 #include "daemon/timers/timer_clock.h"
 #include "store/runtime/heartbeat.h"
 
@@ -23,6 +24,7 @@ struct Outside {
   Supervisor& supervisor;
   FrontDoor& door;
   TimerClock& timer_clock;
+  Spans* spans;  // null: no traces are exported
 };
 
 // The parts that all groups use: the store, the log, and the state of the daemon.

@@ -74,6 +74,7 @@ DelivererSettings OutboundParts::delivering() const {
   delivering.secret_overlap = settings.secret_overlap;
   delivering.drain_timeout = std::min(settings.timeout, milliseconds(3'000));
   delivering.keeps_receipts = ground.settings.retention.receipts.count() > 0;
+  delivering.spans = ground.spans;
   delivering.heartbeats = &ground.heartbeats;
   return delivering;
 }
@@ -90,6 +91,7 @@ CallerSettings OutboundParts::calling() const {
   calling.model_tokens_per_month = ground.settings.quota.model_tokens_per_month;
   calling.timer_clock = &ground.timer_clock;
   calling.keeps_receipts = ground.settings.retention.receipts.count() > 0;
+  calling.spans = ground.spans;
   calling.heartbeats = &ground.heartbeats;
   return calling;
 }
@@ -99,6 +101,7 @@ SchedulerSettings OutboundParts::scheduling(OutboundPorts& ports) const {
   scheduling.backlog = std::move(ports.backlog);
   scheduling.timer_clock = &ground.timer_clock;
   scheduling.mine = ports.mine;
+  scheduling.sample = ground.settings.telemetry.otlp.sample;
   scheduling.heartbeats = &ground.heartbeats;
   return scheduling;
 }

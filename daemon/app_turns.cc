@@ -156,7 +156,8 @@ TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
           .limits = flow_limits(ground_.settings),
           .recovery = &recovery_,
           .partitions = static_cast<std::int32_t>(log_partitions),
-          .keeps_receipts = ground_.settings.retention.receipts.count() > 0};
+          .keeps_receipts = ground_.settings.retention.receipts.count() > 0,
+          .spans = ground_.spans};
 }
 
 TurnPorts TurnParts::ports() {

@@ -13,14 +13,40 @@ namespace conversed::daemon {
 using model::fail;
 using model::Result;
 
+namespace {
+
+Span span_of(const api::AnsweredRequest& answered) {
+  const auto method = std::string(api::method_name(answered.method));
+  const auto took = std::chrono::system_clock::now() - answered.begun;
+  Span span{.trace_id = answered.trace.trace_id,
+            .span_id = std::string(answered.span_id),
+            .parent_id = answered.trace.parent_id,
+            .name = method + ' ' + std::string(answered.route),
+            .kind = Span::Kind::server,
+            .begin = std::chrono::floor<std::chrono::microseconds>(answered.begun),
+            .took = std::chrono::duration_cast<std::chrono::microseconds>(took),
+            .attributes = {{"http.request.method", method},
+                           {"http.route", std::string(answered.route)},
+                           {"http.response.status_code", answered.status}},
+            .error = answered.status >= 500 ? std::to_string(answered.status) : ""};
+  if (!answered.event_id.empty()) {
+    span.attributes.emplace_back("conversed.event.id", std::string(answered.event_id));
+  }
+  return span;
+}
+
+}  // namespace
+
 FrontDoor::FrontDoor(const config::Settings& settings, const model::Clock& clock,
-                     model::Heartbeats& heartbeats, DataFolder folder)
+                     model::Heartbeats& heartbeats, DataFolder folder, Spans* spans)
     : settings_(settings),
       clock_(clock),
       heartbeats_(heartbeats),
       folder_(std::move(folder)),
+      spans_(spans),
       router_(api::all_operations(), settings.api) {
   metrics_.add_source([this] {
+    if (spans_ != nullptr) metrics_.spans_dropped.raise_to(spans_->dropped());
     if (!api_) return;
     for (const auto& [status, count] : api_->answer_counts()) {
       metrics_.requests(status).raise_to(count);
@@ -90,6 +116,12 @@ Result<void> FrontDoor::open_api() {
   http.name = "api";
   http.heartbeats = &heartbeats_;
   http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
+  http.sample = settings_.telemetry.otlp.sample;
+  if (spans_ != nullptr) {
+    http.on_answer = [this](const api::AnsweredRequest& answered) {
+      if (answered.trace.sampled) spans_->add(span_of(answered));
+    };
+  }
   http.on_error = [this](const api::ErrorAnswer& answer) { error_log_.write(answer); };
   auto opened =
       api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {

@@ -13,6 +13,7 @@
 #include "daemon/data/data_folder.h"
 #include "daemon/ops/error_log.h"
 #include "daemon/ops/metrics.h"
+#include "daemon/telemetry/spans.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 #include "store/runtime/heartbeat.h"
@@ -31,9 +32,9 @@ namespace conversed::daemon {
 // Kept by: test_postgres.py LateServers.
 class FrontDoor {
  public:
-  // All but the folder must outlive it.
+  // All but the folder must outlive it. `spans`: of the requests; null: none are made.
   FrontDoor(const config::Settings& settings, const model::Clock& clock,
-            model::Heartbeats& heartbeats, DataFolder folder);
+            model::Heartbeats& heartbeats, DataFolder folder, Spans* spans);
   ~FrontDoor();  // stops
   FrontDoor(const FrontDoor&) = delete;
   FrontDoor& operator=(const FrontDoor&) = delete;
@@ -70,6 +71,7 @@ class FrontDoor {
   const model::Clock& clock_;
   model::Heartbeats& heartbeats_;
   const DataFolder folder_;
+  Spans* const spans_;
   Metrics metrics_;
   ErrorLog error_log_;
   api::Router router_;

@@ -141,10 +141,13 @@ void Gate::begin_exchange(const Request& request, bool keep_alive) {
   if (context_.instance.empty()) context_.instance = "/";
   const auto header = request.header("traceparent");
   auto trace = header ? model::parse_traceparent(*header) : std::nullopt;
-  if (!trace)
-    trace = model::Trace{.trace_id = model::new_trace_id(), .parent_id = {}, .sampled = true};
+  if (!trace) {
+    trace = model::Trace{.trace_id = model::new_trace_id(), .parent_id = {}};
+    trace->sampled = model::in_sample(trace->trace_id, keeper_->settings().sample);
+  }
   trace_ = *std::move(trace);
   context_.trace_id = trace_.trace_id;
+  if (keeper_->settings().on_answer) begun_ = std::chrono::system_clock::now();
 }
 
 // Answers a request that is not well-formed, and ends the connection.
@@ -154,22 +157,32 @@ void Gate::refuse(int status, std::string_view detail) {
   const BodyRuleFor& rule = keeper_->settings().body_rule;
   const auto shape = rule ? rule(reader_.partial()).error_shape : ErrorShape::problem;
   const Response response = error_response(status, detail, context_, now(), shape);
-  report(response);
+  const auto span = model::new_span_id();
+  report(response, span);
   http_1_0_ = false;
   std::string message;
-  compose(message, response, false);
+  compose(message, response, span, false);
   write(message);
   if (phase_ == Phase::serving) phase_ = Phase::finishing;
 }
 
-void Gate::report(const Response& response) const {
-  const auto& on_error = keeper_->settings().on_error;
-  if (response.status < 400 || !on_error) return;
-  on_error({.method = method_,
-            .route = response.route,
-            .status = response.status,
-            .reason = response.reason,
-            .trace_id = context_.trace_id});
+void Gate::report(const Response& response, std::string_view span_id) const {
+  const auto& settings = keeper_->settings();
+  if (settings.on_answer && !response.route.empty()) {
+    settings.on_answer({.method = method_,
+                        .route = response.route,
+                        .status = response.status,
+                        .trace = trace_,
+                        .span_id = span_id,
+                        .event_id = response.event_id,
+                        .begun = begun_});
+  }
+  if (response.status < 400 || !settings.on_error) return;
+  settings.on_error({.method = method_,
+                     .route = response.route,
+                     .status = response.status,
+                     .reason = response.reason,
+                     .trace_id = context_.trace_id});
 }
 
 void Gate::turn_away(int status, std::string_view detail) {
@@ -185,8 +198,10 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
   thread_local std::string message;
   message.clear();
   const bool keep_alive = keep_alive_ && !keeper_->draining();
-  report(response);
-  compose(message, response, keep_alive);
+  const auto span =
+      response.event_id.empty() ? model::new_span_id() : model::span_of_event(response.event_id);
+  report(response, span);
+  compose(message, response, span, keep_alive);
   const Lock lock(mutex_);
   if (!in_flight_ || sequence != sequence_) return;
   in_flight_ = false;
@@ -203,16 +218,15 @@ void Gate::answer(std::uint64_t sequence, Response response) noexcept try {
   abort();  // out of memory: ending the connection is better than letting it hang
 }
 
-void Gate::compose(std::string& message, const Response& response, bool keep_alive) const {
-  const auto span =
-      response.event_id.empty() ? model::new_span_id() : model::span_of_event(response.event_id);
+void Gate::compose(std::string& message, const Response& response, std::string_view span_id,
+                   bool keep_alive) const {
   write_response(message, response,
                  {.head = method_ == Method::head,
                   .http_1_0 = http_1_0_,
                   .keep_alive = keep_alive,
                   .cors = keeper_->settings().cors,
                   .trace_id = context_.trace_id,
-                  .traceparent = model::make_traceparent(trace_.trace_id, span, trace_.sampled)},
+                  .traceparent = model::make_traceparent(trace_.trace_id, span_id, trace_.sampled)},
                  now());
 }
 

@@ -108,8 +108,9 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   void pump(Lock& lock, std::string_view bytes);
   void dispatch(Lock& lock);
   void refuse(int status, std::string_view detail);
-  void report(const Response& response) const;
-  void compose(std::string& message, const Response& response, bool keep_alive) const;
+  void report(const Response& response, std::string_view span_id) const;
+  void compose(std::string& message, const Response& response, std::string_view span_id,
+               bool keep_alive) const;
   void begin_exchange(const Request& request, bool keep_alive);
   void write(std::string_view bytes);
   std::size_t write_some(std::string_view bytes);
@@ -148,6 +149,7 @@ class Gate final : public ReplySink, public std::enable_shared_from_this<Gate> {
   ExchangeContext context_;
   ErrorShape error_shape_ = ErrorShape::problem;  // for a Reply that is dropped
   model::Trace trace_;                            // of the request; its id is the context's
+  std::chrono::system_clock::time_point begun_;   // only for `on_answer`
   Method method_ = Method::get;
   bool http_1_0_ = false;
   bool keep_alive_ = false;

@@ -14,6 +14,7 @@
 #include "api/http/http.h"
 #include "config/address.h"
 #include "store/model/clock.h"
+#include "store/model/trace.h"
 #include "store/runtime/heartbeat.h"
 
 namespace conversed::api {
@@ -43,6 +44,17 @@ struct ErrorAnswer {
   int status = 0;
   std::string_view reason;
   std::string_view trace_id;
+};
+
+// A request that was answered, for its trace.
+struct AnsweredRequest {
+  Method method = Method::get;
+  std::string_view route;  // as above
+  int status = 0;
+  const model::Trace& trace;
+  std::string_view span_id;
+  std::string_view event_id;  // of the event that the request began; may be empty
+  std::chrono::system_clock::time_point begun;
 };
 
 struct HttpSettings {
@@ -83,6 +95,10 @@ struct HttpSettings {
   // Receives each error answer before it is sent, from any thread. It must be thread-safe and
   // quick. May be empty.
   std::function<void(const ErrorAnswer& answer)> on_error = nullptr;
+
+  // Receives each answer of an operation before it is sent, as `on_error`. May be empty.
+  std::function<void(const AnsweredRequest& answered)> on_answer = nullptr;
+  double sample = 1;  // of the traces that begin here (model::in_sample)
 
   // Each of the server's threads, except the accepting one, has a heartbeat here under `name`. It
   // must outlive the server. Null: no heartbeats.

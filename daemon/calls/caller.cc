@@ -225,6 +225,10 @@ void Caller::finish(Call& call, const model::Result<std::vector<store::Knowledge
   const std::string& id = call.pending.id;
   queue_.landed(call);
   metrics_.search_seconds.observe(std::chrono::duration<double>(took).count());
+  HttpOutcome outcome;
+  if (!hits) outcome.error = HttpError::refused;
+  outcome.took = std::chrono::duration_cast<std::chrono::microseconds>(took);
+  trace(call, outcome, model::new_span_id());
   const Try made{.took = took};
   if (hits) return settle(call, search_result(id, *hits, settings_.max_response_bytes), made);
   if (auto failure = search_failure(id, hits.error().code)) {
@@ -268,19 +272,33 @@ void Caller::send(Call& call) {
                     {});
     }
   }
+  const auto span = model::new_span_id();
   auto request = call_request(call.pending, connection ? &*connection : nullptr,
-                              settings_.max_response_bytes, model::new_span_id());
+                              settings_.max_response_bytes, span);
   if (!request) return settle(call, std::move(request.error()), {});
   batch_.push_back(
-      {std::move(*request), [this, mailbox = thread_.mailbox(), id](HttpOutcome outcome) {
-         post(mailbox,
-              [this, id, outcome = std::move(outcome)] { finish(queue_.at(id), outcome); });
+      {std::move(*request), [this, mailbox = thread_.mailbox(), id, span](HttpOutcome outcome) {
+         post(mailbox, [this, id, span, outcome = std::move(outcome)] {
+           finish(queue_.at(id), outcome, span);
+         });
        }});
 }
 
-void Caller::finish(Call& call, const HttpOutcome& outcome) {
+void Caller::trace(const Call& call, const HttpOutcome& outcome, std::string span_id) {
+  const auto& pending = call.pending;
+  if (settings_.spans == nullptr || !model::is_sampled(pending.id)) return;
+  auto span = try_span(pending.search ? "knowledge search" : "call", pending.trace_id,
+                       store::input_of_call(pending.id), std::move(span_id),
+                       store::shown_target(pending), call.attempts, outcome, clock_.now());
+  if (pending.http) span.attributes.emplace_back("http.request.method", pending.http->method);
+  span.attributes.emplace_back("conversed.call.id", pending.id);
+  settings_.spans->add(std::move(span));
+}
+
+void Caller::finish(Call& call, const HttpOutcome& outcome, const std::string& span_id) {
   // The client stopped before this Service: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(call);
+  trace(call, outcome, span_id);
   queue_.landed(call);
   model::fault_point("call.after_response");
   metrics_.call_seconds.observe(std::chrono::duration<double>(outcome.took).count());

@@ -20,6 +20,7 @@
 #include "daemon/service/question.h"
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
+#include "daemon/telemetry/spans.h"
 #include "store/model/clock.h"
 #include "store/runtime/heartbeat.h"
 #include "store/store.h"
@@ -41,6 +42,7 @@ struct CallerSettings {
   // The clock of retries (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
   bool keeps_receipts = true;
+  Spans* spans = nullptr;                   // must outlive it. Null: no spans are made
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
@@ -133,7 +135,8 @@ class Caller final : public Service {
   void send(Call& call);
   [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
   void search(Call& call);
-  void finish(Call& call, const HttpOutcome& outcome);
+  void trace(const Call& call, const HttpOutcome& outcome, std::string span_id);
+  void finish(Call& call, const HttpOutcome& outcome, const std::string& span_id);
   void finish(Call& call, const model::Result<std::vector<store::KnowledgeHit>>& hits,
               SteadyClock::duration took);
   // A try that ended now, for the receipt. `outcome` null: it was a search, or no request was made.

@@ -7,6 +7,7 @@
 #include "daemon/ops/logging.h"
 #include "daemon/outbound/attempt.h"
 #include "store/model/trace.h"
+#include "store/model/url.h"
 #include "store/runtime/fault_points.h"
 
 namespace conversed::daemon {
@@ -359,16 +360,17 @@ void Deliverer::send(Session& session, const WebhookTarget& target) {
   request.url = target.url;
   request.body = webhook_body(session.key, output);
   const auto now = clock_.now();
-  request.headers =
-      webhook_headers(output, target.keys_at(now), now, request.body, model::new_span_id());
+  const auto span = model::new_span_id();
+  request.headers = webhook_headers(output, target.keys_at(now), now, request.body, span);
   request.timeout = settings_.timeout;
   request.wait_for_body = wait_for_body;
   queue_.begin(session, SteadyClock::now());
   batch_.push_back(
-      {std::move(request), [this, mailbox = thread_.mailbox(), &session](HttpOutcome outcome) {
+      {std::move(request),
+       [this, mailbox = thread_.mailbox(), &session, span](HttpOutcome outcome) {
          // Only the receipt shows it.
          outcome.body = delivered(outcome) ? std::string() : begin_of_answer(outcome.body);
-         post(mailbox, [this, &session, outcome] { finish(session, outcome); });
+         post(mailbox, [this, &session, outcome, span] { finish(session, outcome, span); });
        }});
 }
 
@@ -394,9 +396,24 @@ void Deliverer::begin(Session& session, const model::Result<void>& allowed) {
   prepare(session);
 }
 
-void Deliverer::finish(Session& session, const HttpOutcome& outcome) {
+void Deliverer::trace(const Session& session, const HttpOutcome& outcome,
+                      const std::string& span_id) {
+  const auto& output = session.outputs.front();
+  if (settings_.spans == nullptr || !model::is_sampled(output.input_id)) return;
+  const auto target = targets_.of(session.key.endpoint_id);
+  auto span = try_span("delivery", output.trace_id, output.input_id, span_id,
+                       target ? model::authority_of((*target)->url) : std::string(),
+                       session.attempts, outcome, clock_.now());
+  span.attributes.emplace_back("http.request.method", "POST");
+  span.attributes.emplace_back("conversed.endpoint.id", session.key.endpoint_id);
+  span.attributes.emplace_back("conversed.output.id", output.id);
+  settings_.spans->add(std::move(span));
+}
+
+void Deliverer::finish(Session& session, const HttpOutcome& outcome, const std::string& span_id) {
   // The client stopped: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(session);
+  trace(session, outcome, span_id);
   metrics_.delivery_seconds.observe(std::chrono::duration<double>(outcome.took).count());
   if (!delivered(outcome)) return fail(session, outcome);
   model::fault_point("deliver.after_post");

@@ -20,6 +20,7 @@
 #include "daemon/service/question.h"
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
+#include "daemon/telemetry/spans.h"
 #include "daemon/timers/timer_clock.h"
 #include "store/commit/committer.h"
 #include "store/model/clock.h"
@@ -42,6 +43,7 @@ struct DelivererSettings {
   // In a cluster, outputs of a daemon that is gone are found within this time.
   std::chrono::milliseconds look_interval{3'000};
   bool keeps_receipts = true;
+  Spans* spans = nullptr;                   // must outlive it. Null: no spans are made
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
@@ -173,7 +175,8 @@ class Deliverer final : public Service {
   void send(Session& session, const WebhookTarget& target);
   void ask_to_begin(Session& session);
   void begin(Session& session, const model::Result<void>& allowed);
-  void finish(Session& session, const HttpOutcome& outcome);
+  void trace(const Session& session, const HttpOutcome& outcome, const std::string& span_id);
+  void finish(Session& session, const HttpOutcome& outcome, const std::string& span_id);
   void works(Lane& lane, const model::Output& output);
   void log_works(const Lane& lane, const model::Output& output);
   [[nodiscard]] bool note_failure(Lane& lane, const model::Output& output, int status,

@@ -116,6 +116,8 @@ class Metrics {
       counter("conversed_follow_ups_sent_total", "Follow-ups of silent users.");
   Counter follow_ups_dropped = counter("conversed_follow_ups_dropped_total",
                                        "Follow-ups that came too late, or were too many.");
+  Counter spans_dropped = counter("conversed_spans_dropped_total",
+                                  "Spans that the collector of traces did not take in time.");
   Histogram accept_seconds =
       latency("conversed_accept_seconds", "From an inject's whole request to its durable accept.");
   Histogram turn_seconds = latency("conversed_turn_seconds", "One turn batch, with its reads.");

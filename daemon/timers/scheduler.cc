@@ -282,8 +282,10 @@ bool Scheduler::fire(const Due& timer) {
   auto& event = (*found)->event;
   event.accepted_at = clock_.now();
   // The claim of a wait or follow-up begins with the id of the event that caused it.
-  event.id = model::new_event_id(event.accepted_at, timer.claim.kind == Claim::Kind::schedule ||
-                                                        model::is_sampled(timer.claim.id));
+  event.id = model::new_event_id(event.accepted_at,
+                                 timer.claim.kind == Claim::Kind::schedule
+                                     ? model::in_sample(event.trace_id, settings_.sample)
+                                     : model::is_sampled(timer.claim.id));
   in_hand_.emplace(timer.claim.id, timer);
   ++appending_;
   append_(std::move(event), letter_at_end(thread_.mailbox(), timer.claim.id));

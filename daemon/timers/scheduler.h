@@ -50,6 +50,7 @@ struct SchedulerSettings {
   // server's, and its offset is not kept. Empty: the daemon appends all timers. Called on the
   // scheduler's thread.
   std::function<bool(std::string_view id)> mine{};
+  double sample = 1;                        // of the traces of schedules (model::in_sample)
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 

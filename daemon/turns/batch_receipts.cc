@@ -8,6 +8,7 @@
 #include "store/commit/call_target.h"
 #include "store/model/ids.h"
 #include "store/model/receipt_text.h"
+#include "store/model/trace.h"
 #include "store/text/utf8.h"
 
 namespace conversed::daemon {
@@ -24,6 +25,10 @@ std::int64_t microseconds(std::chrono::steady_clock::duration took) {
 
 std::string short_text(std::string_view text) {
   return std::string(text::cut(text, most_text_bytes));
+}
+
+bool begins(const model::Event& event) {
+  return model::is_input(event.type) || is_notify(event.type);
 }
 
 // Nodes and changes of variables.
@@ -68,14 +73,16 @@ ReceiptNote::ReceiptNote(BatchDraft& draft, const model::Event& event, const Sig
   draft.step = {};
   draft.step.began_at = draft.context.clock.now();
   draft.step.follow_ups_before = draft.commit().follow_ups.added.size();
+  behind_ = draft.processed;
+  begun_by_ =
+      begins(event) || !draft.session.execution ? event.id : draft.session.execution->input_id;
   if (!draft.context.keeps_receipts) return;
   const auto& session = draft.session;
-  if (!model::is_input(event.type) && !is_notify(event.type)) {
+  if (!begins(event)) {
     if (session.execution) input_id_ = session.execution->input_id;
   } else if (event.is_own && model::is_id(event.id)) {
     input_id_ = event.id;
   }
-  behind_ = draft.processed;
   if (session.execution) blocked_by_ = session.execution->pending_call_id;
 }
 
@@ -122,7 +129,44 @@ std::optional<store::NewReceiptRow> ReceiptNote::waits() {
   return row;
 }
 
+// A request's span is the parent of the others. An event without a request has its wait instead.
+void ReceiptNote::add_spans() {
+  if (draft_.context.spans == nullptr || !model::is_sampled(begun_by_)) return;
+  const auto& step = draft_.step;
+  const std::string parent = model::span_of_event(begun_by_);
+  const bool has_request =
+      event_.is_own && (!event_.claim || event_.claim->kind == model::Claim::Kind::keyed_event);
+  const bool is_first = begins(event_) && !has_request;
+  auto& spans = draft_.batch.after.spans;
+  spans.push_back(
+      {.trace_id = event_.trace_id,
+       .span_id = is_first ? parent : model::new_span_id(),
+       .parent_id = is_first ? std::string() : parent,
+       .name = "wait",
+       .begin = event_.accepted_at,
+       .took = std::max(step.began_at - event_.accepted_at, model::Timestamp::duration()),
+       .attributes = {{"conversed.events.before", behind_}},
+       .error = {}});
+  Span turn{.trace_id = event_.trace_id,
+            .span_id = model::new_span_id(),
+            .parent_id = parent,
+            .name = "Turn",
+            .begin = step.began_at,
+            .took = std::chrono::duration_cast<std::chrono::microseconds>(step.took),
+            .attributes = {{"conversed.event.id", event_.id},
+                           {"conversed.event.type", std::string(model::to_string(event_.type))}},
+            .error = draft_.commit().dead_letters.size() > letters_ ? "dead_letter" : ""};
+  if (!step.flow.empty()) {
+    turn.name += ' ' + step.flow;
+    turn.attributes.emplace_back("conversed.flow.version", step.version);
+    turn.attributes.emplace_back("conversed.nodes.run",
+                                 static_cast<std::int64_t>(step.notes.nodes_run));
+  }
+  spans.push_back(std::move(turn));
+}
+
 void ReceiptNote::add_processed() {
+  add_spans();
   ++draft_.processed;
   auto row = begin_row();
   if (!row) return;

@@ -32,17 +32,19 @@ class ReceiptNote {
 
   // The row of an event that waits in the inbox from now on. None: the event has no receipt.
   [[nodiscard]] std::optional<store::NewReceiptRow> waits();
-  // Adds the row of an event that was processed, if it has a receipt.
+  // Adds the row of an event that was processed, if it has a receipt, and its spans.
   void add_processed();
 
  private:
   [[nodiscard]] std::optional<store::NewReceiptRow> begin_row();
   [[nodiscard]] std::string acceptance() const;
+  void add_spans();
 
   BatchDraft& draft_;
   const model::Event& event_;
   const Sighting sighting_;
   std::string input_id_;      // empty: no receipt
+  std::string begun_by_;      // the event that began the execution, for its trace
   std::int64_t behind_ = 0;   // events of its session that went first in this batch
   std::string blocked_by_;    // the call or timer that its session waits for; or empty
   std::int64_t last_output_;  // before the event

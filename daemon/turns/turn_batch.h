@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/live/pending_replies.h"
+#include "daemon/telemetry/spans.h"
 #include "flows/turn/turn.h"
 #include "queue/log.h"
 #include "store/commit/committer.h"
@@ -45,6 +46,7 @@ struct TurnBatchContext {
   Recovery* recovery = nullptr;  // knows the events that run alone after a crash; null: none
   std::int32_t partitions = 1;   // of the log
   bool keeps_receipts = true;
+  Spans* spans = nullptr;  // null: no spans are made
 };
 
 // The event whose Turn is about to start.
@@ -79,6 +81,7 @@ struct AfterCommit {
   std::vector<model::Schedule> schedules;  // with their next times
   std::optional<std::int64_t> inbox_size;  // none: it has not changed
   std::vector<std::string> log_lines;      // written by Flows for the operator
+  std::vector<Span> spans;                 // of the events that were processed
   std::size_t turns = 0;
   std::size_t follow_ups_sent = 0;
   std::size_t follow_ups_dropped = 0;  // too late, or too many

@@ -201,8 +201,9 @@ void TurnWorker::go_on(const TaskPtr& task) {
   task->done(task->batch.drain_more ? queue::Next::again : queue::Next::idle);
 }
 
-void TurnWorker::let_out(const Task& task, const store::SessionCommit& commit) {
-  const AfterCommit& after = task.batch.after;
+void TurnWorker::let_out(Task& task, const store::SessionCommit& commit) {
+  AfterCommit& after = task.batch.after;
+  if (!after.spans.empty()) context_.spans->add(std::move(after.spans));
   if (context_.recovery != nullptr) context_.recovery->settled(commit.attempts_settled);
   report(after, commit);
   for (const auto& [input_id, answer] : after.answered) {

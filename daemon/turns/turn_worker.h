@@ -85,7 +85,7 @@ class TurnWorker {
   void run_alone(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome,
                     const store::SessionCommit& commit);
-  void let_out(const Task& task, const store::SessionCommit& commit);
+  void let_out(Task& task, const store::SessionCommit& commit);
   void report(const AfterCommit& after, const store::SessionCommit& commit);
   void go_on(const TaskPtr& task);
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);

@@ -1,5 +1,7 @@
 #include "store/model/trace.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 
 #include "store/model/hex.h"
@@ -52,6 +54,16 @@ std::string make_traceparent(std::string_view trace_id, std::string_view span_id
   header.reserve(length_of_version_00);
   header.append("00-").append(trace_id).append("-").append(span_id).append(sampled ? "-01" : "-00");
   return header;
+}
+
+bool in_sample(std::string_view trace_id, double share) {
+  constexpr std::size_t digits = 14;           // the last 56 bits are random
+  constexpr double all = 72057594037927936.0;  // 2 to the power of 56
+  std::uint64_t random = 0;
+  for (const char c : trace_id.substr(trace_id.size() - std::min(digits, trace_id.size()))) {
+    random = random << 4U | static_cast<std::uint64_t>(std::max(hex_value(c), 0));
+  }
+  return static_cast<double>(random) >= (1 - share) * all;
 }
 
 std::string new_span_id() {

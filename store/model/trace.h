@@ -30,6 +30,10 @@ struct Trace {
 [[nodiscard]] std::string make_traceparent(std::string_view trace_id, std::string_view span_id,
                                            bool sampled);
 
+// Whether a trace that begins here is sampled, of which this share is: 0 none, 1 all. The same for
+// all daemons.
+[[nodiscard]] bool in_sample(std::string_view trace_id, double share);
+
 // A random span id.
 [[nodiscard]] std::string new_span_id();
 

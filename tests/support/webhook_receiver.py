@@ -18,6 +18,7 @@ class Receiver:
         self.lock = threading.Lock()
         self.arrived = threading.Condition(self.lock)
         self.deliveries = []
+        self.traceparents = []  # of the deliveries
         self.bad_signatures = 0
         receiver = self
 
@@ -62,6 +63,7 @@ class Receiver:
             self.signed_by.append(signed_by)
             if not signed_by or len(signed_by) != len(given):
                 self.bad_signatures += 1
+            self.traceparents.append(headers.get("traceparent", ""))
             self.deliveries.append(
                 (headers["webhook-id"], int(headers.get("x-conversed-sequence", "0")), json.loads(body)))
             self.arrived.notify_all()

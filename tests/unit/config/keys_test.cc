@@ -58,8 +58,8 @@ TEST(Keys, TheDefaultIsOfItsOwnForm) {
 
 // Another value of the key's form.
 std::vector<std::string> another(const Key& key) {
-  std::vector<std::string> candidates{"/tmp", "other",   "::1", "postgresql://h/d",
-                                      "a:1",  "name=a=b"};
+  std::vector<std::string> candidates{"/tmp", "other",    "::1",       "postgresql://h/d",
+                                      "a:1",  "name=a=b", "http://h/", "0.5"};
   candidates.emplace_back(32, 's');
   candidates.push_back(std::to_string(key.range.max) + (key.form == Form::duration ? "ms" : ""));
   for (const auto word : key.words) candidates.emplace_back(word);

@@ -61,6 +61,27 @@ TEST(Trace, EventsIdTellsWhetherItsTraceIsSampled) {
   }
 }
 
+TEST(Trace, ShareOfTracesIsSampledByTheirIds) {
+  int sampled = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const auto id = new_trace_id();
+    EXPECT_TRUE(in_sample(id, 1));
+    EXPECT_FALSE(in_sample(id, 0));
+    EXPECT_EQ(in_sample(id, 0.25), in_sample(std::string(18, '0') + id.substr(18), 0.25));
+    if (in_sample(id, 0.25)) ++sampled;
+  }
+  EXPECT_GT(sampled, 100);
+  EXPECT_LT(sampled, 500);
+  EXPECT_TRUE(
+      in_sample("0000000000000000"
+                "00c0000000000000",
+                0.25));
+  EXPECT_FALSE(
+      in_sample("0000000000000000"
+                "00bffffffffff000",
+                0.25));
+}
+
 TEST(Trace, SpanOfAnEventIsTheSameInEachDaemon) {
   const auto span = span_of_event("0k3l9x2abcdefghijklmnopq");
   EXPECT_EQ(span, "c7fc9d6cf2d23b81");
