@@ -362,6 +362,10 @@ constexpr Key table[] = {
             "The folder of backups: those of `conversectl backup`, and the one before a new "
             "version changes the store. Empty: backups in data_dir. Another disk is safer."),
 
+    setting(CONVERSED_FIELD(metrics.series), Range{0, 1'000'000},
+            "Series of /metrics with the id of an Endpoint (7 each), a Flow or an organisation (2 "
+            "each). The counts of further ones are added to the id `other`."),
+
     setting(CONVERSED_FIELD(telemetry.otlp.url), optional_url,
             "The address to which spans of requests, Turns, calls and deliveries are sent "
             "(OTLP/HTTP with JSON), such as http://127.0.0.1:4318/v1/traces. Empty: no spans are "

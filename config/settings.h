@@ -216,6 +216,10 @@ struct OtlpSettings {
   double sample = 1;                                    // 0 to 1
 };
 
+struct MetricsSettings {
+  std::uint32_t series = 1000;  // with ids
+};
+
 struct TelemetrySettings {
   OtlpSettings otlp;
 };
@@ -254,6 +258,7 @@ struct Settings {
   FlowSettings flows;
   RetentionSettings retention;
   BackupSettings backup;
+  MetricsSettings metrics;
   TelemetrySettings telemetry;
   LogSettings log;
 };

@@ -44,6 +44,7 @@ FrontDoor::FrontDoor(const config::Settings& settings, const model::Clock& clock
       heartbeats_(heartbeats),
       folder_(std::move(folder)),
       spans_(spans),
+      metrics_(settings.metrics.series),
       router_(api::all_operations(), settings.api) {
   metrics_.add_source([this] {
     if (spans_ != nullptr) metrics_.spans_dropped.raise_to(spans_->dropped());

@@ -346,7 +346,7 @@ void Deliverer::prepare(Session& session) {
                {"endpoint", (*target)->name},
                {"outputId", output.id},
                {"traceId", output.trace_id}});
-    metrics_.deliveries(DeliveryOutcome::dropped).add();
+    metrics_.delivery_ended(DeliveryOutcome::dropped, session.key.endpoint_id);
     mark(session, nullptr);
   }
   queue_.land(session);
@@ -388,7 +388,7 @@ void Deliverer::begin(Session& session, const model::Result<void>& allowed) {
   if (allowed) {
     session.outputs.front().withdrawable = false;
   } else if (allowed.error().code == model::Errc::not_found) {
-    metrics_.deliveries(DeliveryOutcome::dropped).add();
+    metrics_.delivery_ended(DeliveryOutcome::dropped, session.key.endpoint_id);
     session.outputs.pop_front();
   } else {
     return leave_for_a_while(session);
@@ -414,14 +414,16 @@ void Deliverer::finish(Session& session, const HttpOutcome& outcome, const std::
   // The client stopped: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(session);
   trace(session, outcome, span_id);
-  metrics_.delivery_seconds.observe(std::chrono::duration<double>(outcome.took).count());
+  const double took = std::chrono::duration<double>(outcome.took).count();
+  metrics_.delivery_seconds.observe(took);
+  metrics_.count(EndpointCount::delivery_seconds, session.key.endpoint_id, took);
   if (!delivered(outcome)) return fail(session, outcome);
   model::fault_point("deliver.after_post");
   const auto& output = session.outputs.front();
   const auto steady = SteadyClock::now();
   works(*session.lane, output);
   queue_.delivered(session, steady);
-  metrics_.deliveries(DeliveryOutcome::delivered).add();
+  metrics_.delivery_ended(DeliveryOutcome::delivered, session.key.endpoint_id);
   const std::chrono::duration<double> age = now() - output.created_at;
   metrics_.output_age_seconds.observe(std::max(0.0, age.count()));
   mark(session, &outcome);
@@ -485,7 +487,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   } else {
     const model::Timestamp due =
         paused ? now + WebhookHealth::probe_interval : next_try(session, outcome, now);
-    metrics_.deliveries(DeliveryOutcome::retried).add();
+    metrics_.delivery_ended(DeliveryOutcome::retried, session.key.endpoint_id);
     log::debug("delivery failed", {{"sessionId", session.key.session_id},
                                    {"outputId", session.outputs.front().id},
                                    {"reason", reason},
@@ -613,7 +615,7 @@ void Deliverer::given_up(Session& session, const model::Output& output, const st
                          const model::Result<void>& done) {
   --session.marks;
   if (done) {
-    metrics_.deliveries(DeliveryOutcome::dead_letter).add();
+    metrics_.delivery_ended(DeliveryOutcome::dead_letter, session.key.endpoint_id);
     log::warn("output undelivered, dead letter", {{"sessionId", session.key.session_id},
                                                   {"endpointId", session.key.endpoint_id},
                                                   {"endpoint", name_of(session.key.endpoint_id)},

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/ops/labelled.h"
 #include "store/runtime/guarded.h"
 
 namespace conversed::daemon {
@@ -95,7 +97,33 @@ std::uint64_t Histogram::count() const {
 }
 
 struct Metrics::Impl {
+  explicit Impl(std::size_t max_series) : series_left(max_series) {}
+
   prometheus::Registry registry;
+  std::atomic<std::size_t> series_left;
+  LabelledCounters endpoints{
+      registry,
+      "endpoint",
+      {{"conversed_endpoint_events_total", "Events that were processed, by Endpoint."},
+       {"conversed_endpoint_dead_letters_total", "Events that failed, by Endpoint."},
+       {"conversed_endpoint_delivery_seconds_total", "The time of POSTs, by Endpoint."},
+       of_endpoint("delivered"),
+       of_endpoint("retried"),
+       of_endpoint("dead_letter"),
+       of_endpoint("dropped")},
+      series_left};
+  LabelledCounters flows{
+      registry,
+      "flow",
+      {{"conversed_flow_turns_total", "Turns that were committed, by Flow."},
+       {"conversed_flow_turn_seconds_total", "The time of committed Turns, by Flow."}},
+      series_left};
+  LabelledCounters organisations{
+      registry,
+      "organisation",
+      {{"conversed_organisation_events_total", "Events that were processed, by organisation."},
+       {"conversed_organisation_injects_total", "Injects that were processed, by organisation."}},
+      series_left};
   prometheus::TextSerializer serializer;
   prometheus::Family<prometheus::Counter>& requests{
       family("conversed_http_requests_total", "HTTP requests that were answered, by status.")};
@@ -106,6 +134,7 @@ struct Metrics::Impl {
           .Name("conversed_waiting_seconds")
           .Help("How long the oldest thing has waited, by the reason.")
           .Register(registry)};
+  std::vector<Histogram> waits = by_cause({"log", "events", "inbox", "recovery"});
   std::vector<Counter> deliveries = outcomes(
       "conversed_deliveries_total", "POSTs to webhooks that ended, by the outcome for the output.",
       {"delivered", "retried", "dead_letter", "dropped"});
@@ -114,6 +143,23 @@ struct Metrics::Impl {
                {"answered", "failed", "retried"});
   model::Guarded<std::vector<std::function<void()>>> sources;
 
+  static LabelledCounters::Column of_endpoint(const char* outcome) {
+    return {.name = "conversed_endpoint_deliveries_total",
+            .help = "POSTs to webhooks that ended, by Endpoint.",
+            .labels = {{"outcome", outcome}}};
+  }
+  std::vector<Histogram> by_cause(std::initializer_list<const char*> causes) {
+    auto& histograms =
+        prometheus::BuildHistogram()
+            .Name("conversed_event_wait_seconds")
+            .Help("From an event's acceptance to its Turn, by the cause of the wait.")
+            .Register(registry);
+    std::vector<Histogram> handles;
+    for (const char* cause : causes) {
+      handles.emplace_back(histograms.Add({{"reason", cause}}, age_buckets));
+    }
+    return handles;
+  }
   prometheus::Family<prometheus::Counter>& family(const char* name, const char* help) {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
   }
@@ -130,7 +176,7 @@ struct Metrics::Impl {
   }
 };
 
-Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::Metrics(std::size_t max_series) : impl_(std::make_unique<Impl>(max_series)) {}
 
 Metrics::~Metrics() = default;
 
@@ -164,8 +210,30 @@ void Metrics::inject_answered(int status, std::chrono::steady_clock::duration to
   accept_seconds.observe(std::chrono::duration<double>(took).count());
 }
 
-Counter& Metrics::deliveries(DeliveryOutcome outcome) {
+const Counter& Metrics::deliveries(DeliveryOutcome outcome) const {
   return impl_->deliveries[static_cast<std::size_t>(outcome)];
+}
+
+void Metrics::delivery_ended(DeliveryOutcome outcome, std::string_view endpoint_id) {
+  const auto at = static_cast<std::size_t>(outcome);
+  impl_->deliveries[at].add();
+  impl_->endpoints.add(endpoint_id, static_cast<std::size_t>(EndpointCount::deliveries) + at, 1);
+}
+
+void Metrics::event_waited(WaitCause cause, std::chrono::duration<double> time) {
+  impl_->waits[static_cast<std::size_t>(cause)].observe(std::max(0.0, time.count()));
+}
+
+void Metrics::count(EndpointCount what, std::string_view endpoint_id, double amount) {
+  impl_->endpoints.add(endpoint_id, static_cast<std::size_t>(what), amount);
+}
+
+void Metrics::count(FlowCount what, std::string_view flow_id, double amount) {
+  impl_->flows.add(flow_id, static_cast<std::size_t>(what), amount);
+}
+
+void Metrics::count(OrganisationCount what, std::string_view organisation_id, double amount) {
+  impl_->organisations.add(organisation_id, static_cast<std::size_t>(what), amount);
 }
 
 Counter& Metrics::calls(CallOutcome outcome) {

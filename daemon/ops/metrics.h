@@ -65,12 +65,22 @@ struct Reading {
 
 enum class DeliveryOutcome : std::uint8_t { delivered, retried, dead_letter, dropped };
 enum class CallOutcome : std::uint8_t { answered, failed, retried };
+// Why an event has waited for its Turn: for the log and a worker; for earlier events of its session
+// in the same batch; in the session's inbox, for an execution; to run alone after a crash.
+enum class WaitCause : std::uint8_t { log, events, inbox, recovery };
+
+// Counts by one Endpoint. The outcomes of deliveries are behind them, in their order.
+enum class EndpointCount : std::uint8_t { events, dead_letters, delivery_seconds, deliveries };
+enum class FlowCount : std::uint8_t { turns, turn_seconds };
+enum class OrganisationCount : std::uint8_t { events, injects };
 
 // The daemon's metrics, under names that dashboards rely on (`conversed_...`). Labels have few,
-// fixed values: never ids, URLs or anything of a user. Thread-safe.
+// fixed values, or the ids of Endpoints, Flows and organisations: never URLs or anything of a user.
+// Thread-safe.
 class Metrics {
  public:
-  Metrics();
+  // `max_series`: with the id of an Endpoint, Flow or organisation (LabelledCounters).
+  explicit Metrics(std::size_t max_series = 1000);
   ~Metrics();
   Metrics(const Metrics&) = delete;
   Metrics& operator=(const Metrics&) = delete;
@@ -81,8 +91,13 @@ class Metrics {
   Counter injects_refused(int status);
   // Counts an answered inject. Observes the time of an accepted one.
   void inject_answered(int status, std::chrono::steady_clock::duration took);
-  Counter& deliveries(DeliveryOutcome outcome);
+  [[nodiscard]] const Counter& deliveries(DeliveryOutcome outcome) const;
+  void delivery_ended(DeliveryOutcome outcome, std::string_view endpoint_id);
   Counter& calls(CallOutcome outcome);
+  void event_waited(WaitCause cause, std::chrono::duration<double> time);
+  void count(EndpointCount what, std::string_view endpoint_id, double amount = 1);
+  void count(FlowCount what, std::string_view flow_id, double amount = 1);
+  void count(OrganisationCount what, std::string_view organisation_id, double amount = 1);
   // How long the oldest thing has waited for this reason (store/model/reason.h).
   Gauge waiting_seconds(std::string_view reason);
 

@@ -30,6 +30,7 @@ struct BatchDraft {
     model::Timestamp began_at{};
     std::chrono::steady_clock::duration took{};
     std::string flow{};  // empty: no Flow ran
+    std::string flow_id{};
     std::int64_t version = 0;
     model::TurnNotes notes{};
     std::string_view ended{};           // why nothing was done; empty: something was

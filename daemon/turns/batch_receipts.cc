@@ -165,7 +165,17 @@ void ReceiptNote::add_spans() {
   spans.push_back(std::move(turn));
 }
 
+WaitCause ReceiptNote::wait_cause() const {
+  if (sighting_.in_recovery) return WaitCause::recovery;
+  if (!sighting_.at || sighting_.begun != nullptr) return WaitCause::inbox;
+  return behind_ > 0 ? WaitCause::events : WaitCause::log;
+}
+
 void ReceiptNote::add_processed() {
+  draft_.batch.after.processed.push_back({.cause = wait_cause(),
+                                          .waited = draft_.step.began_at - event_.accepted_at,
+                                          .took = draft_.step.took,
+                                          .flow_id = std::exchange(draft_.step.flow_id, {})});
   add_spans();
   ++draft_.processed;
   auto row = begin_row();

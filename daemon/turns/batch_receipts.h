@@ -38,6 +38,7 @@ class ReceiptNote {
  private:
   [[nodiscard]] std::optional<store::NewReceiptRow> begin_row();
   [[nodiscard]] std::string acceptance() const;
+  [[nodiscard]] WaitCause wait_cause() const;
   void add_spans();
 
   BatchDraft& draft_;

@@ -153,6 +153,7 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
     // The read of another Flow or a lexicon may have met a failing store.
     if (!effects) return failed(effects.error(), effects.error().message);
     draft.step.flow = (*flow)->flow->name();
+    draft.step.flow_id = (*flow)->version.flow_id;
     draft.step.version = (*flow)->version.version;
     draft.step.notes = std::move(effects->notes);
     return settled(apply(draft, speaker, std::move(*effects), endpoint, *flow));

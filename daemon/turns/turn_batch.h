@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "api/live/pending_replies.h"
+#include "daemon/ops/metrics.h"
 #include "daemon/telemetry/spans.h"
 #include "flows/turn/turn.h"
 #include "queue/log.h"
@@ -77,10 +78,18 @@ struct AfterCommit {
     model::Result<api::Answer> answer;
   };
 
+  struct Processed {
+    WaitCause cause = WaitCause::log;
+    std::chrono::milliseconds waited{};
+    std::chrono::steady_clock::duration took{};
+    std::string flow_id;  // empty: no Flow ran
+  };
+
   std::vector<Answered> answered;          // for this daemon's waiting clients
   std::vector<model::Schedule> schedules;  // with their next times
   std::optional<std::int64_t> inbox_size;  // none: it has not changed
   std::vector<std::string> log_lines;      // written by Flows for the operator
+  std::vector<Processed> processed;        // the events that did not go to the inbox
   std::vector<Span> spans;                 // of the events that were processed
   std::size_t turns = 0;
   std::size_t follow_ups_sent = 0;

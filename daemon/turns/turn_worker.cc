@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "api/live/assets_cache.h"
 #include "api/live/busy_sessions.h"
 #include "api/live/pending_replies.h"
 #include "daemon/ops/logging.h"
@@ -229,7 +230,31 @@ void TurnWorker::let_out(Task& task, const store::SessionCommit& commit) {
   if (delivers) ports_.deliver(commit, task.begun);
 }
 
+void TurnWorker::count(const AfterCommit& after, const store::SessionCommit& commit) {
+  const auto& endpoint_id = commit.key.endpoint_id;
+  const auto events = static_cast<double>(after.processed.size());
+  const auto failed = static_cast<double>(commit.dead_letters.size());
+  metrics_.count(EndpointCount::events, endpoint_id, events);
+  if (failed > 0) metrics_.count(EndpointCount::dead_letters, endpoint_id, failed);
+  for (const auto& event : after.processed) {
+    metrics_.event_waited(event.cause, event.waited);
+    if (event.flow_id.empty()) continue;
+    metrics_.count(FlowCount::turns, event.flow_id);
+    metrics_.count(FlowCount::turn_seconds, event.flow_id,
+                   std::chrono::duration<double>(event.took).count());
+  }
+  if (const auto endpoint = context_.assets.known_endpoint(endpoint_id)) {
+    metrics_.count(OrganisationCount::events, endpoint->organisation_id, events);
+  }
+  for (const auto& use : commit.quota) {
+    if (use.counter != store::injects_counter) continue;
+    metrics_.count(OrganisationCount::injects, use.organisation_id,
+                   static_cast<double>(use.amount));
+  }
+}
+
 void TurnWorker::report(const AfterCommit& after, const store::SessionCommit& commit) {
+  if (!after.processed.empty()) count(after, commit);
   const std::string& session_id = commit.key.session_id;
   metrics_.turns.add(after.turns);
   metrics_.dead_letters.add(commit.dead_letters.size());

@@ -87,6 +87,7 @@ class TurnWorker {
                     const store::SessionCommit& commit);
   void let_out(Task& task, const store::SessionCommit& commit);
   void report(const AfterCommit& after, const store::SessionCommit& commit);
+  void count(const AfterCommit& after, const store::SessionCommit& commit);
   void go_on(const TaskPtr& task);
   void again_later(const TaskPtr& task, std::chrono::milliseconds delay);
   void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);

@@ -54,6 +54,14 @@ class Metrics(DaemonCase):
         self.expect(grown, injects_accepted_total=1, accept_seconds_count=1, events_appended_total=1, turns_total=1,
                     turn_seconds_count=1, delivery_seconds_count=1, output_age_seconds_count=1, dead_letters_total=0)
         self.assertEqual(grown('conversed_deliveries_total{outcome="delivered"}'), 1)
+        (endpoint,) = [each["_id"] for each in self.daemon.ctl("endpoints", "list")["items"] if each["name"] == "echo"]
+        (flow,) = [each["_id"] for each in self.daemon.ctl("flows", "list")["items"]]
+        (organisation,) = [each["_id"] for each in self.daemon.ctl("organisation", "list")["items"]]
+        for name in (f'endpoint_events_total{{endpoint="{endpoint}"}}',
+                     f'endpoint_deliveries_total{{endpoint="{endpoint}",outcome="delivered"}}',
+                     f'flow_turns_total{{flow="{flow}"}}', f'organisation_events_total{{organisation="{organisation}"}}',
+                     f'organisation_injects_total{{organisation="{organisation}"}}', 'event_wait_seconds_count{reason="log"}'):
+            self.assertEqual(grown("conversed_" + name), 1, name)
         self.assertGreater(grown("conversed_accept_seconds_sum"), 0)
         self.assertGreater(grown("conversed_turn_seconds_sum"), 0)
         self.assertGreaterEqual(grown("conversed_commits_total"), 1)

@@ -28,7 +28,7 @@ THIRD_PARTY = {
     "nlohmann/": ["*"],
     "openssl/": ["api/auth/jwks.cc"],
     "pistache/": ["api/http/http_server*.cc"],
-    "prometheus/": ["daemon/ops/metrics.*"],
+    "prometheus/": ["daemon/ops/labelled.*", "daemon/ops/metrics.*"],
     "sodium.h": ["store/*.cc", "api/auth/*.cc", "api/live/digest.cc", "daemon/data/backup.cc", "daemon/delivery/webhook.cc"],
     "spdlog/": ["daemon/ops/logging.*"],
     "systemd/": ["daemon/service/supervisor.cc"],

@@ -62,7 +62,7 @@ TEST(Metrics, CountsShowUnderTheirNames) {
   metrics.injects_refused(429).add();
   metrics.injects_refused(429).add();
   metrics.requests(200).add(5);
-  metrics.deliveries(DeliveryOutcome::retried).add();
+  metrics.delivery_ended(DeliveryOutcome::retried, "e");
   metrics.calls(CallOutcome::answered).add(2);
   metrics.log_lag.set(12);
   const auto text = metrics.expose();
@@ -73,6 +73,29 @@ TEST(Metrics, CountsShowUnderTheirNames) {
   EXPECT_TRUE(has_line(text, "conversed_deliveries_total{outcome=\"delivered\"} 0"));
   EXPECT_TRUE(has_line(text, "conversed_calls_total{outcome=\"answered\"} 2"));
   EXPECT_TRUE(has_line(text, "conversed_log_lag 12"));
+}
+
+TEST(Metrics, SeriesAboveTheLimitAreCountedAsOther) {
+  Metrics metrics(7 + 7 + 2 + 1);
+  metrics.count(EndpointCount::events, "e1");
+  metrics.count(EndpointCount::events, "e2");
+  metrics.count(FlowCount::turns, "f1", 2);
+  metrics.count(FlowCount::turns, "f2", 3);
+  metrics.count(EndpointCount::events, "e3");
+  metrics.count(EndpointCount::events, "e1", 4);
+  metrics.delivery_ended(DeliveryOutcome::retried, "e2");
+  metrics.count(OrganisationCount::injects, "o1");
+  const auto text = metrics.expose();
+  EXPECT_TRUE(has_line(text, "conversed_endpoint_events_total{endpoint=\"e1\"} 5")) << text;
+  EXPECT_TRUE(has_line(text, "conversed_endpoint_events_total{endpoint=\"e2\"} 1"));
+  EXPECT_TRUE(has_line(text, "conversed_endpoint_events_total{endpoint=\"other\"} 1"));
+  EXPECT_TRUE(has_line(text, "conversed_flow_turns_total{flow=\"f1\"} 2"));
+  EXPECT_TRUE(has_line(text, "conversed_flow_turns_total{flow=\"other\"} 3"));
+  EXPECT_TRUE(has_line(text, "conversed_organisation_injects_total{organisation=\"other\"} 1"));
+  EXPECT_TRUE(
+      has_line(text, "conversed_endpoint_deliveries_total{endpoint=\"e2\",outcome=\"retried\"} 1"));
+  EXPECT_EQ(metrics.deliveries(DeliveryOutcome::retried).value(), 1U);
+  EXPECT_EQ(text.find("e3"), std::string::npos);
 }
 
 TEST(Metrics, EveryLineIsTextFormat) {
