@@ -43,7 +43,9 @@ class Contents(PackageCase):
                      "usr/share/fish/vendor_completions.d/conversectl.fish",
                      "usr/share/doc/conversed/copyright", "usr/share/doc/conversed/operators-handbook.md",
                      "usr/share/doc/conversed/examples/proxy/nginx.conf",
-                     "usr/share/doc/conversed/examples/proxy/Caddyfile"):
+                     "usr/share/doc/conversed/examples/proxy/Caddyfile",
+                     "usr/share/doc/conversed/examples/monitoring/alerts.yaml",
+                     "usr/share/doc/conversed/examples/monitoring/dashboard.json"):
             self.assertTrue((self.tree / path).is_file(), path)
         conffiles = (self.tree / "DEBIAN" / "conffiles").read_text().split()
         self.assertEqual(conffiles, ["/etc/conversed/conversed.yaml"])
