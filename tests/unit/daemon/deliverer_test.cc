@@ -194,7 +194,7 @@ TEST_F(DelivererTest, RetryAfterIsHonoured) {
 TEST_F(DelivererTest, AfterRetryForAnOutputIsADeadLetterAndTheNextFollows) {
   restart({.pause_after = 0ms});
   receiver_.set_handler([](const auto& request) {
-    const bool bad = request.body.find("bad") != std::string::npos;
+    const bool bad = request.body.find("\"bad\"") != std::string::npos;
     return HttpReceiver::Answer{.status = bad ? 500 : 200};
   });
   say(key("ann"), {"bad", "good"});
