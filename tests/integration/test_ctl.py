@@ -339,6 +339,24 @@ class Commands(CtlCase):
         self.assertEqual([(found["line"], found["severity"]) for found in self.json("flow", "check", path, code=1)],
                          [(3, "error")])
 
+    def test_flow_new(self):
+        for number, run in enumerate((self.people, self.json)):
+            path = pathlib.Path(self.folder.name) / f"new{number}.yaml"
+            made = run("flow", "new", path)
+            tests = path.with_suffix(".test.yaml")
+            if run == self.people:
+                self.assertTrue(made.startswith(f"Wrote {path} and {tests}. Go on with:\n"), made)
+            else:
+                self.assertEqual(made, {"bundle": str(path), "tests": str(tests)})
+            self.assertTrue(path.exists() and tests.exists())
+
+    def test_flow_chat(self):
+        path = pathlib.Path(self.folder.name) / "chat.yaml"
+        path.write_text("conversed: 1\nproject: {name: P}\nflows: [{name: F, nodes: [{say: \"You said {{input.text}}.\"}]}]\n")
+        line = f"{HOSTILE}\n"
+        self.assertEqual(self.people("flow", "chat", path, input=line), f"> {SHOWN}\n< You said {SHOWN}.\n")
+        self.assertEqual(self.json("flow", "chat", path, input=line), {"text": f"You said {HOSTILE}.", "data": None})
+
     def test_flow_graph(self):
         of_daemon = self.people("flow", "graph", "Orders", "--project", "Shop")
         self.assertTrue(of_daemon.startswith("flowchart"), of_daemon)
