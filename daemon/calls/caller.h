@@ -38,7 +38,7 @@ struct CallerSettings {
                           .max = std::chrono::milliseconds(5'000),
                           .max_asked = std::chrono::milliseconds(30'000)};
   // A call without a notification, such as one that another daemon left, is found within this time.
-  std::chrono::milliseconds look_interval{3'000};
+  std::chrono::milliseconds look_interval{10'000};
   // The clock of retries (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
   bool keeps_receipts = true;

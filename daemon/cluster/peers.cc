@@ -63,7 +63,7 @@ Peers::Peers(PeersSettings settings, store::Store& store, TimerClock& clock)
 Result<void> Peers::start() {
   if (auto joined = join(); !joined) return joined;
   joined_ = true;
-  if (auto looked = look(); !looked) return looked;
+  if (auto beaten = beat(); !beaten) return beaten;
   // Without a heartbeat, since this thread waits for the store.
   return thread_.start("peers", nullptr, [this] { work(); });
 }
@@ -116,29 +116,34 @@ bool Peers::mine(std::string_view what) const {
 
 void Peers::work() {
   auto next = std::chrono::steady_clock::now() + settings_.interval;
+  bool rests = true;  // for one interval behind a heartbeat
   for (;;) {
     const Letters letters = thread_.mailbox()->take(next);
     if (letters.stop) return;
     if (letters.retire) self_.roles.clear();
     next = std::chrono::steady_clock::now() + settings_.interval;
-    beat();
+    if (!std::exchange(rests, false) || letters.retire) rests = try_to_beat();
     if (settings_.also) settings_.also();
   }
 }
 
-// While the store fails, the known members stay as they are. The store's writers log the failure.
-void Peers::beat() {
-  if (settings_.partitions) self_.partitions = settings_.partitions();
-  const auto said = store_.members().beat(self_);
-  if (!said && said.error().code == Errc::conflict && !std::exchange(replaced_, true)) {
-    if (settings_.replaced) settings_.replaced(said.error());
+// False: it has to be tried again.
+bool Peers::try_to_beat() {
+  const auto beaten = beat();
+  if (beaten) return true;
+  if (beaten.error().code != Errc::conflict) {
+    store_.committer().probe();  // a failure outside of a transaction is not known to the Committer
+  } else if (!std::exchange(replaced_, true) && settings_.replaced) {
+    settings_.replaced(beaten.error());
   }
-  if (said) (void)look();
+  return false;
 }
 
-Result<void> Peers::look() {
+// While the store fails, the known members stay as they are.
+Result<void> Peers::beat() {
+  if (settings_.partitions) self_.partitions = settings_.partitions();
   const auto begin = clock_.steady_now();
-  auto present = store_.members().present();
+  auto present = store_.members().beat(self_);
   if (!present) return fail(present.error());
   const auto took = clock_.steady_now() - begin;
   if (took <= longest_measurement) clock_.follow(present->now, begin + took / 2, took / 2);

@@ -26,8 +26,8 @@ struct PeersSettings {
   std::string name;  // unique among the daemons that share the store
   std::vector<std::string> roles;
   std::string version;
-  std::string previous_run;  // a run that has certainly ended; may be empty
-  std::chrono::milliseconds interval{1'000};
+  std::string previous_run;                   // a run that has certainly ended; may be empty
+  std::chrono::milliseconds interval{1'000};  // there is a heartbeat every two intervals
   // Each of these callbacks may be empty.
   std::function<std::vector<std::int32_t>()> partitions{};  // owned by this daemon now
   std::function<void()> changed{};  // the set of live schedulers has changed
@@ -85,8 +85,8 @@ class Peers final : public Service {
   }
   [[nodiscard]] model::Result<void> join();
   void work();
-  void beat();
-  [[nodiscard]] model::Result<void> look();
+  [[nodiscard]] bool try_to_beat();
+  [[nodiscard]] model::Result<void> beat();
 
   const PeersSettings settings_;
   store::Store& store_;

@@ -20,9 +20,6 @@ namespace {
 // The longest sleep between two looks at the clock, which may jump.
 constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds unhealthy_sleep{100};
-// Outputs that no commit handed over, such as outputs from before the start, are found within this
-// time.
-constexpr milliseconds look_interval{10'000};
 constexpr std::size_t others_a_page = 64;  // sessions of other daemons that a page may hold
 constexpr std::size_t endpoints_a_page = 256;
 // Endpoints read before the errands have their turn.
@@ -185,7 +182,7 @@ void Deliverer::look() {
   }
   looking_ = false;
   looked_up_to_.clear();
-  next_look_ = steady + (ownership_.is_shared() ? settings_.look_interval : look_interval);
+  next_look_ = steady + settings_.look_interval;
   queue_.forget_idle();
 }
 

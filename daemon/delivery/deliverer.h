@@ -40,8 +40,9 @@ struct DelivererSettings {
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   BackoffSettings backoff{};
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for POSTs in flight
-  // In a cluster, outputs of a daemon that is gone are found within this time.
-  std::chrono::milliseconds look_interval{3'000};
+  // Outputs that no commit told of are found within this time, such as outputs from before the
+  // start or of a daemon that is gone.
+  std::chrono::milliseconds look_interval{10'000};
   bool keeps_receipts = true;
   Spans* spans = nullptr;                   // must outlive it. Null: no spans are made
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none

@@ -1,6 +1,7 @@
 #include "daemon/timers/scheduler.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "daemon/ops/logging.h"
@@ -95,6 +96,14 @@ Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEven
 
 model::Result<void> Scheduler::start() {
   if (auto set = set_clock(); !set) return set;
+  if (settings_.mine) {
+    heard_ = store_.notifications().subscribe(
+        std::string(store::timers_topic), [this](std::string_view payload) {
+          std::int64_t due = 0;  // without a payload, notifications may have been lost
+          std::from_chars(payload.data(), payload.data() + payload.size(), due);
+          offer(model::from_unix_ms(due));
+        });
+  }
   return thread_.start("scheduler", settings_.heartbeats, [this] { run(); });
 }
 
@@ -227,8 +236,7 @@ std::size_t Scheduler::may_fire() {
 void Scheduler::fire_due() {
   const auto steady = SteadyClock::now();
   if (steady >= next_look_) {
-    next_look_ =
-        steady + (settings_.mine ? settings_.shared_look_interval : settings_.look_interval);
+    next_look_ = steady + settings_.look_interval;
     if (!read_up_to_) read_again();
   }
   if (!is_due()) return;

@@ -15,6 +15,7 @@
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
 #include "daemon/timers/timer_clock.h"
+#include "store/cluster/notifications.h"
 #include "store/model/clock.h"
 #include "store/model/schedule.h"
 #include "store/runtime/heartbeat.h"
@@ -27,10 +28,8 @@ struct SchedulerSettings {
   std::size_t max_in_hand = 1'024;  // timers that are appended, or whose mark is not known yet
   // The longest sleep between two looks at the clock, which may jump.
   std::chrono::milliseconds max_sleep{5'000};
-  // A timer without a notification is found within this time; with `mine`, within
-  // `shared_look_interval`.
-  std::chrono::milliseconds look_interval{5'000};
-  std::chrono::milliseconds shared_look_interval{500};
+  // A timer without a notification is found within this time.
+  std::chrono::milliseconds look_interval{10'000};
   // The pause after a failed append or read. Then one timer is tried before the others.
   std::chrono::milliseconds retry{500};
   // How often recurring schedules are checked against the wall clock, in addition to the start and
@@ -62,8 +61,8 @@ struct SchedulerSettings {
 //
 // The scheduler knows when the next timer is due, and reads the due timers from the store while it
 // has free slots. The memory only holds the timers in hand, which are not read again: a timer is in
-// hand until the commit of its mark is known. Commits only wake the scheduler. A regular look finds
-// timers of other daemons.
+// hand until the commit of its mark is known. Commits only wake the scheduler, in a cluster by a
+// notification. A regular look finds timers whose notification was lost.
 //
 // Invariants:
 // - A crash, an append of unknown outcome, or two daemons that both believe to own a timer append
@@ -77,8 +76,8 @@ struct SchedulerSettings {
 // - A recurring schedule is checked against the wall clock at the start, each hour, and when the
 //   clock is set. Kept by: ClockJumps.ScheduleIsNeverSilentForLongerThanItsRuleSays.
 // - In a cluster a timer belongs to the live scheduler that rendezvous hashing picks for its claim.
-//   Each looks every 500 ms, so a shorter timer may be that much late. When members change, each
-//   reads all due timers again. Kept by: SharedTimersTest.EachFiresItsOwnTimersWhereverTheyAreMade,
+//   Each commit of timers notifies all schedulers. When members change, each reads all due timers
+//   again. Kept by: SharedTimersTest.EachFiresItsOwnTimersWhereverTheyAreMade,
 //   SharedTimersTest.WhenMembersChangeTimersChangeHands.
 // - While many records wait for their Turns, only a few late timers fire at a time.
 //   Kept by: SchedulerTest.LateTimersGiveWayToABacklog.
@@ -94,7 +93,10 @@ class Scheduler final : public Service {
             const model::Clock& clock, Metrics& metrics);
 
   [[nodiscard]] model::Result<void> start() override;
-  void stop() override { thread_.stop(); }
+  void stop() override {
+    heard_ = {};
+    thread_.stop();
+  }
 
   // Tells of a committed or moved timer or follow-up that is due at `due`.
   void offer(model::Timestamp due);
@@ -176,6 +178,7 @@ class Scheduler final : public Service {
   bool failing_ = false;  // one timer at a time is tried
   SteadyClock::time_point not_before_{};
   bool stop_ = false;
+  store::Notifications::Subscription heard_;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
 

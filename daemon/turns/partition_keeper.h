@@ -21,7 +21,7 @@ namespace conversed::daemon {
 
 struct PartitionKeeperSettings {
   std::size_t in_flight = 4'096;  // the most unfinished records that a daemon may have read
-  std::chrono::milliseconds look_interval{3'000};
+  std::chrono::milliseconds look_interval{10'000};
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 

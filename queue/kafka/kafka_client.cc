@@ -35,6 +35,9 @@ std::vector<Property> defaults(KafkaRole role) {
     all.emplace_back("message.max.bytes", std::to_string(max_kafka_record_bytes));
   } else {
     all.emplace_back("session.timeout.ms", "10000");
+    // A fetch ends with the first record. So the wait only bounds how often idle partitions are
+    // asked for, and how late the reading of new partitions begins.
+    all.emplace_back("fetch.wait.max.ms", "2000");
     all.emplace_back("queued.max.messages.kbytes", "16384");
   }
   return all;

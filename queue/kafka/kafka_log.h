@@ -45,7 +45,7 @@ struct KafkaLogSettings {
   std::chrono::milliseconds request_timeout{5'000};
   KafkaTopicCheck topic_check = KafkaTopicCheck::full;
   // Between looks at the brokers' health.
-  std::chrono::milliseconds probe_interval{1'000};
+  std::chrono::milliseconds probe_interval{2'000};
   // How long `stop` waits for the outcomes of appends in hand.
   std::chrono::milliseconds stop_timeout{5'000};
   // Finished records are deleted once there are this many, or after `prune_interval`.

@@ -1,5 +1,6 @@
 #include "store/accounts/members.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "store/sql/read.h"
@@ -12,18 +13,14 @@ namespace {
 constexpr std::int64_t forgotten_after_ms = 3'600'000;
 
 // The time now, not at the transaction's beginning.
-std::string now_ms(const Connection& connection) {
-  return connection.dialect() == Dialect::postgres
-             ? "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)"
-             : "CAST((julianday('now') - 2440587.5) * 86400000 AS BIGINT)";
-}
+const std::string now_ms = "CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS BIGINT)";
 
 void write(Connection& connection, const ClusterMember& member) {
-  const auto now = now_ms(connection);
+  connection.run("DELETE FROM daemons WHERE seen_at < " + now_ms + " - :f", forgotten_after_ms);
   connection.run(
       "INSERT INTO daemons (id, run, roles, version, partitions, started_at, seen_at)"
       " VALUES (:i, :r, :o, :v, :p, " +
-          now + ", " + now +
+          now_ms + ", " + now_ms +
           ") ON CONFLICT (id) DO UPDATE SET run = excluded.run, roles = excluded.roles,"
           " version = excluded.version, partitions = excluded.partitions,"
           " started_at = excluded.started_at, seen_at = excluded.seen_at",
@@ -37,8 +34,7 @@ Result<Members::Holder> Members::join(const ClusterMember& member,
   const auto work = [&](Writer& writer) {
     Connection& connection = writer.connection();
     auto row = connection.row<std::string, model::Timestamp>(
-        "SELECT run, seen_at FROM daemons WHERE id = :i AND seen_at > " + now_ms(connection) +
-            " - :l",
+        "SELECT run, seen_at FROM daemons WHERE id = :i AND seen_at > " + now_ms + " - :l",
         member.id, member_lifetime.count());
     if (row && std::get<0>(*row) != previous_run && std::get<0>(*row) != member.run) {
       return Holder{std::move(std::get<0>(*row)), std::get<1>(*row)};
@@ -49,47 +45,42 @@ Result<Members::Holder> Members::join(const ClusterMember& member,
   return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
-Result<void> Members::beat(const ClusterMember& member) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+Result<Members::Present> Members::beat(const ClusterMember& member) {
+  using Row = ClusterMember;
+  static const std::string columns =
+      "id, run, roles, version, partitions, started_at, seen_at FROM ";
+  Present present;
+  const auto work = [&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    const auto now = now_ms(connection);
-    const auto found =
-        connection.run_counted("UPDATE daemons SET roles = :o, partitions = :p, seen_at = " + now +
-                                   " WHERE id = :i AND run = :r",
-                               member.roles, member.partitions, member.id, member.run);
-    if (found == 0) {
-      if (connection.value<std::string>("SELECT run FROM daemons WHERE id = :i", member.id)) {
-        return fail(Errc::conflict,
-                    "another daemon runs as " + member.id + " now; give each its own cluster.name");
+    for (bool is_first = true;; is_first = false) {
+      present.members = connection.all(
+          row_of<&Row::id, &Row::run, &Row::roles, &Row::version, &Row::partitions,
+                 &Row::started_at, &Row::seen_at>,
+          "WITH beat AS (UPDATE daemons SET roles = :o, partitions = :p, seen_at = " + now_ms +
+              " WHERE id = :i AND run = :r RETURNING *) SELECT " + columns +
+              "beat UNION ALL SELECT " + columns + "daemons WHERE id <> :m AND seen_at > " +
+              now_ms + " - :l ORDER BY id",
+          member.roles, member.partitions, member.id, member.run, member.id,
+          member_lifetime.count());
+      const auto own = std::ranges::find(present.members, member.id, &Row::id);
+      if (own != present.members.end()) {
+        present.now = own->seen_at;
+        return {};
       }
-      write(connection, member);
+      if (!is_first || connection.exists("SELECT 1 FROM daemons WHERE id = :i", member.id)) break;
+      write(connection, member);  // its row was removed
     }
-    connection.run("DELETE FROM daemons WHERE seen_at < " + now + " - :f", forgotten_after_ms);
-    return {};
-  });
+    return fail(Errc::conflict,
+                "another daemon runs as " + member.id + " now; give each its own cluster.name");
+  };
+  if (auto beaten = committer_.run_alone(work); !beaten) return fail(beaten.error());
+  return present;
 }
 
 Result<void> Members::leave(const ClusterMember& member) {
   return committer_.write_and_wait([&](Writer& writer) {
     writer.connection().run("DELETE FROM daemons WHERE id = :i AND run = :r", member.id,
                             member.run);
-  });
-}
-
-Result<Members::Present> Members::present() const {
-  return read(database_, [](Connection& connection) -> Result<Present> {
-    Present present;
-    const auto now = now_ms(connection);
-    present.now = model::from_unix_ms(connection.number("SELECT " + now));
-    using Row = ClusterMember;
-    present.members = connection.all(
-        row_of<&Row::id, &Row::run, &Row::roles, &Row::version, &Row::partitions, &Row::started_at,
-               &Row::seen_at>,
-        "SELECT id, run, roles, version, partitions, started_at, seen_at FROM daemons"
-        " WHERE seen_at > " +
-            now + " - :l ORDER BY id",
-        member_lifetime.count());
-    return present;
   });
 }
 

@@ -24,8 +24,8 @@ struct ClusterMember {
 // A member without a heartbeat for this long has ended.
 inline constexpr std::chrono::milliseconds member_lifetime{5'000};
 
-// The daemons that share the store. Times are the database server's, so no daemon's clock matters.
-// Thread-safe; blocks on the disk. Further errors: `unavailable`, `timed_out`, `internal`.
+// The daemons that share a PostgreSQL store. Times are the database server's, so no daemon's clock
+// matters. Thread-safe; blocks on the disk. Further errors: `unavailable`, `timed_out`, `internal`.
 //
 // A name belongs to one run at a time. Kept by: MembersTest.ANameBelongsToOneRunAtATime.
 class Members : Rows {
@@ -43,9 +43,6 @@ class Members : Rows {
   [[nodiscard]] model::Result<Holder> join(const ClusterMember& member,
                                            const std::string& previous_run);
 
-  // Writes the member's heartbeat. `conflict` if another run has taken its name.
-  [[nodiscard]] model::Result<void> beat(const ClusterMember& member);
-
   [[nodiscard]] model::Result<void> leave(const ClusterMember& member);
 
   // The members with a recent heartbeat, by name; `now` by the server's clock.
@@ -53,7 +50,10 @@ class Members : Rows {
     model::Timestamp now{};
     std::vector<ClusterMember> members;
   };
-  [[nodiscard]] model::Result<Present> present() const;
+  // Writes the member's heartbeat and returns the members, this one included. `conflict` if another
+  // run has taken its name. One statement outside of a transaction, which waits for no other
+  // daemon's writer. A failure does not change Committer::healthy.
+  [[nodiscard]] model::Result<Present> beat(const ClusterMember& member);
 };
 
 }  // namespace conversed::store

@@ -8,12 +8,15 @@
 namespace conversed::store {
 
 // Topics. `outputs`: short names of sessions with new outputs. `jobs`: the id of a changed job.
-// `answers`: ids of inputs with news for their waiting clients. `touch`, `deliver` and `retry` name
-// a session by its encoded key: its owner runs its lane once more, looks for its pending outputs,
-// or tries to deliver them now. `resume`: the id of an Endpoint whose pause an operator has ended.
+// `answers`: ids of inputs with news for their waiting clients. `timers`: the due time of the first
+// new or moved timer, in ms of Unix time by the clock of timers; from triggers of the schema.
+// `touch`, `deliver` and `retry` name a session by its encoded key: its owner runs its lane once
+// more, looks for its pending outputs, or tries to deliver them now. `resume`: the id of an
+// Endpoint whose pause an operator has ended.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
+inline constexpr std::string_view timers_topic = "timers";
 inline constexpr std::string_view touch_topic = "touch";
 inline constexpr std::string_view deliver_topic = "deliver";
 inline constexpr std::string_view retry_topic = "retry";

@@ -17,7 +17,7 @@ namespace conversed::store {
 namespace {
 
 constexpr int retry_ms = 250;
-constexpr int between_questions_ms = 1'000;
+constexpr int between_questions_ms = 5'000;
 
 struct FreeNotification {
   void operator()(PGnotify* notification) const { PQfreemem(notification); }

@@ -185,6 +185,7 @@ class SharedTimersTest : public PeersTest {
   // Timers whose names begin with "a" belong to the first scheduler, all others to the second.
   void start(One& one, Daemon& daemon, int number) {
     SchedulerSettings settings;
+    settings.look_interval = 1h;  // only notifications wake them
     settings.mine = [this, number](std::string_view id) {
       const int owner = id.starts_with('a') ? 0 : 1;
       return (swapped_ ? 1 - owner : owner) == number;
