@@ -60,7 +60,9 @@ OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress po
              ownership),
       scheduler(scheduling(ports), *with.store, with.append_event(), with.clock, with.metrics),
       setup(setup_settings(with.settings), *with.store, upstreams),
-      job_worker(working(), with.store->jobs(), setup, with.timer_clock,
+      bulk_work(*with.store, with.clock, bulk_ports()),
+      job_steps(setup, bulk_work),
+      job_worker(working(), with.store->jobs(), job_steps, with.timer_clock,
                  in_cluster(with.settings) ? &with.store->notifications() : nullptr),
       housekeeper(tidying(ports), *with.store, retention_clock) {}
 
@@ -113,6 +115,16 @@ JobWorkerSettings OutboundParts::working() {
   working.retention = ground.settings.jobs.retention;
   working.retention_clock = &retention_clock;
   return working;
+}
+
+BulkWorkPorts OutboundParts::bulk_ports() {
+  BulkWorkPorts bulk{.append = ground.append_event()};
+  bulk.deliver = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); };
+  // In a cluster the store's notifications reach this daemon, too.
+  if (!in_cluster(ground.settings)) {
+    bulk.retry = [this](const model::SessionKey& key) { deliverer.retry(key); };
+  }
+  return bulk;
 }
 
 HousekeeperSettings OutboundParts::tidying(const OutboundPorts& ports) const {

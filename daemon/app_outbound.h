@@ -9,6 +9,7 @@
 #include "daemon/cluster/ownership.h"
 #include "daemon/data/housekeeper.h"
 #include "daemon/delivery/deliverer.h"
+#include "daemon/jobs/bulk_work.h"
 #include "daemon/jobs/job_worker.h"
 #include "daemon/jobs/proactive_setup.h"
 #include "daemon/outbound/egress.h"
@@ -46,6 +47,8 @@ struct OutboundParts {
   Caller caller;
   Scheduler scheduler;
   ProactiveSetup setup;
+  BulkWork bulk_work;
+  StepsByType job_steps;
   JobWorker job_worker;
   Housekeeper housekeeper;
 
@@ -55,6 +58,7 @@ struct OutboundParts {
   [[nodiscard]] CallerSettings calling() const;
   [[nodiscard]] SchedulerSettings scheduling(OutboundPorts& ports) const;
   [[nodiscard]] JobWorkerSettings working();
+  [[nodiscard]] BulkWorkPorts bulk_ports();
   [[nodiscard]] HousekeeperSettings tidying(const OutboundPorts& ports) const;
 };
 

@@ -1,16 +1,24 @@
 // /management/deadletters: operators list events that failed and outputs that were not delivered,
 // and replay or discard them.
 #include <array>
+#include <chrono>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "api/live/assets_cache.h"
 #include "api/live/events.h"
+#include "api/live/project_library.h"
 #include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
+#include "api/operations/row_filter.h"
+#include "api/operations/tasks.h"
 #include "api/replies.h"
-#include "store/model/trace.h"
+#include "flows/flow.h"
+#include "flows/tools/trial.h"
+#include "store/conversation/filters.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -20,6 +28,7 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 using store::DeadLetter;
+using store::DeadLetters;
 using namespace openapi;
 
 constexpr std::array states{store::DeadLetterState::fresh, store::DeadLetterState::replayed,
@@ -39,6 +48,12 @@ const Shape<DeadLetter>& letter_shape() {
                  {"state", state_schema(),
                   [](const DeadLetter& letter) { return store::to_string(letter.state); }},
                  {"reason", text(), &DeadLetter::reason},
+                 {"flow", described("Whose Turn failed; null: no Flow ran.", nullable(text(1))),
+                  null_if_empty(&DeadLetter::flow)},
+                 {"flowVersion", nullable(integer(1)), null_if_empty(&DeadLetter::flow_version)},
+                 {"node", nullable(text(1)), null_if_empty(&DeadLetter::node)},
+                 {"attempts", described("Failed tries of an output.", integer(0)),
+                  &DeadLetter::attempts},
                  {"createdAt", unix_time(), &DeadLetter::created_at},
                  {"type", text(1),
                   [](const DeadLetter& letter) {
@@ -59,6 +74,37 @@ Result<model::Event> decode(const DeadLetter& letter) {
                              letter.event.trace_id, letter.event.value);
 }
 
+// The part of the dead letters that the query names.
+Result<DeadLetters::Filter> dead_letter_filter(const Call& call, SessionServices& services) {
+  auto common = row_filter(call, services);
+  if (!common) return model::fail(common.error());
+  auto version =
+      number_parameter(call.request, "flowVersion", 1, std::numeric_limits<std::int64_t>::max(), 0);
+  if (!version) return model::fail(version.error());
+  const auto text = [&](const char* name) {
+    return std::string(call.request.parameter(name).value_or(""));
+  };
+  return DeadLetters::Filter{.project_id = std::move(common->project_id),
+                             .reason = text("reason"),
+                             .flow = text("flow"),
+                             .flow_version = *version,
+                             .node = text("node"),
+                             .endpoint_id = std::move(common->endpoint_id),
+                             .session = std::move(common->session),
+                             .created_from = common->created_from,
+                             .created_before = common->created_before};
+}
+
+std::vector<Parameter> dead_letter_parameters() {
+  return row_filter_parameters(
+      {query_parameter("reason", "Only dead letters with this reason.", form_text()),
+       query_parameter("flow", "Only events that failed in this Flow.", form_text()),
+       query_parameter("flowVersion", "Only events that failed in this version of their Flow.",
+                       integer(1)),
+       query_parameter("node", "Only events that failed at this Node, by its address.",
+                       form_text())});
+}
+
 Result<std::optional<store::DeadLetterState>> state_filter(const Request& request) {
   const auto text = request.parameter("state");
   if (!text) return std::nullopt;
@@ -69,15 +115,14 @@ Result<std::optional<store::DeadLetterState>> state_filter(const Request& reques
 }
 
 Result<Response> list_dead_letters(const Call& call, SessionServices& services) {
-  auto project = project_of(services.store, call, Role::conversation_admin);
-  if (!project) return model::fail(project.error());
+  auto filter = dead_letter_filter(call, services);
+  if (!filter) return model::fail(filter.error());
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
   auto state = state_filter(call.request);
   if (!state) return model::fail(state.error());
-  const std::string reason(call.request.parameter("reason").value_or(""));
-  auto letters =
-      services.store.dead_letters().list(project->id, *state, page->after, page->limit, reason);
+  filter->state = *state;
+  auto letters = services.store.dead_letters().list(*filter, page->after, page->limit);
   return rows_response(letters, *page, &DeadLetter::row, letter_shape());
 }
 
@@ -90,6 +135,9 @@ const Shape<store::DeadLetters::Group>& group_shape() {
   static const Shape<Group> shape(
       "DeadLetterGroup",
       {{"reason", text(), &Group::reason},
+       {"flow", nullable(text(1)), null_if_empty(&Group::flow)},
+       {"flowVersion", nullable(integer(1)), null_if_empty(&Group::flow_version)},
+       {"node", nullable(text(1)), null_if_empty(&Group::node)},
        {"kind", one_of({"event", "output"}),
         [](const Group& group) { return group.of_outputs ? "output" : "event"; }},
        {"count", integer(1), &Group::count},
@@ -116,40 +164,178 @@ Result<DeadLetter> find_dead_letter(const Call& call, SessionServices& services)
   return find_in_projects(services.store, *call.principal, find, "there is no such dead letter");
 }
 
-Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
-  auto letter = find_dead_letter(call, services);
-  if (!letter) return model::fail(letter.error());
-  json body = letter_shape()(*letter);
-  // An event that can't be decoded, maybe the reason for the dead letter, is left out.
-  if (auto event = decode(*letter); event && !letter->output_seq) {
+// Adds what the letter's event or output says, and where it goes. An event that can't be decoded,
+// maybe the reason for the dead letter, and an output that is not kept any more are left out.
+Result<void> add_payload(json& body, const DeadLetter& letter, SessionServices& services) {
+  if (letter.output_seq) {
+    const auto output = services.store.outbox().outputs(letter.key, *letter.output_seq - 1, 1);
+    if (!output) return model::fail(store_error(output.error()));
+    if (!output->empty() && output->front().seq == *letter.output_seq) {
+      body["text"] = output->front().text;
+      body["data"] = output->front().data;
+    }
+    const auto endpoint = services.assets.endpoint(letter.key.endpoint_id);
+    const bool has_url = endpoint && !(*endpoint)->webhook_url.empty();
+    body["url"] = has_url ? json((*endpoint)->webhook_url) : json();
+  } else if (auto event = decode(letter)) {
     body["text"] = event->text ? json(*event->text) : json(nullptr);
     body["data"] = event->data;
     body["acceptedAt"] = unix_seconds(event->accepted_at);
   }
+  return {};
+}
+
+Result<Response> show_dead_letter(const Call& call, SessionServices& services) {
+  auto letter = find_dead_letter(call, services);
+  if (!letter) return model::fail(letter.error());
+  json body = letter_shape()(*letter);
+  if (auto added = add_payload(body, *letter, services); !added) return model::fail(added.error());
   return ok(body);
 }
 
-// The event for the replay. It is appended at the tail of the log under a new id. Its claim is the
-// dead letter, so two replays have one effect.
-Result<model::Event> replayed(const DeadLetter& letter, SessionServices& services) {
-  if (letter.state != store::DeadLetterState::fresh) {
-    return model::fail(Errc::conflict, "the dead letter was replayed or discarded before");
+// ---- Trials
+
+constexpr std::chrono::seconds longest_trial{5};
+constexpr std::size_t most_trial_answers = 50;
+
+struct TrialBody {
+  std::int64_t version = 0;  // 0: the newest
+  std::vector<model::CallResult> answers;
+};
+
+Result<TrialBody> read_trial(const Request& request) {
+  const auto wrong = [](const char* message) {
+    return model::fail(Errc::invalid_argument, message);
+  };
+  auto body = read_object(request);
+  if (!body) return model::fail(body.error());
+  TrialBody trial;
+  if (const auto version = body->value("flowVersion", json()); !version.is_null()) {
+    if (!version.is_number_integer() || version < 1) return wrong("flowVersion must be 1 or more");
+    trial.version = version.get<std::int64_t>();
   }
-  auto event = decode(letter);
-  if (!event) {
-    return model::fail(Errc::conflict, "the event can't be read; it can only be discarded");
+  const auto answers = body->value("answers", json::array());
+  if (!answers.is_array() || answers.size() > most_trial_answers) {
+    return wrong("answers must be a list of at most 50 objects");
   }
-  if (event->type == model::EventType::call_result || event->type == model::EventType::timer ||
-      event->type == model::EventType::time_out) {
-    return model::fail(Errc::conflict,
-                       "nothing waits for this event any more; it can only be discarded");
+  for (const auto& each : answers) {
+    const auto status = each.is_object() ? each.value("status", json(200)) : json();
+    if (!status.is_number_integer() || status < 100 || status > 599) {
+      return wrong("answers must have objects with a status of 100 to 599 and a body");
+    }
+    model::CallResult answer{.status = status.get<int>(), .body = each.value("body", json())};
+    if (answer.status >= 400) {
+      answer.error_code = "status";
+      answer.error_message = "the upstream answered with status " + std::to_string(answer.status);
+    }
+    trial.answers.push_back(std::move(answer));
   }
-  event->answer_until.reset();  // no client waits, so its outputs go to the webhook
-  event->accepted_at = services.clock.now();
-  event->id = model::new_event_id(event->accepted_at, model::is_sampled(event->id));
-  event->claim = model::Claim{model::Claim::Kind::dead_letter, letter.id};
-  return event;
+  return trial;
 }
+
+Shared<CompiledFlow> flow_of_trial(const DeadLetter& letter, const model::ProjectAssets& project,
+                                   const model::Endpoint& endpoint, std::int64_t version,
+                                   AssetsCache& assets) {
+  const auto named = project.flow_ids.find(letter.flow);
+  const auto& id = named == project.flow_ids.end() ? endpoint.flow_id : named->second;
+  return version == 0 ? assets.newest_flow(id) : assets.flow(id, version);
+}
+
+json trial_json(const flows::tools::Trial& trial, const CompiledFlow& flow) {
+  json outputs = json::array();
+  for (const auto& output : trial.outputs) {
+    outputs.push_back({{"text", output.text}, {"data", output.data}});
+  }
+  const auto or_null = [](const std::string& text) { return text.empty() ? json() : json(text); };
+  return {{"flow", flow.flow->name()},
+          {"flowVersion", flow.version.version},
+          {"nodes", trial.nodes},
+          {"outputs", std::move(outputs)},
+          {"calls", trial.calls},
+          {"log", trial.log},
+          {"error", or_null(trial.error)},
+          {"failedAt", or_null(trial.failed_at)},
+          {"waitsAt", or_null(trial.waits_at)}};
+}
+
+Result<Response> try_letter(const Call& call, SessionServices& services) {
+  auto letter = find_dead_letter(call, services);
+  if (!letter) return model::fail(letter.error());
+  auto body = read_trial(call.request);
+  if (!body) return model::fail(body.error());
+  letter->state = store::DeadLetterState::fresh;  // a try needs no replay
+  auto event = store::event_to_replay(*letter, services.clock.now());
+  if (!event) return model::fail(event.error());
+  if (event->type == model::EventType::notify) {
+    return model::fail(Errc::conflict, "no Flow runs for a notify");
+  }
+  auto& assets = services.assets;
+  auto endpoint = assets.endpoint(letter->key.endpoint_id);
+  if (!endpoint) return model::fail(Errc::conflict, "the Endpoint of the event is gone");
+  auto project = assets.project(letter->key.project_id);
+  if (!project) return model::fail(store_error(project.error()));
+  auto flow = flow_of_trial(*letter, **project, **endpoint, body->version, assets);
+  if (!flow && flow.error().code == Errc::not_found) {
+    return model::fail(Errc::conflict, "the Flow has no such version");
+  }
+  if (!flow) return model::fail(store_error(flow.error()));
+  auto loaded = services.store.sessions().load_with_profile(letter->key);
+  if (!loaded) return model::fail(store_error(loaded.error()));
+  model::Session session = loaded->session.value_or(model::Session());
+  session.key = letter->key;
+  session.execution.reset();  // as if it had ended
+  const ProjectLibrary library(assets, **project);
+  const auto until = std::chrono::steady_clock::now() + longest_trial;
+  const flows::Limits limits;
+  return ok(
+      trial_json(flows::tools::run_trial(
+                     {.flow = *(*flow)->flow,
+                      .assets = **project,
+                      .endpoint = **endpoint,
+                      .session = std::move(session),
+                      .profile = loaded->profile,
+                      .event = *event,
+                      .now = services.clock.now(),
+                      .limits = limits,
+                      .flow_version = (*flow)->version.version,
+                      .library = &library,
+                      .is_follow_up_flow = (*flow)->version.flow_id != (*endpoint)->flow_id,
+                      .is_overdue = [until] { return std::chrono::steady_clock::now() > until; }},
+                     std::move(body->answers)),
+                 **flow));
+}
+
+Description describe_try_letter() {
+  const auto answer = object({{"status", with_default(200, integer(100, 599)), Need::optional},
+                              {"body", anything(), Need::optional}});
+  const auto body = object(
+      {{"flowVersion", described("Default: the newest.", nullable(integer(1))), Need::optional},
+       {"answers", described("Of the Flow's calls, in order.", list_of(answer, most_trial_answers)),
+        Need::optional}});
+  const auto output = object({{"text", text()}, {"data", anything()}});
+  const auto trial =
+      object({{"flow", text(1)},
+              {"flowVersion", integer(1)},
+              {"nodes", described("Their addresses, in order.", list_of(text(1)))},
+              {"outputs", list_of(output)},
+              {"calls", described("What the Flow asks for.", list_of(free_object()))},
+              {"log", list_of(text())},
+              {"error", described("Why a Turn fails; null: none does.", nullable(text(1)))},
+              {"failedAt", described("The Node at which it fails.", nullable(text(1)))},
+              {"waitsAt", described("The Node that waits at the end; null: the Flow has ended.",
+                                    nullable(text(1)))}});
+  return {.summary = "Try a dead letter without effects",
+          .details =
+              "Runs the event in the session as it is now, as if no execution were under way. No "
+              "call is made: each gets the next of `answers`, then a refusal. Nothing is stored or "
+              "sent. 409 for an event that can't be replayed, or a version that does not exist.",
+          .body = json_content(
+              named("DeadLetterTrial", with_example({{"flowVersion", nullptr}}, body))),
+          .answers = {json_answer("What it would do.", named("DeadLetterTried", trial))},
+          .errors = {404, 409}};
+}
+
+// ---- Replay and discard
 
 void replay(Call call, SessionServices& services, Reply reply) {
   auto letter = find_dead_letter(call, services);
@@ -163,7 +349,7 @@ void replay(Call call, SessionServices& services, Reply reply) {
     if (!done) return reply.fail(store_error(done.error()));
     return reply.send(json_response(202, {{"_id", letter->id}}));
   }
-  auto event = replayed(*letter, services);
+  auto event = store::event_to_replay(*letter, services.clock.now());
   if (!event) return reply.fail(event.error());
   auto waiting = std::make_shared<Reply>(std::move(reply));
   services.events.append(*event, [waiting, id = event->id](auto appended) {
@@ -179,16 +365,31 @@ Result<Response> discard(const Call& call, SessionServices& services) {
       .map(no_content);
 }
 
+Result<Response> change_all(const Call& call, SessionServices& services, std::string_view type,
+                            const char* name) {
+  auto filter = dead_letter_filter(call, services);
+  if (!filter) return model::fail(filter.error());
+  return start_bulk_job(call, services, {type, name, filter->project_id, to_json(*filter)});
+}
+
+Result<Response> replay_all(const Call& call, SessionServices& services) {
+  return change_all(call, services, model::replay_dead_letters, "Replay of dead letters");
+}
+
+Result<Response> discard_all(const Call& call, SessionServices& services) {
+  return change_all(call, services, model::discard_dead_letters, "Discard of dead letters");
+}
+
 Link link(std::string_view name, std::string_view operation) {
   return {name, operation, "deadLetterId", "$response.body#/items/0/_id"};
 }
 
 Description describe_list_dead_letters() {
+  auto parameters = row_parameters(dead_letter_parameters());
+  parameters.push_back(
+      query_parameter("state", "Only dead letters in this state.", state_schema()));
   return {.summary = "List dead letters",
-          .parameters = row_parameters(
-              {project_parameter(),
-               query_parameter("state", "Only dead letters in this state.", state_schema()),
-               query_parameter("reason", "Only dead letters with this reason.", form_text())}),
+          .parameters = std::move(parameters),
           .answers = {{.description = "A page of dead letters, the oldest first.",
                        .content = json_content(row_page(letter_shape().schema())),
                        .links = {link("show", "showDeadLetter"), link("replay", "replayDeadLetter"),
@@ -208,12 +409,14 @@ Description describe_group_dead_letters() {
 }
 
 Description describe_show_dead_letter() {
-  const auto letter =
-      with_members(letter_shape().schema(), {{"text", nullable(text()), Need::optional},
-                                             {"data", anything(), Need::optional},
-                                             {"acceptedAt", unix_time(), Need::optional}});
+  const auto letter = with_members(
+      letter_shape().schema(),
+      {{"text", nullable(text()), Need::optional},
+       {"data", anything(), Need::optional},
+       {"acceptedAt", unix_time(), Need::optional},
+       {"url", described("The webhook of an output.", nullable(text(1))), Need::optional}});
   return {.summary = "Show a dead letter",
-          .answers = {json_answer("The dead letter, with its event if the event can be read.",
+          .answers = {json_answer("The dead letter, with its event or output if that can be read.",
                                   named("DeadLetterWithEvent", letter))}};
 }
 
@@ -221,6 +424,28 @@ Description describe_replay() {
   return {.summary = "Replay a dead letter",
           .answers = {json_answer("The event runs again, under this id.", accepted_schema(), 202)},
           .errors = {409, 502}};
+}
+
+Description describe_replay_all() {
+  return {.summary = "Replay all dead letters that fit",
+          .details =
+              "Begins a job: it replays the new dead letters of before its beginning, the oldest "
+              "first. Dead letters that can only be discarded are skipped. A cancelled job keeps "
+              "what it has done. 409 while such a job runs, with its id in `details.taskId`.",
+          .parameters = dead_letter_parameters(),
+          .answers = {bulk_job_answer()},
+          .errors = {404, 409}};
+}
+
+Description describe_discard_all() {
+  return {.summary = "Discard all dead letters that fit",
+          .details =
+              "Begins a job: it discards the new dead letters of before its beginning. A cancelled "
+              "job keeps what it has done. 409 while such a job runs, with its id in "
+              "`details.taskId`.",
+          .parameters = dead_letter_parameters(),
+          .answers = {bulk_job_answer()},
+          .errors = {404, 409}};
 }
 
 Description describe_discard() {
@@ -239,9 +464,15 @@ Operations dead_letters_operations() {
       for_operators("groupDeadLetters", Method::get, "/management/deadletters/groups",
                     Role::conversation_admin, group_dead_letters, describe_group_dead_letters,
                     Audited::always),
+      for_operators("replayDeadLetters", Method::post, "/management/deadletters/replay",
+                    Role::conversation_admin, replay_all, describe_replay_all),
+      for_operators("discardDeadLetters", Method::post, "/management/deadletters/discard",
+                    Role::conversation_admin, discard_all, describe_discard_all),
       for_operators("showDeadLetter", Method::get, "/management/deadletters/{deadLetterId}",
                     Role::conversation_admin, show_dead_letter, describe_show_dead_letter,
                     Audited::always),
+      for_operators("tryDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/try",
+                    Role::conversation_admin, try_letter, describe_try_letter),
       for_operators("replayDeadLetter", Method::post,
                     "/management/deadletters/{deadLetterId}/replay", Role::conversation_admin,
                     replay, describe_replay),

@@ -7,16 +7,17 @@
 
 #include "api/live/assets_cache.h"
 #include "api/openapi/description.h"
-#include "api/operations/accept.h"
 #include "api/operations/deliveries.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
+#include "api/operations/row_filter.h"
+#include "api/operations/tasks.h"
 #include "api/operations/why.h"
 #include "api/reasons/reasons.h"
 #include "api/replies.h"
 #include "api/representation/input.h"
+#include "store/conversation/filters.h"
 #include "store/store.h"
-#include "store/text/quantity.h"
 
 namespace conversed::api {
 
@@ -63,47 +64,26 @@ Schema delivery_schema() {
 
 // The part of the deliveries that the query names.
 Result<Deliveries::Filter> delivery_filter(const Call& call, SessionServices& services) {
-  const Request& request = call.request;
-  Deliveries::Filter filter;
-  const auto token = request.parameter("URLToken");
-  const auto user = request.parameter("userId");
-  const auto session = request.parameter("sessionId");
-  if (user || session) {
-    auto key = session_of(services.assets, *call.principal, token.value_or(""), user.value_or(""),
-                          session.value_or(""));
-    if (!key) return model::fail(key.error());
-    filter.project_id = key->project_id;
-    filter.session = *std::move(key);
-  } else if (token) {
-    auto normal = normal_url_token(*token);
-    if (!normal) return model::fail(normal.error());
-    auto endpoint = find_endpoint_for(services.assets, *call.principal, *normal);
-    if (!endpoint) return model::fail(endpoint.error());
-    filter.project_id = (*endpoint)->project_id;
-    filter.endpoint_id = (*endpoint)->id;
-  }
-  if (filter.project_id.empty() || request.parameter("projectId")) {
-    auto project = project_of(services.store, call, Role::conversation_admin);
-    if (!project) return model::fail(project.error());
-    if (!filter.project_id.empty() && filter.project_id != project->id) {
-      return model::fail(Errc::not_found, "the project has no such Endpoint");
-    }
-    filter.project_id = project->id;
-  }
-  if (const auto state = request.parameter("state")) {
+  auto common = row_filter(call, services);
+  if (!common) return model::fail(common.error());
+  Deliveries::Filter filter{.project_id = std::move(common->project_id),
+                            .session = std::move(common->session),
+                            .created_from = common->created_from,
+                            .created_before = common->created_before};
+  if (!common->endpoint_id.empty()) filter.endpoint_id = std::move(common->endpoint_id);
+  if (const auto state = call.request.parameter("state")) {
     filter.state = store::delivery_state_from(*state);
     if (!filter.state) {
       return model::fail(Errc::invalid_argument, "state must be due, waiting, behind or paused");
     }
   }
-  if (const auto age = request.parameter("olderThan")) {
-    const auto duration = text::parse_duration(*age);
-    if (!duration) {
-      return model::fail(Errc::invalid_argument, "olderThan must be a duration such as 20m or 2h");
-    }
-    filter.created_before = services.clock.now() - *duration;
-  }
   return filter;
+}
+
+std::vector<Parameter> delivery_parameters(std::vector<Parameter> more = {}) {
+  more.push_back(
+      query_parameter("state", "Only deliveries in this state.", delivery_state_schema()));
+  return row_filter_parameters(std::move(more));
 }
 
 // `ENDPOINT:DUE:SESSION:SEQ`
@@ -194,6 +174,21 @@ Result<Response> drop_delivery(const Call& call, SessionServices& services) {
   return no_content();
 }
 
+Result<Response> change_deliveries(const Call& call, SessionServices& services,
+                                   std::string_view type, const char* name) {
+  auto filter = delivery_filter(call, services);
+  if (!filter) return model::fail(filter.error());
+  return start_bulk_job(call, services, {type, name, filter->project_id, to_json(*filter)});
+}
+
+Result<Response> retry_deliveries(const Call& call, SessionServices& services) {
+  return change_deliveries(call, services, model::retry_deliveries, "Retry of deliveries");
+}
+
+Result<Response> drop_deliveries(const Call& call, SessionServices& services) {
+  return change_deliveries(call, services, model::drop_deliveries, "Drop of deliveries");
+}
+
 Link delivery_link(std::string_view name, std::string_view operation) {
   return {name, operation, "outputId", "$response.body#/items/0/_id"};
 }
@@ -205,20 +200,10 @@ Description describe_list_deliveries() {
           "Outputs that wait for their webhook: by Endpoint, then by the due time of the session's "
           "first output, then by number. A page may have fewer items than `limit`, even none, "
           "although `next` is set.",
-      .parameters = {page_limit(),
-                     query_parameter("after", "The `next` of the page before.",
-                                     text_like("^[a-z0-9]{24}:-?[0-9]{1,15}:[0-9]{1,18}:"
-                                               "([0-9]{1,18}|9223372036854775806)$")),
-                     project_parameter(),
-                     query_parameter("URLToken", "Only this Endpoint's.", url_token()),
-                     query_parameter("userId", "Only a session's, with `URLToken` and `sessionId`.",
-                                     conversation_name()),
-                     query_parameter("sessionId", "Only a session's, with `URLToken` and `userId`.",
-                                     conversation_name()),
-                     query_parameter("state", "Only deliveries in this state.",
-                                     delivery_state_schema()),
-                     query_parameter("olderThan", "Only outputs that are older, such as 20m or 2h.",
-                                     duration_schema())},
+      .parameters = delivery_parameters(
+          {page_limit(), query_parameter("after", "The `next` of the page before.",
+                                         text_like("^[a-z0-9]{24}:-?[0-9]{1,15}:[0-9]{1,18}:"
+                                                   "([0-9]{1,18}|9223372036854775806)$"))}),
       .answers = {{.description = "A page of deliveries.",
                    .content = json_content(object(
                        {{"items", list_of(named("PendingDelivery", delivery_schema()))},
@@ -259,6 +244,28 @@ Description describe_drop_delivery() {
           .answers = {empty_answer("The output is dropped.")}};
 }
 
+Description describe_retry_deliveries() {
+  return {.summary = "Retry all deliveries that fit",
+          .details =
+              "Begins a job: it visits the pending outputs of before its beginning, session by "
+              "session, and makes the sessions of those that fit due now. 409 while such a job "
+              "runs, with its id in `details.taskId`.",
+          .parameters = delivery_parameters(),
+          .answers = {bulk_job_answer()},
+          .errors = {404, 409}};
+}
+
+Description describe_drop_deliveries() {
+  return {.summary = "Drop all deliveries that fit",
+          .details =
+              "Begins a job: it visits the pending outputs of before its beginning, session by "
+              "session, and drops those that fit. A cancelled job keeps what it has done. 409 "
+              "while such a job runs, with its id in `details.taskId`.",
+          .parameters = delivery_parameters(),
+          .answers = {bulk_job_answer()},
+          .errors = {404, 409}};
+}
+
 }  // namespace
 
 const Shape<PendingDelivery>& delivery_progress() {
@@ -281,6 +288,10 @@ Operations deliveries_operations() {
       for_operators("showDelivery", Method::get, "/management/deliveries/{outputId}",
                     Role::conversation_admin, show_delivery, describe_show_delivery,
                     Audited::always),
+      for_operators("retryDeliveries", Method::post, "/management/deliveries/retry",
+                    Role::conversation_admin, retry_deliveries, describe_retry_deliveries),
+      for_operators("dropDeliveries", Method::post, "/management/deliveries/drop",
+                    Role::conversation_admin, drop_deliveries, describe_drop_deliveries),
       for_operators("retryDelivery", Method::post, "/management/deliveries/{outputId}/retry",
                     Role::conversation_admin, retry_delivery, describe_retry_delivery),
       for_operators("dropDelivery", Method::post, "/management/deliveries/{outputId}/drop",

@@ -16,6 +16,7 @@
 #include "api/operations/documents.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
+#include "api/operations/tasks.h"
 #include "api/replies.h"
 #include "api/representation/input.h"
 #include "store/model/ids.h"
@@ -73,13 +74,18 @@ Result<Job> find_job(ProjectServices& services, const std::string& id) {
   });
 }
 
+// The role that may cancel the job.
+Role canceller_of(const Job& job) {
+  return job.type == model::proactive_setup ? Role::proactive_admin : Role::conversation_admin;
+}
+
 // The job in the path, for a principal with the role in its project.
-Result<Job> open_job(const Call& call, ProjectServices& services, Role role) {
+Result<Job> open_job(const Call& call, ProjectServices& services, Role (*role)(const Job&)) {
   auto id = id_of(call, "taskId");
   if (!id) return model::fail(id.error());
   auto job = services.store.jobs().get(*id);
-  auto project =
-      open_owner(services.store, *call.principal, job.map(&Job::project_id), role, missing_task);
+  auto project = open_owner(services.store, *call.principal, job.map(&Job::project_id),
+                            job ? role(*job) : Role::member, missing_task);
   if (!project) return model::fail(project.error());
   return job;
 }
@@ -128,7 +134,7 @@ void wait_for_news(const std::shared_ptr<TaskPoll>& poll) {
 void show_task(Call call, ProjectServices& services, Reply reply) {
   auto wait = wait_parameter(call.request);
   if (!wait) return reply.fail(wait.error());
-  auto job = open_job(call, services, Role::member);
+  auto job = open_job(call, services, [](const Job&) { return Role::member; });
   if (!job) return reply.fail(job.error());
   const auto deadline = services.options.steady_now() + std::chrono::seconds(*wait);
   const auto poll = std::make_shared<TaskPoll>(
@@ -174,7 +180,7 @@ Result<Response> list_tasks(const Call& call, ProjectServices& services) {
 }
 
 Result<Response> cancel_task(const Call& call, ProjectServices& services) {
-  auto job = open_job(call, services, Role::proactive_admin);
+  auto job = open_job(call, services, canceller_of);
   if (!job) return model::fail(job.error());
   auto cancelled = services.store.jobs().cancel(job->id);
   if (!cancelled && cancelled.error().code == Errc::conflict) {
@@ -222,10 +228,15 @@ Job new_set_up(const std::string& project_id, model::Timestamp now) {
           .changed_at = now};
 }
 
-Response in_conflict_with(const std::string& job_id, const Call& call, model::Timestamp now) {
-  const nlohmann::json details{{"taskId", job_id}};
-  return error_response(409, "the project is being set up, or is set up already", call.exchange,
-                        now, ErrorShape::problem, &details);
+// The answer if the job can't be created.
+Result<Response> not_created(const model::Error& error, const char* conflict, const Call& call,
+                             model::Timestamp now) {
+  // The store's message of a conflict is the other job's id.
+  if (error.code != Errc::conflict || !model::is_id(error.message)) {
+    return model::fail(store_error(error));
+  }
+  const nlohmann::json details{{"taskId", error.message}};
+  return error_response(409, conflict, call.exchange, now, ErrorShape::problem, &details);
 }
 
 Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {
@@ -249,12 +260,8 @@ Result<Response> set_up_proactive(const Call& call, ProjectServices& services) {
 
   auto earlier = services.store.jobs().create(job, creation);
   if (!earlier) {
-    const model::Error& error = earlier.error();
-    // The store's error message is the other job's id.
-    if (error.code != Errc::conflict || !model::is_id(error.message)) {
-      return model::fail(store_error(error));
-    }
-    return in_conflict_with(error.message, call, services.clock.now());
+    return not_created(earlier.error(), "the project is being set up, or is set up already", call,
+                       services.clock.now());
   }
   if (!*earlier) {
     answer.headers.emplace_back("Location", task_path(job, call.request, services));
@@ -284,6 +291,29 @@ Description describe_set_up_proactive() {
 }
 
 }  // namespace
+
+Result<Response> start_bulk_job(const Call& call, SessionServices& services,
+                                const BulkJob& wanted) {
+  const auto now = services.clock.now();
+  const Job job{.id = model::new_id(),
+                .project_id = wanted.project_id,
+                .type = std::string(wanted.type),
+                .name = wanted.name,
+                .data = {{"filter", wanted.filter}},
+                .created_at = now,
+                .changed_at = now};
+  if (auto made = services.store.jobs().create(job); !made) {
+    return not_created(made.error(), "such a job runs; wait for it or cancel it", call, now);
+  }
+  return json_response(202, task_shape()(job));
+}
+
+Success bulk_job_answer() {
+  Success answer = json_answer("The job.", task_shape().schema(), 202);
+  answer.links = {{"task", "manageTask", "taskId", "$response.body#/_id"},
+                  {"cancel", "manageCancelTask", "taskId", "$response.body#/_id"}};
+  return answer;
+}
 
 Operations tasks_operations() {
   static constexpr Operation rows[] = {

@@ -55,4 +55,21 @@ void show_times(const Fields& schedule, const Values& values);
 int chat(Client& client, const std::string& url_token, const std::string& user_id,
          const std::string& session_id);
 
+// The options that choose rows of sessions: `--project`, `--endpoint`, `--user`, `--session`,
+// `--older-than` and `--newer-than`. Then `more`.
+[[nodiscard]] std::vector<Option> row_filter_options(std::vector<Option> more);
+
+// A command that sends `POST PATH/{ID}/VERB`, or `POST PATH/VERB` with the options that choose, and
+// shows the progress of the job that this begins.
+struct Bulk {
+  std::string path;  // "/management/deliveries"
+  std::string verb;
+  std::string done;  // what it says of one row, such as "Retried {ID}"
+  std::vector<Option> filter;
+};
+[[nodiscard]] Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk);
+
+// Shows a job's progress until it ends. Returns the exit code: 0 only if the job is done.
+int watch_job(Client& client, const std::string& id);
+
 }  // namespace conversed::ctl

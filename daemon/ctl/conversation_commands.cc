@@ -73,42 +73,109 @@ int talk(Client& client, const Values& values) {
   return chat(client, *token, or_new("--user"), or_new("--session"));
 }
 
+// The options that choose dead letters.
+std::vector<Option> letter_filter() {
+  return row_filter_options(
+      {Option{"--reason", "Only those with this reason"}.in_query("reason"),
+       Option{"--flow", "Only events that failed in the Flow of this name"}.in_query("flow"),
+       Option{"--flow-version", "Only events that failed in this version", Option::Kind::number}
+           .in_query("flowVersion"),
+       Option{"--node", "Only events that failed at the Node with this address"}.in_query("node")});
+}
+
+std::vector<Option> letter_list_options() {
+  auto options = letter_filter();
+  options.push_back(Option{"--state", "new, replayed, discarded or all"}.with_preset("new").one_of(
+      {"new", "replayed", "discarded", "all"}));
+  options.push_back(limit_option(50));
+  return options;
+}
+
+Cell flow_cell(const Fields& group, const char* field) {
+  const auto flow = group.text_if_any(field);
+  if (flow.empty()) return cell_of(field, nullptr);
+  return cell_of(field, flow + ' ' + std::to_string(group.number("flowVersion")));
+}
+
+model::Result<void> prepare_try(const Values& values, Request& request) {
+  request.body = nlohmann::json::object();
+  if (const auto& version = values.text("--flow-version"); !version.empty()) {
+    request.body["flowVersion"] = std::stoll(version);
+  }
+  if (const auto& text = values.text("--answers"); !text.empty()) {
+    auto answers = model::parse_json(text);
+    if (!answers) return model::fail(answers.error().code, "--answers: " + answers.error().message);
+    request.body["answers"] = std::move(*answers);
+  }
+  return {};
+}
+
 Group dead_letters() {
-  const Option id = Option{"ID", "The dead letter's id, as `deadletters list` shows it"}.require();
-  return {"deadletters",
-          "Events and outputs that the daemon gave up, with the reasons",
-          {Command{"deadletters list",
-                   {"List dead letters, oldest first", "--state new",
-                    "`deadletters show` shows one in full; mend the cause and use "
-                    "`deadletters replay`."},
-                   {project_option(),
-                    Option{"--state", "new, replayed, discarded or all"}.with_preset("new").one_of(
-                        {"new", "replayed", "discarded", "all"}),
-                    limit_option(50)},
-                   "GET /management/deadletters",
-                   rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
-                         column("STATE", "state"), column("TYPE", "type"), column("USER", "userId"),
-                         column("SESSION", "sessionId"), column("REASON", "reason")},
-                        "No dead letters.")}
-               .prepared_by([](const Values& values, Request& request) {
-                 const auto& state = values.text("--state");
-                 if (state != "all") request.query += "&state=" + state;
-                 return model::Result<void>();
-               }),
-           Command{"deadletters show",
-                   {"Show a dead letter in full", some_id},
-                   {id},
-                   "GET /management/deadletters/{ID}"},
-           Command{"deadletters replay",
-                   {"Process a dead letter again, behind its session's newer events", some_id},
-                   {id},
-                   "POST /management/deadletters/{ID}/replay",
-                   says({"Appended again. It runs behind its session's newer events."})},
-           Command{"deadletters discard",
-                   {"Mark a dead letter as discarded; `--state discarded` lists it", some_id},
-                   {id},
-                   "POST /management/deadletters/{ID}/discard",
-                   says({"Discarded."})}}};
+  const Option any = {"ID", "The dead letter's id, as `deadletters list` shows it"};
+  const Option id = any.require();
+  const auto bulk = [](const char* verb, const char* done) {
+    return Bulk{"/management/deadletters", verb, done, letter_filter()};
+  };
+  return {
+      "deadletters",
+      "Events and outputs that the daemon gave up, with the reasons",
+      {Command{"deadletters groups",
+               {"Count dead letters by reason, Flow and Node, the largest group first",
+                "--project Shop",
+                "`deadletters list --reason ...` lists those of a group, `deadletters try` tries "
+                "one."},
+               {project_option(), Option{"--state", "new, replayed or discarded"}
+                                      .in_query("state")
+                                      .with_preset("new")
+                                      .one_of({"new", "replayed", "discarded"})},
+               "GET /management/deadletters/groups",
+               rows({column("COUNT", "count"), column("WHAT", "kind"),
+                     column("FLOW", "flow", flow_cell), column("NODE", "node"),
+                     column("FIRST", "first", time_cell), column("LAST", "last", time_cell),
+                     column("REASON", "reason")},
+                    "No dead letters.")},
+       Command{"deadletters list",
+               {"List dead letters, oldest first", "--state new --flow Orders",
+                "`deadletters show` shows one in full; mend the cause and use "
+                "`deadletters replay`."},
+               letter_list_options(),
+               "GET /management/deadletters",
+               rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
+                     column("STATE", "state"), column("TYPE", "type"), column("USER", "userId"),
+                     column("SESSION", "sessionId"), column("REASON", "reason")},
+                    "No dead letters.")}
+           .prepared_by([](const Values& values, Request& request) {
+             const auto& state = values.text("--state");
+             if (state != "all") request.query += "&state=" + state;
+             return model::Result<void>();
+           }),
+       Command{"deadletters show",
+               {"Show a dead letter in full", some_id},
+               {id},
+               "GET /management/deadletters/{ID}"},
+       Command{
+           "deadletters try",
+           {"Run an event on a version of its Flow without any effect",
+            std::string(some_id) + " --flow-version 3",
+            "`deadletters replay` runs it on the newest version."},
+           {id, Option{"--flow-version", "The version; default: the newest", Option::Kind::number},
+            Option{"--answers",
+                   "Answers of the Flow's calls in order, as JSON: [{\"status\": 200, "
+                   "\"body\": {}}]; other calls are refused"}},
+           "POST /management/deadletters/{ID}/try"}
+           .prepared_by(prepare_try),
+       bulk_command("deadletters replay",
+                    {"Process dead letters again, behind their sessions' newer events: one, or all "
+                     "that the options choose, as a job",
+                     "--flow Orders --node main/3 --newer-than 1d",
+                     "`deadletters groups` shows those that failed again."},
+                    any,
+                    bulk("replay", "Appended again. It runs behind its session's newer events.")),
+       bulk_command(
+           "deadletters discard",
+           {"Mark dead letters as discarded: one, or all that the options choose, as a job",
+            "--older-than 30d", "`deadletters list --state discarded` lists them."},
+           any, bulk("discard", "Discarded."))}};
 }
 
 }  // namespace

@@ -1,104 +1,28 @@
 // conversectl deliveries, endpoints.
-#include <set>
-#include <tuple>
+#include <utility>
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/names.h"
-#include "daemon/ctl/output/output.h"
 
 namespace conversed::ctl {
 namespace {
 
-using model::Errc;
-using model::fail;
-using model::Result;
-using nlohmann::json;
-
-constexpr const char* path = "/management/deliveries";
-
-// The options that choose deliveries, besides `--project`.
-std::vector<Option> filter_options() {
-  return {project_option(),
-          Option{"--endpoint", "Only this Endpoint's: its name, id or URLToken"}
-              .in_query("URLToken")
-              .found_by(find_endpoint),
-          Option{"--user", "Only a session's, with --endpoint and --session"}.in_query("userId"),
-          Option{"--session", "Only a session's, with --endpoint and --user"}.in_query("sessionId"),
-          Option{"--state", "due, waiting, behind or paused"}.in_query("state").one_of(
-              {"due", "waiting", "behind", "paused"}),
-          Option{"--older-than", "Only older outputs, such as 20m or 2h"}.in_query("olderThan")};
+// The options that choose deliveries.
+std::vector<Option> delivery_filter() {
+  return row_filter_options(
+      {Option{"--state", "due, waiting, behind or paused"}.in_query("state").one_of(
+          {"due", "waiting", "behind", "paused"})});
 }
 
-std::vector<Option> with_filter(std::vector<Option> options, Option limit) {
-  for (Option& option : filter_options()) options.push_back(std::move(option));
-  options.push_back(std::move(limit));
+std::vector<Option> list_options() {
+  auto options = delivery_filter();
+  options.push_back(after_option());
+  options.push_back(limit_option(50, 10'000));
   return options;
 }
 
-// The deliveries that the options choose.
-Result<json> fetch_chosen(Client& client, const Values& values) {
-  std::string query;
-  bool chosen = false;
-  for (const Option& option : filter_options()) {
-    std::string text = values.text(option.name);
-    if (text.empty()) continue;
-    chosen = chosen || option.name != "--project";
-    if (option.find != nullptr) {
-      auto id = option.find(client, values, text);
-      if (!id) return fail(id.error());
-      text = std::move(*id);
-    }
-    query += (query.empty() ? "?" : "&") + option.query + '=' + encode(text);
-  }
-  if (!chosen) {
-    return fail(Errc::invalid_argument,
-                "name a delivery, or choose some by --endpoint, --state or --older-than");
-  }
-  return fetch_pages(client, path + query, std::stoul(values.text("--limit")));
-}
-
-// Whether the delivery still waited. One that is delivered meanwhile is no error.
-Result<bool> change(Client& client, const std::string& id, const std::string& verb) {
-  auto answer =
-      client.request("POST", path + ("/" + encode(id)) + "/" + verb, nullptr, Credentials::basic);
-  if (!answer) return fail(answer.error());
-  if (answer->status == 404) return false;
-  if (answer->status >= 300) return fail(error_of(*answer));
-  return true;
-}
-
-// Changes one delivery, or all that the options choose. `is_needed`: whether to change this one.
-template <typename IsNeeded>
-int change_chosen(Client& client, const Values& values, const std::string& verb, const char* done,
-                  IsNeeded is_needed) {
-  if (const auto& id = values.text("ID"); !id.empty()) {
-    return print(client, client.manage("POST", path + ("/" + encode(id)) + "/" + verb),
-                 [&](const Fields&) { say(std::string(done) + " " + id); });
-  }
-  const auto chosen = fetch_chosen(client, values);
-  if (!chosen) return failed(chosen.error());
-  std::int64_t changed = 0;
-  for (const Fields& item : Fields(*chosen).items()) {
-    if (!is_needed(item)) continue;
-    const auto waited = change(client, item.text("_id"), verb);
-    if (!waited) return failed(waited.error());
-    if (*waited) ++changed;
-  }
-  return print(client, json{{"changed", changed}},
-               [&](const Fields&) { say(std::string(done) + " " + std::to_string(changed)); });
-}
-
-// A retry concerns a whole session, so one of its deliveries is enough.
-int retry(Client& client, const Values& values) {
-  std::set<std::tuple<std::string, std::string, std::string>> sessions;
-  return change_chosen(client, values, "retry", "Retried", [&](const Fields& item) {
-    return sessions.emplace(item.text("endpointId"), item.text("userId"), item.text("sessionId"))
-        .second;
-  });
-}
-
-int drop(Client& client, const Values& values) {
-  return change_chosen(client, values, "drop", "Dropped", [](const Fields&) { return true; });
+Bulk bulk_of(std::string verb, std::string done) {
+  return {"/management/deliveries", std::move(verb), std::move(done), delivery_filter()};
 }
 
 Group endpoints() {
@@ -137,7 +61,7 @@ std::vector<Group> delivery_commands() {
        {Command{"deliveries list",
                 {"List outputs that wait for their webhook", "--state waiting",
                  "`deliveries show` shows one in full, `deliveries retry` sends it now."},
-                with_filter({after_option()}, limit_option(50, 10'000)),
+                list_options(),
                 "GET /management/deliveries",
                 rows({column("ID", "_id"), column("STATE", "state"), column("ENDPOINT", "endpoint"),
                       column("USER", "userId"), column("SESSION", "sessionId"),
@@ -149,18 +73,16 @@ std::vector<Group> delivery_commands() {
                 {"Show a delivery with its output", std::string(some_id) + "-1"},
                 {Option(id).require()},
                 "GET /management/deliveries/{ID}"},
-        Command{"deliveries retry",
-                {"Send outputs now: one, or all that the options choose",
-                 "--endpoint web --state waiting",
-                 "a session's outputs keep their order, so its first output is sent first."},
-                with_filter({id}, limit_option(1'000, 100'000))}
-            .runs(retry),
-        Command{
+        bulk_command("deliveries retry",
+                     {"Send outputs now: one, or all that the options choose, as a job",
+                      "--endpoint web --state waiting",
+                      "a session's outputs keep their order, so its first output is sent first."},
+                     id, bulk_of("retry", "Retried {ID}")),
+        bulk_command(
             "deliveries drop",
-            {"Give outputs up: one, or all that the options choose",
+            {"Give outputs up: one, or all that the options choose, as a job",
              "--endpoint web --older-than 2h", "`deadletters list --state discarded` lists them."},
-            with_filter({id}, limit_option(1'000, 100'000))}
-            .runs(drop)}},
+            id, bulk_of("drop", "Dropped {ID}"))}},
       endpoints()};
 }
 

@@ -1,20 +1,25 @@
-// conversectl jobs.
+// conversectl jobs, and the commands that begin jobs.
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
 #include <iostream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/names.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
 namespace {
 
+using model::Errc;
+using model::fail;
+using model::Result;
 using nlohmann::json;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -88,20 +93,13 @@ class ProgressView {
   std::string last_;
 };
 
-// Returns the exit code: 0 only if the job is done.
-int watch(Client& client, const Values& values) {
-  const std::string path = "/management/tasks/" + encode(values.text("ID"));
-  ProgressView view;
-  auto job = client.manage("GET", path);
-  while (job && !is_over(Fields(*job))) {
-    view.show(Fields(*job));
-    job = client.manage("GET", path + "?wait=" + std::to_string(wait_seconds));
-  }
-  if (!job) return failed(job.error());
-  const Fields ended(*job);
-  view.show(ended);
-  if (client.options().json) say_json(*job);
-  return ended.text("status") == "done" ? 0 : 1;
+// "12 changed, 1 skipped" of a job that works on all that fits a filter.
+void say_counts(const Fields& job) {
+  const auto& data = job.any("data");
+  if (!data.is_object() || !data.contains("changed")) return;
+  const Fields counts(data);
+  say(std::to_string(counts.number("changed")) + " changed, " +
+      std::to_string(counts.number("skipped")) + " skipped");
 }
 
 Cell reason_cell(const Fields& job, const char* step) {
@@ -124,22 +122,108 @@ Command list_jobs() {
            "No jobs.")};
 }
 
+constexpr const char* all_option = "--all";
+constexpr const char* background_option = "--background";
+
+// The query of the options that choose. An error if none of them is given.
+Result<std::string> query_of(Client& client, const Values& values,
+                             const std::vector<Option>& filter) {
+  std::string query;
+  bool chosen = values.flag(all_option);
+  for (const Option& option : filter) {
+    std::string text = values.text(option.name);
+    if (text.empty()) continue;
+    chosen = chosen || option.name != "--project";
+    if (option.find != nullptr) {
+      auto id = option.find(client, values, text);
+      if (!id) return fail(id.error());
+      text = std::move(*id);
+    }
+    query += (query.empty() ? "?" : "&") + option.query + '=' + encode(text);
+  }
+  if (chosen) return query;
+  return fail(Errc::invalid_argument,
+              "name one by its id, choose some by options such as --endpoint or --older-than, or "
+              "give --all");
+}
+
+int change_one(Client& client, const Values& values, const Bulk& bulk) {
+  const auto path = bulk.path + '/' + encode(values.text("ID")) + '/' + bulk.verb;
+  return print(client, client.manage("POST", path),
+               [&](const Fields& answer) { say(filled(bulk.done, answer, values)); });
+}
+
+int change_chosen(Client& client, const Values& values, const Bulk& bulk) {
+  const auto query = query_of(client, values, bulk.filter);
+  if (!query) return failed(query.error());
+  const auto job = client.manage("POST", bulk.path + '/' + bulk.verb + *query);
+  if (!job) return failed(job.error());
+  const auto id = Fields(*job).text("_id");
+  if (!values.flag(background_option)) return watch_job(client, id);
+  return print(client, job,
+               [&](const Fields&) { say("Begun. Follow it by: conversectl jobs watch " + id); });
+}
+
 }  // namespace
+
+int watch_job(Client& client, const std::string& id) {
+  const std::string path = "/management/tasks/" + encode(id);
+  ProgressView view;
+  auto job = client.manage("GET", path);
+  while (job && !is_over(Fields(*job))) {
+    view.show(Fields(*job));
+    job = client.manage("GET", path + "?wait=" + std::to_string(wait_seconds));
+  }
+  if (!job) return failed(job.error());
+  const Fields ended(*job);
+  view.show(ended);
+  client.options().json ? void(say_json(*job)) : say_counts(ended);
+  return ended.text("status") == "done" ? 0 : 1;
+}
+
+std::vector<Option> row_filter_options(std::vector<Option> more) {
+  std::vector<Option> options{
+      project_option(),
+      Option{"--endpoint", "Only this Endpoint's: its name, id or URLToken"}
+          .in_query("URLToken")
+          .found_by(find_endpoint),
+      Option{"--user", "Only a session's, with --endpoint and --session"}.in_query("userId"),
+      Option{"--session", "Only a session's, with --endpoint and --user"}.in_query("sessionId"),
+      Option{"--older-than", "Only older ones, such as 20m or 2h"}.in_query("olderThan"),
+      Option{"--newer-than", "Only newer ones, such as 20m or 2h"}.in_query("newerThan")};
+  std::ranges::move(more, std::back_inserter(options));
+  return options;
+}
+
+Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk) {
+  std::vector<Option> options{std::move(id)};
+  options.insert(options.end(), bulk.filter.begin(), bulk.filter.end());
+  options.push_back({all_option, "All of the project", Option::Kind::flag});
+  options.push_back(
+      {background_option, "Begin the job and do not wait for its end", Option::Kind::flag});
+  return Command{std::move(name), std::move(help), std::move(options)}.runs(
+      [bulk](Client& client, const Values& values) {
+        return values.text("ID").empty() ? change_chosen(client, values, bulk)
+                                         : change_one(client, values, bulk);
+      });
+}
 
 std::vector<Group> job_commands() {
   const Option id = Option{"ID", "The job's id, as `jobs list` shows it"}.require();
   return {
       {"jobs",
-       "Long work, such as the set-up of proactive follow-up",
+       "Long work: set-ups of proactive follow-up, and changes of many rows",
        {list_jobs(),
         Command{"jobs show", {"Show a job in full", some_id}, {id}, "GET /management/tasks/{ID}"},
         Command{
             "jobs watch",
             {"Show a job's progress until it ends; the exit code is 0 only if it is done", some_id},
             {id}}
-            .runs(watch),
+            .runs([](Client& client, const Values& values) {
+              return watch_job(client, values.text("ID"));
+            }),
         Command{"jobs cancel",
-                {"Cancel the job and undo its changes", some_id},
+                {"Cancel the job: a set-up is undone, a change of many rows stops", some_id},
                 {id},
                 "POST /management/tasks/{ID}/cancel",
                 [](const Fields& job, const Values& values) {

@@ -32,6 +32,7 @@ struct BatchDraft {
     std::string flow{};  // empty: no Flow ran
     std::string flow_id{};
     std::int64_t version = 0;
+    std::string node{};  // where the Turn failed
     model::TurnNotes notes{};
     std::string_view ended{};           // why nothing was done; empty: something was
     std::size_t follow_ups_before = 0;  // the commit's further ones were planned for the event

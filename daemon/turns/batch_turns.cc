@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api/live/assets_cache.h"
+#include "api/live/project_library.h"
 #include "daemon/turns/batch_claims.h"
 #include "daemon/turns/batch_follow_ups.h"
 #include "daemon/turns/batch_outputs.h"
@@ -35,33 +36,6 @@ Result<TurnFailure> settled(const Result<void>& result) {
   if (!result) return fail(result.error());
   return TurnFailure();
 }
-
-// The project's Flows and lexicons from the cache of assets, so that a look seldom reads the store.
-class ProjectLibrary final : public flows::Library {
- public:
-  // Both must outlive it.
-  ProjectLibrary(api::AssetsCache& cache, const model::ProjectAssets& project)
-      : cache_(cache), project_(project) {}
-
-  [[nodiscard]] Result<FoundFlow> flow(const std::string& name,
-                                       std::int64_t version) const override {
-    const auto id = project_.flow_ids.find(name);
-    if (id == project_.flow_ids.end()) {
-      return fail(model::Errc::not_found, "there is no such Flow");
-    }
-    auto found = version == 0 ? cache_.newest_flow(id->second) : cache_.flow(id->second, version);
-    if (!found) return fail(found.error());
-    return FoundFlow{(*found)->flow, (*found)->version.version};
-  }
-  [[nodiscard]] Result<std::shared_ptr<const flows::lexicon::Lexicon>> find_lexicon(
-      const std::string& name) const override {
-    return cache_.lexicon(project_.project_id, name);
-  }
-
- private:
-  api::AssetsCache& cache_;
-  const model::ProjectAssets& project_;
-};
 
 // Sends the notify's text without the Flow, in any state of the session.
 Result<void> say(BatchDraft& draft, const Event& event, const EndpointPtr& endpoint) {
@@ -132,7 +106,8 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
   const Speaker speaker =
       model::is_input(event.type) ? Speaker::of(event) : Speaker::of(*draft.session.execution);
   const bool is_follow_up_flow = runs_follow_up(draft.session, event, *endpoint, **flow);
-  const ProjectLibrary library(context.assets, assets);
+  const api::ProjectLibrary library(context.assets, assets);
+  flows::TurnPlace failed_at{(*flow)->flow->name(), (*flow)->version.version};
   const TurnClock clock;
   const auto begun = context.stopwatch();
   try {
@@ -147,17 +122,21 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
                                     .flow_version = (*flow)->version.version,
                                     .library = &library,
                                     .is_follow_up_flow = is_follow_up_flow,
-                                    .is_overdue = [&clock] { return clock.is_overdue(); }});
+                                    .is_overdue = [&clock] { return clock.is_overdue(); },
+                                    .failed_at = &failed_at});
     draft.step.took = context.stopwatch() - begun;
     draft.spent += draft.step.took;
+    draft.step.flow = failed_at.flow;
+    draft.step.version = failed_at.version;
+    draft.step.node = failed_at.node;
     // The read of another Flow or a lexicon may have met a failing store.
     if (!effects) return failed(effects.error(), effects.error().message);
-    draft.step.flow = (*flow)->flow->name();
     draft.step.flow_id = (*flow)->version.flow_id;
-    draft.step.version = (*flow)->version.version;
     draft.step.notes = std::move(effects->notes);
     return settled(apply(draft, speaker, std::move(*effects), endpoint, *flow));
   } catch (const std::exception&) {
+    draft.step.flow = failed_at.flow;
+    draft.step.version = failed_at.version;
     return TurnFailure("the Turn ended with an internal error");
   }
 }

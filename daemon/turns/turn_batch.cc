@@ -52,9 +52,17 @@ bool is_of_follow_up(const Event& event) {
   return event.claim && event.claim->kind == Claim::Kind::follow_up;
 }
 
+// A Turn that has failed.
+struct FailedTurn {
+  std::string reason;
+  std::string flow;
+  std::int64_t version = 0;
+  std::string node;
+};
+
 // The results of earlier tries to build a batch.
 struct EarlierBuilds {
-  std::map<std::string, std::string> failed{};  // event id → why its Turn failed
+  std::map<std::string, FailedTurn> failed{};   // by the event's id
   std::chrono::steady_clock::duration spent{};  // time of Turns
 };
 
@@ -93,6 +101,8 @@ class TurnBatchBuilder {
   [[nodiscard]] bool must_wait(const Candidate& candidate) const;
   [[nodiscard]] bool may_start() const;
   [[nodiscard]] std::int32_t partition_of(const Candidate& candidate) const;
+  // Null: the event's Turn has not failed.
+  [[nodiscard]] const FailedTurn* failed_turn_of(const Event& event) const;
 
   // Decisions, carried out.
   [[nodiscard]] Result<void> carry_out(const Candidate& candidate, const EventFacts& facts,
@@ -229,7 +239,7 @@ Result<EventFacts> TurnBatchBuilder::look_at(Candidate& candidate) const {
     facts.crashes = recovery->crashes(event, partition_of(candidate), candidate.at());
   }
   facts.refused = reason_of(draft_.input.refused, event.id);
-  facts.failed = reason_of(earlier_.failed, event.id);
+  if (const auto* failed = failed_turn_of(event)) facts.failed = failed->reason;
   return facts;
 }
 
@@ -314,6 +324,11 @@ std::int32_t TurnBatchBuilder::partition_of(const Candidate& candidate) const {
   return queue::partition_of(draft_.input.key.encode(), draft_.context.partitions);
 }
 
+const FailedTurn* TurnBatchBuilder::failed_turn_of(const Event& event) const {
+  const auto found = earlier_.failed.find(event.id);
+  return found == earlier_.failed.end() ? nullptr : &found->second;
+}
+
 Result<void> TurnBatchBuilder::carry_out(const Candidate& candidate, const EventFacts& facts,
                                          const Decision& decision) {
   auto& batch = draft_.batch;
@@ -389,7 +404,16 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
   if (facts.crashes) draft_.commit().attempts_settled.push_back(event.id);
   if (draft_.batch.first_started.empty()) draft_.batch.first_started = event.id;
   if (decision.fate == Fate::dead_letter) {
-    if (facts.damage.empty()) return bury(draft_, event, candidate.parts(), decision.reason);
+    if (facts.damage.empty()) {
+      auto buried = bury(draft_, event, candidate.parts(), decision.reason);
+      if (const auto* failed = failed_turn_of(event)) {
+        auto& letter = draft_.commit().dead_letters.back();
+        letter.flow = failed->flow;
+        letter.flow_version = failed->version;
+        letter.node = failed->node;
+      }
+      return buried;
+    }
     return bury_damaged(draft_, event, candidate.parts(), decision.reason,
                         std::exchange(execution_lost_, false));
   }
@@ -405,7 +429,9 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
   if (!failure) return fail(failure.error());
   if (*failure) {
     failed_ = true;
-    earlier_.failed.emplace(event.id, **std::move(failure));
+    const auto& step = draft_.step;
+    earlier_.failed.emplace(event.id,
+                            FailedTurn{**std::move(failure), step.flow, step.version, step.node});
     earlier_.spent = draft_.spent;
   }
   return {};

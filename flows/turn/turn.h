@@ -75,6 +75,13 @@ struct Limits {
   std::size_t memory_keys = 2000;  // Nodes with a memory in a session, such as `once`
 };
 
+// Where a Turn failed.
+struct TurnPlace {
+  std::string flow{};
+  std::int64_t version = 0;
+  std::string node{};  // its address; empty: before the first Node
+};
+
 // All inputs of a Turn. The referenced objects must outlive the call of `run_turn`.
 struct TurnInput {
   const Flow& flow;  // the newest version for an input, the pinned one for a pending execution
@@ -92,6 +99,7 @@ struct TurnInput {
   // Whether the Turn takes far longer than its budget allows, which only a defect can cause. The
   // Turn then fails as with any other limit. Null: never.
   std::function<bool()> is_overdue{};
+  TurnPlace* failed_at = nullptr;  // set if the Turn fails; null: not asked for
 };
 
 // Runs a Flow until it waits, ends or needs a result from outside.

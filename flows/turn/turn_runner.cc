@@ -16,11 +16,16 @@ constexpr std::size_t steps_a_node = 20;  // the cost of a Node that does nothin
 
 Result<model::Effects> TurnRunner::run() {
   auto step = is_input(event().type) ? begin() : resume();
-  const Result<void> done =
-      step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
+  Result<void> done = step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
   // Comes first, because outputs and errors of Nodes are meaningless after the budget was spent.
-  if (auto left = check_budget(); !left) return model::fail(left.error());
-  if (!done) return model::fail(done.error());
+  if (auto left = check_budget(); !left) done = std::move(left);
+  if (!done) {
+    if (input_.failed_at != nullptr) {
+      *input_.failed_at = {flow().name(), top().version,
+                           top().at == end_of_flow ? "" : here().address};
+    }
+    return model::fail(done.error());
+  }
   arm_journey();
   save_flow_state();
   return std::move(effects_);

@@ -39,6 +39,11 @@ struct NewDeadLetter {
   std::string id;  // model::new_id()
   InboxEvent event;
   std::string reason;  // for operators; contains no secret
+  // Where the event's Turn failed. Empty and 0: no Flow ran it.
+  std::string flow{};
+  std::int64_t flow_version = 0;
+  std::string node{};
+  int attempts = 0;  // tries of an output that have failed
 };
 
 // How long answers to keyed requests are kept.

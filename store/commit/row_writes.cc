@@ -118,11 +118,12 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
                         std::optional<std::int64_t> output_seq, model::Timestamp now) {
   connection.run(
       "INSERT INTO dead_letters (id, n, project_id, key, event_id, type, trace_id, value,"
-      " output_seq, reason, state, created_at) VALUES (:i,"
-      " (SELECT COALESCE(MAX(n), 0) + 1 FROM dead_letters), :p, :k, :e, :t, :r, :v, :o, :w, 'new',"
-      " :c)",
+      " output_seq, attempts, reason, flow, flow_version, node, state, created_at) VALUES (:i,"
+      " (SELECT COALESCE(MAX(n), 0) + 1 FROM dead_letters), :p, :k, :e, :t, :r, :v, :o, :a, :w, :f,"
+      " :z, :d, 'new', :c)",
       letter.id, project_id, key, letter.event.event_id, letter.event.type, letter.event.trace_id,
-      letter.event.value, output_seq, letter.reason, now);
+      letter.event.value, output_seq, letter.attempts, letter.reason, letter.flow,
+      letter.flow_version, letter.node, now);
 }
 
 void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,

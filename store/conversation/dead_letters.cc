@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "store/model/trace.h"
+
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
@@ -30,25 +32,34 @@ DeadLetterState state_from(std::string_view text) {
 
 DeadLetter letter_from(std::string id, std::int64_t row, model::SessionKey key, std::string event,
                        std::string type, std::string trace, std::string value,
-                       std::optional<std::int64_t> seq, std::string reason,
+                       std::optional<std::int64_t> seq, int attempts, std::string reason,
+                       std::string flow, std::int64_t version, std::string node,
                        const std::string& state, model::Timestamp created) {
   return {.id = std::move(id),
           .row = row,
           .key = std::move(key),
           .event = {std::move(event), std::move(type), std::move(trace), std::move(value)},
           .output_seq = seq,
+          .attempts = attempts,
           .reason = std::move(reason),
+          .flow = std::move(flow),
+          .flow_version = version,
+          .node = std::move(node),
           .state = state_from(state),
           .created_at = created};
 }
 
+// The columns of `letter_from`.
+constexpr const char* select_letters =
+    "SELECT id, n, key, event_id, type, trace_id, value, output_seq, attempts, reason, flow,"
+    " flow_version, node, state, created_at FROM ";
+
+const std::string sql_of_letter = std::string(select_letters) + "dead_letters WHERE id = :i";
+
 Result<DeadLetter> find(Connection& connection, const std::string& project_id,
                         const std::string& id) {
-  auto letter = connection.first(
-      letter_from,
-      "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state, created_at"
-      " FROM dead_letters WHERE id = :i AND project_id = :p",
-      id, project_id);
+  static const std::string sql = sql_of_letter + " AND project_id = :p";
+  auto letter = connection.first(letter_from, sql, id, project_id);
   if (!letter) return fail(Errc::not_found, "there is no such dead letter");
   return *std::move(letter);
 }
@@ -66,37 +77,113 @@ Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
   return letter;
 }
 
+// What `with_filter` binds.
+constexpr const char* fits =
+    "(:w = '' OR state = :x) AND (:r = '' OR reason = :y) AND (:f = '' OR flow = :g)"
+    " AND (:v = 0 OR flow_version = :z) AND (:d = '' OR node = :b)"
+    " AND (:k = '' OR (key >= :h AND key < :j)) AND created_at >= :c AND created_at < :u";
+
+// Calls `use` with the filter's values.
+template <typename Use>
+auto with_filter(const DeadLetters::Filter& filter, const Use& use) {
+  const std::string state(filter.state ? to_string(*filter.state) : "");
+  std::string from;
+  std::string to;
+  if (filter.session) {
+    from = filter.session->encode();
+    to = from + '\x01';
+  } else if (!filter.endpoint_id.empty()) {
+    from = model::SessionKey{filter.project_id, filter.endpoint_id, "", ""}.encode();
+    from.pop_back();  // the last separator
+    to = from;
+    ++to.back();
+  }
+  return use(state, state, filter.reason, filter.reason, filter.flow, filter.flow,
+             filter.flow_version, filter.flow_version, filter.node, filter.node, from, from, to,
+             filter.created_from.value_or(model::Timestamp::min()),
+             filter.created_before.value_or(model::Timestamp::max()));
+}
+
 }  // namespace
 
 std::string_view to_string(DeadLetterState state) {
   return states.name_of(state);
 }
 
-Result<std::vector<DeadLetter>> DeadLetters::list(const std::string& project_id,
-                                                  std::optional<DeadLetterState> state,
-                                                  std::int64_t after_row, std::size_t limit,
-                                                  const std::string& reason) const {
-  const std::string wanted(state ? to_string(*state) : "");
-  return read_all(database_, letter_from,
-                  "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state,"
-                  " created_at FROM dead_letters WHERE project_id = :p AND n > :a"
-                  " AND (:w = '' OR state = :x) AND (:r = '' OR reason = :y) ORDER BY n LIMIT :l",
-                  project_id, after_row, wanted, wanted, reason, reason, limit);
+Result<model::Event> event_to_replay(const DeadLetter& letter, model::Timestamp now) {
+  using model::EventType;
+  if (letter.state != DeadLetterState::fresh) {
+    return fail(Errc::conflict, "the dead letter was replayed or discarded before");
+  }
+  const auto& [id, type, trace, value] = letter.event;
+  auto event = model::decode_event(letter.key.encode(), id, type, trace, value);
+  if (letter.output_seq || !event) {
+    return fail(Errc::conflict, "the event can't be read; it can only be discarded");
+  }
+  if (event->type == EventType::call_result || event->type == EventType::timer ||
+      event->type == EventType::time_out) {
+    return fail(Errc::conflict, "nothing waits for this event any more; it can only be discarded");
+  }
+  event->answer_until.reset();  // no client waits, so its outputs go to the webhook
+  event->accepted_at = now;
+  event->id = model::new_event_id(now, model::is_sampled(event->id));
+  event->claim = model::Claim{model::Claim::Kind::dead_letter, letter.id};
+  return event;
+}
+
+Result<std::vector<DeadLetter>> DeadLetters::list(const Filter& filter, std::int64_t after_row,
+                                                  std::size_t limit) const {
+  static const std::string sql = std::string(select_letters) +
+                                 "dead_letters WHERE project_id = :p AND n > :a AND " + fits +
+                                 " ORDER BY n LIMIT :l";
+  return with_filter(filter, [&](const auto&... values) {
+    return read_all(database_, letter_from, sql, filter.project_id, after_row, values..., limit);
+  });
+}
+
+Result<DeadLetters::Window> DeadLetters::window(const Filter& filter, std::int64_t after_row,
+                                                std::int64_t until_row,
+                                                std::size_t examined) const {
+  static const std::string sql = std::string(select_letters) +
+                                 "dead_letters WHERE project_id = :p AND n > :a AND n <= :l AND " +
+                                 fits + " ORDER BY n";
+  return read(database_, [&](Connection& connection) {
+    Window window;
+    window.last = connection.number(
+        "SELECT MAX(n) FROM (SELECT n FROM dead_letters WHERE project_id = :p AND n > :a"
+        " AND n <= :u ORDER BY n LIMIT :l) AS part",
+        filter.project_id, after_row, until_row, examined);
+    if (window.last == 0) return window;
+    window.letters = with_filter(filter, [&](const auto&... values) {
+      return connection.all(letter_from, sql, filter.project_id, after_row, window.last, values...);
+    });
+    return window;
+  });
+}
+
+Result<DeadLetters::Span> DeadLetters::span(const std::string& project_id) const {
+  return read(database_, [&](Connection& connection) {
+    return Span{.first = connection.number("SELECT MIN(n) FROM dead_letters WHERE project_id = :p",
+                                           project_id),
+                .last = connection.number("SELECT MAX(n) FROM dead_letters WHERE project_id = :p",
+                                          project_id)};
+  });
 }
 
 Result<std::vector<DeadLetters::Group>> DeadLetters::groups(const std::string& project_id,
                                                             DeadLetterState state,
                                                             std::size_t examined,
                                                             std::size_t limit) const {
-  return read_all(
-      database_,
-      row_of<&Group::reason, &Group::of_outputs, &Group::count, &Group::first, &Group::last>,
-      "SELECT reason, of_outputs, COUNT(*), MIN(created_at), MAX(created_at)"
-      " FROM (SELECT reason, CASE WHEN output_seq IS NULL THEN 0 ELSE 1 END"
-      " AS of_outputs, state, created_at FROM dead_letters WHERE project_id = :p"
-      " ORDER BY n DESC LIMIT :e) AS newest WHERE state = :s"
-      " GROUP BY reason, of_outputs ORDER BY 3 DESC, reason LIMIT :l",
-      project_id, examined, to_string(state), limit);
+  return read_all(database_,
+                  row_of<&Group::reason, &Group::flow, &Group::flow_version, &Group::node,
+                         &Group::of_outputs, &Group::count, &Group::first, &Group::last>,
+                  "SELECT reason, flow, flow_version, node, of_outputs, COUNT(*), MIN(created_at),"
+                  " MAX(created_at) FROM (SELECT reason, flow, flow_version, node,"
+                  " CASE WHEN output_seq IS NULL THEN 0 ELSE 1 END AS of_outputs, state, created_at"
+                  " FROM dead_letters WHERE project_id = :p ORDER BY n DESC LIMIT :e) AS newest"
+                  " WHERE state = :s GROUP BY reason, flow, flow_version, node, of_outputs"
+                  " ORDER BY 6 DESC, reason, flow, flow_version, node LIMIT :l",
+                  project_id, examined, to_string(state), limit);
 }
 
 Result<DeadLetter> DeadLetters::get(const std::string& project_id, const std::string& id) const {
@@ -105,11 +192,7 @@ Result<DeadLetter> DeadLetters::get(const std::string& project_id, const std::st
 
 Result<std::optional<DeadLetter>> DeadLetters::of(const std::string& id) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<DeadLetter>> {
-    auto letter = connection.first(
-        letter_from,
-        "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state, created_at"
-        " FROM dead_letters WHERE id = :i",
-        id);
+    auto letter = connection.first(letter_from, sql_of_letter, id);
     if (letter) return letter;
     for (auto& each :
          connection.all(letter_from, sql_of_dead_letters_of_event, id, id, most_letters)) {
@@ -130,36 +213,46 @@ Result<std::optional<DeadLetter>> DeadLetters::of(const std::string& id) const {
   });
 }
 
+Result<void> DeadLetters::discard(Writer& writer, const std::string& project_id,
+                                  const std::string& id) {
+  auto letter = settle(writer.connection(), project_id, id, DeadLetterState::discarded);
+  return letter ? Result<void>() : fail(letter.error());
+}
+
 Result<void> DeadLetters::discard(const std::string& project_id, const std::string& id) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    auto letter = settle(writer.connection(), project_id, id, DeadLetterState::discarded);
-    if (!letter) return fail(letter.error());
-    return {};
-  });
+  return committer_.write_and_wait([&](Writer& writer) { return discard(writer, project_id, id); });
+}
+
+Result<void> DeadLetters::replay_output(Writer& writer, const std::string& project_id,
+                                        const std::string& id) {
+  Connection& connection = writer.connection();
+  auto letter = find(connection, project_id, id);
+  if (!letter) return fail(letter.error());
+  if (!letter->output_seq) {
+    return fail(Errc::invalid_argument, "an event is replayed through the log");
+  }
+  const auto session =
+      connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", letter->key);
+  const auto output = session ? connection.value<std::string>(
+                                    "SELECT output_id FROM outputs WHERE session = :s AND seq = :q",
+                                    *session, *letter->output_seq)
+                              : std::nullopt;
+  if (!output) return fail(Errc::not_found, "the output is no longer kept");
+  if (auto settled = settle(connection, project_id, id, DeadLetterState::replayed); !settled) {
+    return fail(settled.error());
+  }
+  insert_delivery(connection, *session, letter->key.endpoint_id, *letter->output_seq, *output,
+                  false);
+  announce(connection, deliver_topic, letter->key.encode());
+  return {};
 }
 
 Result<void> DeadLetters::replay_output(const std::string& project_id, const std::string& id,
                                         const std::function<void()>& committed) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    Connection& connection = writer.connection();
-    auto letter = settle(connection, project_id, id, DeadLetterState::replayed);
-    if (!letter) return fail(letter.error());
-    if (!letter->output_seq) {
-      return fail(Errc::invalid_argument, "an event is replayed through the log");
-    }
-    const auto session =
-        connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", letter->key);
-    const auto output = session
-                            ? connection.value<std::string>(
-                                  "SELECT output_id FROM outputs WHERE session = :s AND seq = :q",
-                                  *session, *letter->output_seq)
-                            : std::nullopt;
-    if (!output) return fail(Errc::not_found, "the output is no longer kept");
-    insert_delivery(connection, *session, letter->key.endpoint_id, *letter->output_seq, *output,
-                    false);
-    announce(connection, deliver_topic, letter->key.encode());
-    if (committed) writer.on_commit(committed);
-    return {};
+  return committer_.write_and_wait([&](Writer& writer) {
+    auto done = replay_output(writer, project_id, id);
+    if (done && committed) writer.on_commit(committed);
+    return done;
   });
 }
 

@@ -21,10 +21,20 @@ struct DeadLetter {
   model::SessionKey key;
   InboxEvent event;                        // of an event; empty for an output
   std::optional<std::int64_t> output_seq;  // set if an output could not be delivered
+  int attempts = 0;                        // tries of the output that have failed
   std::string reason;
+  std::string flow;  // whose Turn failed; empty: no Flow ran the event
+  std::int64_t flow_version = 0;
+  std::string node;
   DeadLetterState state = DeadLetterState::fresh;
   model::Timestamp created_at{};
 };
+
+// The event of a dead letter as it is appended again: with a new id, and with the dead letter as
+// its claim, so two replays have one effect. `conflict` for an output, for an event that can't be
+// read, for one that nothing waits for any more, and unless the dead letter is new.
+[[nodiscard]] model::Result<model::Event> event_to_replay(const DeadLetter& letter,
+                                                          model::Timestamp now);
 
 // Events that could not be processed and outputs that could not be delivered. An event is replayed
 // by appending it again with the claim {dead_letter, id}: the Turn that takes it sets the state.
@@ -34,17 +44,45 @@ class DeadLetters : Rows {
  public:
   using Rows::Rows;
 
+  // The empty members fit all dead letters of the project.
+  struct Filter {
+    std::string project_id;
+    std::optional<DeadLetterState> state{};
+    std::string reason{};
+    std::string flow{};
+    std::int64_t flow_version = 0;
+    std::string node{};
+    std::string endpoint_id{};                   // of the project
+    std::optional<model::SessionKey> session{};  // of the project
+    std::optional<model::Timestamp> created_from{};
+    std::optional<model::Timestamp> created_before{};
+  };
   // Lists dead letters behind `after_row`, oldest first.
-  // Empty `reason`: of any reason.
-  [[nodiscard]] model::Result<std::vector<DeadLetter>> list(const std::string& project_id,
-                                                            std::optional<DeadLetterState> state,
+  [[nodiscard]] model::Result<std::vector<DeadLetter>> list(const Filter& filter,
                                                             std::int64_t after_row,
-                                                            std::size_t limit,
-                                                            const std::string& reason = {}) const;
+                                                            std::size_t limit) const;
 
-  // Dead letters of one state, reason and kind.
+  // The next part of a walk over a project's dead letters, oldest first.
+  struct Window {
+    std::vector<DeadLetter> letters;  // that fit the filter
+    std::int64_t last = 0;            // the newest row examined; 0: the walk is over
+  };
+  // Examines `examined` rows behind `after_row`, up to `until_row`.
+  [[nodiscard]] model::Result<Window> window(const Filter& filter, std::int64_t after_row,
+                                             std::int64_t until_row, std::size_t examined) const;
+  // The first and the last row of the project's dead letters; 0 and 0: there are none.
+  struct Span {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+  };
+  [[nodiscard]] model::Result<Span> span(const std::string& project_id) const;
+
+  // Dead letters of one state, reason, kind and place.
   struct Group {
     std::string reason;
+    std::string flow;  // empty: no Flow ran the event
+    std::int64_t flow_version = 0;
+    std::string node;
     bool of_outputs = false;
     std::int64_t count = 0;
     model::Timestamp first{};  // when the oldest and the newest of them were made
@@ -64,12 +102,17 @@ class DeadLetters : Rows {
 
   // `conflict` unless the dead letter is new.
   [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id);
+  [[nodiscard]] static model::Result<void> discard(Writer& writer, const std::string& project_id,
+                                                   const std::string& id);
 
   // Makes an undelivered output pending again. `conflict` unless the dead letter is new,
   // `invalid_argument` if it is an event. `committed` is called as by Writer::on_commit.
   [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
                                                   const std::string& id,
                                                   const std::function<void()>& committed = {});
+  [[nodiscard]] static model::Result<void> replay_output(Writer& writer,
+                                                         const std::string& project_id,
+                                                         const std::string& id);
 
   // The number of new dead letters, at most `most_counted`.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "store/cluster/notifications.h"
@@ -165,7 +166,9 @@ class PageOfDeliveries {
             model::Timestamp created, std::string trace) {
           if (filter_.created_before && created >= *filter_.created_before) return false;
           const auto state = state_of(seq == first->seq, paused_, due, times_);
-          if (!wants(state)) return true;
+          if (!wants(state) || (filter_.created_from && created < *filter_.created_from)) {
+            return true;
+          }
           full = page_.rows.size() == limit_;
           if (full) return false;
           page_.rows.push_back({.output_id = std::move(output),
@@ -199,6 +202,16 @@ class PageOfDeliveries {
   std::size_t sessions_ = 0;
 };
 
+bool fits(const Filter& filter, const PendingDelivery& delivery) {
+  const auto& key = delivery.key;
+  return key.project_id == filter.project_id &&
+         (!filter.endpoint_id || key.endpoint_id == *filter.endpoint_id) &&
+         (!filter.session || key == *filter.session) &&
+         (!filter.state || delivery.state == *filter.state) &&
+         (!filter.created_from || delivery.created_at >= *filter.created_from) &&
+         (!filter.created_before || delivery.created_at < *filter.created_before);
+}
+
 // A delivery that is retried or dropped.
 struct Named {
   std::int64_t session = 0;
@@ -206,6 +219,7 @@ struct Named {
   std::int64_t seq = 0;
   std::string input_id;
   std::string trace_id;
+  int attempts = 0;
 };
 
 // The ids of an input's outputs begin with the input's.
@@ -240,28 +254,57 @@ std::optional<Named> find(Connection& connection, const std::string& output_id) 
   if (!session) return std::nullopt;
   return connection.first(
       [](std::int64_t row, model::SessionKey key, std::int64_t seq, model::Timestamp /*due*/,
-         int /*attempts*/, model::Timestamp /*created*/, std::string trace, std::string input) {
-        return Named{row, std::move(key), seq, std::move(input), std::move(trace)};
+         int attempts, model::Timestamp /*created*/, std::string trace, std::string input) {
+        return Named{row, std::move(key), seq, std::move(input), std::move(trace), attempts};
       },
       sql_of_delivery, *session, output_id);
+}
+
+// The same for one that was read.
+std::optional<Named> find(Connection& connection, const PendingDelivery& delivery) {
+  return connection.first(
+      row_of<&Named::session, &Named::key, &Named::seq, &Named::input_id, &Named::trace_id,
+             &Named::attempts>,
+      "SELECT d.session, s.key, d.seq, o.input_id, o.trace_id, d.attempts"
+      " FROM sessions s CROSS JOIN deliveries d CROSS JOIN outputs o WHERE s.key = :k"
+      " AND d.session = s.id AND d.seq = :q AND d.output_id = :o AND o.session = d.session"
+      " AND o.seq = d.seq",
+      delivery.key, delivery.seq, delivery.output_id);
 }
 
 void bury(Writer& writer, const Named& named, const std::string& output_id,
           const std::string& reason) {
   Connection& connection = writer.connection();
+  // Only the first output's wait ends with it, and only it was tried.
+  const auto first = first_of(connection, named.session);
+  const bool is_first = first && first->seq == named.seq;
   const NewDeadLetter letter{.id = model::new_id(),
                              .event = {.event_id = named.input_id,
                                        .type = "output",
                                        .trace_id = named.trace_id,
                                        .value = ""},
-                             .reason = reason};
+                             .reason = reason,
+                             .attempts = is_first ? named.attempts : 0};
   const auto key = named.key.encode();
   insert_dead_letter(connection, letter, named.key.project_id, key, named.seq, writer.now());
   connection.run("UPDATE dead_letters SET state = 'discarded' WHERE id = :i", letter.id);
-  // Only the first output's wait ends with it.
-  const auto first = first_of(connection, named.session);
-  const bool is_first = first && first->seq == named.seq;
   mark_delivered(connection, key, output_id, named.seq, is_first ? 1 : 0);
+}
+
+Result<void> retry_now(Writer& writer, const std::optional<Named>& named) {
+  if (!named) return fail(Errc::not_found, std::string(gone));
+  writer.connection().run("UPDATE deliveries SET due_at = :n WHERE session = :s AND due_at > :m",
+                          writer.timer_now(), named->session, writer.timer_now());
+  announce(writer.connection(), retry_topic, named->key.encode());
+  return {};
+}
+
+Result<void> drop_now(Writer& writer, const std::optional<Named>& named,
+                      const std::string& output_id) {
+  if (!named) return fail(Errc::not_found, std::string(gone));
+  bury(writer, *named, output_id, "dropped by an operator: see the audit trail");
+  announce(writer.connection(), deliver_topic, named->key.encode());
+  return {};
 }
 
 }  // namespace
@@ -325,24 +368,74 @@ Result<std::optional<std::string>> Deliveries::of_input(const std::string& input
   });
 }
 
-Result<void> Deliveries::retry(const std::string& output_id) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto named = find(writer.connection(), output_id);
-    if (!named) return fail(Errc::not_found, std::string(gone));
-    writer.connection().run("UPDATE deliveries SET due_at = :n WHERE session = :s AND due_at > :m",
-                            writer.timer_now(), named->session, writer.timer_now());
-    announce(writer.connection(), retry_topic, named->key.encode());
-    return {};
+Result<Deliveries::Walked> Deliveries::walk(const Filter& filter, const Step& after,
+                                            std::int64_t until, std::size_t examined,
+                                            model::Timestamp now) const {
+  return read(database_, [&](Connection& connection) {
+    const Times times{now, timer_offset(connection)};
+    struct Row {
+      Step at;
+      model::Timestamp due{};
+      PendingDelivery delivery;
+    };
+    auto rows = connection.all(
+        [](std::int64_t session, std::int64_t seq, std::string output, model::Timestamp due,
+           int attempts, model::SessionKey key, model::Timestamp created, std::string trace,
+           std::string first) {
+          return Row{{session, seq},
+                     due,
+                     {.output_id = std::move(output),
+                      .key = std::move(key),
+                      .seq = seq,
+                      .state = DeliveryState::due,  // until it is known
+                      .first_output_id = std::move(first),
+                      .attempts = attempts,
+                      .created_at = created,
+                      .trace_id = std::move(trace)}};
+        },
+        sql_of_walked_deliveries, after.session, after.seq, until, examined);
+    std::map<std::string, bool> paused;  // by Endpoint
+    Walked walked;
+    for (auto& [at, due, delivery] : rows) {
+      const auto [known, is_new] = paused.try_emplace(delivery.key.endpoint_id, false);
+      if (is_new) known->second = is_paused(connection, known->first);
+      const bool is_first = delivery.output_id == delivery.first_output_id;
+      delivery.state = state_of(is_first, known->second, due, times);
+      delivery.due_at = due_by_wall_clock(due, times);
+      if (fits(filter, delivery)) walked.rows.push_back(std::move(delivery));
+    }
+    if (rows.size() == examined) walked.next = rows.back().at;
+    return walked;
   });
 }
 
+Result<Deliveries::Sessions> Deliveries::sessions(const Filter& filter) const {
+  return read(database_, [&](Connection& connection) {
+    if (filter.session) {
+      const auto row = connection.number("SELECT id FROM sessions WHERE key = :k", *filter.session);
+      return Sessions{row, row};
+    }
+    return Sessions{connection.number("SELECT MIN(session) FROM deliveries"),
+                    connection.number("SELECT MAX(session) FROM deliveries")};
+  });
+}
+
+Result<void> Deliveries::retry(Writer& writer, const PendingDelivery& delivery) {
+  return retry_now(writer, find(writer.connection(), delivery));
+}
+
+Result<void> Deliveries::retry(const std::string& output_id) {
+  return committer_.write_and_wait(
+      [&](Writer& writer) { return retry_now(writer, find(writer.connection(), output_id)); });
+}
+
+Result<void> Deliveries::drop(Writer& writer, const PendingDelivery& delivery) {
+  return drop_now(writer, find(writer.connection(), delivery), delivery.output_id);
+}
+
 Result<void> Deliveries::drop(const std::string& output_id) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    const auto named = find(writer.connection(), output_id);
-    if (!named) return fail(Errc::not_found, std::string(gone));
-    bury(writer, *named, output_id, "dropped by an operator: see the audit trail");
-    announce(writer.connection(), deliver_topic, named->key.encode());
-    return {};
+  return committer_.write_and_wait([&](Writer& writer) {
+    return drop_now(writer, find(writer.connection(), output_id), output_id);
   });
 }
 

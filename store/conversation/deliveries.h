@@ -63,6 +63,7 @@ class Deliveries : Rows {
     std::optional<std::string> endpoint_id{};    // of the project
     std::optional<model::SessionKey> session{};  // of the project
     std::optional<DeliveryState> state{};
+    std::optional<model::Timestamp> created_from{};
     std::optional<model::Timestamp> created_before{};
   };
   struct Page {
@@ -76,6 +77,28 @@ class Deliveries : Rows {
   [[nodiscard]] model::Result<Page> list(const Filter& filter, const Place& after,
                                          std::size_t limit, model::Timestamp now) const;
 
+  // The next part of a walk over the pending outputs of the sessions up to `until`, by session and
+  // number: an order that retries do not change. `next`: the outputs behind it follow; none: the
+  // walk is over.
+  struct Step {
+    std::int64_t session = 0;
+    std::int64_t seq = 0;
+  };
+  struct Walked {
+    std::vector<PendingDelivery> rows;  // that fit the filter
+    std::optional<Step> next;
+  };
+  // Examines `examined` rows behind `after`.
+  [[nodiscard]] model::Result<Walked> walk(const Filter& filter, const Step& after,
+                                           std::int64_t until, std::size_t examined,
+                                           model::Timestamp now) const;
+  // The first and the last session with pending outputs that a walk has to visit; 0 and 0: none.
+  struct Sessions {
+    std::int64_t first = 0;
+    std::int64_t last = 0;
+  };
+  [[nodiscard]] model::Result<Sessions> sessions(const Filter& filter) const;
+
   // A delivery of any project.
   [[nodiscard]] model::Result<PendingDelivery> get(const std::string& output_id,
                                                    model::Timestamp now) const;
@@ -87,10 +110,12 @@ class Deliveries : Rows {
   // Makes the session of the output due now, and tells its owner. `not_found` unless the output is
   // pending.
   [[nodiscard]] model::Result<void> retry(const std::string& output_id);
+  [[nodiscard]] static model::Result<void> retry(Writer& writer, const PendingDelivery& delivery);
 
   // Gives the output up for good: it is kept, with a discarded dead letter. Tells the owner of
   // its session. A POST under way ends. `not_found` unless the output is pending.
   [[nodiscard]] model::Result<void> drop(const std::string& output_id);
+  [[nodiscard]] static model::Result<void> drop(Writer& writer, const PendingDelivery& delivery);
 };
 
 }  // namespace conversed::store

@@ -52,6 +52,14 @@ inline constexpr std::string_view sql_of_event_session =
 inline constexpr std::string_view sql_of_pending_session =
     "SELECT session FROM deliveries WHERE output_id >= :f AND output_id < :t LIMIT 1";
 
+// A walk over all pending outputs, as above.
+inline constexpr std::string_view sql_of_walked_deliveries =
+    "SELECT d.session, d.seq, d.output_id, d.due_at, d.attempts, s.key, o.created_at, o.trace_id,"
+    " (SELECT f.output_id FROM deliveries f WHERE f.session = d.session ORDER BY f.seq LIMIT 1)"
+    " FROM deliveries d CROSS JOIN sessions s CROSS JOIN outputs o"
+    " WHERE (d.session, d.seq) > (:s, :q) AND d.session <= :u AND s.id = d.session"
+    " AND o.session = d.session AND o.seq = d.seq ORDER BY d.session, d.seq LIMIT :l";
+
 inline constexpr std::string_view sql_of_endpoints_with_deliveries =
     "SELECT e.id FROM endpoints e WHERE e.project_id = :p AND e.id >= :a"
     " AND EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.id) ORDER BY e.id";
@@ -68,8 +76,9 @@ inline constexpr std::string_view sql_of_execution_call =
 
 // Also of events that its execution caused, whose ids begin with the event's.
 inline constexpr std::string_view sql_of_dead_letters_of_event =
-    "SELECT id, n, key, event_id, type, trace_id, value, output_seq, reason, state, created_at"
-    " FROM dead_letters WHERE event_id >= :e AND event_id < :f || '.'"
+    "SELECT id, n, key, event_id, type, trace_id, value, output_seq, attempts, reason, flow,"
+    " flow_version, node, state, created_at FROM dead_letters WHERE event_id >= :e AND event_id < "
+    ":f || '.'"
     " ORDER BY event_id DESC, n DESC LIMIT :l";
 
 // The first of the session's pending outputs in a range of ids.

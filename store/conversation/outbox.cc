@@ -169,7 +169,8 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
                                          .type = "output",
                                          .trace_id = std::get<1>(*row),
                                          .value = ""},
-                               .reason = reason};
+                               .reason = reason,
+                               .attempts = std::get<2>(*row) + 1};
     insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
     mark_delivered(connection, encoded, output_id, seq, std::get<2>(*row));
     add_to_receipt(connection, mark);

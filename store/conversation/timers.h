@@ -105,8 +105,8 @@ class Timers : Rows {
   [[nodiscard]] model::Result<void> cancel(const std::string& id);
 
   // Sets another time by the wall clock and returns the changed timer. An event that is already in
-  // the log fires anyway. `conflict` for a schedule: use Schedules. `invalid_argument` for a
-  // follow-up that expires before that time.
+  // the log fires anyway. `conflict` for a schedule: use Schedules, and for a follow-up that
+  // expires before that time.
   [[nodiscard]] model::Result<Row> reschedule(const std::string& id, model::Timestamp due_at);
 };
 

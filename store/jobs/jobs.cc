@@ -115,7 +115,8 @@ Result<std::optional<KeptAnswer>> Jobs::create(const Job& job, const Creation& c
     // id for the message.
     const auto other = connection.value<std::string>(
         "SELECT id FROM jobs WHERE project_id = :p AND type = :t"
-        " AND state IN ('queued', 'active', 'cancelling', 'done')",
+        " AND (state IN ('queued', 'active', 'cancelling')"
+        " OR (state = 'done' AND type = 'proactiveSetup'))",
         job.project_id, job.type);
     if (other) return fail(Errc::conflict, *other);
     if (auto counted = count(writer, creation); !counted) return fail(counted.error());
@@ -211,8 +212,9 @@ Result<void> Jobs::end_leases() {
 Result<std::int64_t> Jobs::prune(model::Timestamp before, std::size_t limit) {
   return write_counted(
       committer_,
-      "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE state IN ('cancelled', 'error')"
-      " AND changed_at < :b ORDER BY changed_at LIMIT :l)",
+      "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE (state IN ('cancelled', 'error')"
+      " OR (state = 'done' AND type <> 'proactiveSetup')) AND changed_at < :b ORDER BY changed_at "
+      "LIMIT :l)",
       before, limit);
 }
 

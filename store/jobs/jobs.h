@@ -38,9 +38,9 @@ class Jobs : Rows {
     std::int64_t max_per_month = 0;  // 0: no limit
     std::optional<KeyedAnswer> keyed{};
   };
-  // Stores a queued job. `conflict` if the project has an unfinished or done job of the type; then
-  // the message is only that job's id. `quota_exhausted` if the plan is used up. If the key has a
-  // kept answer, returns that and changes nothing.
+  // Stores a queued job. `conflict` if the project has an unfinished job of the type, or a set-up
+  // that is done; then the message is only that job's id. `quota_exhausted` if the plan is used up.
+  // If the key has a kept answer, returns that and changes nothing.
   [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(const model::Job& job,
                                                                 const Creation& creation);
   [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(const model::Job& job) {
@@ -72,8 +72,8 @@ class Jobs : Rows {
   // other daemons on its store. Part of a start: waits until the store works.
   [[nodiscard]] model::Result<void> end_leases();
 
-  // Deletes at most `limit` jobs that ended as `cancelled` or `error` before `before`, oldest
-  // first. Returns their number. `done` jobs stay: they refuse a second job of their type.
+  // Deletes at most `limit` jobs that ended before `before`, oldest first. Returns their number. A
+  // set-up that is `done` stays: it refuses a second one.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 
   // Stores a step's result in the Writer's transaction, together with the changes of the step.

@@ -51,6 +51,12 @@ inline constexpr std::string_view proactive_setup = "proactiveSetup";
 inline constexpr std::array<std::string_view, 4> proactive_setup_steps{
     "Provision the tenant", "Create the journey", "Generate the follow-up Flow", "Switch on"};
 
+// The types of the jobs that change all dead letters or deliveries that fit a filter.
+inline constexpr std::string_view replay_dead_letters = "replayDeadLetters";
+inline constexpr std::string_view discard_dead_letters = "discardDeadLetters";
+inline constexpr std::string_view retry_deliveries = "retryDeliveries";
+inline constexpr std::string_view drop_deliveries = "dropDeliveries";
+
 // Long work that an operator can watch. The row decides; notifications only wake a worker.
 struct Job {
   std::string id;

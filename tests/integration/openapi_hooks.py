@@ -105,12 +105,14 @@ def use_known_values(operation, case, kwargs):
     if query.keys() & {"next", "previous"}:
         for name in ("sort", "filter"):  # the cursor has them
             query.pop(name, None)
-    if operation in ("listSessions", "listDeadLetters", "listDeliveries", "listSchedules", "listTimers", "exportUserData"):
+    by_filter = ("listDeadLetters", "replayDeadLetters", "discardDeadLetters", "listDeliveries", "retryDeliveries",
+                 "dropDeliveries")
+    if operation in ("listSessions", *by_filter, "listSchedules", "listTimers", "exportUserData"):
         query.setdefault("projectId", KNOWN["project"])  # required if the user has several projects
     if operation == "listTimers" and not {"URLToken", "userId", "sessionId"} <= query.keys():
         for name in ("URLToken", "userId", "sessionId"):  # only the three together name a session
             query.pop(name, None)
-    if operation == "listDeliveries" and not {"URLToken", "userId", "sessionId"} <= query.keys():
+    if operation in by_filter and not {"URLToken", "userId", "sessionId"} <= query.keys():
         for name in ("userId", "sessionId"):
             query.pop(name, None)
     if operation == "oauthAuthorize":

@@ -271,6 +271,39 @@ class Commands(CtlCase):
         whole = self.json("deadletters", "show", letter)
         self.assertEqual((whole["text"], whole["userId"]), (HOSTILE, MALLORY))
 
+    def test_deadletters_groups(self):
+        self.dead_letter("grouped letter")
+        row = self.row(self.people("deadletters", "groups", "--project", "Shop"), WHAT="event", FLOW=r"Loop \u202e 1")
+        self.assertGreater(int(row["COUNT"]), 0)
+        group = next(each for each in self.json("deadletters", "groups")["items"] if each["flow"] == f"Loop {RIGHT_TO_LEFT}")
+        self.assertEqual((group["flowVersion"], group["kind"]), (1, "event"))
+        chosen = ("--flow", group["flow"], "--flow-version", "1", "--node", group["node"], "--reason", group["reason"])
+        self.assertIn("grouped letter", self.people("deadletters", "list", "--limit", "100", *chosen))
+        self.assertEqual(self.people("deadletters", "list", "--node", "elsewhere"), "No dead letters.\n")
+
+    def test_deadletters_try(self):
+        letter = self.dead_letter("tried letter")
+        tried = self.json("deadletters", "try", letter, "--flow-version", "1")
+        self.assertEqual((tried["flow"], tried["flowVersion"], tried["outputs"]), (f"Loop {RIGHT_TO_LEFT}", 1, []))
+        self.assertIn(tried["failedAt"], tried["error"])
+        self.assertEqual(sheet(self.people("deadletters", "try", letter, "--answers", "[]"))["flowVersion"], "1")
+        self.assertEqual(self.daemon.ctl("deadletters", "show", letter)["state"], "new")
+        self.assertIn("no such version", self.run_ctl("deadletters", "try", letter, "--flow-version", "99", code=1).stderr)
+        self.assertIn("--answers", self.run_ctl("deadletters", "try", letter, "--answers", "{", code=1).stderr)
+
+    def test_dead_letters_that_options_choose_are_replayed_and_discarded(self):
+        name = "chosen letter"
+        first = self.dead_letter(name)
+        chosen = self.session("loop", name, MALLORY)
+        self.assertEqual(self.people("deadletters", "replay", *chosen), "1 changed, 0 skipped\n")
+        self.until(lambda: self.daemon.ctl("deadletters", "show", first)["state"] == "replayed")
+        self.letter_of(name)
+        job = self.json("deadletters", "discard", *chosen)
+        self.assertEqual((job["type"], job["status"], job["data"]["changed"]), ("discardDeadLetters", "done", 1))
+        begun = self.people("deadletters", "discard", *chosen, "--background")
+        self.assertRegex(begun, f"^Begun. Follow it by: conversectl jobs watch {ID}\n$")
+        self.assertIn("--all", self.run_ctl("deadletters", "replay", "--project", "Shop", code=1).stderr)
+
     def test_deadletters_replay(self):
         letter = self.dead_letter("first replayed")
         self.assertIn("Appended again", self.people("deadletters", "replay", letter))

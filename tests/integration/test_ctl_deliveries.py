@@ -60,18 +60,22 @@ class DeliveryCommands(CtlCase):
         self.assertEqual(self.people("deliveries", "retry", second), f"Retried {second}\n")
         self.assertEqual(self.json("deliveries", "retry", second)["firstId"], first)
         chosen = ("deliveries", "retry", "--endpoint", self.tokens["retried"])
-        self.assertEqual(self.people(*chosen), "Retried 1\n", "one try for a session")
+        self.assertEqual(self.people(*chosen), "1 changed, 0 skipped\n", "one try for a session")
         self.assertIn("--endpoint", self.run_ctl("deliveries", "retry", code=1).stderr)
 
     def test_deliveries_drop(self):
         first, *_ = self.failed("dropped", 4)
         self.assertEqual(self.people("deliveries", "drop", first), f"Dropped {first}\n")
         chosen = ("deliveries", "drop", "--endpoint", self.tokens["dropped"])
-        self.assertEqual(self.json(*chosen, "--limit", "2"), {"changed": 2})
-        self.assertEqual(self.people(*chosen), "Dropped 1\n")
+        self.assertEqual(self.people(*chosen, "--older-than", "1d"), "0 changed, 0 skipped\n")
+        job = self.json(*chosen)
+        self.assertEqual((job["type"], job["status"], job["data"]["changed"]), ("dropDeliveries", "done", 3))
         self.assertEqual(self.people("deliveries", "list", "--endpoint", self.tokens["dropped"]), "No deliveries.\n")
         letters = self.daemon.ctl("deadletters", "list", "--state", "discarded")["items"]
         self.assertEqual([letter["outputSeq"] for letter in letters], [1, 2, 3, 4])
+        shown = self.daemon.ctl("deadletters", "show", letters[0]["_id"])
+        self.assertEqual((shown["text"], shown["url"]), ("text 0", "http://127.0.0.1:9/dropped"))
+        self.assertGreater(shown["attempts"], 0)
 
     def test_endpoints_health(self):
         self.failed("health")

@@ -20,8 +20,10 @@ export function settle(page, item) {
 
 export default async function deadLetters(page) {
   const state = page.query.get('state') ?? 'new';
-  const reason = page.query.get('reason');
   const of = { projectId: page.project, state };
+  const names = ['reason', 'flow', 'flowVersion', 'node'];
+  const chosen = Object.fromEntries(names.flatMap((name) => (page.query.get(name) ? [[name, page.query.get(name)]] : [])));
+  const { reason } = chosen;
   const { items: groups } = await ask('deadletters/groups', of, page.signal);
   const list = await pages([
     ['When', (item) => time(item.createdAt)],
@@ -31,14 +33,26 @@ export default async function deadLetters(page) {
     ['Reason', (item) => link(item.reason, 'deadletter', item._id)],
     ['', (item) => settle(page, item), 'actions'],
   ], state === 'new' ? empty('No dead letters', 'Every event has had its effects.') : empty('None'),
-  (after) => ask('deadletters', { ...of, reason, after }, page.signal));
-  const open = (item) => button(item.reason === reason ? 'Show all' : 'Show these',
-    () => page.filter(item.reason === reason ? { state } : { state, reason: item.reason }));
+  (after) => ask('deadletters', { ...of, ...chosen, after }, page.signal));
+  const partsOf = (item) => Object.fromEntries(names.flatMap((name) => (item[name] ? [[name, String(item[name])]] : [])));
+  const isOpen = (item) => JSON.stringify(partsOf(item)) === JSON.stringify(chosen);
+  const all = (item, how, done) => async () => {
+    if (!await confirmed(`${how === 'replay' ? 'Run' : 'Discard'} all ${item.count}? The page Jobs shows the progress.`, done)) return;
+    await act(`${at('deadletters', how)}?${new URLSearchParams({ ...(page.project ? { projectId: page.project } : {}), ...partsOf(item) })}`);
+    say('The job has begun.');
+    page.again();
+  };
+  const open = (item) => [
+    button(isOpen(item) ? 'Show all' : 'Show these', () => page.filter(isOpen(item) ? { state } : { state, ...partsOf(item) })), ' ',
+    ...(state === 'new' ? [button('Run all again', all(item, 'replay', 'Run all again')), ' ',
+      button('Discard all', all(item, 'discard', 'Discard all'), 'danger')] : []),
+  ];
   page.show(head('Dead letters'),
     filters(page, choice('State', 'state', [['new', 'new'], ['replayed', 'replayed'], ['discarded', 'discarded']], state)),
     groups.length > 0 ? panel('By reason', table([
       ['Count', (item) => number(item.count), 'number'],
       ['What', (item) => badge(item.kind, 'bad')],
+      ['Where', (item) => (item.flow ? `${item.flow} ${item.flowVersion}, ${item.node ?? 'before its first Node'}` : '')],
       ['Reason', (item) => item.reason],
       ['First', (item) => time(item.first)],
       ['Last', (item) => time(item.last)],

@@ -75,7 +75,11 @@ CREATE TABLE dead_letters (
   trace_id TEXT NOT NULL,
   value TEXT NOT NULL,
   output_seq BIGINT,  -- NULL: an event
+  attempts BIGINT NOT NULL,      -- tries of the output that have failed
   reason TEXT NOT NULL,
+  flow TEXT NOT NULL,            -- whose Turn failed; empty: no Flow ran the event
+  flow_version BIGINT NOT NULL,  -- 0: as above
+  node TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('new', 'replayed', 'discarded')),
   created_at BIGINT NOT NULL
 ) WITHOUT ROWID;

@@ -20,10 +20,11 @@ CREATE TABLE jobs (
 ) WITHOUT ROWID;
 -- A project's jobs, page by page.
 CREATE INDEX jobs_by_project ON jobs (project_id, n);
--- At most one job of a type runs or has succeeded in a project.
+-- At most one job of a type runs in a project, and a project is set up once.
 CREATE UNIQUE INDEX jobs_one_active ON jobs (project_id, type)
-  WHERE state IN ('queued', 'active', 'cancelling', 'done');
+  WHERE state IN ('queued', 'active', 'cancelling') OR (state = 'done' AND type = 'proactiveSetup');
 -- Jobs whose lease has ended.
 CREATE INDEX jobs_by_lease ON jobs (lease_until) WHERE state IN ('queued', 'active', 'cancelling');
--- Failed jobs that are older than the retention.
-CREATE INDEX jobs_over ON jobs (changed_at) WHERE state IN ('cancelled', 'error');
+-- Ended jobs that are older than the retention.
+CREATE INDEX jobs_over ON jobs (changed_at)
+  WHERE state IN ('cancelled', 'error') OR (state = 'done' AND type <> 'proactiveSetup');

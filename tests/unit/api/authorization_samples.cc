@@ -169,6 +169,11 @@ const std::array extras{
           },
           project_query},
     Extra{"replayDeadLetter"},
+    Extra{"replayDeadLetters", no_body, project_query},
+    Extra{"discardDeadLetters", no_body, project_query},
+    Extra{"tryDeadLetter", [](const Objects&) { return std::string("{}"); }},
+    Extra{"retryDeliveries", no_body, project_query},
+    Extra{"dropDeliveries", no_body, project_query},
     Extra{"discardDeadLetter"},
     // Open operations. Without credentials they refuse these requests for another reason than a
     // role.

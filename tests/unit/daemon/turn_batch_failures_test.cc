@@ -16,6 +16,16 @@ TEST_F(TurnBatchTest, ATurnThatFailsIsADeadLetterAndItsNeighboursRun) {
   EXPECT_EQ(batch.commit.dead_letters.size(), 1u);
 }
 
+TEST_F(TurnBatchTest, ADeadLetterNamesTheFlowTheVersionAndTheNodeThatFailed) {
+  run({event("loop")});
+  ASSERT_EQ(letters().size(), 1u);
+  const auto letter = letters()[0];
+  EXPECT_FALSE(letter.flow.empty());
+  EXPECT_EQ(letter.flow_version, 1);
+  EXPECT_FALSE(letter.node.empty());
+  EXPECT_NE(letter.reason.find(letter.node), std::string::npos) << letter.reason;
+}
+
 TEST_F(TurnBatchTest, AFailedTurnSaysTheEndpointsErrorText) {
   key_ = session("sorry", "s");
   run({event("loop"), event("b")});

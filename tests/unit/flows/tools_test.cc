@@ -11,6 +11,7 @@
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/graph.h"
 #include "flows/tools/match.h"
+#include "flows/tools/trial.h"
 #include "tests/unit/flows/conversation.h"
 
 namespace conversed::flows {
@@ -26,6 +27,34 @@ Texts check(const std::string& text) {
     lines.push_back(to_string(finding));
   }
   return lines;
+}
+
+TEST(Trial, AnswersCallsInOrderThenRefusesThem) {
+  Conversation talk(
+      "- httpRequest: {url: \"http://x.example/1\", storeIn: context.first}\n"
+      "- say: \"{{context.first.body.n}}\"\n"
+      "- httpRequest: {url: \"http://x.example/2\", onError: [{say: \"refused\"}]}\n"
+      "- httpRequest: {url: \"http://x.example/3\"}\n");
+  const auto event = talk.event(model::EventType::inject);
+  const auto trial = tools::run_trial({.flow = *talk.flow,
+                                       .assets = talk.assets,
+                                       .endpoint = talk.endpoint,
+                                       .session = talk.session,
+                                       .profile = talk.profile,
+                                       .event = event,
+                                       .now = talk.now,
+                                       .limits = talk.limits,
+                                       .flow_version = 1,
+                                       .library = &talk.library},
+                                      {{.status = 200, .body = {{"n", 7}}}});
+  Texts said;
+  for (const auto& output : trial.outputs) said.push_back(output.text);
+  EXPECT_EQ(said, (Texts{"7", "refused"}));
+  ASSERT_EQ(trial.calls.size(), 3U);
+  EXPECT_EQ(trial.calls[2], (json{{"method", "GET"}, {"url", "http://x.example/3"}}));
+  EXPECT_NE(trial.error.find("a try makes no calls"), std::string::npos) << trial.error;
+  EXPECT_FALSE(trial.nodes.empty());
+  EXPECT_EQ(trial.failed_at, trial.nodes.back());
 }
 
 TEST(FlowCheck, FindsNothingInAGoodBundle) {

@@ -192,7 +192,8 @@ TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds)
   EXPECT_EQ(
       store_->outbox().due("endpoint", clock_.now(), 1, 1)->sessions.front().outputs.front().seq,
       2);
-  const auto letters = store_->dead_letters().list("project", DeadLetterState::fresh, 0, 10);
+  const auto letters = store_->dead_letters().list(
+      {.project_id = "project", .state = DeadLetterState::fresh}, 0, 10);
   ASSERT_EQ(letters->size(), 1U);
   EXPECT_EQ(letters->front().output_seq, 1);
   ASSERT_TRUE(store_->dead_letters().replay_output("project", letters->front().id));

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "daemon/jobs/job_worker.h"
+#include "daemon/log/append_event.h"
+#include "store/store.h"
+
+namespace conversed::daemon {
+
+// Calls of the jobs to other services. All but `append` may be empty.
+struct BulkWorkPorts {
+  AppendEvent append;
+  std::function<void(const model::SessionKey&)> deliver = {};  // Deliverer::offer_earlier
+  std::function<void(const model::SessionKey&)> retry = {};    // Deliverer::retry
+};
+
+// The steps of the jobs that replay or discard dead letters, or retry or drop deliveries: all that
+// fit the job's filter and were there when it began, in the order of each session. A step examines
+// a bounded number of rows, and its changes and the job's progress are one transaction. Replays of
+// events are appended before it. A crash between the two has them appended again, and their claim
+// lets one of them have effects.
+//
+// The job's `data` has the `filter` (store/conversation/filters.h), how many rows were `changed`
+// and `skipped`, and where the walk is. A cancelled job keeps what it has done. Thread-safe.
+// Kept by: BulkWorkTest.ACrashAfterAppendsDoublesNoReplay,
+// BulkWorkTest.ReplaysOfASessionKeepTheirOrder.
+class BulkWork final : public JobSteps {
+ public:
+  // The store must outlive it. `clock`: the wall clock, for the ids of replays.
+  BulkWork(store::Store& store, const model::Clock& clock, BulkWorkPorts ports)
+      : store_(store), clock_(clock), ports_(std::move(ports)) {}
+
+  [[nodiscard]] model::Result<void> advance(const model::Job& job, JobHold& hold) override;
+
+ private:
+  store::Store& store_;
+  const model::Clock& clock_;
+  const BulkWorkPorts ports_;
+};
+
+// Passes each job to the steps of its type.
+class StepsByType final : public JobSteps {
+ public:
+  // Both must outlive it.
+  StepsByType(JobSteps& set_up, JobSteps& bulk) : set_up_(set_up), bulk_(bulk) {}
+
+  [[nodiscard]] model::Result<void> advance(const model::Job& job, JobHold& hold) override {
+    return (job.type == model::proactive_setup ? set_up_ : bulk_).advance(job, hold);
+  }
+
+ private:
+  JobSteps& set_up_;
+  JobSteps& bulk_;
+};
+
+}  // namespace conversed::daemon
