@@ -174,7 +174,7 @@ void admit_operator(Pending& pending) {
   pending.reply.fail(too_fast);
 }
 
-// Runs on the sign-in pool.
+// Runs on the sign-in pool; for a token on the management pool.
 void sign_in(Pending& pending) {
   auto& [call, all, reply] = pending;
   EntryServices& services = all.entry;
@@ -218,11 +218,19 @@ void start_operator(Pending&& started) {
   // A user who was verified lately does not wait behind guesses.
   call.principal = services.authenticator.remembered_basic(authorization, now);
   if (call.principal) return admit_operator(started);
+  const bool is_token = store::Accounts::is_management_token(credentials->password);
+  // Guesses of passwords use up no rate of tokens.
+  const std::string name = (is_token ? "token " : "") + stranger_name(call.request);
   // The body's bytes are charged if the credentials prove wrong.
-  if (services.public_limiter.take(stranger_name(call.request), now)) return reply.fail(too_fast);
+  if (services.public_limiter.take(name, now)) return reply.fail(too_fast);
   auto pending = std::make_shared<Pending>(std::move(started));
-  if (!post_sign_in(services.authenticator, services.sign_ins, credentials->name,
-                    pending->call.request.peer, [pending] { sign_in(*pending); })) {
+  const auto verify = [pending] { sign_in(*pending); };
+  // A token is looked up, which costs little: it does not wait behind passwords.
+  const bool posted = is_token
+                          ? services.pool.post(name, BlockingPool::Line::others, verify)
+                          : post_sign_in(services.authenticator, services.sign_ins,
+                                         credentials->name, pending->call.request.peer, verify);
+  if (!posted) {
     pending->reply.fail({Errc::unavailable, "too many such requests wait; try again later"});
   }
 }

@@ -97,6 +97,7 @@ bool Client::has_credentials() const {
 Result<Answer> Client::request(std::string_view method, const std::string& path,
                                const nlohmann::json& body, Credentials credentials,
                                std::chrono::seconds wait) {
+  if (options_.url_error) return fail(*options_.url_error);
   if (credentials == Credentials::basic) {
     if (auto ready = sign_in(); !ready) return fail(ready.error());
   }

@@ -19,6 +19,8 @@ struct Options {
   std::optional<std::string> password{};  // or a token; nothing: found or asked for when needed
   bool json = false;                      // print JSON for programs
   std::chrono::seconds longest_wait = std::chrono::hours(24);  // for an answer
+  // Why the URL of the newest login is not known. Each request fails with it.
+  std::optional<model::Error> url_error{};
 };
 
 struct Answer {

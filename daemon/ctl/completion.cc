@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -119,7 +120,10 @@ std::vector<Candidate> values_of(const Option& row, const CLI::Option& option, c
     const auto value = typed.values.find(name);
     return value == typed.values.end() ? "" : value->second;
   };
-  if (auto url = given("--url"); !url.empty()) options.url = std::move(url);
+  if (auto url = given("--url"); !url.empty()) {
+    options.url = std::move(url);
+    options.url_error.reset();
+  }
   if (auto as = given("--as"); !as.empty()) options.as = std::move(as);
   options.longest_wait = longest_wait;
   Client client(options);
@@ -217,8 +221,14 @@ int print_script(Client& client, const Values& values) {
 
 int complete(const CLI::App& app, const Options& options, const std::vector<std::string>& words) {
   if (words.empty()) return 0;
+  std::vector<Candidate> found;
+  try {
+    found = candidates(app, options, words);
+  } catch (const std::exception&) {  // such as an answer that is not the daemon's
+    return 1;
+  }
   std::set<std::string> printed;  // several projects may have objects of one name
-  for (const Candidate& candidate : candidates(app, options, words)) {
+  for (const Candidate& candidate : found) {
     const bool is_plain = text::shown(candidate.word, text::Lines::one) == candidate.word;
     const bool fits = candidate.word == files || candidate.word.starts_with(words.back());
     if (!is_plain || !fits || !printed.insert(candidate.word).second) continue;

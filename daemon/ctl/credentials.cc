@@ -111,11 +111,12 @@ Result<std::optional<Login>> stored_login(const std::string& url) {
   }
 }
 
-std::string url_of_login() {
+Result<std::string> url_of_login() {
   const auto logins = read_logins();
-  if (!logins || !logins->is_object()) return {};
+  if (!logins) return fail(logins.error());
+  if (!logins->is_object()) return {};
   const json newest = logins->value("newest", json());
-  return newest.is_string() ? newest.get<std::string>() : "";
+  return newest.is_string() ? newest.get<std::string>() : std::string();
 }
 
 Result<void> store_login(const std::string& url, const std::optional<Login>& login) {

@@ -21,8 +21,8 @@ struct Login {
 // read the file, `invalid_argument` if it has another form.
 [[nodiscard]] model::Result<std::optional<Login>> stored_login(const std::string& url);
 
-// The URL of the newest login. Empty without one.
-[[nodiscard]] std::string url_of_login();
+// The URL of the newest login. Empty without one. Errors: those of the file, as above.
+[[nodiscard]] model::Result<std::string> url_of_login();
 
 // Stores the login, or removes it. `unavailable` if the file can't be written.
 [[nodiscard]] model::Result<void> store_login(const std::string& url,

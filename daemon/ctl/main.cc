@@ -70,11 +70,13 @@ int main(int argc, char** argv) {
       "Next: conversectl chat web, with an Endpoint that the import has printed.");
   app.fallthrough();
   Options options;
-  if (auto newest = url_of_login(); !newest.empty()) options.url = std::move(newest);
-  app.add_option("--url", options.url,
-                 "URL of the daemon; default: that of the newest `login`, else " +
-                     std::string(Options().url))
-      ->envname("CONVERSECTL_URL");
+  auto newest = url_of_login();
+  if (!newest) options.url_error = newest.error();
+  if (newest && !newest->empty()) options.url = *std::move(newest);
+  const auto* url = app.add_option("--url", options.url,
+                                   "URL of the daemon; default: that of the newest `login`, else " +
+                                       std::string(Options().url))
+                        ->envname("CONVERSECTL_URL");
   app.add_option("--as", options.as, "Your e-mail address, as given to `conversed init`")
       ->envname("CONVERSECTL_AS");
   app.add_flag("--json", options.json, "Print JSON, for programs");
@@ -90,7 +92,10 @@ int main(int argc, char** argv) {
   add_commands(app, action);
   const std::span<char*> words(argv, static_cast<std::size_t>(argc));
   if (argc > 1 && std::string_view(words[1]) == complete_argument) {
-    if (const char* url = std::getenv("CONVERSECTL_URL")) options.url = url;
+    if (const char* given = std::getenv("CONVERSECTL_URL")) {
+      options.url = given;
+      options.url_error.reset();
+    }
     if (const char* as = std::getenv("CONVERSECTL_AS")) options.as = as;
     return complete(app, options, {words.begin() + 2, words.end()});
   }
@@ -106,6 +111,7 @@ int main(int argc, char** argv) {
                 : colors == "always" ? Colors::always
                                      : Colors::never);
   while (!options.url.empty() && options.url.back() == '/') options.url.pop_back();
+  if (url->count() > 0) options.url_error.reset();
   Client client(options);
   return run(action, client);
 }

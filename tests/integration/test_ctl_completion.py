@@ -1,8 +1,10 @@
 """Completion of conversectl: the words that the program names, and the scripts of the shells."""
 
+import http.server
 import pathlib
 import shutil
 import subprocess
+import threading
 import unittest
 
 from case import ECHO
@@ -49,6 +51,24 @@ class Completion(CtlCase):
     def test_without_a_daemon_or_a_password_there_are_no_names(self):
         self.assertEqual(self.words("flow", "versions", "", CONVERSECTL_URL="http://127.0.0.1:9"), [])
         self.assertEqual(self.words("flow", "versions", "", CONVERSECTL_AS=""), [])
+
+    def test_an_answer_that_is_not_the_daemons_ends_the_completion(self):
+        class Other(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(b'{"items": [{}]}')
+
+            def log_message(self, *_):
+                pass
+
+        other = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other)
+        self.addCleanup(other.server_close)
+        self.addCleanup(other.shutdown)
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        done = subprocess.run([CTL, "__complete", "flow", "versions", ""], capture_output=True, text=True, timeout=60,
+                              env={**self.daemon.environment, "CONVERSECTL_URL": f"http://127.0.0.1:{other.server_port}"})
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", ""))
 
     def bash(self, *words):
         """What bash completes with the script that the program prints."""

@@ -75,6 +75,14 @@ class Login(CtlCase):
             pass  # the terminal has no writer any more
         self.assertNotIn(PASSWORD, shown)
 
+    def test_a_file_that_can_not_be_read_is_an_error_unless_an_address_is_given(self):
+        self.login()
+        self.file.write_text("{")
+        for command in (("projects", "list"), ("chat", "web")):
+            self.assertIn("is damaged", self.ctl(*command, code=1, CONVERSECTL_AS=EMAIL, CONVERSECTL_PASSWORD=PASSWORD).stderr)
+        self.assertIn("Tests", self.ctl("--url", self.url, "projects", "list", CONVERSECTL_AS=EMAIL,
+                                        CONVERSECTL_PASSWORD=PASSWORD).stdout)
+
     def test_the_file_is_its_owners_alone(self):
         self.login()
         self.assertEqual((self.file.stat().st_mode & 0o777, self.file.parent.stat().st_mode & 0o777), (0o600, 0o700))

@@ -57,6 +57,15 @@ TEST_F(ManagementTokens, StandForThePasswordOfTheirUserAlone) {
   EXPECT_EQ(status(Method::get, "/management/projects", wrong), 401);
 }
 
+TEST_F(ManagementTokens, AreVerifiedApartFromPasswords) {
+  const std::string token = make({"all"}).at("token");
+  world_.sign_ins.stop();
+  EXPECT_EQ(
+      world_.manage(Method::get, "/management/projects", nullptr, {}, "ann@acme.example").status,
+      503);
+  EXPECT_EQ(status(Method::get, "/management/projects", token), 200);
+}
+
 TEST_F(ManagementTokens, ExpiredOnesAreRefusedFromTheSecondOn) {
   const std::string token = make({"all"}, "1h").at("token");
   world_.clock.advance(std::chrono::minutes(59));
