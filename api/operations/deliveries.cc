@@ -121,14 +121,21 @@ Result<Response> list_deliveries(const Call& call, SessionServices& services) {
   if (!limit) return model::fail(limit.error());
   auto after = place_of_delivery(call.request);
   if (!after) return model::fail(after.error());
+  auto reason = reason_filter(call.request);
+  if (!reason) return model::fail(reason.error());
   auto page = services.store.deliveries().list(*filter, *after, static_cast<std::size_t>(*limit),
                                                services.store.timer_now());
-  return from_store(std::move(page)).map([&](const Deliveries::Page& found) {
-    json items = json::array();
-    for (const auto& each : found.rows) items.push_back(delivery_json(each, services.assets));
-    return ok({{"items", std::move(items)},
-               {"next", found.next ? json(delivery_place_text(*found.next)) : json(nullptr)}});
-  });
+  if (!page) return model::fail(store_error(page.error()));
+  const auto waits = services.reasons.of_page(page->rows);
+  if (!waits) return model::fail(store_error(waits.error()));
+  json items = json::array();
+  for (std::size_t i = 0; i < page->rows.size(); ++i) {
+    if (!has_reason((*waits)[i], *reason)) continue;
+    items.push_back(delivery_json(page->rows[i], services.assets));
+    items.back()["waits"] = json(waits_json((*waits)[i]));
+  }
+  return ok({{"items", std::move(items)},
+             {"next", page->next ? json(delivery_place_text(*page->next)) : json(nullptr)}});
 }
 
 // The delivery of the path, in any of the principal's projects.
@@ -200,13 +207,16 @@ Description describe_list_deliveries() {
           "Outputs that wait for their webhook: by Endpoint, then by the due time of the session's "
           "first output, then by number. A page may have fewer items than `limit`, even none, "
           "although `next` is set.",
-      .parameters = delivery_parameters(
-          {page_limit(), query_parameter("after", "The `next` of the page before.",
-                                         text_like("^[a-z0-9]{24}:-?[0-9]{1,15}:[0-9]{1,18}:"
-                                                   "([0-9]{1,18}|9223372036854775806)$"))}),
+      .parameters =
+          delivery_parameters({page_limit(), reason_parameter(),
+                               query_parameter("after", "The `next` of the page before.",
+                                               text_like("^[a-z0-9]{24}:-?[0-9]{1,15}:[0-9]{1,18}:"
+                                                         "([0-9]{1,18}|9223372036854775806)$"))}),
       .answers = {{.description = "A page of deliveries.",
                    .content = json_content(object(
-                       {{"items", list_of(named("PendingDelivery", delivery_schema()))},
+                       {{"items", list_of(named("PendingDelivery",
+                                                with_members(delivery_schema(),
+                                                             {{"waits", waits_schema()}})))},
                         {"next", described("The next page's `after`; null: this is the last page.",
                                            nullable(text(1)))}})),
                    .links = {delivery_link("show", "showDelivery"),

@@ -8,6 +8,8 @@
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/operations/receipt_steps.h"
+#include "api/operations/why.h"
+#include "api/reasons/reasons.h"
 #include "api/replies.h"
 #include "store/store.h"
 
@@ -68,6 +70,10 @@ Result<Response> show_receipt(const Call& call, SessionServices& services) {
     steps.push_back(receipt_step_json(step));
   }
   body["state"] = open ? "open" : "ended";
+  if (open) {
+    const auto found = services.reasons.of(receipt->input_id);
+    body["waits"] = json(waits_json(found.map([](const auto& each) { return each.waits; })));
+  }
   return ok(body);
 }
 
@@ -152,6 +158,7 @@ Description describe_show_receipt() {
   const auto receipt = with_members(
       receipt_shape().schema(),
       {{"others", described("Further events of the trace or Idempotency-Key.", list_of(id()))},
+       {"waits", nullable(waits_schema()), Need::optional},
        {"state", described("`open` while a step goes on.", one_of({"open", "ended"}))},
        {"steps", list_of(receipt_step_schema())}});
   return {.summary = "Show what happened to an event",

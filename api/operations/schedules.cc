@@ -263,13 +263,21 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
   if (!limit) return model::fail(limit.error());
   auto after = place_of_timer(call.request);
   if (!after) return model::fail(after.error());
-  const auto found = services.store.timers().list(filter, *after, static_cast<std::size_t>(*limit));
-  return from_store(found).map([&](const Timers::Page& page) {
-    json items = json::array();
-    for (const Timers::Row& each : page.rows) items.push_back(timer_json(each, services));
-    return ok({{"items", std::move(items)},
-               {"next", page.next ? json(place_text(*page.next)) : json(nullptr)}});
-  });
+  auto reason = reason_filter(call.request);
+  if (!reason) return model::fail(reason.error());
+  const auto page = services.store.timers().list(filter, *after, static_cast<std::size_t>(*limit));
+  if (!page) return model::fail(store_error(page.error()));
+  const auto waits = services.reasons.of_page(page->rows);
+  if (!waits) return model::fail(store_error(waits.error()));
+  json items = json::array();
+  for (std::size_t i = 0; i < page->rows.size(); ++i) {
+    if (!has_reason((*waits)[i], *reason)) continue;
+    json item = timer_shape()(page->rows[i]);
+    item["waits"] = json(waits_json((*waits)[i]));
+    items.push_back(std::move(item));
+  }
+  return ok({{"items", std::move(items)},
+             {"next", page->next ? json(place_text(*page->next)) : json(nullptr)}});
 }
 
 // The timer of the path, in any of the principal's projects.
@@ -443,12 +451,13 @@ Description describe_list_timers() {
       .summary = "List timers, earliest first",
       .details =
           "A page may hold fewer timers than `limit` although there is a `next`, since timers of "
-          "other projects are skipped.",
+          "other projects and reasons are skipped.",
       .parameters = {page_limit(),
                      query_parameter("after", "The `next` of the page before.",
                                      text_like("^-?[0-9]{1,15}\\.[a-z0-9-]{0,200}$")),
                      project_parameter(),
                      query_parameter("kind", "Only this kind.", one_of(std::span(kinds))),
+                     reason_parameter(),
                      query_parameter("URLToken",
                                      "With `userId` and `sessionId`: only this session.",
                                      url_token()),

@@ -86,13 +86,20 @@ Result<Response> list_sessions(const Call& call, SessionServices& services) {
   if (!page) return model::fail(page.error());
   auto filter = session_filter(call, services, *project);
   if (!filter) return model::fail(filter.error());
+  auto reason = reason_filter(call.request);
+  if (!reason) return model::fail(reason.error());
   const auto found = services.store.sessions().list(project->id, *filter, page->after, page->limit);
-  return from_store(found).map([&](const store::Sessions::Page& sessions) {
-    json items = json::array();
-    for (const auto& each : sessions.rows) items.push_back(summary_json(each, services.assets));
-    return ok({{"items", std::move(items)},
-               {"next", sessions.next ? json(*sessions.next) : json(nullptr)}});
-  });
+  if (!found) return model::fail(store_error(found.error()));
+  const auto waits = services.reasons.of_page(found->rows);
+  if (!waits) return model::fail(store_error(waits.error()));
+  json items = json::array();
+  for (std::size_t i = 0; i < found->rows.size(); ++i) {
+    if (!has_reason((*waits)[i], *reason)) continue;
+    items.push_back(summary_json(found->rows[i], services.assets));
+    items.back()["waits"] = json(waits_json((*waits)[i]));
+  }
+  return ok(
+      {{"items", std::move(items)}, {"next", found->next ? json(*found->next) : json(nullptr)}});
 }
 
 const Shape<model::Session>& session_details_shape() {
@@ -173,18 +180,19 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
 }
 
 Description describe_list_sessions() {
-  const auto session =
-      with_members(summary_shape().schema(),
-                   {{"endpoint", nullable(text(1))}, {"URLToken", nullable(url_token())}});
+  const auto session = with_members(summary_shape().schema(), {{"endpoint", nullable(text(1))},
+                                                               {"URLToken", nullable(url_token())},
+                                                               {"waits", waits_schema()}});
   return {
       .summary = "List sessions",
       .details =
           "A page may have fewer sessions than `limit` and still a `next`, because a request "
-          "examines a bounded number of sessions.",
+          "examines a bounded number of sessions, and those with another `reason` are left out.",
       .parameters = row_parameters(
           {project_parameter(), query_parameter("userId", "Only this user's.", conversation_name()),
            query_parameter("URLToken", "Only this Endpoint's.", url_token()),
            query_parameter("state", "Only sessions in this state.", one_of({"busy", "idle"})),
+           reason_parameter(),
            query_parameter("text", "Only sessions with an output that contains this text.",
                            form_text())}),
       .answers = {json_answer("A page of sessions.", row_page(named("SessionSummary", session)))},

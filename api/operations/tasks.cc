@@ -17,6 +17,8 @@
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/operations/tasks.h"
+#include "api/operations/why.h"
+#include "api/reasons/reasons.h"
 #include "api/replies.h"
 #include "api/representation/input.h"
 #include "store/model/ids.h"
@@ -53,6 +55,7 @@ const Shape<Job>& task_shape() {
        {"stepName", nullable(text(1)), null_if_empty(model::step_name)},
        {"failReason", nullable(text()), null_if_empty(&Job::fail_reason)},
        {"data", anything(), &Job::data},
+       {"waits", waits_schema(), [](const Job& job) { return waits_json(Reasons::of_job(job)); }},
        {"createdAt", unix_time(), &Job::created_at},
        {"lastChangedAt", unix_time(), &Job::changed_at}});
   return shape;
@@ -171,9 +174,16 @@ Result<Response> list_tasks(const Call& call, ProjectServices& services) {
                          "status must be queued, active, done, cancelling, cancelled or error");
     }
   }
+  auto reason = reason_filter(call.request);
+  if (!reason) return model::fail(reason.error());
   auto projects = read_projects(call, services);
   if (!projects) return model::fail(projects.error());
   filter.project_ids = *std::move(projects);
+  if (*reason && !filter.state) filter.state = model::JobState::queued;
+  // Only queued jobs wait, and for other jobs.
+  const bool is_none =
+      *reason && (*reason != model::Reason::behind_jobs || filter.state != model::JobState::queued);
+  if (is_none) filter.project_ids.clear();
   auto page = services.store.jobs().list(filter, *request);
   if (!page) return model::fail(store_error(page.error()));
   return page_response(call, task_list, *std::move(page), task_shape());
@@ -199,6 +209,7 @@ Description describe_list_of(std::string_view operation) {
   auto parameters = page_parameters(store::Jobs::sort_fields());
   parameters.push_back(query_parameter("status", "Only tasks of this status.", task_status()));
   parameters.push_back(query_parameter("projectId", "Only tasks of this project.", id()));
+  parameters.push_back(reason_parameter());
   return {.summary = "List tasks",
           .parameters = std::move(parameters),
           .answers = {list_answer(operation, "A page of tasks, the newest first.", task_list,

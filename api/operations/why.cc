@@ -2,6 +2,7 @@
 // GET /management/why: the same of a session.
 #include "api/operations/why.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "api/reasons/reasons.h"
 #include "api/replies.h"
 #include "store/store.h"
+#include "store/text/joined.h"
 
 namespace conversed::api {
 
@@ -127,6 +129,24 @@ Value waits_json(const Result<model::Waits>& waits) {
 Schema waits_schema() {
   return described("Why it waits: its own reason first, then the reason of its subject.",
                    list_of(wait_shape().schema()));
+}
+
+openapi::Parameter reason_parameter() {
+  return query_parameter("reason", "Only those that wait for this reason.", one_of(reason_names()));
+}
+
+Result<std::optional<model::Reason>> reason_filter(const Request& request) {
+  const auto name = request.parameter("reason");
+  if (!name) return std::nullopt;
+  for (const auto& each : model::all_reasons()) {
+    if (each.name == *name) return each.reason;
+  }
+  return model::fail(Errc::invalid_argument,
+                     "reason must be one of: " + text::joined(reason_names()));
+}
+
+bool has_reason(const model::Waits& waits, const std::optional<model::Reason>& wanted) {
+  return !wanted || std::ranges::find(waits, *wanted, &Wait::reason) != waits.end();
 }
 
 Operations why_operations() {

@@ -1,6 +1,8 @@
 #pragma once
 
-#include "api/openapi/schemas.h"
+#include <optional>
+
+#include "api/openapi/description.h"
 #include "store/model/reason.h"
 #include "store/model/result.h"
 
@@ -11,5 +13,13 @@ namespace conversed::api {
 // Null if they can't be read.
 [[nodiscard]] Value waits_json(const model::Result<model::Waits>& waits);
 [[nodiscard]] openapi::Schema waits_schema();
+
+// ---- `reason`, which lists filter by
+
+[[nodiscard]] openapi::Parameter reason_parameter();
+[[nodiscard]] model::Result<std::optional<model::Reason>> reason_filter(const Request& request);
+// Whether one of these is the reason. None wanted: yes.
+[[nodiscard]] bool has_reason(const model::Waits& waits,
+                              const std::optional<model::Reason>& wanted);
 
 }  // namespace conversed::api

@@ -114,7 +114,7 @@ Result<bool> Reasons::is_recovering(std::int32_t partition) const {
   });
 }
 
-Result<Waits> Reasons::of_partition(const model::SessionKey& key) const {
+Result<Waits> Reasons::of_partition(const model::SessionKey& key, Read& read) const {
   const auto partition = ports_.partition ? ports_.partition(key) : std::nullopt;
   if (!partition) return Waits();
   const auto number = std::to_string(partition->number);
@@ -123,51 +123,84 @@ Result<Waits> Reasons::of_partition(const model::SessionKey& key) const {
                   .subject = "No daemon owns partition " + number + " of the log, which has " +
                              name_of(key) + "."}};
   }
-  auto recovering = is_recovering(partition->number);
-  if (!recovering) return fail(recovering.error());
-  if (!*recovering) return Waits();
+  const auto [known, is_new] = read.recovering.try_emplace(partition->number, false);
+  if (is_new) {
+    auto recovering = is_recovering(partition->number);
+    if (!recovering) return fail(recovering.error());
+    known->second = *recovering;
+  }
+  if (!known->second) return Waits();
   return Waits{{.reason = Reason::partition_recovering,
                 .subject = "The daemon " + partition->owner + " recovers partition " + number +
                            " of the log: events that a crash may have interrupted run alone."}};
 }
 
-Result<Waits> Reasons::of_execution(const model::Session& session) const {
+Result<std::chrono::milliseconds> Reasons::timers_ahead(Read& read) const {
+  if (read.offset) return *read.offset;
+  auto offset = store_.timers().offset();
+  if (offset) read.offset = *offset;
+  return offset;
+}
+
+Wait Reasons::of_running(const store::Calls::Found& found, const std::string& place,
+                         std::chrono::milliseconds offset) const {
+  if (found.call.due_at) {
+    return {.reason = Reason::asleep,
+            .subject = place + " sleeps.",
+            .expected_at = *found.call.due_at - offset};
+  }
+  const auto since = ports_.calling_since ? ports_.calling_since(found.call.id) : std::nullopt;
+  return wait_of_call(found, place, since, wall_.now(), offset);
+}
+
+Result<Waits> Reasons::of_execution(const model::Session& session, Read& read) const {
   if (!session.execution) return Waits();
   auto call = store_.calls().find(session.execution->pending_call_id);
   if (!call) return fail(call.error());
   if (!*call) return Waits();  // its result is in the log
-  auto offset = store_.timers().offset();
-  if (!offset) return fail(offset.error());
-  const auto place = place_of(session);
-  if ((*call)->call.due_at) {
-    return Waits{{.reason = Reason::asleep,
-                  .subject = place + " sleeps.",
-                  .expected_at = *(*call)->call.due_at - *offset}};
-  }
-  const auto since = ports_.calling_since ? ports_.calling_since((*call)->call.id) : std::nullopt;
-  return Waits{wait_of_call(**call, place, since, wall_.now(), *offset)};
+  auto by = timers_ahead(read);
+  if (!by) return fail(by.error());
+  return Waits{of_running(**call, place_of(session), *by)};
+}
+
+std::optional<Wait> Reasons::of_inbox(const model::SessionKey& key, std::int64_t size) const {
+  if (size < static_cast<std::int64_t>(inbox_limit_)) return std::nullopt;
+  return Wait{.reason = Reason::inbox_full,
+              .subject = "The inbox of " + name_of(key) + " holds " + counted(size, "event") +
+                         ", so further events are refused."};
+}
+
+std::optional<Wait> Reasons::of_share(const model::SessionKey& key) const {
+  if (!ports_.waits_for_share || !ports_.waits_for_share(key)) return std::nullopt;
+  return Wait{.reason = Reason::share_used_up,
+              .subject = "Other sessions of the organisation use all workers of its share."};
+}
+
+std::optional<Wait> Reasons::of_quota(const model::SessionKey& key, Read& read) const {
+  const auto endpoint = assets_.endpoint(key.endpoint_id);
+  if (!endpoint || !ports_.quota_used_up) return std::nullopt;
+  const auto [known, is_new] = read.quota_used_up.try_emplace((*endpoint)->organisation_id, false);
+  if (is_new) known->second = ports_.quota_used_up(known->first);
+  if (!known->second) return std::nullopt;
+  return Wait{.reason = Reason::quota,
+              .subject =
+                  "The organisation has used up its injects of this month, so further "
+                  "injects are refused."};
 }
 
 Result<Waits> Reasons::of_session(const model::Session& session) const {
+  Read read;
   Waits waits;
-  if (session.inbox_size >= static_cast<std::int64_t>(inbox_limit_)) {
-    waits.push_back({.reason = Reason::inbox_full,
-                     .subject = "The inbox of " + name_of(session.key) + " holds " +
-                                counted(session.inbox_size, "event") +
-                                ", so further events are refused."});
-  }
+  if (auto full = of_inbox(session.key, session.inbox_size)) waits.push_back(*std::move(full));
   append(waits, of_daemon());
-  auto partition = of_partition(session.key);
+  auto partition = of_partition(session.key, read);
   if (!partition) return partition;
   append(waits, *std::move(partition));
-  auto execution = of_execution(session);
+  auto execution = of_execution(session, read);
   if (!execution) return execution;
   append(waits, *std::move(execution));
   if (!waits.empty()) return waits;
-  if (ports_.waits_for_share && ports_.waits_for_share(session.key)) {
-    return Waits{{.reason = Reason::share_used_up,
-                  .subject = "Other sessions of the organisation use all workers of its share."}};
-  }
+  if (auto share = of_share(session.key)) return Waits{*std::move(share)};
   for (const auto& id : flows::time_outs_of(session)) {
     auto timer = if_any(store_.timers().get(id));
     if (!timer) return fail(timer.error());
@@ -177,13 +210,48 @@ Result<Waits> Reasons::of_session(const model::Session& session) const {
                     .expected_at = (*timer)->due_at}};
     }
   }
-  const auto endpoint = assets_.endpoint(session.key.endpoint_id);
-  if (endpoint && ports_.quota_used_up && ports_.quota_used_up((*endpoint)->organisation_id)) {
-    return Waits{{.reason = Reason::quota,
-                  .subject = "The organisation has used up its injects of this month, so further "
-                             "injects are refused."}};
-  }
+  if (auto quota = of_quota(session.key, read)) return Waits{*std::move(quota)};
   return waits;
+}
+
+Result<std::vector<Waits>> Reasons::of_page(
+    const std::vector<store::SessionSummary>& sessions) const {
+  Read read;
+  std::vector<std::int64_t> rows;
+  for (const auto& session : sessions) rows.push_back(session.row);
+  const auto calls = store_.calls().of_sessions(rows);
+  if (!calls) return fail(calls.error());
+  auto by = timers_ahead(read);
+  if (!by) return fail(by.error());
+  std::map<std::int64_t, const store::Calls::Found*> running;    // by session
+  std::map<std::int64_t, const store::Calls::Found*> questions;  // by session
+  for (const auto& each : *calls) {
+    (each.found.call.is_time_out ? questions : running)[each.session] = &each.found;
+  }
+  std::vector<Waits> all;
+  for (const auto& session : sessions) {
+    const auto place = "The Flow of " + name_of(session.key);
+    Waits& waits = all.emplace_back();
+    if (auto full = of_inbox(session.key, session.inbox_size)) waits.push_back(*std::move(full));
+    append(waits, of_daemon());
+    auto partition = of_partition(session.key, read);
+    if (!partition) return fail(partition.error());
+    append(waits, *std::move(partition));
+    if (const auto call = running.find(session.row); call != running.end()) {
+      waits.push_back(of_running(*call->second, place, *by));
+    }
+    if (!waits.empty()) continue;
+    if (auto share = of_share(session.key)) {
+      waits.push_back(*std::move(share));
+    } else if (const auto asked = questions.find(session.row); asked != questions.end()) {
+      waits.push_back({.reason = Reason::question,
+                       .subject = place + " waits for the user's answer.",
+                       .expected_at = *asked->second->call.due_at - *by});
+    } else if (auto quota = of_quota(session.key, read)) {
+      waits.push_back(*std::move(quota));
+    }
+  }
+  return all;
 }
 
 Result<Waits> Reasons::of_session(const model::SessionKey& key) const {
@@ -195,26 +263,53 @@ Result<Waits> Reasons::of_session(const model::SessionKey& key) const {
   return of_session(none);
 }
 
+Wait Reasons::behind_first(const PendingDelivery& delivery) {
+  return {.reason = Reason::behind_output,
+          .subject = "The output " + delivery.first_output_id + " of " + name_of(delivery.key) +
+                     " goes first.",
+          .since = delivery.created_at};
+}
+
 Result<Waits> Reasons::of_delivery(const PendingDelivery& delivery) const {
-  if (delivery.state == DeliveryState::behind) {
-    Waits waits{{.reason = Reason::behind_output,
-                 .subject = "The output " + delivery.first_output_id + " of " +
-                            name_of(delivery.key) + " goes first.",
-                 .since = delivery.created_at}};
-    auto first = if_any(store_.deliveries().get(delivery.first_output_id, store_.timer_now()));
-    if (!first) return fail(first.error());
-    if (!*first || (*first)->state == DeliveryState::behind) return waits;
-    auto more = of_delivery(**first);
-    if (!more) return more;
-    append(waits, *std::move(more));
-    return waits;
+  Read read;
+  if (delivery.state != DeliveryState::behind) return of_first(delivery, read);
+  Waits waits{behind_first(delivery)};
+  auto first = if_any(store_.deliveries().get(delivery.first_output_id, store_.timer_now()));
+  if (!first) return fail(first.error());
+  if (!*first || (*first)->state == DeliveryState::behind) return waits;
+  auto more = of_first(**first, read);
+  if (!more) return more;
+  append(waits, *std::move(more));
+  return waits;
+}
+
+Result<std::vector<Waits>> Reasons::of_page(const std::vector<PendingDelivery>& deliveries) const {
+  Read read;
+  std::vector<Waits> all;
+  for (const PendingDelivery& delivery : deliveries) {
+    if (delivery.state == DeliveryState::behind) {
+      all.push_back({behind_first(delivery)});
+      continue;
+    }
+    auto waits = of_first(delivery, read);
+    if (!waits) return fail(waits.error());
+    all.push_back(*std::move(waits));
   }
+  return all;
+}
+
+// Of an output that goes next in its session.
+Result<Waits> Reasons::of_first(const PendingDelivery& delivery, Read& read) const {
   const auto since = ports_.sending_since ? ports_.sending_since(delivery.key) : std::nullopt;
-  auto stored = store_.endpoint_health().find(delivery.key.endpoint_id);
-  if (!stored) return fail(stored.error());
-  auto offset = store_.timers().offset();
-  if (!offset) return fail(offset.error());
-  const auto health = stored->value_or(store::EndpointFailure()).by_wall_clock(*offset);
+  auto by = timers_ahead(read);
+  if (!by) return fail(by.error());
+  const auto [known, is_new] = read.health.try_emplace(delivery.key.endpoint_id);
+  if (is_new) {
+    auto stored = store_.endpoint_health().find(delivery.key.endpoint_id);
+    if (!stored) return fail(stored.error());
+    known->second = stored->value_or(store::EndpointFailure()).by_wall_clock(*by);
+  }
+  const auto& health = known->second;
   const auto endpoint = assets_.endpoint(delivery.key.endpoint_id);
   const auto webhook = "The webhook of the Endpoint " +
                        (endpoint ? (*endpoint)->name : delivery.key.endpoint_id) + " (" +
@@ -242,7 +337,7 @@ Result<Waits> Reasons::of_delivery(const PendingDelivery& delivery) const {
                   .expected_at = delivery.due_at}};
   }
   auto waits = of_daemon();
-  auto partition = of_partition(delivery.key);
+  auto partition = of_partition(delivery.key, read);
   if (!partition) return partition;
   append(waits, *std::move(partition));
   return waits;
@@ -263,9 +358,25 @@ Wait Reasons::wait_of_quiet_hours(const store::Timers::Row& timer) const {
 }
 
 Result<Waits> Reasons::of_timer(const store::Timers::Row& timer) const {
+  Read read;
+  return of_timer(timer, read);
+}
+
+Result<std::vector<Waits>> Reasons::of_page(const std::vector<store::Timers::Row>& timers) const {
+  Read read;
+  std::vector<Waits> all;
+  for (const auto& timer : timers) {
+    auto waits = of_timer(timer, read);
+    if (!waits) return fail(waits.error());
+    all.push_back(*std::move(waits));
+  }
+  return all;
+}
+
+Result<Waits> Reasons::of_timer(const store::Timers::Row& timer, Read& read) const {
   if (timer.due_at <= wall_.now()) {
     auto waits = of_daemon();
-    auto partition = of_partition(timer.session);
+    auto partition = of_partition(timer.session, read);
     if (!partition) return partition;
     append(waits, *std::move(partition));
     return waits;

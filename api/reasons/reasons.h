@@ -3,11 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "store/conversation/calls.h"
 #include "store/conversation/deliveries.h"
+#include "store/conversation/endpoint_health.h"
+#include "store/conversation/sessions.h"
 #include "store/conversation/timers.h"
 #include "store/model/clock.h"
 #include "store/model/job.h"
@@ -81,11 +86,42 @@ class Reasons {
   [[nodiscard]] model::Result<model::Waits> of_timer(const store::Timers::Row& timer) const;
   [[nodiscard]] static model::Waits of_job(const model::Job& job);
 
+  // The same for the rows of a page, in order, each with its own reasons only. Reads the calls and
+  // timers of all sessions at once, and each Endpoint, partition and quota of the page once.
+  [[nodiscard]] model::Result<std::vector<model::Waits>> of_page(
+      const std::vector<store::SessionSummary>& sessions) const;
+  [[nodiscard]] model::Result<std::vector<model::Waits>> of_page(
+      const std::vector<store::PendingDelivery>& deliveries) const;
+  [[nodiscard]] model::Result<std::vector<model::Waits>> of_page(
+      const std::vector<store::Timers::Row>& timers) const;
+
  private:
+  // What one question, or all of a page, have read.
+  struct Read {
+    std::optional<std::chrono::milliseconds> offset{};
+    std::map<std::string, store::EndpointFailure> health{};  // by Endpoint
+    std::map<std::int32_t, bool> recovering{};               // by partition
+    std::map<std::string, bool> quota_used_up{};             // by organisation
+  };
   [[nodiscard]] model::Waits of_daemon() const;
   [[nodiscard]] model::Result<bool> is_recovering(std::int32_t partition) const;
-  [[nodiscard]] model::Result<model::Waits> of_partition(const model::SessionKey& key) const;
-  [[nodiscard]] model::Result<model::Waits> of_execution(const model::Session& session) const;
+  [[nodiscard]] model::Result<model::Waits> of_partition(const model::SessionKey& key,
+                                                         Read& read) const;
+  [[nodiscard]] model::Result<model::Waits> of_first(const store::PendingDelivery& delivery,
+                                                     Read& read) const;
+  [[nodiscard]] static model::Wait behind_first(const store::PendingDelivery& delivery);
+  [[nodiscard]] model::Result<model::Waits> of_timer(const store::Timers::Row& timer,
+                                                     Read& read) const;
+  [[nodiscard]] model::Result<std::chrono::milliseconds> timers_ahead(Read& read) const;
+  // Of the call or timer of an execution. `place`: the subject's first words.
+  [[nodiscard]] model::Wait of_running(const store::Calls::Found& found, const std::string& place,
+                                       std::chrono::milliseconds offset) const;
+  [[nodiscard]] model::Result<model::Waits> of_execution(const model::Session& session,
+                                                         Read& read) const;
+  [[nodiscard]] std::optional<model::Wait> of_inbox(const model::SessionKey& key,
+                                                    std::int64_t size) const;
+  [[nodiscard]] std::optional<model::Wait> of_share(const model::SessionKey& key) const;
+  [[nodiscard]] std::optional<model::Wait> of_quota(const model::SessionKey& key, Read& read) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_event(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_receipt(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_call(const std::string& id) const;

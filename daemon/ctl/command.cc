@@ -6,6 +6,7 @@
 #include "daemon/ctl/names.h"
 #include "daemon/ctl/output/sheet.h"
 #include "daemon/ctl/output/watch.h"
+#include "store/model/reason.h"
 
 namespace conversed::ctl {
 namespace {
@@ -128,6 +129,18 @@ Option scope_option() {
 
 Option project_option() {
   return scope_option().in_query("projectId");
+}
+
+Cell reason_cell(const Fields& item, const char* field) {
+  if (item.any(field).is_null() || item.objects(field).empty()) return cell_of(field, nullptr);
+  return item.objects(field).front().text("reason");
+}
+
+Option reason_option() {
+  std::vector<std::string> names;
+  for (const auto& each : model::all_reasons()) names.emplace_back(each.name);
+  return Option{"--reason", "Only those that wait for this reason"}.in_query("reason").one_of(
+      std::move(names));
 }
 
 Option limit_option(int preset, std::int64_t most) {

@@ -177,6 +177,11 @@ inline Cell time_cell(const Fields& item, const char* field) {
   return Cell::at(item.time(field));
 }
 
+// The first of the reasons in `waits`.
+[[nodiscard]] Cell reason_cell(const Fields& item, const char* field);
+// `--reason`, which lists filter by.
+[[nodiscard]] Option reason_option();
+
 // A column of a table of the answer's `items`.
 struct Column {
   const char* header;

@@ -16,6 +16,7 @@ std::vector<Option> delivery_filter() {
 
 std::vector<Option> list_options() {
   auto options = delivery_filter();
+  options.push_back(reason_option());
   options.push_back(after_option());
   options.push_back(limit_option(50, 10'000));
   return options;
@@ -66,7 +67,8 @@ std::vector<Group> delivery_commands() {
                 rows({column("ID", "_id"), column("STATE", "state"), column("ENDPOINT", "endpoint"),
                       column("USER", "userId"), column("SESSION", "sessionId"),
                       column("TRIES", "attempts"), column("CREATED", "createdAt", time_cell),
-                      column("NEXT TRY", "dueAt", time_cell)},
+                      column("NEXT TRY", "dueAt", time_cell),
+                      column("WAITS FOR", "waits", reason_cell)},
                      "No deliveries.")}
             .in_pages(),
         Command{"deliveries show",

@@ -102,7 +102,7 @@ void say_counts(const Fields& job) {
       std::to_string(counts.number("skipped")) + " skipped");
 }
 
-Cell reason_cell(const Fields& job, const char* step) {
+Cell step_or_reason_cell(const Fields& job, const char* step) {
   return job.text_if_any(job.has("failReason") ? "failReason" : step);
 }
 
@@ -115,10 +115,11 @@ Command list_jobs() {
        "`jobs show` shows one in full, `jobs cancel` undoes it."},
       {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
            {"queued", "active", "done", "cancelling", "cancelled", "error"}),
-       std::move(project), limit_option(25)},
+       std::move(project), reason_option(), limit_option(25)},
       "GET /management/tasks",
       rows({column("ID", "_id"), column("STATUS", "status"), column("PERCENT", "progress"),
-            column("NAME", "name"), column("STEP OR REASON", "stepName", reason_cell)},
+            column("NAME", "name"), column("STEP OR REASON", "stepName", step_or_reason_cell),
+            column("WAITS FOR", "waits", reason_cell)},
            "No jobs.")};
 }
 

@@ -8,8 +8,12 @@ namespace conversed::ctl {
 namespace {
 
 std::vector<Column> timer_columns() {
-  return {column("ID", "_id"), column("KIND", "kind"), column("DUE", "dueAt", time_cell),
-          column("USER", "userId"), column("SESSION", "sessionId")};
+  return {column("ID", "_id"),
+          column("KIND", "kind"),
+          column("DUE", "dueAt", time_cell),
+          column("USER", "userId"),
+          column("SESSION", "sessionId"),
+          column("WAITS FOR", "waits", reason_cell)};
 }
 
 Command list_timers() {
@@ -27,7 +31,7 @@ Command list_timers() {
            .grouped(all),
        Option{"--user", "The session's userId"}.in_query("userId").grouped(all),
        Option{"--session", "The session's sessionId"}.in_query("sessionId").grouped(all),
-       limit_option(25, 10'000), after_option()},
+       reason_option(), limit_option(25, 10'000), after_option()},
       "GET /management/timers",
       rows(timer_columns(), "No timers.")}
       .in_pages();

@@ -4,6 +4,7 @@
 
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
+#include "store/model/json.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -27,6 +28,28 @@ Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
       "SELECT s.key, c.trace_id, c.request, c.due_at, c.time_out, c.attempts, c.try_at"
       " FROM pending_calls c JOIN sessions s ON s.id = c.session WHERE c.id = :i",
       id);
+}
+
+Result<std::vector<Calls::OfSession>> Calls::of_sessions(
+    const std::vector<std::int64_t>& sessions) const {
+  return read(database_, [&](Connection& connection) {
+    std::vector<OfSession> all;
+    connection.rows(
+        [&](std::int64_t session, std::string id, const std::optional<std::string>& request,
+            std::optional<model::Timestamp> due_at, bool time_out, int attempts,
+            std::optional<model::Timestamp> try_at) {
+          Found found{.call = {.id = std::move(id), .due_at = due_at, .is_time_out = time_out},
+                      .attempts = attempts,
+                      .try_at = try_at};
+          if (request) {
+            const auto value = model::parse_json(*request);
+            if (!value || !model::read_request(*value, found.call)) return;
+          }
+          all.push_back({session, std::move(found)});
+        },
+        sql_of_calls_of_sessions, sessions);
+    return all;
+  });
 }
 
 Result<std::optional<std::string>> Calls::of_execution(const std::string& input_id) const {

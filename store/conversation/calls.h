@@ -34,6 +34,15 @@ class Calls : Rows {
   // A call or a timer. `internal`: its row can't be read.
   [[nodiscard]] model::Result<std::optional<Found>> find(const std::string& id) const;
 
+  // What these sessions wait for, by their rows (SessionSummary::row): calls, timers, and time-outs
+  // of questions. Leaves out rows that can't be read. One statement.
+  struct OfSession {
+    std::int64_t session = 0;
+    Found found;
+  };
+  [[nodiscard]] model::Result<std::vector<OfSession>> of_sessions(
+      const std::vector<std::int64_t>& sessions) const;
+
   // The id of the call or timer that the execution of this input waits for.
   [[nodiscard]] model::Result<std::optional<std::string>> of_execution(
       const std::string& input_id) const;

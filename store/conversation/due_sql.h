@@ -74,6 +74,11 @@ inline constexpr std::string_view sql_of_execution_call =
     "SELECT id FROM pending_calls WHERE id > :i || '-c' AND id < :j || '-d' AND time_out = 0"
     " ORDER BY id LIMIT 1";
 
+// What the sessions of a page wait for.
+inline constexpr std::string_view sql_of_calls_of_sessions =
+    "SELECT session, id, request, due_at, time_out, attempts, try_at FROM pending_calls"
+    " WHERE session IN (SELECT CAST(value AS BIGINT) FROM json_each(:s)) ORDER BY session, id";
+
 // Also of events that its execution caused, whose ids begin with the event's.
 inline constexpr std::string_view sql_of_dead_letters_of_event =
     "SELECT id, n, key, event_id, type, trace_id, value, output_seq, attempts, reason, flow,"

@@ -126,9 +126,9 @@ class Answers(StrangerCase):
 
     def test_a_row_without_a_field_is_refused_and_null_is_a_dash(self):
         row = {"endpoint": None, "userId": "ann", "sessionId": "s", "state": "idle", "inboxSize": 0, "outputs": 1,
-               "lastActivityAt": None}
+               "lastActivityAt": None, "waits": []}
         done = self.run_with([(200, {"items": [row]})], "sessions", "list")
-        self.assertEqual(done.stdout.splitlines()[1].split("\t"), ["-", "ann", "s", "idle", "0", "1", "-"], done)
+        self.assertEqual(done.stdout.splitlines()[1].split("\t"), ["-", "ann", "s", "idle", "0", "1", "-", "-"], done)
         for field in row:
             with self.subTest(field=field):
                 item = {name: value for name, value in row.items() if name != field}

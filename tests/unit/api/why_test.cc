@@ -315,5 +315,44 @@ TEST_F(Why, SessionShowsItsReasons) {
   expect_reasons(body.at("waits"), {"call"});
 }
 
+TEST_F(Why, ListsShowTheReasonsOfTheirRowsAndAreFilteredByThem) {
+  const auto listed = [&](const std::string& list, const std::string& reason) {
+    const auto response = world_.manage(Method::get, "/management/" + list, nullptr,
+                                        {{"reason", reason}}, "ann@acme.example");
+    EXPECT_EQ(response.status, 200) << response.body;
+    return json::parse(response.body).at("items");
+  };
+  world_.commit_now(waits_for("i1", http_call()));
+  const auto calling = listed("sessions", "call");
+  ASSERT_EQ(calling.size(), 1U);
+  EXPECT_EQ(calling[0].at("waits")[0].at("reason"), "call");
+  EXPECT_NE(subject(calling[0].at("waits")).find("crm.example"), std::string::npos);
+  EXPECT_EQ(listed("sessions", "asleep").size(), 0U);
+  EXPECT_EQ(listed("timers", "asleep").size(), 0U);
+  model::PendingCall sleep;
+  sleep.due_at = world_.clock.now() + 1h;
+  auto commit = waits_for("i2", sleep);
+  commit.calls.cancelled.push_back("i1-c1");
+  world_.commit_now(std::move(commit));
+  ASSERT_EQ(listed("sessions", "asleep").size(), 1U);
+  EXPECT_EQ(listed("sessions", "asleep")[0].at("waits")[0].at("expectedAt"),
+            seconds(world_.clock.now() + 1h));
+  ASSERT_EQ(listed("timers", "asleep").size(), 1U);
+  EXPECT_EQ(listed("timers", "asleep")[0].at("waits")[0].at("reason"), "asleep");
+  const auto first = say();
+  const auto second = say();
+  webhook_fails();
+  ASSERT_EQ(listed("deliveries", "deliveryFailing").size(), 1U);
+  EXPECT_EQ(listed("deliveries", "deliveryFailing")[0].at("_id"), first);
+  ASSERT_EQ(listed("deliveries", "behindOutput").size(), 1U);
+  EXPECT_EQ(listed("deliveries", "behindOutput")[0].at("_id"), second);
+  EXPECT_EQ(listed("tasks", "behindJobs").size(), 0U);
+  EXPECT_EQ(world_
+                .manage(Method::get, "/management/sessions", nullptr, {{"reason", "odd"}},
+                        "ann@acme.example")
+                .status,
+            400);
+}
+
 }  // namespace
 }  // namespace conversed::api
