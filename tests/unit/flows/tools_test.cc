@@ -32,7 +32,7 @@ Texts check(const std::string& text) {
 TEST(Trial, AnswersCallsInOrderThenRefusesThem) {
   Conversation talk(
       "- httpRequest: {url: \"http://x.example/1\", storeIn: context.first}\n"
-      "- say: \"{{context.first.body.n}}\"\n"
+      "- say: \"{{context.first.n}}\"\n"
       "- httpRequest: {url: \"http://x.example/2\", onError: [{say: \"refused\"}]}\n"
       "- httpRequest: {url: \"http://x.example/3\"}\n");
   const auto event = talk.event(model::EventType::inject);
