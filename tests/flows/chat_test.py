@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 import unittest
@@ -38,6 +39,24 @@ endpoints:
   - {name: sms, flow: Other}
 proactive: {journey: {after: 20m, text: "Are you there?"}}
 """
+
+FENCE = re.compile(r"^```(yaml|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+HEAD = "conversed: 1\nproject: {name: Recipes}\nendpoints: [{name: web, flow: Main}]\n"
+# Connections that recipes use, and their knowledge store.
+CONNECTIONS = {"crm": "{name: crm, type: httpBearer, fields: {token: secret}}",
+               "model": "{name: model, type: llm, fields: {baseUrl: 'https://llm.example.com/v1'}}"}
+STORE = "knowledgeStores: [{name: Manual, sources: [{name: FAQ, chunks: [{text: Returns take 14 days.}]}]}]\n"
+
+
+def recipes():
+    """Yields each conversation of the handbook with its page and the Nodes above it."""
+    for page in sorted((HERE.parent.parent / "docs" / "flows").glob("*.md")):
+        nodes = None
+        for language, block in FENCE.findall(page.read_text()):
+            if language == "text":
+                yield page.name, nodes, block
+            elif block.startswith("- "):
+                nodes = block
 
 
 class FlowFiles(unittest.TestCase):
@@ -122,6 +141,23 @@ class FlowFiles(unittest.TestCase):
         for command in ("/wait", "/inject", "/answer", "/context", "/help", "/quit"):
             self.assertIn(f"\n{command}", done.stdout)
         self.assertNotIn("never", done.stdout)
+
+    def test_recipes_of_the_handbook_hold_their_conversations(self):
+        pages = set()
+        for page, nodes, conversation in recipes():
+            pages.add(page)
+            with self.subTest(page=page, conversation=conversation.splitlines()[0]):
+                used = ", ".join(one for name, one in CONNECTIONS.items() if f"connection: {name}\n" in nodes)
+                parts = f"connections: [{used}]\n" + (STORE if "store: Manual" in nodes else "")
+                indented = "".join(f"      {line}\n" for line in nodes.splitlines())
+                (self.folder / "recipe.yaml").write_text(f"{HEAD}{parts}flows:\n  - name: Main\n    nodes:\n{indented}")
+                found = self.ctl("flow", "check", "--strict", "recipe.yaml").stdout
+                self.assertEqual(found, "recipe.yaml: no findings\n")
+                lines = [line[2:] for line in conversation.splitlines() if line.startswith("> ")]
+                # The handbook leaves data out.
+                said = [line for line in self.chat(*lines, arguments=("recipe.yaml",)) if line != "< " and not line.startswith("  data: ")]
+                self.assertEqual(said, conversation.splitlines())
+        self.assertEqual(pages, {"concepts.md", "first-flow.md", "recipes.md"})
 
 
 if __name__ == "__main__":

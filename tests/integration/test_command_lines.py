@@ -13,7 +13,7 @@ from ctl_case import SHOP, SOURCE, CtlCase, commands, help_of
 from daemon_process import EMAIL, PASSWORD
 
 DOCUMENTS = [path for pattern in ("README.md", "CONTRIBUTING.md", "*/README.md", "*/*/README.md", "docs/*.md",
-                                  "docs/flows/[!R]*.md", "config/conversed.yaml")
+                                  "docs/flows/*.md", "config/conversed.yaml")
              for path in sorted(SOURCE.glob(pattern))]
 MANUALS = sorted(SOURCE.glob("systemd/*.[18].in"))
 PROGRAM = re.compile(r"(?:^|[|&;]\s*)(conversectl|conversed|curl|\./dev)(?=\s|$)")
