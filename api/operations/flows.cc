@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "api/live/assets_cache.h"
@@ -133,16 +135,17 @@ struct StandingSessions {
 
 Result<StandingSessions> standing_sessions(const std::string& project, const std::string& name,
                                            std::int64_t version, bool is_newest,
-                                           store::Store& store) {
-  const auto until = std::chrono::steady_clock::now() + max_standing_time;
+                                           ProjectServices& services) {
+  const auto& steady_now = services.options.steady_now;
+  const auto until = steady_now() + max_standing_time;
   StandingSessions found;
   std::int64_t row = 0;
   for (std::size_t examined = 0;; examined += standing_at_once) {
-    if (examined >= max_standing || std::chrono::steady_clock::now() >= until) {
+    if (examined >= max_standing || steady_now() >= until) {
       found.is_complete = false;
       return found;
     }
-    auto places = store.sessions().places(project, row, standing_at_once);
+    auto places = services.store.sessions().places(project, row, standing_at_once);
     if (!places) return model::fail(store_error(places.error()));
     for (const auto& place : *places) {
       row = place.row;
@@ -156,7 +159,7 @@ Result<StandingSessions> standing_sessions(const std::string& project, const std
   }
 }
 
-// How often the Nodes of a version ran, and failed.
+// In how many events the Nodes of a version ran, and failed.
 class NodeRuns {
  public:
   struct Runs {
@@ -166,21 +169,29 @@ class NodeRuns {
 
   NodeRuns(const std::string& flow, std::int64_t version) : flow_(flow), version_(version) {}
 
-  // Takes the rows of receipts, each receipt's in their order.
+  // Takes the rows of receipts, one receipt after the other.
   void add(const store::Receipts::NewestRow& row) {
     if (row.input_id != input_) end_receipt();
     input_ = row.input_id;
     const auto what = row.body.value("what", "");
-    if (what == "call") {
-      const auto status = row.body.value("status", status::ok);
-      call_failed_ = row.body.contains("error") || status == 0 || status >= 400;
-    }
     if (what == "turn") add_turn(row.body);
+    if (what != "call") return;
+    // The row may come behind that of the Turn which had the result. The last try counts.
+    const auto status = row.body.value("status", status::ok);
+    failed_calls_[row.body.value("id", "")] =
+        row.body.contains("error") || status == 0 || status >= 400;
   }
   void end_receipt() {
-    // Of the tries of a call the last one counts.
-    if (call_failed_ && !last_.empty()) ++runs_[last_].failed;
-    call_failed_ = false;
+    for (const auto& [call, failed] : failed_calls_) {
+      const auto node = calls_.find(call);
+      if (failed && node != calls_.end()) failed_.insert(node->second);
+    }
+    for (const auto& node : ran_) ++runs_[node].all;
+    for (const auto& node : failed_) ++runs_[node].failed;
+    ran_.clear();
+    failed_.clear();
+    calls_.clear();
+    failed_calls_.clear();
     last_.clear();
   }
 
@@ -191,21 +202,29 @@ class NodeRuns {
 
  private:
   void add_turn(const json& turn) {
-    end_receipt();
-    if (turn.value("flow", "") != flow_ || turn.value("version", 0) != version_) return;
-    for (const auto& node : turn.value("nodes", json::array())) {
-      last_ = node.get<std::string>();
-      ++runs_[last_].all;
+    // A Turn that is refused has no Flow: the Node before it has failed.
+    if (turn.contains("flow")) last_.clear();
+    if (turn.value("flow", "") == flow_ && turn.value("version", 0) == version_) {
+      for (const auto& node : turn.value("nodes", json::array())) {
+        last_ = node.get<std::string>();
+        ran_.insert(last_);
+      }
     }
-    if (turn.contains("deadLetter") && !last_.empty()) ++runs_[last_].failed;
+    if (last_.empty()) return;
+    if (turn.contains("waitsFor")) calls_[turn["waitsFor"].value("id", "")] = last_;
+    if (turn.contains("deadLetter")) failed_.insert(last_);
   }
 
   const std::string& flow_;
   const std::int64_t version_;
   std::map<std::string, Runs, std::less<>> runs_;  // by the Node's address
-  std::string input_;                              // the event whose rows are read
-  std::string last_;                               // the Node at which its last Turn ended
-  bool call_failed_ = false;                       // the last try of the call behind that Turn
+  // Of the receipt that is read:
+  std::string input_;
+  std::string last_;  // the Node at which its last Turn ended
+  std::set<std::string> ran_;
+  std::set<std::string> failed_;
+  std::map<std::string, std::string> calls_;  // Nodes by their calls
+  std::map<std::string, bool> failed_calls_;
 };
 
 Result<NodeRuns> runs_of(const std::string& project, const model::FlowVersion& version,
@@ -230,8 +249,7 @@ Result<Response> show_graph(const Call& call, ProjectServices& services) {
   const bool is_newest = newest && (*newest)->version.version == version.version;
   auto project = services.store.assets().project_of_flow(*id);
   if (!project) return model::fail(store_error(project.error()));
-  auto standing =
-      standing_sessions(*project, version.name, version.version, is_newest, services.store);
+  auto standing = standing_sessions(*project, version.name, version.version, is_newest, services);
   if (!standing) return model::fail(standing.error());
   auto runs = runs_of(*project, version, services.store);
   if (!runs) return model::fail(runs.error());
@@ -398,10 +416,10 @@ Description describe_graph() {
        {"type", text(1)},
        {"text", described("Its text or condition, cut to one line.", text())},
        {"sessions", described("That wait at it in this version.", integer(0))},
-       {"runs", described("How often it ran in this version, in the last event of each of the "
-                          "newest sessions.",
+       {"runs", described("In how many events it ran in this version, among the last event of "
+                          "each of the newest sessions.",
                           integer(0))},
-       {"failures", described("How many of these runs ended in a dead letter, or in a call "
+       {"failures", described("In how many of these it ended in a dead letter, or in a call "
                               "that failed.",
                               integer(0))}});
   const auto arrow =

@@ -34,7 +34,7 @@ function standing(found) {
     ['Failed', (item) => (item.failures ? badge(`${number(item.failures)}, ${failureRate(item)}`, 'bad') : '0'), 'number'],
   ], shown, 'No session waits in this version, and no Node has failed lately'),
   el('p', { className: 'soft small' }, found.isComplete ? '' : 'Only the newest sessions were counted. ',
-    'Runs and failures are of the last events of the newest sessions.'));
+    'Runs and failures count the last event of each of the newest sessions.'));
 }
 
 // The kinds of changes in both versions, by the addresses of the Nodes there.

@@ -40,7 +40,7 @@ export function chart(page, title, lines, format, least) {
     plot = new uPlot({
       width: place.clientWidth || 400,
       height,
-      padding: [10, 8, 0, 0],
+      padding: [10, 20, 0, 0],
       legend: { show: false },
       cursor: { y: false, points: { show: false }, drag: { x: false } },
       scales: {

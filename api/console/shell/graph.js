@@ -31,10 +31,10 @@ function box({ x, y, width, height, node }, name, change) {
       svg('rect', { width, height, rx: height / 2 }),
       svg('text', { x: width / 2, y: height / 2 + 5, 'text-anchor': 'middle' }, name === 'done' ? 'end' : 'start'));
   }
-  const pill = (kind, text, x) => {
+  const pill = (kind, text, x, y) => {
     const wide = text.length * charWidth + 14;
-    return [svg('rect', { class: kind, x: x - wide / 2, y: -10, width: wide, height: 20, rx: 10 }),
-      svg('text', { class: kind, x, y: 4.5, 'text-anchor': 'middle' }, text)];
+    return [svg('rect', { class: kind, x: x - wide / 2, y: y - 10, width: wide, height: 20, rx: 10 }),
+      svg('text', { class: kind, x, y: y + 4.5, 'text-anchor': 'middle' }, text)];
   };
   const classes = ['node', node.sessions ? 'stands' : '', change ?? ''].filter(Boolean).join(' ');
   return svg('g', { class: classes, transform: `translate(${x - width / 2} ${y - height / 2})` },
@@ -42,8 +42,8 @@ function box({ x, y, width, height, node }, name, change) {
     svg('rect', { width, height, rx: 8 }),
     svg('text', { x: 12, y: 21, class: 'type' }, node.type),
     node.text ? svg('text', { x: 12, y: 39, class: 'text' }, cut(node.text)) : null,
-    node.sessions ? pill('count', node.sessions.toLocaleString(), width - 6) : null,
-    node.failures ? pill('failed', failureRate(node), 14) : null);
+    node.sessions ? pill('count', node.sessions.toLocaleString(), width - 6, 0) : null,
+    node.failures ? pill('failed', failureRate(node), width - 6, height) : null);
 }
 
 function arrow({ points, way, waits, x, y }, version) {

@@ -149,14 +149,21 @@ export function confirmed(text, action) {
   });
 }
 
+const mostEmpty = 10;
+
 // A list that goes on page by page. `more` requests the page after `after`. Returns its element.
 export async function pages(columns, nothing, more) {
   const items = [];
   const place = el('div', {});
   const load = async (after) => {
-    const page = await more(after);
-    items.push(...page.items);
-    const next = page.next ?? page.nextCursor;
+    let next = after;
+    // A page may be empty although more follow: the daemon examines a bounded number of rows.
+    for (let i = 0; i < mostEmpty; ++i) {
+      const page = await more(next);
+      items.push(...page.items);
+      next = page.next ?? page.nextCursor;
+      if (page.items.length > 0 || !next) break;
+    }
     replace(place, [table(columns, items, nothing), next ? el('p', { className: 'more' }, button('More', () => load(next))) : null]);
   };
   await load(null);
