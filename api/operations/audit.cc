@@ -53,8 +53,8 @@ Result<Response> list_audit(const Call& call, AccountServices& services) {
       .organisation_id = of_all ? "" : principal.organisation_id,
       .actor = std::string(call.request.parameter("actor").value_or("")),
       .operation = std::string(call.request.parameter("operation").value_or(""))};
-  auto entries = services.store.audit().list(filter, page->after, page->limit);
-  return rows_response(entries, *page, &AuditEntry::row, audit_shape());
+  return page_response(services.store.audit().list(filter, page->after, page->limit),
+                       audit_shape());
 }
 
 Description describe_list_audit() {

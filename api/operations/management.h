@@ -145,4 +145,16 @@ template <typename Row, typename Place, typename Item>
   });
 }
 
+// The same of a page that knows its `next`, which may be there although the page is not full.
+template <typename Page, typename Item>
+[[nodiscard]] model::Result<Response> page_response(const model::Result<Page>& found,
+                                                    const Item& item) {
+  return from_store(found).map([&](const Page& page) {
+    nlohmann::json items = nlohmann::json::array();
+    for (const auto& row : page.rows) items.emplace_back(item(row));
+    return ok({{"items", std::move(items)},
+               {"next", page.next ? nlohmann::json(*page.next) : nlohmann::json()}});
+  });
+}
+
 }  // namespace conversed::api

@@ -71,21 +71,44 @@ void Audit::end(std::string id, int status) {
       [](const Result<void>&) {}, Committer::Patience::none);
 }
 
-Result<std::vector<AuditEntry>> Audit::list(const AuditFilter& filter, std::int64_t before,
-                                            std::size_t limit) const {
+Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
+                                std::size_t limit) const {
   using Row = AuditEntry;
-  return read_all(
-      database_,
+  const auto row =
       row_of<&Row::row, &Row::id, &Row::at, &Row::organisation_id, &Row::user_id, &Row::actor,
              &Row::credential, &Row::address, &Row::operation, &Row::route, &Row::object,
-             &Row::subject_user, &Row::subject_session, &Row::status, &Row::trace_id>,
+             &Row::subject_user, &Row::subject_session, &Row::status, &Row::trace_id>;
+  const auto below = before == 0 ? std::numeric_limits<std::int64_t>::max() : before;
+  const std::string of_organisation =
+      filter.organisation_id.empty() ? "" : "organisation_id = :o AND ";
+  const auto examined_entries = "FROM audit WHERE " + of_organisation + "n < :b ORDER BY n DESC ";
+  const auto sql =
       "SELECT n, id, made_at, organisation_id, user_id, actor, credential, address, operation,"
-      " route, object, subject_user, subject_session, COALESCE(status, 0), trace_id FROM audit"
-      " WHERE n < :b AND (:o = '' OR organisation_id = :p)"
-      " AND (:a = '' OR actor = :c) AND (:q = '' OR operation = :r) ORDER BY n DESC LIMIT :l",
-      before == 0 ? std::numeric_limits<std::int64_t>::max() : before, filter.organisation_id,
-      filter.organisation_id, filter.actor, filter.actor, filter.operation, filter.operation,
-      limit);
+      " route, object, subject_user, subject_session, COALESCE(status, 0), trace_id"
+      " FROM (SELECT * " +
+      examined_entries +
+      "LIMIT :e) AS examined"
+      " WHERE (:a = '' OR actor = :c) AND (:q = '' OR operation = :r) ORDER BY n DESC LIMIT :l";
+  return read_snapshot(database_, [&](Connection& connection) {
+    const auto with_organisation = [&](const auto& ask, const auto&... in) {
+      return filter.organisation_id.empty() ? ask(in...) : ask(filter.organisation_id, in...);
+    };
+    Page page;
+    page.rows = with_organisation(
+        [&](const auto&... in) { return connection.all(row, sql, in...); }, below, examined,
+        filter.actor, filter.actor, filter.operation, filter.operation, limit);
+    if (page.rows.size() == limit) {
+      page.next = page.rows.back().row;
+    } else {
+      page.next = with_organisation(
+          [&](const auto&... in) {
+            return connection.value<std::int64_t>(
+                "SELECT n " + examined_entries + "LIMIT 1 OFFSET :e", in...);
+          },
+          below, examined - 1);
+    }
+    return page;
+  });
 }
 
 Result<std::int64_t> Audit::prune(model::Timestamp before, std::size_t limit) {

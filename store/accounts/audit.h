@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,11 +58,16 @@ class Audit : Rows {
   // without it.
   void end(std::string id, int status);
 
-  // Lists entries before row `before` (0: all), newest first. Blocks on the disk. Errors:
-  // `unavailable`, `internal`.
-  [[nodiscard]] model::Result<std::vector<AuditEntry>> list(const AuditFilter& filter,
-                                                            std::int64_t before,
-                                                            std::size_t limit) const;
+  struct Page {
+    std::vector<AuditEntry> rows;
+    std::optional<std::int64_t> next;  // the `before` of the next page
+  };
+  // Lists entries before row `before` (0: all), newest first. Examines a bounded number of entries
+  // of the organisation, so a page may be shorter than `limit`, even empty, and have a next one.
+  // Blocks on the disk. Errors: `unavailable`, `internal`.
+  static constexpr std::size_t examined = 10'000;
+  [[nodiscard]] model::Result<Page> list(const AuditFilter& filter, std::int64_t before,
+                                         std::size_t limit) const;
 
   // Deletes up to `limit` entries that are older than `before`, oldest first. Returns their number.
   // Blocks.

@@ -151,5 +151,7 @@ CREATE TABLE audit (
 );
 -- Entries that are older than the retention.
 CREATE INDEX audit_by_time ON audit (made_at);
+-- An organisation's entries, page by page.
+CREATE INDEX audit_by_organisation ON audit (organisation_id, n);
 -- Entries about a user, when the user's data is erased.
 CREATE INDEX audit_by_subject ON audit (organisation_id, subject_user) WHERE subject_user <> '';
