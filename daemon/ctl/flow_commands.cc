@@ -210,6 +210,7 @@ int chat_with_file(Client& client, const Values& values) {
   return flow_chat({.file = values.text("FILE"),
                     .endpoint = values.text("--endpoint"),
                     .flow = values.text("--flow"),
+                    .trace = values.flag("--trace"),
                     .json = client.options().json});
 }
 
@@ -224,7 +225,9 @@ Command chat_command() {
        "write the conversation into a test file, and use `flow test`."},
       {Option{"FILE", "A bundle; or a test file, whose stubs answer the calls"}.require().file(),
        Option{"--endpoint", "The Endpoint's name; default: the first"},
-       Option{"--flow", "A Flow's name; default: the Endpoint's"}}}
+       Option{"--flow", "A Flow's name; default: the Endpoint's"},
+       Option{"--trace", "Show the Nodes of each Turn, with values, changes and calls",
+              Option::Kind::flag}}}
       .runs(chat_with_file);
 }
 

@@ -71,6 +71,7 @@ struct Program {
   Program& operator=(const Program&) = delete;
 
   Limits limits;
+  std::string source;               // of a whole expression; empty: braces of a template
   std::vector<Node> nodes{Node{}};  // node 0 is none
   std::vector<NodeId> lists;
   std::deque<std::string> texts;

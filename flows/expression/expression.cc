@@ -40,16 +40,22 @@ Result<json> Expression::evaluate(const Scope& scope) const {
   Machine machine(*program_, scope, budget);
   json copy;
   copy_to_json(machine, machine.run(), copy);
-  if (machine.failed()) return model::fail(machine.take_error());
-  return copy;
+  Result<json> result = std::move(copy);
+  if (machine.failed()) result = model::fail(machine.take_error());
+  if (scope.observer != nullptr) scope.observer->evaluated(program_->source, result);
+  return result;
 }
 
 Result<bool> Expression::test(const Scope& scope) const {
   Budget budget(program_->limits, scope);
   Machine machine(*program_, scope, budget);
   const Value value = machine.run();
-  if (machine.failed()) return model::fail(machine.take_error());
-  return value.truthy();
+  Result<bool> result = value.truthy();
+  if (machine.failed()) result = model::fail(machine.take_error());
+  if (scope.observer != nullptr) {
+    scope.observer->evaluated(program_->source, result.map([](bool is) { return json(is); }));
+  }
+  return result;
 }
 
 }  // namespace conversed::flows::expression

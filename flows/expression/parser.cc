@@ -63,6 +63,7 @@ model::Result<Parsed> Parser::parse(std::string_view terminator) {
     if (!ends) fail_here();
   }
   if (failed()) return model::fail(std::move(error_));
+  if (terminator.empty()) program_->source = source_;
   return Parsed{std::move(program_), end};
 }
 

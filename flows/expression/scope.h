@@ -4,8 +4,10 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 
 #include "store/model/clock.h"
+#include "store/model/result.h"
 
 namespace conversed::flows::expression {
 
@@ -34,6 +36,19 @@ class Random {
 // Maps labels to texts of a project's tokens. A label may contain any characters.
 using Tokens = std::map<std::string, std::string, std::less<>>;
 
+// Sees the evaluations of a Turn, for tools. One thread at a time.
+class Observer {
+ public:
+  Observer() = default;
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+  virtual ~Observer() = default;
+
+  // An expression, or the braces of a template, had this value or error. In a text with more than
+  // the braces the value is the text that replaced them.
+  virtual void evaluated(std::string_view source, const model::Result<nlohmann::json>& value) = 0;
+};
+
 // The names that an expression reads during one Turn. It borrows the values: they must outlive
 // every evaluation and must not change during one. A null pointer reads as undefined. Time and
 // random numbers come only from here, so an evaluation is a function of its scope. One thread at a
@@ -47,6 +62,7 @@ struct Scope {
   mutable Random random{};  // seeded by the Turn
   // All evaluations of the Turn pay from it, each within its own limits. May be null.
   TurnBudget* budget = nullptr;
+  Observer* observer = nullptr;  // may be null
 };
 
 }  // namespace conversed::flows::expression

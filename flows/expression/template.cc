@@ -71,6 +71,13 @@ void append_readable(Machine& machine, Value value, std::string& out) {
   }
 }
 
+void show(const Piece& piece, const Scope& scope, Machine& machine, json value) {
+  if (scope.observer == nullptr) return;
+  Result<json> result = std::move(value);
+  if (machine.failed()) result = model::fail(machine.take_error());
+  scope.observer->evaluated(piece.label, result);
+}
+
 // True if it was a token.
 bool render_piece(const Piece& piece, const Scope& scope, Budget& budget, std::string& out) {
   if (const std::string* token = find_token(scope, piece.label)) {
@@ -79,7 +86,9 @@ bool render_piece(const Piece& piece, const Scope& scope, Budget& budget, std::s
   }
   if (piece.program == nullptr) return false;
   Machine machine(*piece.program, scope, budget);
+  const std::size_t begin = out.size();
   append_readable(machine, machine.run(), out);
+  show(piece, scope, machine, out.substr(begin));
   return false;
 }
 
@@ -97,7 +106,9 @@ json piece_value(const Piece& piece, const Scope& scope, Budget& budget) {
   Machine machine(*piece.program, scope, budget);
   json copy;
   copy_to_json(machine, machine.run(), copy);
-  return machine.failed() ? json() : copy;
+  if (machine.failed()) copy = nullptr;
+  show(piece, scope, machine, copy);
+  return copy;
 }
 
 // Reads the braces that begin at `open`. `next` becomes the byte after them.

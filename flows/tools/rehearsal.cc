@@ -115,8 +115,9 @@ Result<Stage> stage_of(const model::Bundle& bundle, const std::string& endpoint,
   return stage;
 }
 
-Rehearsal::Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream)
-    : stage_(stage), now_(now), upstream_(std::move(upstream)) {
+Rehearsal::Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream,
+                     TurnObserver* observer)
+    : stage_(stage), now_(now), upstream_(std::move(upstream)), observer_(observer) {
   session_.started_at = now_;
   profile_.project_id = "project";
   profile_.user_id = "user";
@@ -271,7 +272,8 @@ void Rehearsal::run(model::Event event) {
                              .limits = stage_.limits,
                              .flow_version = 1,
                              .library = stage_.library.get(),
-                             .is_follow_up_flow = is_follow_up_flow});
+                             .is_follow_up_flow = is_follow_up_flow,
+                             .observer = observer_});
     if (!effects) {
       done_.error = effects.error().message;
       effects = failure_effects(std::move(before), stage_.endpoint, event, now_);

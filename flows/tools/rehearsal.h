@@ -41,8 +41,9 @@ class Rehearsal {
   // Answers a call in place of the upstream. Nothing: the session is busy until `answer`.
   using Upstream = std::function<std::optional<model::CallResult>(const model::PendingCall&)>;
 
-  // `stage` must outlive this.
-  Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream);
+  // `stage` and `observer`, which may be null, must outlive this.
+  Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream,
+            TurnObserver* observer = nullptr);
 
   // Sets the values at the beginning. With a context the conversation is under way.
   void prepare(const nlohmann::json& context, const nlohmann::json& profile);
@@ -81,6 +82,7 @@ class Rehearsal {
   const Stage& stage_;
   model::Timestamp now_;
   const Upstream upstream_;
+  TurnObserver* const observer_;
   model::Session session_;
   model::Profile profile_;
   std::optional<model::PendingCall> open_call_;

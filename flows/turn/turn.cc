@@ -63,6 +63,7 @@ Turn::Turn(TurnInput input)
   scope_.tokens = &input_.assets.tokens;
   scope_.now = input_.now;
   scope_.budget = &budget_;
+  scope_.observer = input_.observer;
   // FNV-1a of the event's id. It seeds all random choices, so a rerun makes the same ones.
   std::uint64_t seed = 0xcbf29ce484222325;
   for (const char c : input_.event.id) {

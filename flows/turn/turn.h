@@ -82,6 +82,13 @@ struct TurnPlace {
   std::string node{};  // its address; empty: before the first Node
 };
 
+// Sees the steps of a Turn, for tools. One thread at a time.
+class TurnObserver : public expression::Observer {
+ public:
+  // A Node begins to run, or gets what it waited for. `scope` has the values before.
+  virtual void runs(const Flow& flow, const Flow::Slot& node, const expression::Scope& scope) = 0;
+};
+
 // All inputs of a Turn. The referenced objects must outlive the call of `run_turn`.
 struct TurnInput {
   const Flow& flow;  // the newest version for an input, the pinned one for a pending execution
@@ -99,7 +106,8 @@ struct TurnInput {
   // Whether the Turn takes far longer than its budget allows, which only a defect can cause. The
   // Turn then fails as with any other limit. Null: never.
   std::function<bool()> is_overdue{};
-  TurnPlace* failed_at = nullptr;  // set if the Turn fails; null: not asked for
+  TurnPlace* failed_at = nullptr;    // set if the Turn fails; null: not asked for
+  TurnObserver* observer = nullptr;  // may be null
 };
 
 // Runs a Flow until it waits, ends or needs a result from outside.

@@ -180,6 +180,7 @@ Result<void> TurnRunner::count_visit() {
     return exceeded("runs more than ", limits.visits_per_node, " times in one Turn");
   }
   note_visit();
+  if (input_.observer != nullptr) input_.observer->runs(flow(), here(), scope());
   return {};
 }
 

@@ -131,6 +131,27 @@ class FlowFiles(unittest.TestCase):
         state = json.loads("\n".join(shown[shown.index("> /context") + 1:]))
         self.assertEqual(state, {"context": {}, "profile": {}, "waitsAt": 'nodes[1].cases["ask"][0]', "nextTimerIn": "20m"})
 
+    def test_trace_shows_nodes_values_changes_and_calls(self):
+        shown = self.chat("ask", "Ann", "call", "/answer {body: {state: new}}", arguments=("shop.yaml", "--trace"))
+        self.assertEqual(shown[1:8], ["  Orders: nodes[0] if: input.source == 'inject'", "      input.source == 'inject' = false",
+                                      "  Orders: nodes[1] switch: input.text", "      input.text = \"ask\"",
+                                      '  Orders: nodes[1].cases["ask"][0] question: Your name?', "< Your name?", "> Ann"])
+        self.assertEqual(shown[8:13], ['  Orders: nodes[1].cases["ask"][0] question: Your name?',
+                                       '      context.name: nothing -> "Ann"',
+                                       '  Orders: nodes[1].cases["ask"][1] say: Hello {{context.name}}.',
+                                       '      context.name = "Ann"', "< Hello Ann."])
+        self.assertIn('      call {"body":"","method":"GET","url":"https://crm.example.com/orders"}', shown)
+        self.assertIn('      context.order: nothing -> {"state":"new"}', shown)
+        lines = self.ctl("--json", "flow", "chat", "shop.yaml", "--trace", lines=["Hi"]).stdout.splitlines()
+        nodes = [json.loads(line) for line in lines]
+        self.assertEqual([node.get("type") for node in nodes], ["if", "switch", "say", None])
+        self.assertEqual(nodes[2]["evaluations"], [{"source": "input.text", "value": "Hi"}])
+
+    def test_trace_shows_expressions_that_fail(self):
+        (self.folder / "shop.yaml").write_text('conversed: 1\nproject: {name: P}\nflows: [{name: F, nodes: [{say: "{{context.a.b}}"}]}]\n')
+        self.assertIn("      context.a.b failed: column 13: can't read 'b' of undefined",
+                      self.chat("Hi", arguments=("shop.yaml", "--trace")))
+
     def test_wrong_lines_are_named_and_the_conversation_goes_on(self):
         done = self.ctl("flow", "chat", "shop.yaml", code=1,
                         lines=["/wiat 2h", "/wait soon", "/answer {}", "call", "/answer {stauts: 2}", "/help", "/quit", "never"])

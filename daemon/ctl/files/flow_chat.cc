@@ -16,6 +16,7 @@
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/rehearsal.h"
 #include "flows/tools/stubs.h"
+#include "flows/tools/trace.h"
 #include "store/model/clock.h"
 #include "store/text/quantity.h"
 
@@ -88,11 +89,17 @@ std::string without_blanks(const std::string& text) {
 // Runs the lines of the input. One thread.
 class FlowChat {
  public:
-  FlowChat(const Script& script, bool as_json)
-      : json_(as_json),
+  FlowChat(const Script& script, const FlowChatOptions& options)
+      : json_(options.json),
         stubs_(script.stubs, none_),
-        rehearsal_(script.stage, script.now,
-                   [this](const model::PendingCall& call) { return stubs_.answer(call); }) {}
+        rehearsal_(
+            script.stage, script.now,
+            [this](const model::PendingCall& call) {
+              auto answer = stubs_.answer(call);
+              trace_.calls(call, answer);
+              return answer;
+            },
+            options.trace ? &trace_ : nullptr) {}
 
   void take(const std::string& line) {
     if (!line.starts_with('/') || line.starts_with("//")) {
@@ -199,6 +206,13 @@ class FlowChat {
 
   // Shows what the Turns have done, and what the session waits for.
   void show() {
+    for (const auto& node : trace_.take(rehearsal_.session(), rehearsal_.profile())) {
+      if (json_) {
+        say_json(to_json(node));
+      } else {
+        for (const auto& line : lines_of(node)) say(line);
+      }
+    }
     const auto done = rehearsal_.take_done();
     for (const auto& output : done.outputs) {
       if (json_) {
@@ -233,6 +247,7 @@ class FlowChat {
   const bool json_;
   const flows::tools::StubList none_;
   flows::tools::Stubs stubs_;
+  flows::tools::Trace trace_;  // empty without --trace
   Rehearsal rehearsal_;
   bool good_ = true;
   bool ended_ = false;
@@ -251,7 +266,7 @@ const std::array<FlowChat::ChatCommand, 6> FlowChat::commands{
 int flow_chat(const FlowChatOptions& options) {
   const auto script = script_of(options);
   if (!script) return failed(script.error());
-  FlowChat chat(*script, options.json);
+  FlowChat chat(*script, options);
   const bool terminal = isatty(STDIN_FILENO) != 0;
   if (terminal) {
     note("The Flow '" + script->stage.flow->name() + "' listens. /help lists commands.");

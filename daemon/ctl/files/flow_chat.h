@@ -8,6 +8,7 @@ struct FlowChatOptions {
   std::string file;      // a bundle, or a test file, whose stubs answer the calls
   std::string endpoint;  // empty: the first one, or the test file's
   std::string flow;      // empty: the Endpoint's, or the test file's
+  bool trace = false;    // show the steps of each Turn
   bool json = false;
 };
 
