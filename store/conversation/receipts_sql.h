@@ -33,7 +33,8 @@ inline constexpr std::string_view sql_of_later_steps =
 
 inline constexpr std::string_view sql_of_receipt_outputs =
     "SELECT o.output_id, o.seq, o.created_at, d.due_at,"
-    " COALESCE((SELECT MIN(f.seq) FROM deliveries f WHERE f.session = o.session), o.seq) < o.seq"
+    " CASE WHEN COALESCE((SELECT MIN(f.seq) FROM deliveries f WHERE f.session = o.session), o.seq)"
+    " < o.seq THEN 1 ELSE 0 END"
     " FROM outputs o"
     " LEFT JOIN deliveries d ON d.session = o.session AND d.seq = o.seq"
     " WHERE o.session = :s AND o.seq >= :f AND o.seq < :t AND o.input_id = :i"
