@@ -141,17 +141,15 @@ void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_
 
 namespace {
 
-std::optional<nlohmann::json> later_steps(Connection& connection, const std::string& input_id) {
-  return connection.value<nlohmann::json>(
+// The later steps of a receipt. None if the stored text is damaged.
+std::vector<nlohmann::json> later_steps(Connection& connection, const std::string& input_id) {
+  const auto text = connection.value<std::string>(
       "SELECT '[' || substr(later, 2) || ']' FROM receipts WHERE input_id = :i AND n = 1",
       input_id);
-}
-
-void write_later_steps(Connection& connection, const std::string& input_id,
-                       const nlohmann::json& steps) {
-  std::string text;
-  for (const auto& step : steps) text += ',' + step.dump();
-  connection.run("UPDATE receipts SET later = :y WHERE input_id = :i AND n = 1", text, input_id);
+  auto steps = nlohmann::json::parse(text.value_or("[]"), nullptr, false);
+  const auto is_object = [](const nlohmann::json& step) { return step.is_object(); };
+  if (!steps.is_array() || !std::ranges::all_of(steps, is_object)) return {};
+  return std::move(steps.get_ref<nlohmann::json::array_t&>());
 }
 
 bool is_same_outcome(const nlohmann::json& before, const nlohmann::json& now) {
@@ -159,6 +157,11 @@ bool is_same_outcome(const nlohmann::json& before, const nlohmann::json& now) {
     return before.value(name, nlohmann::json()) == now.value(name, nlohmann::json());
   };
   return same("what") && same("id") && same("seq") && same("status") && same("error");
+}
+
+std::int64_t number_of(const nlohmann::json& step, const char* name, std::int64_t otherwise) {
+  const auto found = step.find(name);
+  return found != step.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
 
 std::string step_text(const std::string& body, model::Timestamp now) {
@@ -171,18 +174,10 @@ std::string step_text(const std::string& body, model::Timestamp now) {
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now) {
   const auto text = step_text(body, now);
-  const auto add = [&] {
-    return connection.run_counted(
-        "UPDATE receipts SET later = later || :y WHERE input_id = :i AND n = 1"
-        " AND length(later) < :m",
-        text, input_id, most_receipt_bytes);
-  };
-  if (add() > 0) return;
-  auto steps = later_steps(connection, input_id);
-  if (!steps) return;
-  steps->erase(steps->begin(), steps->begin() + static_cast<std::ptrdiff_t>(steps->size() / 2 + 1));
-  write_later_steps(connection, input_id, *steps);
-  add();
+  connection.run(
+      "UPDATE receipts SET later = CASE WHEN length(later) < :m THEN later || :y ELSE :z END"
+      " WHERE input_id = :i AND n = 1",
+      most_receipt_bytes, text, text, input_id);
 }
 
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
@@ -192,15 +187,18 @@ void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& ro
 void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
   if (!row) return;
   auto steps = later_steps(connection, row->input_id);
-  if (!steps || steps->empty() ||
-      !is_same_outcome(steps->back(), nlohmann::json::parse(row->body))) {
+  auto step = nlohmann::json::parse(step_text(row->body, row->at).substr(1), nullptr, false);
+  if (steps.empty() || !step.is_object() || !is_same_outcome(steps.back(), step)) {
     return add_to_receipt(connection, row);
   }
-  const auto before = steps->back();
-  auto& step = steps->back() = nlohmann::json::parse(step_text(row->body, row->at).substr(1));
-  step["tries"] = before.value("tries", 1) + 1;
-  step["since"] = before.value("since", before.value("at", std::int64_t{0}));
-  write_later_steps(connection, row->input_id, *steps);
+  const auto& before = steps.back();
+  step["tries"] = number_of(before, "tries", 1) + 1;
+  step["since"] = number_of(before, "since", number_of(before, "at", 0));
+  steps.back() = std::move(step);
+  std::string text;
+  for (const auto& each : steps) text += ',' + each.dump();
+  connection.run("UPDATE receipts SET later = :y WHERE input_id = :i AND n = 1", text,
+                 row->input_id);
 }
 
 void add_usage(Connection& connection, const std::string& organisation_id,

@@ -71,13 +71,13 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
 void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                    model::Timestamp now);
 // Adds a step to a receipt. Does nothing if there is no receipt, such as after its retention. If
-// the steps exceed `most_receipt_bytes`, the older half of them goes.
+// the later steps have `most_receipt_bytes`, this one replaces them.
 inline constexpr std::int64_t most_receipt_bytes = 64 * 1024;
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now);
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);
 // The same for a try that failed and will be repeated. It joins the row of the try before if both
-// had the same outcome: a webhook may be down for weeks.
+// had the same outcome: a webhook may be down for weeks. Damaged steps are joined by none.
 // Kept by: ReceiptsTest.EqualTriesInARowAreOneStep.
 void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);
 

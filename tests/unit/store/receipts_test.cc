@@ -106,7 +106,7 @@ TEST_F(ReceiptsTest, LaterRowNeedsAReceipt) {
   EXPECT_FALSE(store_->receipts().get(unknown));
 }
 
-TEST_F(ReceiptsTest, SizeIsBoundedAndTheNewestStepsShow) {
+TEST_F(ReceiptsTest, FullReceiptBeginsAnewWithTheNewestStep) {
   const auto id = commit_event("ann");
   constexpr std::int64_t many = most_receipt_bytes / 10;
   ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
@@ -117,8 +117,34 @@ TEST_F(ReceiptsTest, SizeIsBoundedAndTheNewestStepsShow) {
   const auto receipt = store_->receipts().get(id);
   ASSERT_TRUE(receipt);
   EXPECT_LT(receipt->rows.size(), static_cast<std::size_t>(most_receipt_bytes / 20));
+  ASSERT_GT(receipt->rows.size(), 1U);
   EXPECT_EQ(receipt->rows.front().body["what"], "turn");
   EXPECT_EQ(receipt->rows.back().body["what"], many);
+  const auto later = static_cast<std::int64_t>(receipt->rows.size()) - 1;
+  EXPECT_EQ(receipt->rows[1].body["what"], many - later + 1) << "no step between is missing";
+}
+
+TEST_F(ReceiptsTest, DamagedStepsStopNoMark) {
+  const auto id = commit_event("ann");
+  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  const std::string body = R"({"what":"delivery","seq":1,"status":503})";
+  const auto fail_with = [&](const std::string& damaged) {
+    ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
+      writer.connection().run("UPDATE receipts SET later = :y WHERE input_id = :i", damaged, id);
+    }));
+    store_->outbox().reschedule(key_of("ann"), output, clock_.now(), 1, {},
+                                ReceiptMark{id, body, clock_.now()});
+    add(model::new_id(), step);  // after the mark
+  };
+  for (const char* const damaged : {",{\"what\"", ",7", ",{},[]"}) {
+    fail_with(damaged);
+    EXPECT_EQ(store_->receipts().get(id).error().code, model::Errc::internal) << damaged;
+  }
+  fail_with(R"(,{"what":"delivery","seq":1,"status":503,"tries":"x","since":[]})");
+  const auto receipt = store_->receipts().get(id);
+  ASSERT_TRUE(receipt);
+  ASSERT_EQ(receipt->rows.size(), 2U);
+  EXPECT_EQ(receipt->rows[1].body["tries"], 2);
 }
 
 TEST_F(ReceiptsTest, EqualTriesInARowAreOneStep) {
