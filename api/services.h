@@ -105,6 +105,8 @@ struct SessionServices {
   PendingReplies& pending_replies;
   KeyWatch& watch;
   const Reasons& reasons;
+  // Runs tries of dead letters, too (ProjectServices::imports): one at a time.
+  BlockingPool& imports;
 
   // Runs the session's lane once more (queue::Lanes::touch) if this daemon owns the session,
   // because a reset may have freed its inbox. Other daemons receive a notification

@@ -2,12 +2,14 @@
 // and replay or discard them.
 #include <array>
 #include <chrono>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "api/live/assets_cache.h"
+#include "api/live/blocking_pool.h"
 #include "api/live/events.h"
 #include "api/live/project_library.h"
 #include "api/openapi/description.h"
@@ -19,6 +21,7 @@
 #include "flows/flow.h"
 #include "flows/tools/trial.h"
 #include "store/conversation/filters.h"
+#include "store/model/url.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -176,7 +179,8 @@ Result<void> add_payload(json& body, const DeadLetter& letter, SessionServices& 
     }
     const auto endpoint = services.assets.endpoint(letter.key.endpoint_id);
     const bool has_url = endpoint && !(*endpoint)->webhook_url.empty();
-    body["url"] = has_url ? json((*endpoint)->webhook_url) : json();
+    // The webhook's path and query may hold secrets.
+    body["server"] = has_url ? json(model::authority_of((*endpoint)->webhook_url)) : json();
   } else if (auto event = decode(letter)) {
     body["text"] = event->text ? json(*event->text) : json(nullptr);
     body["data"] = event->data;
@@ -305,6 +309,28 @@ Result<Response> try_letter(const Call& call, SessionServices& services) {
                  **flow));
 }
 
+// Runs on the pool of imports, so that tries don't delay the management.
+void try_in_turn(Call call, SessionServices& services, Reply reply) {
+  struct Waiting {
+    Call call;
+    Reply reply;
+  };
+  const auto waiting = std::make_shared<Waiting>(Waiting{std::move(call), std::move(reply)});
+  const auto run = [waiting, &services] {
+    try {
+      auto answer = try_letter(waiting->call, services);
+      answer ? waiting->reply.send(*std::move(answer)) : waiting->reply.fail(answer.error());
+    } catch (const std::exception&) {
+      waiting->reply.fail({Errc::internal, "the try ended with an internal error"});
+    }
+  };
+  if (services.imports.post(waiting->call.principal->organisation_id, BlockingPool::Line::others,
+                            run)) {
+    return;
+  }
+  waiting->reply.fail({Errc::unavailable, "too many tries wait for their turn; try again later"});
+}
+
 Description describe_try_letter() {
   const auto answer = object({{"status", with_default(200, integer(100, 599)), Need::optional},
                               {"body", anything(), Need::optional}});
@@ -320,7 +346,8 @@ Description describe_try_letter() {
               {"outputs", list_of(output)},
               {"calls", described("What the Flow asks for.", list_of(free_object()))},
               {"log", list_of(text())},
-              {"error", described("Why a Turn fails; null: none does.", nullable(text(1)))},
+              {"error", described("Why a Turn fails, or why the try was ended; null: neither.",
+                                  nullable(text(1)))},
               {"failedAt", described("The Node at which it fails.", nullable(text(1)))},
               {"waitsAt", described("The Node that waits at the end; null: the Flow has ended.",
                                     nullable(text(1)))}});
@@ -328,7 +355,8 @@ Description describe_try_letter() {
           .details =
               "Runs the event in the session as it is now, as if no execution were under way. No "
               "call is made: each gets the next of `answers`, then a refusal. Nothing is stored or "
-              "sent. 409 for an event that can't be replayed, or a version that does not exist.",
+              "sent. A try ends after 60 Turns, 200 outputs, 200 lines of log or 4 MiB. 409 for an "
+              "event that can't be replayed, or a version that does not exist.",
           .body = json_content(
               named("DeadLetterTrial", with_example({{"flowVersion", nullptr}}, body))),
           .answers = {json_answer("What it would do.", named("DeadLetterTried", trial))},
@@ -409,12 +437,13 @@ Description describe_group_dead_letters() {
 }
 
 Description describe_show_dead_letter() {
-  const auto letter = with_members(
-      letter_shape().schema(),
-      {{"text", nullable(text()), Need::optional},
-       {"data", anything(), Need::optional},
-       {"acceptedAt", unix_time(), Need::optional},
-       {"url", described("The webhook of an output.", nullable(text(1))), Need::optional}});
+  const auto letter =
+      with_members(letter_shape().schema(),
+                   {{"text", nullable(text()), Need::optional},
+                    {"data", anything(), Need::optional},
+                    {"acceptedAt", unix_time(), Need::optional},
+                    {"server", described("The server of an output's webhook.", nullable(text(1))),
+                     Need::optional}});
   return {.summary = "Show a dead letter",
           .answers = {json_answer("The dead letter, with its event or output if that can be read.",
                                   named("DeadLetterWithEvent", letter))}};
@@ -472,7 +501,7 @@ Operations dead_letters_operations() {
                     Role::conversation_admin, show_dead_letter, describe_show_dead_letter,
                     Audited::always),
       for_operators("tryDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/try",
-                    Role::conversation_admin, try_letter, describe_try_letter),
+                    Role::conversation_admin, try_in_turn, describe_try_letter),
       for_operators("replayDeadLetter", Method::post,
                     "/management/deadletters/{deadLetterId}/replay", Role::conversation_admin,
                     replay, describe_replay),

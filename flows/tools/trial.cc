@@ -5,12 +5,16 @@
 #include <utility>
 
 #include "flows/turn/standing.h"
+#include "store/model/url.h"
 
 namespace conversed::flows::tools {
 namespace {
 
 nlohmann::json shown(const model::PendingCall& call) {
-  if (call.http) return {{"method", call.http->method}, {"url", call.http->url}};
+  // Paths and queries may hold secrets.
+  if (call.http) {
+    return {{"method", call.http->method}, {"server", model::authority_of(call.http->url)}};
+  }
   return {{"store", call.search->store}, {"query", call.search->text}};
 }
 
@@ -21,6 +25,39 @@ model::CallResult refusal() {
   return refused;
 }
 
+// Limits of one try, because its answer is kept in memory.
+constexpr std::size_t most_turns = 60;
+constexpr std::size_t most_outputs = 200;
+constexpr std::size_t most_lines = 200;
+constexpr std::size_t most_bytes = std::size_t{4} << 20;
+
+std::size_t bytes_of(const model::Effects& effects) {
+  std::size_t bytes = 0;
+  for (const auto& line : effects.log) bytes += line.size();
+  for (const auto& output : effects.outputs)
+    bytes += output.text.size() + output.data.dump().size();
+  if (effects.call) bytes += shown(*effects.call).dump().size();
+  return bytes;
+}
+
+// Why the Turn is too much for the try; empty: it fits. `bytes` has the Turn's bytes, too.
+std::string excess(const Trial& trial, const model::Effects& effects, std::size_t turn,
+                   std::size_t bytes) {
+  const auto ended = [](std::size_t most, const char* what) {
+    return "the try was ended: the Flow " + std::string(what) + " more than " +
+           std::to_string(most);
+  };
+  if (turn > most_turns) return ended(most_turns, "runs") + " Turns";
+  if (trial.outputs.size() + effects.outputs.size() > most_outputs) {
+    return ended(most_outputs, "says") + " outputs";
+  }
+  if (trial.log.size() + effects.log.size() > most_lines) {
+    return ended(most_lines, "logs") + " lines";
+  }
+  if (bytes > most_bytes) return ended(most_bytes, "makes") + " bytes of outputs, log and calls";
+  return {};
+}
+
 }  // namespace
 
 Trial run_trial(TurnInput input, std::vector<model::CallResult> answers) {
@@ -29,6 +66,7 @@ Trial run_trial(TurnInput input, std::vector<model::CallResult> answers) {
   model::Session session = std::move(input.session);
   model::Profile profile = input.profile;
   model::Event event = input.event;
+  std::size_t bytes = 0;
   for (std::size_t call = 0;; ++call) {
     auto effects = run_turn({.flow = input.flow,
                              .assets = input.assets,
@@ -48,6 +86,9 @@ Trial run_trial(TurnInput input, std::vector<model::CallResult> answers) {
       trial.failed_at = place.node;
       return trial;
     }
+    bytes += bytes_of(*effects);
+    trial.error = excess(trial, *effects, call + 1, bytes);
+    if (!trial.error.empty()) return trial;
     std::ranges::move(effects->notes.nodes, std::back_inserter(trial.nodes));
     std::ranges::move(effects->outputs, std::back_inserter(trial.outputs));
     std::ranges::move(effects->log, std::back_inserter(trial.log));

@@ -11,7 +11,7 @@ export default async function deadLetter(page) {
     el('div', { className: 'why' }, el('p', {}, letter.reason)),
     facts([['When', time(letter.createdAt)], ['Type', letter.type], ['User', letter.userId], ['Session', letter.sessionId],
       ['Where', letter.flow ? `${letter.flow} ${letter.flowVersion}, ${letter.node ?? 'before its first Node'}` : null],
-      ['Output', letter.outputSeq], ['Webhook', letter.url], ['Failed tries', letter.outputSeq ? letter.attempts : null]]),
+      ['Output', letter.outputSeq], ['Webhook', letter.server], ['Failed tries', letter.outputSeq ? letter.attempts : null]]),
     panel('What it says', letter.text ? el('p', {}, letter.text) : null,
       letter.data === null || letter.data === undefined ? (letter.text ? null : el('p', { className: 'soft' }, 'The event has no text and no data.')) : json(letter.data)),
     panel('Ids', el('p', {}, 'Dead letter ', code(letter._id), el('br'), 'Event ',

@@ -117,7 +117,7 @@ World::World(const WorldSettings& settings) {
                .messages = {options, clock, *store, *events, *assets, *quota, busy, pending_replies,
                             watch, pool},
                .sessions = {clock, clock, *store, *log, *events, *assets, busy, pending_replies,
-                            watch, *reasons},
+                            watch, *reasons, imports},
                .projects = {options, clock, *store, *assets, watch, imports},
                .accounts = {options, clock, *store, *authenticator, *audit, pool, sign_ins},
                .daemon = {options, clock, *store, *log, *events, pending_replies, watch, history}});

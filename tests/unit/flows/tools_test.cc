@@ -29,32 +29,58 @@ Texts check(const std::string& text) {
   return lines;
 }
 
+tools::Trial try_event(Conversation& talk, std::vector<model::CallResult> answers) {
+  const auto event = talk.event(model::EventType::inject);
+  return tools::run_trial({.flow = *talk.flow,
+                           .assets = talk.assets,
+                           .endpoint = talk.endpoint,
+                           .session = talk.session,
+                           .profile = talk.profile,
+                           .event = event,
+                           .now = talk.now,
+                           .limits = talk.limits,
+                           .flow_version = 1,
+                           .library = &talk.library},
+                          std::move(answers));
+}
+
 TEST(Trial, AnswersCallsInOrderThenRefusesThem) {
   Conversation talk(
       "- httpRequest: {url: \"http://x.example/1\", storeIn: context.first}\n"
       "- say: \"{{context.first.n}}\"\n"
       "- httpRequest: {url: \"http://x.example/2\", onError: [{say: \"refused\"}]}\n"
       "- httpRequest: {url: \"http://x.example/3\"}\n");
-  const auto event = talk.event(model::EventType::inject);
-  const auto trial = tools::run_trial({.flow = *talk.flow,
-                                       .assets = talk.assets,
-                                       .endpoint = talk.endpoint,
-                                       .session = talk.session,
-                                       .profile = talk.profile,
-                                       .event = event,
-                                       .now = talk.now,
-                                       .limits = talk.limits,
-                                       .flow_version = 1,
-                                       .library = &talk.library},
-                                      {{.status = 200, .body = {{"n", 7}}}});
+  const auto trial = try_event(talk, {{.status = 200, .body = {{"n", 7}}}});
   Texts said;
   for (const auto& output : trial.outputs) said.push_back(output.text);
   EXPECT_EQ(said, (Texts{"7", "refused"}));
   ASSERT_EQ(trial.calls.size(), 3U);
-  EXPECT_EQ(trial.calls[2], (json{{"method", "GET"}, {"url", "http://x.example/3"}}));
+  EXPECT_EQ(trial.calls[2], (json{{"method", "GET"}, {"server", "x.example"}}));
   EXPECT_NE(trial.error.find("a try makes no calls"), std::string::npos) << trial.error;
   EXPECT_FALSE(trial.nodes.empty());
   EXPECT_EQ(trial.failed_at, trial.nodes.back());
+}
+
+TEST(Trial, EndsAtALimitAndSaysWhich) {
+  const auto error_of = [](const std::string& nodes) {
+    // Each refused call leads to the next one.
+    Conversation talk("- {id: again, say: Hi}\n" + nodes +
+                      "- httpRequest: {url: \"http://x.example/\", onError: [{goTo: again}]}\n");
+    const auto trial = try_event(talk, {});
+    EXPECT_LE(trial.outputs.size(), 200U);
+    EXPECT_LE(trial.calls.size(), 60U);
+    return trial.error;
+  };
+  const std::string large(60'000, 'x');
+  std::string many;
+  std::string lines;
+  for (int i = 0; i < 20; ++i) many += "- say: Hi\n";
+  for (int i = 0; i < 20; ++i) lines += "- log: Hi\n";
+  EXPECT_NE(error_of("").find("ended: the Flow runs more than 60 Turns"), std::string::npos);
+  EXPECT_NE(error_of(many).find("says more than 200 outputs"), std::string::npos);
+  EXPECT_NE(error_of(lines).find("logs more than 200 lines"), std::string::npos);
+  EXPECT_NE(error_of("- say: " + large + "\n- say: " + large + "\n").find("bytes of outputs"),
+            std::string::npos);
 }
 
 TEST(FlowCheck, FindsNothingInAGoodBundle) {
