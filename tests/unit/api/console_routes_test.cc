@@ -203,7 +203,7 @@ TEST(SessionEvents, ComeAfterEachTryOfADelivery) {
   const auto now = world.store->timer_now();
   auto answer = world.send(hear(world, written));
   world.store->outbox().reschedule(
-      session.key, now + seconds(1), 1, [] {}, std::nullopt);
+      session.key, output, now + seconds(1), 1, [] {}, std::nullopt);
   const auto failed = id_in(answer.get());
   EXPECT_NE(failed, written);
   answer = world.send(hear(world, failed));
