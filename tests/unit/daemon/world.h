@@ -153,7 +153,7 @@ class World : public testing::Test {
     commit.after.key = key;
     commit.after.started_at = commit.after.last_activity_at = clock_.now();
     for (const auto& text : texts) {
-      commit.outputs.push_back({.id = model::new_id(),
+      commit.outputs.push_back({.id = model::new_id() + "-1",
                                 .seq = ++seq,
                                 .input_id = "input" + std::to_string(version),
                                 .text = text,
