@@ -166,7 +166,7 @@ Result<Response> show_delivery(const Call& call, SessionServices& services) {
 Result<Response> retry_delivery(const Call& call, SessionServices& services) {
   auto delivery = find_delivery(call, services);
   if (!delivery) return model::fail(delivery.error());
-  auto done = services.store.deliveries().retry(delivery->output_id);
+  auto done = services.store.deliveries().retry(*delivery);
   if (!done) return model::fail(store_error(done.error()));
   if (services.retry) services.retry(delivery->key);
   return json_response(202, {{"_id", delivery->output_id}, {"firstId", delivery->first_output_id}});
@@ -175,7 +175,7 @@ Result<Response> retry_delivery(const Call& call, SessionServices& services) {
 Result<Response> drop_delivery(const Call& call, SessionServices& services) {
   auto delivery = find_delivery(call, services);
   if (!delivery) return model::fail(delivery.error());
-  auto done = services.store.deliveries().drop(delivery->output_id);
+  auto done = services.store.deliveries().drop(*delivery);
   if (!done) return model::fail(store_error(done.error()));
   if (services.deliver) services.deliver(delivery->key);
   return no_content();

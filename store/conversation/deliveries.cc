@@ -249,18 +249,6 @@ std::optional<std::int64_t> session_of_output(Connection& connection,
   return session_of(connection, output_id.substr(0, end), {output_id, output_id + '!'});
 }
 
-std::optional<Named> find(Connection& connection, const std::string& output_id) {
-  const auto session = session_of_output(connection, output_id);
-  if (!session) return std::nullopt;
-  return connection.first(
-      [](std::int64_t row, model::SessionKey key, std::int64_t seq, model::Timestamp /*due*/,
-         int attempts, model::Timestamp /*created*/, std::string trace, std::string input) {
-        return Named{row, std::move(key), seq, std::move(input), std::move(trace), attempts};
-      },
-      sql_of_delivery, *session, output_id);
-}
-
-// The same for one that was read.
 std::optional<Named> find(Connection& connection, const PendingDelivery& delivery) {
   return connection.first(
       row_of<&Named::session, &Named::key, &Named::seq, &Named::input_id, &Named::trace_id,
@@ -338,7 +326,7 @@ Result<PendingDelivery> Deliveries::get(const std::string& output_id, model::Tim
     if (!owner) return fail(Errc::not_found, std::string(gone));
     auto found = connection.first(
         [&](std::int64_t session, model::SessionKey key, std::int64_t seq, model::Timestamp due,
-            int attempts, model::Timestamp created, std::string trace, const std::string&) {
+            int attempts, model::Timestamp created, std::string trace) {
           PendingDelivery delivery{.output_id = output_id,
                                    .key = std::move(key),
                                    .seq = seq,
@@ -424,19 +412,16 @@ Result<void> Deliveries::retry(Writer& writer, const PendingDelivery& delivery) 
   return retry_now(writer, find(writer.connection(), delivery));
 }
 
-Result<void> Deliveries::retry(const std::string& output_id) {
-  return committer_.write_and_wait(
-      [&](Writer& writer) { return retry_now(writer, find(writer.connection(), output_id)); });
+Result<void> Deliveries::retry(const PendingDelivery& delivery) {
+  return committer_.write_and_wait([&](Writer& writer) { return retry(writer, delivery); });
 }
 
 Result<void> Deliveries::drop(Writer& writer, const PendingDelivery& delivery) {
   return drop_now(writer, find(writer.connection(), delivery), delivery.output_id);
 }
 
-Result<void> Deliveries::drop(const std::string& output_id) {
-  return committer_.write_and_wait([&](Writer& writer) {
-    return drop_now(writer, find(writer.connection(), output_id), output_id);
-  });
+Result<void> Deliveries::drop(const PendingDelivery& delivery) {
+  return committer_.write_and_wait([&](Writer& writer) { return drop(writer, delivery); });
 }
 
 }  // namespace conversed::store

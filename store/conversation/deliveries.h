@@ -31,11 +31,11 @@ struct PendingDelivery {
   model::SessionKey key;
   std::int64_t seq = 0;  // of the output in its session
   DeliveryState state = DeliveryState::due;
-  std::string first_output_id;  // the session's output that goes first
-  int attempts = 0;             // failed tries of that output
+  std::string first_output_id{};  // the session's output that goes first
+  int attempts = 0;               // failed tries of that output
   model::Timestamp created_at{};
   std::optional<model::Timestamp> due_at{};  // of the next try; none: no try has failed
-  std::string trace_id;
+  std::string trace_id{};
 };
 
 // Pending outputs for operators. Outbox serves the Deliverer. Thread-safe; blocks on the disk.
@@ -99,7 +99,8 @@ class Deliveries : Rows {
   };
   [[nodiscard]] model::Result<Sessions> sessions(const Filter& filter) const;
 
-  // A delivery of any project.
+  // A delivery of any project. `not_found` also for an output without a receipt whose session is
+  // behind many newer ones.
   [[nodiscard]] model::Result<PendingDelivery> get(const std::string& output_id,
                                                    model::Timestamp now) const;
 
@@ -107,14 +108,14 @@ class Deliveries : Rows {
   [[nodiscard]] model::Result<std::optional<std::string>> of_input(
       const std::string& input_id) const;
 
-  // Makes the session of the output due now, and tells its owner. `not_found` unless the output is
-  // pending.
-  [[nodiscard]] model::Result<void> retry(const std::string& output_id);
+  // Makes the session of the output due now, and tells its owner. Finds the output by its id, key
+  // and number. `not_found` unless it is pending.
+  [[nodiscard]] model::Result<void> retry(const PendingDelivery& delivery);
   [[nodiscard]] static model::Result<void> retry(Writer& writer, const PendingDelivery& delivery);
 
   // Gives the output up for good: it is kept, with a discarded dead letter. Tells the owner of
-  // its session. A POST under way ends. `not_found` unless the output is pending.
-  [[nodiscard]] model::Result<void> drop(const std::string& output_id);
+  // its session. A POST under way ends. Finds the output as `retry`.
+  [[nodiscard]] model::Result<void> drop(const PendingDelivery& delivery);
   [[nodiscard]] static model::Result<void> drop(Writer& writer, const PendingDelivery& delivery);
 };
 

@@ -41,16 +41,19 @@ inline constexpr std::string_view sql_of_session_mark =
 
 // Of one of the session's pending outputs.
 inline constexpr std::string_view sql_of_delivery =
-    "SELECT d.session, s.key, d.seq, d.due_at, d.attempts, o.created_at, o.trace_id, o.input_id"
+    "SELECT d.session, s.key, d.seq, d.due_at, d.attempts, o.created_at, o.trace_id"
     " FROM deliveries d CROSS JOIN sessions s CROSS JOIN outputs o WHERE d.session = :s"
     " AND d.output_id = :o AND s.id = d.session AND o.session = d.session AND o.seq = d.seq";
 
 // The session of an event, and, for an event without a receipt, of a pending output in a range of
-// ids. An index of ids would cost each event 8,000 instructions, and operators ask rarely.
+// ids. The latter examines the pending outputs of the newest sessions. An index of ids would cost
+// each event 8,000 instructions, and operators ask rarely.
 inline constexpr std::string_view sql_of_event_session =
     "SELECT session FROM receipts WHERE input_id = :i ORDER BY n LIMIT 1";
 inline constexpr std::string_view sql_of_pending_session =
-    "SELECT session FROM deliveries WHERE output_id >= :f AND output_id < :t LIMIT 1";
+    "SELECT session FROM (SELECT session, output_id FROM deliveries"
+    " ORDER BY session DESC, seq DESC LIMIT 10000) AS newest"
+    " WHERE output_id >= :f AND output_id < :t LIMIT 1";
 
 // A walk over all pending outputs, as above.
 inline constexpr std::string_view sql_of_walked_deliveries =

@@ -174,8 +174,8 @@ TEST_F(DeliveryRoutes, DroppedOneIsGoneAndItsSessionTold) {
 TEST_F(DeliveryRoutes, SessionShowsTheDeliveryOfEachOutput) {
   say("ann", 2);
   put_off("ann");
-  ASSERT_TRUE(world_.store->deliveries().drop("ann-1"));
   const auto key = key_of("ann");
+  ASSERT_TRUE(world_.store->deliveries().drop({.output_id = "ann-1", .key = key, .seq = 1}));
   const auto body = json::parse(
       manage(Method::get, "sessions/show",
              {{"URLToken", token('a')}, {"userId", key.user_id}, {"sessionId", key.session_id}})

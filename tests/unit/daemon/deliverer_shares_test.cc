@@ -178,7 +178,8 @@ TEST_F(PausedWebhook, LosesNoTimeOfRetries) {
 TEST_F(PausedWebhook, IsTriedAtOnceWhenAnOperatorAsks) {
   fail_for_an_hour();
   const auto output = store_->outbox().outputs(key("ann"), 0, 1)->front();
-  ASSERT_TRUE(store_->deliveries().retry(output.id));
+  ASSERT_TRUE(
+      store_->deliveries().retry({.output_id = output.id, .key = key("ann"), .seq = output.seq}));
   deliverer_->retry(key("ann"));
   ASSERT_TRUE(receiver_.wait_for(3));
   settle();
@@ -218,7 +219,8 @@ TEST_F(PausedWebhook, WorksAgainWhenItsLastOutputIsDropped) {
   fail_for_an_hour();
   const auto outputs = store_->outbox().outputs(key("ann"), 0, 2);
   for (const auto& output : *outputs) {
-    ASSERT_TRUE(store_->deliveries().drop(output.id));
+    ASSERT_TRUE(
+        store_->deliveries().drop({.output_id = output.id, .key = key("ann"), .seq = output.seq}));
   }
   deliverer_->ownership_changed();
   ASSERT_TRUE(eventually([&] { return !health(); }));

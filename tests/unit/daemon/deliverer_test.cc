@@ -107,7 +107,8 @@ TEST_F(DelivererTest, OrderHoldsWithHardlyAnyConnections) {
 TEST_F(DelivererTest, DropDuringThePostLetsTheNextOutputFollowAtOnce) {
   const auto drop_first = [this] {
     const auto first = store_->outbox().outputs(key("ann"), 0, 1)->front();
-    EXPECT_TRUE(store_->deliveries().drop(first.id));
+    EXPECT_TRUE(
+        store_->deliveries().drop({.output_id = first.id, .key = key("ann"), .seq = first.seq}));
     deliverer_->offer_earlier(key("ann"));
   };
   receiver_.set_handler([&](const auto& request) {

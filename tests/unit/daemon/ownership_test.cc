@@ -236,8 +236,9 @@ TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {
   deliverer_->resume(key(other_).endpoint_id);
   settle();
   EXPECT_EQ(received(), Texts{"mine"});
-  const auto id = store_->outbox().outputs(key("mine"), 0, 1)->front().id;
-  ASSERT_TRUE(store_->deliveries().retry(id));
+  const auto output = store_->outbox().outputs(key("mine"), 0, 1)->front();
+  ASSERT_TRUE(
+      store_->deliveries().retry({.output_id = output.id, .key = key("mine"), .seq = output.seq}));
   deliverer_->retry(key("mine"));
   ASSERT_TRUE(receiver_.wait_for(2));
   EXPECT_EQ(received(), (Texts{"mine", "mine"}));

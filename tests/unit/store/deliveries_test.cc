@@ -108,17 +108,19 @@ TEST_F(DeliveriesTest, OfAPausedEndpointArePaused) {
 TEST_F(DeliveriesTest, RetryOfALaterOutputMakesTheFirstOneDue) {
   say("ann", 2);
   put_off("ann", seconds(30));
-  ASSERT_TRUE(store_->deliveries().retry("ann-2"));
+  ASSERT_TRUE(store_->deliveries().retry(get("ann-2")));
   EXPECT_EQ(get("ann-1").state, State::due);
   EXPECT_EQ(get("ann-2").state, State::behind);
-  EXPECT_EQ(store_->deliveries().retry("ann-3").error().code, model::Errc::not_found);
+  const PendingDelivery unknown{.output_id = "ann-3", .key = key_of("ann"), .seq = 3};
+  EXPECT_EQ(store_->deliveries().retry(unknown).error().code, model::Errc::not_found);
 }
 
 TEST_F(DeliveriesTest, DroppedOutputIsKeptWithADiscardedDeadLetterAndTheNextIsDue) {
   say("ann", 2);
   put_off("ann", seconds(30));
-  ASSERT_TRUE(store_->deliveries().drop("ann-1"));
-  EXPECT_EQ(store_->deliveries().drop("ann-1").error().code, model::Errc::not_found);
+  const auto first = get("ann-1");
+  ASSERT_TRUE(store_->deliveries().drop(first));
+  EXPECT_EQ(store_->deliveries().drop(first).error().code, model::Errc::not_found);
   EXPECT_EQ(get("ann-2").state, State::due);
   EXPECT_EQ(get("ann-2").attempts, 0);
   EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 2U);
@@ -131,7 +133,7 @@ TEST_F(DeliveriesTest, DroppedOutputIsKeptWithADiscardedDeadLetterAndTheNextIsDu
 TEST_F(DeliveriesTest, DropOfALaterOutputLeavesTheWaitOfTheFirstOne) {
   say("ann", 3);
   put_off("ann", seconds(30));
-  ASSERT_TRUE(store_->deliveries().drop("ann-2"));
+  ASSERT_TRUE(store_->deliveries().drop(get("ann-2")));
   EXPECT_EQ(ids(of_endpoint()), (Ids{"ann-1", "ann-3"}));
   EXPECT_EQ(get("ann-1").state, State::waiting);
   EXPECT_EQ(get("ann-1").attempts, 2);
@@ -147,6 +149,10 @@ TEST_F(DeliveriesTest, ListIsStepsThroughTheIndex) {
   expect_searches(sql_of_session_deliveries, {std::int64_t{1}, std::int64_t{0}, std::int64_t{10}});
   expect_searches(sql_of_delivery, {std::int64_t{1}, "ann-1"});
   expect_searches(sql_of_event_session, {"ann"});
+  const auto newest = plan_of(*store_, sql_of_pending_session, {"ann-1", "ann-1!"});
+  for (const char* const wrong : {"Sort", "B-TREE"}) {
+    EXPECT_EQ(newest.find(wrong), std::string::npos) << newest;
+  }
   const auto plan = plan_of(*store_, sql_of_endpoints_with_deliveries, {"project", "a"});
   for (const char* const wrong : {"SCAN d", "SCAN e", "Seq Scan"}) {
     EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
@@ -206,9 +212,9 @@ TEST_F(EndpointHealthTest, RowOfAPauseStaysUntilItIsForgotten) {
 TEST_F(EndpointHealthTest, RowGoesWithTheLastOutput) {
   say("ann", 2);
   store_->endpoint_health().failed(failure(clock_.now()));
-  ASSERT_TRUE(store_->deliveries().drop("ann-1"));
+  ASSERT_TRUE(store_->deliveries().drop(get("ann-1")));
   EXPECT_EQ(store_->endpoint_health().forget(clock_.now()).value(), Ids{});
-  ASSERT_TRUE(store_->deliveries().drop("ann-2"));
+  ASSERT_TRUE(store_->deliveries().drop(get("ann-2")));
   EXPECT_EQ(store_->endpoint_health().forget(clock_.now()).value(), Ids{"endpoint"});
   EXPECT_FALSE(found());
 }

@@ -75,7 +75,8 @@ TEST_F(OutboxTest, RescheduledSessionWaitsWithAllThatFollows) {
 TEST_F(OutboxTest, FailedTryOfADroppedOutputPutsNothingOff) {
   for (int i = 0; i < 2; ++i) ASSERT_EQ(commit_now(turn(key_of("ann"), i, i)), Outcome::committed);
   const auto first = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  ASSERT_TRUE(store_->deliveries().drop(first.id));
+  ASSERT_TRUE(
+      store_->deliveries().drop({.output_id = first.id, .key = key_of("ann"), .seq = first.seq}));
   store_->outbox().reschedule(key_of("ann"), first, clock_.now() + seconds(30), 1);
   ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));
   const auto due = store_->outbox().due("endpoint", clock_.now(), 10, 10);

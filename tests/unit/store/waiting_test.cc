@@ -67,7 +67,7 @@ TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
                          {model::new_id(), event("e2-c1-r"), "the upstream answered 401"}};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   EXPECT_EQ(store_->dead_letters().oldest_new().value(), clock_.now());
-  ASSERT_TRUE(store_->deliveries().drop("in-1"));
+  ASSERT_TRUE(store_->deliveries().drop({.output_id = "in-1", .key = key_of("ann"), .seq = 1}));
   EXPECT_EQ(store_->dead_letters().of(id).value()->id, id);
   EXPECT_EQ(store_->dead_letters().of("e1").value()->id, id);
   EXPECT_EQ(store_->dead_letters().of("e2").value()->event.event_id, "e2-c1-r");
