@@ -112,7 +112,7 @@ Command list_jobs() {
   return Command{
       "jobs list",
       {"List jobs, newest first", "--status active",
-       "`jobs show` shows one in full, `jobs cancel` undoes it."},
+       "`jobs show` shows one in full, `jobs cancel` ends it."},
       {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
            {"queued", "active", "done", "cancelling", "cancelled", "error"}),
        std::move(project), reason_option(), limit_option(25)},
