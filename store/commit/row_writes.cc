@@ -30,7 +30,8 @@ void mark_delivered(Connection& connection, const std::string& key, const std::s
     connection.run(
         "UPDATE deliveries SET due_at = 0, attempts = 0 WHERE session ="
         " (SELECT d.session FROM deliveries d WHERE d.session ="
-        " (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q AND d.output_id = :o)",
+        " (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q AND d.output_id = :o)"
+        " AND (due_at <> 0 OR attempts <> 0)",
         key, seq, output_id);
   }
   connection.run(

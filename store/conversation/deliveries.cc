@@ -276,7 +276,7 @@ void bury(Writer& writer, const Named& named, const std::string& output_id,
   const auto key = named.key.encode();
   insert_dead_letter(connection, letter, named.key.project_id, key, named.seq, writer.now());
   connection.run("UPDATE dead_letters SET state = 'discarded' WHERE id = :i", letter.id);
-  mark_delivered(connection, key, output_id, named.seq, is_first ? 1 : 0);
+  mark_delivered(connection, key, output_id, named.seq, letter.attempts);
 }
 
 Result<void> retry_now(Writer& writer, const std::optional<Named>& named) {
