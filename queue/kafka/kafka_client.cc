@@ -36,8 +36,9 @@ std::vector<Property> defaults(KafkaRole role) {
   } else {
     all.emplace_back("session.timeout.ms", "10000");
     // A fetch ends with the first record. So the wait only bounds how often idle partitions are
-    // asked for, and how late the reading of new partitions begins.
-    all.emplace_back("fetch.wait.max.ms", "2000");
+    // asked for. But a partition that is assigned or resumed joins only the next fetch from its
+    // broker, so it waits for the end of the last one.
+    all.emplace_back("fetch.wait.max.ms", "1000");
     all.emplace_back("queued.max.messages.kbytes", "16384");
   }
   return all;
