@@ -93,7 +93,7 @@ void Peers::stop() {
   thread_.stop();
   if (!std::exchange(joined_, false)) return;
   if (auto left = store_.members().leave(self_); !left) {
-    log::warn("the end of this daemon can't be stored; the others notice it after 5 s",
+    log::warn("the end of this daemon can't be stored; the others notice it after 8 s",
               {{"error", left.error().message}});
   }
 }
@@ -142,8 +142,8 @@ bool Peers::try_to_beat() {
 // While the store fails, the known members stay as they are.
 Result<void> Peers::beat() {
   if (settings_.partitions) self_.partitions = settings_.partitions();
-  const auto begin = clock_.steady_now();
-  auto present = store_.members().beat(self_);
+  milliseconds begin{0};
+  auto present = store_.members().beat(self_, [&] { begin = clock_.steady_now(); });
   if (!present) return fail(present.error());
   const auto took = clock_.steady_now() - begin;
   if (took <= longest_measurement) clock_.follow(present->now, begin + took / 2, took / 2);

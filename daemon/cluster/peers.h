@@ -41,7 +41,7 @@ struct PeersSettings {
 // thread and must not wait for it.
 //
 // A name belongs to one daemon. A daemon that starts under a name with a recent heartbeat waits: it
-// is refused if another heartbeat follows, and takes the name after 5 s without one. After a crash
+// is refused if another heartbeat follows, and takes the name after 8 s without one. After a crash
 // `run/member` proves that the last run has ended, and there is no wait. A daemon whose name was
 // taken while it was suspended ends. Kept by: PeersTest.ANameThatALiveDaemonHasIsRefused,
 // PeersTest.TheNameOfAnEndedRunIsTakenAtOnceAndTheOldRunIsReplaced, test_members.py

@@ -45,7 +45,8 @@ Result<Members::Holder> Members::join(const ClusterMember& member,
   return committer_.write_and_wait(work, Committer::Patience::until_it_works);
 }
 
-Result<Members::Present> Members::beat(const ClusterMember& member) {
+Result<Members::Present> Members::beat(const ClusterMember& member,
+                                       const std::function<void()>& begins) {
   using Row = ClusterMember;
   static const std::string columns =
       "id, run, roles, version, partitions, started_at, seen_at FROM ";
@@ -53,6 +54,7 @@ Result<Members::Present> Members::beat(const ClusterMember& member) {
   const auto work = [&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     for (bool is_first = true;; is_first = false) {
+      begins();
       present.members = connection.all(
           row_of<&Row::id, &Row::run, &Row::roles, &Row::version, &Row::partitions,
                  &Row::started_at, &Row::seen_at>,

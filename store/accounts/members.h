@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,8 +22,9 @@ struct ClusterMember {
   model::Timestamp seen_at{};
 };
 
-// A member without a heartbeat for this long has ended.
-inline constexpr std::chrono::milliseconds member_lifetime{5'000};
+// A member without a heartbeat for this long has ended. Longer than an interval of heartbeats and
+// the 5 s that a heartbeat may wait for the Committer's batch, which may wait for another writer.
+inline constexpr std::chrono::milliseconds member_lifetime{8'000};
 
 // The daemons that share a PostgreSQL store. Times are the database server's, so no daemon's clock
 // matters. Thread-safe; blocks on the disk. Further errors: `unavailable`, `timed_out`, `internal`.
@@ -52,8 +54,10 @@ class Members : Rows {
   };
   // Writes the member's heartbeat and returns the members, this one included. `conflict` if another
   // run has taken its name. One statement outside of a transaction, which waits for no other
-  // daemon's writer. A failure does not change Committer::healthy.
-  [[nodiscard]] model::Result<Present> beat(const ClusterMember& member);
+  // daemon's writer. A failure does not change Committer::healthy. `begins` is called on the
+  // Committer's thread when the statement begins, which follows the Committer's batch.
+  [[nodiscard]] model::Result<Present> beat(const ClusterMember& member,
+                                            const std::function<void()>& begins);
 };
 
 }  // namespace conversed::store

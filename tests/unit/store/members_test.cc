@@ -9,6 +9,7 @@ namespace conversed::store {
 namespace {
 
 using model::Errc;
+using model::Result;
 using Place = PostgresSettings::Place;
 
 ClusterMember member(const std::string& id) {
@@ -23,7 +24,7 @@ class MembersTest : public StoreTest {
  protected:
   std::vector<std::string> present() {
     std::vector<std::string> ids;
-    const auto seen = store_->members().beat(observer_);
+    const auto seen = beat(observer_);
     for (const auto& each : seen->members) {
       if (each.id != observer_.id) ids.push_back(each.id);
     }
@@ -35,6 +36,10 @@ class MembersTest : public StoreTest {
                                     std::to_string(by.count()) + " WHERE id = '" + id + "'");
   }
 
+  Result<Members::Present> beat(const ClusterMember& of) {
+    return store_->members().beat(of, [] {});
+  }
+
   const ClusterMember observer_ = member("observer");
 };
 
@@ -43,7 +48,7 @@ TEST_F(MembersTest, AMemberIsListedWithItsReportUntilItLeaves) {
   ASSERT_TRUE(store_->members().join(a, "")->run.empty());
   ASSERT_TRUE(store_->members().join(member("b"), "")->run.empty());
   a.partitions = {3};
-  const auto all = store_->members().beat(a);
+  const auto all = beat(a);
   ASSERT_TRUE(all) << all.error().message;
   ASSERT_EQ(all->members.size(), 2U);
   const ClusterMember& seen = all->members.front();
@@ -63,7 +68,7 @@ TEST_F(MembersTest, ASilentMemberIsGoneAndComesBackWithItsNextBeat) {
   ASSERT_TRUE(store_->members().join(a, "")->run.empty());
   age("a", member_lifetime);
   EXPECT_TRUE(present().empty());
-  ASSERT_TRUE(store_->members().beat(a));
+  ASSERT_TRUE(beat(a));
   EXPECT_EQ(present(), std::vector<std::string>{"a"});
 }
 
@@ -72,10 +77,10 @@ TEST_F(MembersTest, ANameBelongsToOneRunAtATime) {
   const auto second = member("a");
   ASSERT_TRUE(store_->members().join(first, "")->run.empty());
   EXPECT_EQ(store_->members().join(second, "another")->run, first.run);
-  EXPECT_TRUE(store_->members().beat(first)) << "the refused join changes nothing";
+  EXPECT_TRUE(beat(first)) << "the refused join changes nothing";
   // The end of the first run is known at once, or shows after a while.
   ASSERT_TRUE(store_->members().join(second, first.run)->run.empty());
-  EXPECT_EQ(store_->members().beat(first).error().code, Errc::conflict);
+  EXPECT_EQ(beat(first).error().code, Errc::conflict);
   ASSERT_TRUE(store_->members().leave(first)) << "the first run is no member any more";
   EXPECT_EQ(present(), std::vector<std::string>{"a"});
   age("a", member_lifetime);
