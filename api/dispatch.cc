@@ -85,6 +85,9 @@ Result<void> check_scope(const Call& call) {
   }
   if (operation.role == Role::member && !changes) return {};
   if (covers(call.principal->scopes, operation.role)) return {};
+  if (operation.other_role != Role::none && covers(call.principal->scopes, operation.other_role)) {
+    return {};
+  }
   return denied("the token lacks the scope " + std::string(operation.role == Role::member
                                                                ? scope_of_all
                                                                : to_string(operation.role)));

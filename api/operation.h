@@ -90,6 +90,8 @@ struct Operation {
   std::string_view path;  // "/inject/{URLToken}"; a segment is literal or one {name}
   Credential credential = Credential::client;
   Role role = Role::none;  // `none` exactly for `open` operations
+  // The role that some of its objects need instead. The handler checks which one.
+  Role other_role = Role::none;
   ErrorShape error_shape = ErrorShape::problem;
   std::size_t max_body_bytes = 0;  // 0: the setting `api.max_body`
   bool is_inject = false;          // whether metrics count its answers as those of injects
@@ -119,6 +121,10 @@ constexpr Operation for_operators(std::string_view id, Method method, std::strin
           .audited = audited,
           .run = run,
           .describe = describe};
+}
+constexpr Operation or_with(Role other_role, Operation row) {
+  row.other_role = other_role;
+  return row;
 }
 constexpr Operation with_password(Operation row) {
   row.needs_password = true;

@@ -42,6 +42,15 @@ Schema task_status() {
   return one_of(names);
 }
 
+// Other data of a job on dead letters or deliveries may name a user.
+nlohmann::json shown_data(const Job& job) {
+  if (job.type == model::proactive_setup) return job.data;
+  const auto count = [&](const char* name) {
+    return job.data.is_object() ? job.data.value(name, std::int64_t{0}) : 0;
+  };
+  return {{"changed", count("changed")}, {"skipped", count("skipped")}};
+}
+
 const Shape<Job>& task_shape() {
   static const Shape<Job> shape(
       "Task",
@@ -54,7 +63,7 @@ const Shape<Job>& task_shape() {
        {"totalStep", integer(0), &Job::total_steps},
        {"stepName", nullable(text(1)), null_if_empty(model::step_name)},
        {"failReason", nullable(text()), null_if_empty(&Job::fail_reason)},
-       {"data", anything(), &Job::data},
+       {"data", anything(), shown_data},
        {"waits", waits_schema(), [](const Job& job) { return waits_json(Reasons::of_job(job)); }},
        {"createdAt", unix_time(), &Job::created_at},
        {"lastChangedAt", unix_time(), &Job::changed_at}});
@@ -225,6 +234,7 @@ Description describe_show_task() {
 
 Description describe_cancel_task() {
   return {.summary = "Cancel a task",
+          .details = "A set-up needs the role proactiveAdmin, any other task conversationAdmin.",
           .answers = {task_answer("The task, cancelled or being cancelled.")},
           .errors = {404, 409}};
 }
@@ -342,8 +352,9 @@ Operations tasks_operations() {
                     [] { return describe_list_of("manageTasks"); }),
       for_operators("manageTask", Method::get, "/management/tasks/{taskId}", Role::member,
                     show_task, describe_show_task),
-      for_operators("manageCancelTask", Method::post, "/management/tasks/{taskId}/cancel",
-                    Role::proactive_admin, cancel_task, describe_cancel_task),
+      or_with(Role::conversation_admin,
+              for_operators("manageCancelTask", Method::post, "/management/tasks/{taskId}/cancel",
+                            Role::proactive_admin, cancel_task, describe_cancel_task)),
   };
   return rows;
 }

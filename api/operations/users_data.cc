@@ -49,6 +49,24 @@ Result<Response> export_data(const Call& call, SessionServices& services) {
   });
 }
 
+// An ended job forgets its filter, so it no longer names the user.
+Result<void> cancel_jobs(SessionServices& services, const store::UserOfProject& user) {
+  auto& jobs = services.store.jobs();
+  for (const auto state : {model::JobState::queued, model::JobState::active}) {
+    auto page = jobs.list({.project_ids = {user.project_id}, .state = state},
+                          {.now = services.store.timer_now()});
+    if (!page) return model::fail(store_error(page.error()));
+    for (const auto& job : page->items) {
+      static const json::json_pointer name("/filter/userId");
+      if (!job.data.is_object() || job.data.value(name, "") != user.user_id) continue;
+      const auto cancelled = jobs.cancel(job.id);
+      const bool ended = !cancelled && cancelled.error().code == Errc::conflict;
+      if (!cancelled && !ended) return model::fail(store_error(cancelled.error()));
+    }
+  }
+  return {};
+}
+
 // An accepted event that has not run yet would store new data after the erasure.
 Result<void> check_nothing_waits(SessionServices& services, const store::UserOfProject& user) {
   auto ranges = services.store.user_data().key_ranges(user);
@@ -93,6 +111,7 @@ Result<Response> erase_data(const Call& call, SessionServices& services) {
   if (auto good = check_name("userId", whose.user_id); !good) return model::fail(good.error());
   const auto alone = services.store.user_data().begin_erasure();
   if (!alone) return model::fail(alone.error());
+  if (auto ended = cancel_jobs(services, whose); !ended) return model::fail(ended.error());
   if (auto free = check_nothing_waits(services, whose); !free) return model::fail(free.error());
   auto erased = erase_from_store(services, whose);
   if (!erased) return model::fail(erased.error());

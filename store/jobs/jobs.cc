@@ -38,8 +38,16 @@ Result<Job> find(Connection& connection, const std::string& id) {
   return *std::move(job);
 }
 
+// The filter of a job on dead letters or deliveries may name a user.
+void forget_filter(Connection& connection, const Job& job) {
+  if (!job.data.is_object() || !job.data.contains("filter")) return;
+  auto data = job.data;
+  data.erase("filter");
+  connection.run("UPDATE jobs SET data = :d WHERE id = :i", data, job.id);
+}
+
 // Changes the state, along the table, from the state that was read. No other function changes a
-// state.
+// state. An ended job has no filter.
 Result<void> change_state(Connection& connection, const Job& job, JobState to,
                           model::Timestamp now) {
   if (!model::can_become(job.state, to)) {
@@ -49,6 +57,7 @@ Result<void> change_state(Connection& connection, const Job& job, JobState to,
       "UPDATE jobs SET state = :n, changed_at = :t WHERE id = :i AND state = :o", to, now, job.id,
       job.state);
   if (changed != 1) return fail(Errc::conflict, "the job changed meanwhile");
+  if (model::is_final(to)) forget_filter(connection, job);
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "store/model/ids.h"
 #include "store/text/base64.h"
 #include "tests/unit/api/api_world.h"
 
@@ -122,6 +123,28 @@ TEST_F(ManagementTokens, TheScopeOfProjectAdminsCoversEachRoleOfTheirProjects) {
        {{"projectId", project}}});
   EXPECT_EQ(sessions.status, 200) << sessions.body;
   EXPECT_EQ(status(Method::get, "/management/users", token), 403);
+}
+
+TEST_F(ManagementTokens, CancelTheJobsThatTheyMayBegin) {
+  const auto begin = [&](std::string_view type) {
+    const model::Job job{.id = model::new_id(),
+                         .project_id = world_.session_key().project_id,
+                         .type = std::string(type),
+                         .name = "work",
+                         .data = {{"filter", {{"userId", "u"}}}},
+                         .created_at = world_.clock.now()};
+    EXPECT_TRUE(world_.store->jobs().create(job));
+    return "/management/tasks/" + job.id + "/cancel";
+  };
+  const auto set_up = begin(model::proactive_setup);
+  const auto replay = begin(model::replay_dead_letters);
+  const std::string token = make({"conversationAdmin"}).at("token");
+  EXPECT_EQ(status(Method::post, set_up, token), 403);
+  EXPECT_EQ(status(Method::post, replay, make({"proactiveAdmin"}).at("token")), 403);
+  const auto cancelled = send(Method::post, replay, token);
+  EXPECT_EQ(cancelled.status, 200) << cancelled.body;
+  EXPECT_EQ(body_of(cancelled).at("data"), (json{{"changed", 0}, {"skipped", 0}}))
+      << "the filter names a user";
 }
 
 TEST_F(ManagementTokens, OfReadingChangeNothing) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "store/model/ids.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api::test {
@@ -39,6 +40,25 @@ TEST_F(DataOperations, UserIsExportedAndErased) {
   EXPECT_EQ(json::parse(erased.body).at("queue"), "cleared");
   EXPECT_TRUE(json::parse(exported({{"userId", "u"}}).body).at("items").empty());
   EXPECT_EQ(world.delivered.size(), 1U) << "the outputs in memory are removed, too";
+}
+
+TEST_F(DataOperations, ErasureCancelsJobsThatNameTheUser) {
+  const auto begin = [&](std::string_view type, const char* user) {
+    const model::Job job{.id = model::new_id(),
+                         .project_id = world.session_key().project_id,
+                         .type = std::string(type),
+                         .name = "work",
+                         .data = {{"filter", {{"userId", user}}}},
+                         .created_at = world.clock.now()};
+    EXPECT_TRUE(world.store->jobs().create(job));
+    return job.id;
+  };
+  const auto of_user = begin(model::replay_dead_letters, "u");
+  const auto of_other = begin(model::discard_dead_letters, "other");
+  ASSERT_EQ(erase({{"userId", "u"}}).status, 200);
+  EXPECT_EQ(world.store->jobs().get(of_user)->state, model::JobState::cancelled);
+  EXPECT_FALSE(world.store->jobs().get(of_user)->data.contains("filter"));
+  EXPECT_EQ(world.store->jobs().get(of_other)->state, model::JobState::queued);
 }
 
 TEST_F(DataOperations, UserWithAnEventInTheLogIsLeftAlone) {

@@ -84,6 +84,27 @@ TEST_F(JobsTest, CancellingJobEndsAndStaysEnded) {
   EXPECT_EQ(jobs().finish(id, job->fencing_token, JobState::done, "").error().code, Errc::conflict);
 }
 
+TEST_F(JobsTest, EndedJobForgetsItsFilter) {
+  const auto begin = [&](std::string_view type) {
+    const model::Job job{.id = model::new_id(),
+                         .project_id = "project",
+                         .type = std::string(type),
+                         .name = "work",
+                         .data = {{"filter", {{"userId", "ann"}}}, {"changed", 7}},
+                         .created_at = clock_.now()};
+    EXPECT_TRUE(jobs().create(job));
+    return job.id;
+  };
+  const auto queued = begin(model::drop_deliveries);
+  ASSERT_TRUE(jobs().cancel(queued));
+  EXPECT_EQ(jobs().get(queued)->data, (nlohmann::json{{"changed", 7}}));
+  const auto leased = begin(model::replay_dead_letters);
+  const auto job = jobs().lease(leased, clock_.now() + seconds(30));
+  EXPECT_TRUE(job->data.contains("filter"));
+  ASSERT_TRUE(jobs().finish(leased, job->fencing_token, JobState::done, ""));
+  EXPECT_EQ(jobs().get(leased)->data, (nlohmann::json{{"changed", 7}}));
+}
+
 TEST_F(JobsTest, StepsResultAndProgressAreOneTransaction) {
   const auto id = create();
   const auto job = jobs().lease(id, clock_.now() + seconds(30));
