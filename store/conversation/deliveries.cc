@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "store/cluster/notifications.h"
@@ -361,38 +360,51 @@ Result<Deliveries::Walked> Deliveries::walk(const Filter& filter, const Step& af
                                             model::Timestamp now) const {
   return read(database_, [&](Connection& connection) {
     const Times times{now, timer_offset(connection)};
-    struct Row {
-      Step at;
-      model::Timestamp due{};
-      PendingDelivery delivery;
+    const auto end = connection.number(sql_of_last_session, filter.project_id, after.session, until,
+                                       sessions_a_page);
+    struct Session {
+      std::int64_t row = 0;
+      model::SessionKey key;
     };
-    auto rows = connection.all(
-        [](std::int64_t session, std::int64_t seq, std::string output, model::Timestamp due,
-           int attempts, model::SessionKey key, model::Timestamp created, std::string trace,
-           std::string first) {
-          return Row{{session, seq},
-                     due,
-                     {.output_id = std::move(output),
-                      .key = std::move(key),
-                      .seq = seq,
-                      .state = DeliveryState::due,  // until it is known
-                      .first_output_id = std::move(first),
-                      .attempts = attempts,
-                      .created_at = created,
-                      .trace_id = std::move(trace)}};
-        },
-        sql_of_walked_deliveries, after.session, after.seq, until, examined);
-    std::map<std::string, bool> paused;  // by Endpoint
+    // One more: the walk may be behind the outputs of the first one.
+    const auto sessions =
+        connection.all(row_of<&Session::row, &Session::key>, sql_of_sessions_with_deliveries,
+                       filter.project_id, after.session, end, examined + 1);
     Walked walked;
-    for (auto& [at, due, delivery] : rows) {
-      const auto [known, is_new] = paused.try_emplace(delivery.key.endpoint_id, false);
-      if (is_new) known->second = is_paused(connection, known->first);
-      const bool is_first = delivery.output_id == delivery.first_output_id;
-      delivery.state = state_of(is_first, known->second, due, times);
-      delivery.due_at = due_by_wall_clock(due, times);
-      if (fits(filter, delivery)) walked.rows.push_back(std::move(delivery));
+    std::size_t examined_left = examined;
+    for (const Session& session : sessions) {
+      const auto first = first_of(connection, session.row);
+      if (!first) continue;
+      const bool paused = is_paused(connection, session.key.endpoint_id);
+      Step at = session.row == after.session ? after : Step{session.row, 0};
+      connection.rows(
+          [&](std::int64_t seq, std::string output, model::Timestamp due, int attempts,
+              model::Timestamp created, std::string trace) {
+            PendingDelivery delivery{.output_id = std::move(output),
+                                     .key = session.key,
+                                     .seq = seq,
+                                     .state = state_of(seq == first->seq, paused, due, times),
+                                     .first_output_id = first->output_id,
+                                     .attempts = attempts,
+                                     .created_at = created,
+                                     .due_at = due_by_wall_clock(due, times),
+                                     .trace_id = std::move(trace)};
+            if (fits(filter, delivery)) walked.rows.push_back(std::move(delivery));
+            at.seq = seq;
+            --examined_left;
+            return true;
+          },
+          sql_of_session_deliveries, session.row, at.seq, examined_left);
+      if (examined_left == 0) {
+        walked.next = at;
+        return walked;
+      }
     }
-    if (rows.size() == examined) walked.next = rows.back().at;
+    if (sessions.size() > examined) {
+      walked.next = {sessions.back().row, behind_all};
+    } else if (end > after.session) {
+      walked.next = {end, behind_all};
+    }
     return walked;
   });
 }
@@ -403,8 +415,12 @@ Result<Deliveries::Sessions> Deliveries::sessions(const Filter& filter) const {
       const auto row = connection.number("SELECT id FROM sessions WHERE key = :k", *filter.session);
       return Sessions{row, row};
     }
-    return Sessions{connection.number("SELECT MIN(session) FROM deliveries"),
-                    connection.number("SELECT MAX(session) FROM deliveries")};
+    return Sessions{connection.number("SELECT MIN(id) FROM sessions WHERE project_id = :p"
+                                      " AND id >= (SELECT MIN(session) FROM deliveries)",
+                                      filter.project_id),
+                    connection.number("SELECT MAX(id) FROM sessions WHERE project_id = :p"
+                                      " AND id <= (SELECT MAX(session) FROM deliveries)",
+                                      filter.project_id)};
   });
 }
 

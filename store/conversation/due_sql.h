@@ -55,13 +55,14 @@ inline constexpr std::string_view sql_of_pending_session =
     " ORDER BY session DESC, seq DESC LIMIT 10000) AS newest"
     " WHERE output_id >= :f AND output_id < :t LIMIT 1";
 
-// A walk over all pending outputs, as above.
-inline constexpr std::string_view sql_of_walked_deliveries =
-    "SELECT d.session, d.seq, d.output_id, d.due_at, d.attempts, s.key, o.created_at, o.trace_id,"
-    " (SELECT f.output_id FROM deliveries f WHERE f.session = d.session ORDER BY f.seq LIMIT 1)"
-    " FROM deliveries d CROSS JOIN sessions s CROSS JOIN outputs o"
-    " WHERE (d.session, d.seq) > (:s, :q) AND d.session <= :u AND s.id = d.session"
-    " AND o.session = d.session AND o.seq = d.seq ORDER BY d.session, d.seq LIMIT :l";
+// A walk over the pending outputs of a project: the last of some sessions from one on, and those of
+// them with pending outputs.
+inline constexpr std::string_view sql_of_last_session =
+    "SELECT MAX(id) FROM (SELECT id FROM sessions WHERE project_id = :p AND id >= :s AND id <= :u"
+    " ORDER BY id LIMIT :l) AS part";
+inline constexpr std::string_view sql_of_sessions_with_deliveries =
+    "SELECT s.id, s.key FROM sessions s WHERE s.project_id = :p AND s.id >= :s AND s.id <= :u"
+    " AND EXISTS (SELECT 1 FROM deliveries d WHERE d.session = s.id) ORDER BY s.id LIMIT :l";
 
 inline constexpr std::string_view sql_of_endpoints_with_deliveries =
     "SELECT e.id FROM endpoints e WHERE e.project_id = :p AND e.id >= :a"

@@ -139,6 +139,28 @@ TEST_F(DeliveriesTest, DropOfALaterOutputLeavesTheWaitOfTheFirstOne) {
   EXPECT_EQ(get("ann-1").attempts, 2);
 }
 
+TEST_F(DeliveriesTest, WalkVisitsTheOutputsOfItsProjectOnceInStepsOfAnySize) {
+  say("ann", 3);
+  ASSERT_EQ(commit_now(turn(key_of("eve", "other"), 0, 0)), Outcome::committed);
+  say("bob", 1);
+  ASSERT_EQ(commit_now(turn(key_of("dan"), 0, 0, model::Delivery::none)), Outcome::committed);
+  say("cem", 2);
+  const Deliveries::Filter filter{.project_id = "project"};
+  const auto sessions = store_->deliveries().sessions(filter);
+  ASSERT_TRUE(sessions);
+  for (std::size_t examined = 1; examined <= 7; ++examined) {
+    Ids found;
+    for (std::optional<Deliveries::Step> after = Deliveries::Step{sessions->first, 0}; after;) {
+      const auto walked =
+          store_->deliveries().walk(filter, *after, sessions->last, examined, clock_.now());
+      ASSERT_TRUE(walked) << walked.error().message;
+      for (const auto& row : walked->rows) found.push_back(row.output_id);
+      after = walked->next;
+    }
+    EXPECT_EQ(found, (Ids{"ann-1", "ann-2", "ann-3", "bob-1", "cem-1", "cem-2"})) << examined;
+  }
+}
+
 TEST_F(DeliveriesTest, ListIsStepsThroughTheIndex) {
   const auto expect_searches = [&](std::string_view sql, const std::vector<SqlValue>& values) {
     const auto plan = plan_of(*store_, sql, values);
@@ -153,9 +175,13 @@ TEST_F(DeliveriesTest, ListIsStepsThroughTheIndex) {
   for (const char* const wrong : {"Sort", "B-TREE"}) {
     EXPECT_EQ(newest.find(wrong), std::string::npos) << newest;
   }
-  const auto plan = plan_of(*store_, sql_of_endpoints_with_deliveries, {"project", "a"});
-  for (const char* const wrong : {"SCAN d", "SCAN e", "Seq Scan"}) {
-    EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
+  for (const auto& plan :
+       {plan_of(*store_, sql_of_endpoints_with_deliveries, {"project", "a"}),
+        plan_of(*store_, sql_of_sessions_with_deliveries,
+                {"project", std::int64_t{1}, std::int64_t{9}, std::int64_t{10}})}) {
+    for (const char* const wrong : {"SCAN d", "SCAN e", "SCAN s", "Seq Scan"}) {
+      EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
+    }
   }
 }
 
