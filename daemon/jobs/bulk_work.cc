@@ -1,5 +1,6 @@
 #include "daemon/jobs/bulk_work.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <memory>
@@ -18,17 +19,24 @@ using model::Job;
 using model::JobState;
 using model::Result;
 using nlohmann::json;
+using std::chrono::milliseconds;
 using store::DeadLetter;
 using store::DeadLetters;
 using store::Deliveries;
 using store::Writer;
+using SteadyClock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t rows_a_step = 200;
-// After this many leases a step of the job probably ends the daemon each time.
+constexpr std::size_t letters_examined = 200;
+// The changes of a step are one transaction, which the writes of all projects wait for.
+constexpr std::size_t changes_a_step = 25;
+// A step examines further pages while no row fits.
+constexpr int pages_a_step = 50;
+// After this many leases without progress a step of the job probably ends the daemon each time.
 constexpr std::int64_t max_leases = 100;
-constexpr std::chrono::milliseconds look_interval{60'000};  // while appends are awaited
+constexpr milliseconds longest_rest{1'000};
+constexpr milliseconds look_interval{60'000};  // while appends are awaited
 
 // A row that has changed meanwhile. It needs nothing more.
 bool is_settled(const model::Error& error) {
@@ -48,15 +56,17 @@ class Work {
   // Throws nlohmann's exceptions on data of another shape.
   Result<void> advance() {
     if (job_.state == JobState::cancelling) return finish(JobState::cancelled, "");
-    if (job_.fencing_token > max_leases) {
+    if (job_.fencing_token - data_.value("lease", std::int64_t{0}) > max_leases) {
       return finish(JobState::error,
                     "The job was begun " + std::to_string(max_leases) +
-                        " times and never ended. The daemon's log has the reason.");
+                        " times without progress. The daemon's log has the reason.");
     }
+    data_["lease"] = job_.fencing_token;
     model::fault_point("job.before_step");
     const bool of_letters =
         job_.type == model::replay_dead_letters || job_.type == model::discard_dead_letters;
-    return of_letters ? advance_letters() : advance_deliveries();
+    auto advanced = of_letters ? advance_letters() : advance_deliveries();
+    return advanced ? rest() : advanced;
   }
 
   Result<void> finish(JobState state, const std::string& reason) {
@@ -79,9 +89,10 @@ class Work {
     return store_.jobs().step(job_.id, job_.fencing_token, {.data = data_});
   }
 
-  // Makes the changes and stores the progress in one transaction.
+  // Makes the changes and stores the progress in one transaction. `rest` follows.
   Result<void> commit(std::int64_t at, bool is_over, const std::vector<Change>& changes) {
     const json before = data_;
+    const auto begin = SteadyClock::now();
     auto written = store_.committer().write_and_wait([&](Writer& writer) -> Result<void> {
       data_ = before;
       data_["after"] = at;
@@ -96,8 +107,22 @@ class Work {
       if (!kept || !is_over) return kept;
       return store_.jobs().finish(writer, job_.id, job_.fencing_token, JobState::done, "");
     });
-    if (written) model::fault_point("job.after_step");
-    return written;
+    if (!written) return written;
+    model::fault_point("job.after_step");
+    if (!is_over) took_ = SteadyClock::now() - begin;
+    return {};
+  }
+
+  // Waits about as long as the commit took: other writers get half of the time. A notification of
+  // the job's own change ends a wait early.
+  Result<void> rest() {
+    const auto end = SteadyClock::now() + std::min<SteadyClock::duration>(took_, longest_rest);
+    for (auto now = SteadyClock::now(); now < end; now = SteadyClock::now()) {
+      if (!hold_.wait(std::chrono::ceil<milliseconds>(end - now))) {
+        return fail(Errc::unavailable, "the worker stops");
+      }
+    }
+    return {};
   }
 
   void count(const char* name) { data_[name] = data_.at(name).get<std::int64_t>() + 1; }
@@ -111,14 +136,19 @@ class Work {
     }
     const auto filter = store::dead_letter_filter_from(job_.project_id, data_.at("filter"));
     if (!filter) return fail(filter.error());
-    auto window =
-        store_.dead_letters().window(*filter, data_.at("after"), data_.at("last"), rows_a_step);
+    auto window = store_.dead_letters().window(*filter, data_.at("after"), data_.at("last"),
+                                               letters_examined);
     if (!window) return fail(window.error());
     if (window->last == 0) return commit(data_.at("last"), true, {});
+    auto& letters = window->letters;
+    if (letters.size() > changes_a_step) {
+      letters.erase(letters.begin() + changes_a_step, letters.end());
+      window->last = letters.back().row;
+    }
     const bool replays = job_.type == model::replay_dead_letters;
     std::vector<Change> changes;
     std::map<std::string, std::deque<model::Event>> events;  // by session
-    for (const DeadLetter& letter : window->letters) {
+    for (const DeadLetter& letter : letters) {
       if (!replays || letter.output_seq) {
         changes.push_back([this, &letter, replays](Writer& writer) {
           return replays ? replay_output(writer, letter)
@@ -131,9 +161,18 @@ class Work {
       changes.push_back([outcome](Writer&) { return outcome; });
       if (event) events[letter.key.encode()].push_back(*std::move(event));
     }
-    if (auto appended = append(std::move(events)); !appended) return appended;
+    if (auto appended = append(std::move(events)); !appended) return put_off(appended.error());
     model::fault_point("job.after_appends");
     return commit(window->last, false, changes);
+  }
+
+  // A log that fails does not count against the job: the rescuer takes it up until the log works.
+  Result<void> put_off(const model::Error& error) {
+    if (error.code != Errc::too_large && error.code != Errc::bad_upstream) {
+      auto kept = store_.jobs().step(job_.id, job_.fencing_token, {.data = data_});
+      if (!kept) return kept;
+    }
+    return fail(error);
   }
 
   Result<void> replay_output(Writer& writer, const DeadLetter& letter) {
@@ -173,7 +212,7 @@ class Work {
     for (auto& event : round) {
       ports_.append(std::move(event), [awaited](const Result<queue::Appended>& appended) {
         const std::lock_guard lock(awaited->mutex);
-        if (!appended) awaited->outcome = fail(Errc::unavailable, appended.error().message);
+        if (!appended) awaited->outcome = fail(appended.error());
         if (--awaited->left == 0 && awaited->hold != nullptr) awaited->hold->notify();
       });
     }
@@ -202,8 +241,14 @@ class Work {
     filter->created_before =
         std::min(filter->created_before.value_or(model::Timestamp::max()), job_.created_at);
     const Deliveries::Step after{data_.at("after"), data_.value("afterSeq", behind_all)};
-    auto walked =
-        store_.deliveries().walk(*filter, after, data_.at("last"), rows_a_step, store_.timer_now());
+    const auto walk_from = [&](const Deliveries::Step& place) {
+      return store_.deliveries().walk(*filter, place, data_.at("last"), changes_a_step,
+                                      store_.timer_now());
+    };
+    auto walked = walk_from(after);
+    for (int n = 1; n < pages_a_step && walked && walked->rows.empty() && walked->next; ++n) {
+      walked = walk_from(*walked->next);
+    }
     if (!walked) return fail(walked.error());
     const bool drops = job_.type == model::drop_deliveries;
     std::vector<Change> changes;
@@ -215,7 +260,16 @@ class Work {
         return drops ? Deliveries::drop(writer, row) : Deliveries::retry(writer, row);
       });
     }
-    if (walked->next) data_["afterSeq"] = walked->next->seq;
+    if (walked->next) {
+      data_["afterSeq"] = walked->next->seq;
+      if (!drops && !walked->rows.empty()) {
+        // The walk passes by the other outputs of a retried session.
+        filter->session = walked->rows.back().key;
+        const auto retried = store_.deliveries().sessions(*filter);
+        if (!retried) return fail(retried.error());
+        if (retried->last == walked->next->session) data_["afterSeq"] = behind_all;
+      }
+    }
     auto done =
         commit(walked->next ? walked->next->session : after.session, !walked->next, changes);
     if (!done) return done;
@@ -235,6 +289,7 @@ class Work {
   const Job& job_;
   JobHold& hold_;
   json data_;
+  SteadyClock::duration took_{0};  // the commit that `rest` follows
 };
 
 }  // namespace

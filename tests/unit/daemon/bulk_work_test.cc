@@ -87,6 +87,10 @@ class BulkWorkTest : public World {
     for (const auto& event : sink_.events()) texts.push_back(*event.text);
     return texts;
   }
+  // 60 outputs in one session.
+  void say_much(const std::string& user) {
+    for (int i = 0; i < 6; ++i) commit_now(turn(key(user), Texts(10, "text")));
+  }
   std::vector<store::PendingDelivery> deliveries() {
     return store_->deliveries().list({.project_id = project()}, {}, 1'000, clock_.now())->rows;
   }
@@ -198,6 +202,39 @@ TEST_F(BulkWorkTest, ARetryIsOneForASession) {
     EXPECT_NE(delivery.state, store::DeliveryState::waiting) << delivery.output_id;
   }
   EXPECT_EQ(retried_, (Texts{"ann", "bob"}));
+}
+
+TEST_F(BulkWorkTest, ALongSessionIsRetriedOnce) {
+  say_much("ann");
+  commit_now(turn(key("bob"), {"last"}));
+  const auto job = run(model::retry_deliveries, json::object());
+  EXPECT_EQ(job.data.at("changed"), 2) << job.fail_reason;
+  EXPECT_EQ(retried_, (Texts{"ann", "bob"}));
+}
+
+TEST_F(BulkWorkTest, DropsOfManyOutputsAreSmallTransactions) {
+  say_much("ann");
+  const auto job = run(model::drop_deliveries, json::object());
+  EXPECT_EQ(job.data.at("changed"), 60) << job.fail_reason;
+  EXPECT_EQ(delivered_, (Texts{"ann", "ann", "ann"})) << "at most 25 drops each";
+  EXPECT_TRUE(deliveries().empty());
+}
+
+TEST_F(BulkWorkTest, AReplayOutlastsAnOutageOfTheLog) {
+  bury(key("ann"), "1");
+  sink_.fail(120, model::Errc::unavailable);
+  const auto job = run(model::replay_dead_letters, json::object());
+  EXPECT_EQ(job.state, JobState::done) << job.fail_reason;
+  EXPECT_GT(job.fencing_token, 100);
+  EXPECT_EQ(appended(), Texts{"1"});
+}
+
+TEST_F(BulkWorkTest, AJobThatAHundredLeasesDidNotBringForwardEndsWithAnError) {
+  bury(key("ann"), "1");
+  const auto id = create(model::replay_dead_letters, json::object());
+  for (int n = 0; n < 100; ++n) ASSERT_TRUE(store_->jobs().lease(id, clock_.now()));
+  start();
+  EXPECT_EQ(ended(id).state, JobState::error);
 }
 
 TEST_F(BulkWorkTest, NothingToDoIsDone) {
