@@ -46,6 +46,7 @@ Caller::Caller(CallerSettings settings, store::Store& store, HttpClient& http, A
       metrics_(metrics),
       ownership_(ownership),
       queue_(settings.limits),
+      looks_(settings.look_interval),
       searches_(1, settings.limits.searches) {}
 
 void Caller::stop() {
@@ -128,7 +129,7 @@ void Caller::look() {
     if (!lane) return not_read(lane.error());
     if (!*lane) {
       looking_ = false;
-      next_look_ = steady + settings_.look_interval;
+      next_look_ = looks_.next(steady);
       return;
     }
     looked_up_to_ = std::move(**lane);

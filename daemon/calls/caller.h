@@ -38,6 +38,7 @@ struct CallerSettings {
                           .max = std::chrono::milliseconds(5'000),
                           .max_asked = std::chrono::milliseconds(30'000)};
   // A call without a notification, such as one that another daemon left, is found within this time.
+  // Earlier after a change of owners (OwnersLook).
   std::chrono::milliseconds look_interval{10'000};
   // The clock of retries (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
@@ -55,7 +56,7 @@ struct CallerSettings {
 // call begins.
 //
 // With a free slot the Caller reads the next due calls of the lane whose turn it is (CallQueue).
-// Commits wake it, and a look every few seconds finds other calls. While the store fails no call
+// Commits wake it, and a regular look finds other calls. While the store fails no call
 // begins. In a cluster each daemon makes the calls of its own sessions (Ownership).
 //
 // The result has the last answer's status and body; a status of 400 and above is `error_code`
@@ -100,7 +101,10 @@ class Caller final : public Service {
   // Looks for the calls of the sessions that it owns now. A call under way goes on, and its result
   // counts.
   void ownership_changed() {
-    post(thread_.mailbox(), [this] { look_again(); });
+    post(thread_.mailbox(), [this] {
+      looks_.owners_changed(SteadyClock::now());
+      look_again();
+    });
   }
 
   // When the present attempt of the call began; none: it is not under way here. Waits for the
@@ -176,6 +180,7 @@ class Caller final : public Service {
   bool looking_ = true;  // whether to look for lanes with calls
   store::Calls::Lane looked_up_to_;
   bool clock_checked_ = false;  // whether the clock was compared with the retries of the last run
+  OwnersLook looks_;
   SteadyClock::time_point next_look_{};
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `turns_at_once`

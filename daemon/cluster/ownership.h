@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -22,8 +24,9 @@ namespace conversed::daemon {
 //   DelivererOfSome.OutputsOfALostPartitionAreNotSent.
 // - A daemon that was suspended for longer than its session time-out works on until it learns that
 //   it has lost its partitions. Its commits are right, since versions, claims and positions decide,
-//   but no commit wakes the new owner. So each owner looks every few seconds for calls, inboxes and
-//   outputs. Kept by: CallerOfSome.CallsThatAnotherDaemonLeftAreFound, test_two_daemons.py Zombies.
+//   but no commit wakes the new owner. So each owner looks for calls and outputs every 3 s for 30 s
+//   after its partitions changed (OwnersLook), and later, as for inboxes, every 10 s.
+//   Kept by: CallerOfSome.CallsThatAnotherDaemonLeftAreFound, test_two_daemons.py Zombies.
 class Ownership {
  public:
   enum class Of : std::uint8_t {
@@ -60,6 +63,25 @@ class Ownership {
   const Of of_;
   std::atomic<std::int32_t> count_{0};
   model::Guarded<Generations> generations_;
+};
+
+// When an owner looks again for work that no commit told of. One thread.
+class OwnersLook {
+ public:
+  using Steady = std::chrono::steady_clock::time_point;
+
+  explicit OwnersLook(std::chrono::milliseconds interval) : interval_(interval) {}
+
+  // A former owner may still commit for a while.
+  void owners_changed(Steady now) { soon_until_ = now + std::chrono::seconds(30); }
+  [[nodiscard]] Steady next(Steady now) const {
+    if (now >= soon_until_) return now + interval_;
+    return now + std::min<std::chrono::milliseconds>(interval_, std::chrono::seconds(3));
+  }
+
+ private:
+  const std::chrono::milliseconds interval_;
+  Steady soon_until_{};
 };
 
 }  // namespace conversed::daemon

@@ -65,7 +65,8 @@ Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient
       queue_({.connections = std::max<std::size_t>(1, settings.connections),
               .outputs_a_session = outputs_a_session}),
       targets_(store.assets(), settings.secret_overlap),
-      health_(store.endpoint_health(), settings.pause_after, settings.retry_for) {
+      health_(store.endpoint_health(), settings.pause_after, settings.retry_for),
+      looks_(settings.look_interval) {
   if (!http.has_thread()) thread_.mailbox()->wake_by([&http] { http.wake(); });
 }
 
@@ -182,7 +183,7 @@ void Deliverer::look() {
   }
   looking_ = false;
   looked_up_to_.clear();
-  next_look_ = steady + settings_.look_interval;
+  next_look_ = looks_.next(steady);
   queue_.forget_idle();
 }
 

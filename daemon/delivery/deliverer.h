@@ -41,7 +41,7 @@ struct DelivererSettings {
   BackoffSettings backoff{};
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for POSTs in flight
   // Outputs that no commit told of are found within this time, such as outputs from before the
-  // start or of a daemon that is gone.
+  // start or of a daemon that is gone. Earlier after a change of owners (OwnersLook).
   std::chrono::milliseconds look_interval{10'000};
   bool keeps_receipts = true;
   Spans* spans = nullptr;                   // must outlive it. Null: no spans are made
@@ -62,8 +62,8 @@ struct DelivererSettings {
 //
 // With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is. If
 // the Endpoint answers, it reads some rows ahead. It does not read outputs that commits hand over
-// in memory (DeliveryQueue); in a cluster, commits only wake it. A look every few seconds finds
-// other rows. While the store fails, no output is sent, since none could be marked. In a cluster
+// in memory (DeliveryQueue); in a cluster, commits only wake it. A regular look finds other
+// rows. While the store fails, no output is sent, since none could be marked. In a cluster
 // each daemon sends the outputs of its own sessions (Ownership).
 //
 // Invariants:
@@ -114,7 +114,10 @@ class Deliverer final : public Service {
   // Looks for the outputs of the sessions that it owns now. For a lost session only the POST in
   // flight ends.
   void ownership_changed() {
-    post(thread_.mailbox(), [this] { look_again(); });
+    post(thread_.mailbox(), [this] {
+      looks_.owners_changed(SteadyClock::now());
+      look_again();
+    });
   }
 
   // Tries the session's outputs now, even if its Endpoint fails or is paused.
@@ -222,6 +225,7 @@ class Deliverer final : public Service {
   std::string looked_up_to_;  // an Endpoint
   bool health_read_ = false;
   bool clock_checked_ = false;  // whether the clock was compared with the retries of the last run
+  OwnersLook looks_;
   SteadyClock::time_point next_look_{};
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `reads_at_once`

@@ -34,7 +34,7 @@ struct PartitionKeeperPorts {
 // Keeps the state of partitions besides their records, where several daemons share a log. At an
 // assignment it takes up the events that a crash has left (Recovery) and finds the sessions whose
 // inboxes can be drained. At a revocation it ends this daemon's ownership and marks the partition
-// as given up in the store. In between it reads the inboxes every few seconds: a former owner that
+// as given up in the store. In between it reads the inboxes every 10 s: a former owner that
 // was suspended may still commit to them.
 //
 // Thread-safe. The pump alone calls it as a PartitionOwner. A thread of its own reads the inboxes.

@@ -50,6 +50,19 @@ TEST(Ownership, EachTakeoverOfAPartitionHasItsOwnGeneration) {
   EXPECT_EQ(ownership.partitions().size(), 2U);
 }
 
+TEST(OwnersLook, IsMoreFrequentForAWhileAfterAChangeOfOwners) {
+  const OwnersLook::Steady begin{1h};
+  OwnersLook looks(10s);
+  EXPECT_EQ(looks.next(begin), begin + 10s);
+  looks.owners_changed(begin);
+  EXPECT_EQ(looks.next(begin), begin + 3s);
+  EXPECT_EQ(looks.next(begin + 29s), begin + 32s);
+  EXPECT_EQ(looks.next(begin + 30s), begin + 40s);
+  OwnersLook eager(1s);
+  eager.owners_changed(begin);
+  EXPECT_EQ(eager.next(begin), begin + 1s);
+}
+
 // Two sessions in different partitions.
 class TwoOwners {
  public:
