@@ -175,7 +175,11 @@ void Deliverer::look() {
   for (const auto& each : *page) {
     Lane& lane = queue_.lane(each.endpoint_id, each.project_id);
     queue_.wake(lane, each.due_at);
-    if (const auto probe = health_.next_probe(each.endpoint_id)) queue_.pause(lane, *probe);
+    if (const auto probe = health_.next_probe(each.endpoint_id)) {
+      queue_.pause(lane, *probe);
+    } else {
+      queue_.resume(lane, now());  // another daemon may have ended the pause
+    }
   }
   if (page->size() == endpoints_a_page) {
     looked_up_to_ = page->back().endpoint_id;

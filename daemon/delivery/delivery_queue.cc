@@ -164,6 +164,7 @@ void DeliveryQueue::delivered(Session& session, Steady steady) {
   tried(session, steady);
   session.lane->has_answered = true;
   session.lane->failures = 0;
+  session.lane->paused = false;
 }
 
 void DeliveryQueue::failed(Session& session, Steady steady) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "daemon/service/due_lanes.h"
@@ -64,6 +65,7 @@ class DeliveryQueue {
     int failures = 0;                    // since the webhook last accepted an output
     model::SessionKey failed_last;       // the session of the last failure
     bool has_answered = false;           // since it is in memory
+    bool paused = false;                 // until it is known to be resumed
     std::deque<Session*> waiting;        // in hand, for a connection
     bool must_read = true;               // the store may have outputs that are not in hand
     bool unreadable = false;             // the last reads found a damaged session
@@ -104,7 +106,12 @@ class DeliveryQueue {
   // The same for a paused Endpoint: from now on it fails, so that it gets one try then.
   void pause(Lane& lane, model::Timestamp until) {
     lane.failures = std::max(lane.failures, limits_.failures);
+    lane.paused = true;
     put_off(lane, until);
+  }
+  // The Endpoint is not paused, or not any more: then it gets its next turn now.
+  void resume(Lane& lane, model::Timestamp now) {
+    if (std::exchange(lane.paused, false)) put_off(lane, now);
   }
 
   // --- Choosing ----------------------------------------------------------------------------------

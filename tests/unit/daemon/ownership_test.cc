@@ -257,6 +257,23 @@ TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {
   EXPECT_EQ(received(), (Texts{"mine", "mine"}));
 }
 
+TEST_F(DelivererOfSome, PauseEndsWhenAnotherDaemonHasEndedIt) {
+  const auto endpoint_id = key("mine").endpoint_id;
+  commit_now(turn(key("mine"), {"hello"}));
+  store_->endpoint_health().failed({.endpoint_id = endpoint_id,
+                                    .failing_since = clock_.now(),
+                                    .last_at = clock_.now(),
+                                    .paused_since = clock_.now(),
+                                    .next_probe = clock_.now() + 1h});
+  flush();
+  owners_.take(key("mine"));
+  start(1ms);
+  EXPECT_EQ(received(), Texts{});
+  store_->endpoint_health().works(endpoint_id, clock_.now());
+  ASSERT_TRUE(receiver_.wait_for(1));
+  EXPECT_EQ(received(), Texts{"hello"});
+}
+
 TEST_F(DelivererOfSome, OutputsThatAnotherDaemonLeftGoFirst) {
   start(1ms);
   owners_.take(key("mine"));
