@@ -91,6 +91,7 @@ class Scheduler final : public Service {
   // All must outlive it.
   Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
             const model::Clock& clock, Metrics& metrics);
+  ~Scheduler() override { stop(); }
 
   [[nodiscard]] model::Result<void> start() override;
   void stop() override {
