@@ -103,7 +103,7 @@ SchedulerSettings OutboundParts::scheduling(OutboundPorts& ports) const {
   scheduling.backlog = std::move(ports.backlog);
   scheduling.timer_clock = &ground.timer_clock;
   scheduling.mine = ports.mine;
-  scheduling.sample = ground.settings.telemetry.otlp.sample;
+  scheduling.sample = ground.spans != nullptr ? ground.settings.telemetry.otlp.sample : 0;
   scheduling.heartbeats = &ground.heartbeats;
   return scheduling;
 }

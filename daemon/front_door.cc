@@ -117,10 +117,12 @@ Result<void> FrontDoor::open_api() {
   http.name = "api";
   http.heartbeats = &heartbeats_;
   http.on_defect = [](std::string_view message) { log::error("defect", {{"message", message}}); };
-  http.sample = settings_.telemetry.otlp.sample;
+  http.sample = spans_ != nullptr ? settings_.telemetry.otlp.sample : 0;
   if (spans_ != nullptr) {
     http.on_answer = [this](const api::AnsweredRequest& answered) {
-      if (answered.trace.sampled) spans_->add(span_of(answered));
+      // A stranger's requests must not displace the spans of others.
+      const bool refused = answered.status == api::status::unauthorized || answered.status == 429;
+      if (answered.trace.sampled && !refused) spans_->add(span_of(answered));
     };
   }
   http.on_error = [this](const api::ErrorAnswer& answer) { error_log_.write(answer); };

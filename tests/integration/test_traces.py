@@ -114,6 +114,12 @@ class Traces(TraceCase):
         self.trace(3, 4)
         self.assertFalse(self.collector.wait_for(lambda text: f"{TRACE}02" in text, 0))
 
+    def test_requests_without_a_right_key_have_no_span(self):
+        self.assertEqual(self.inject("echo", "stranger", {"X-API-Key": "wrong", **traceparent(6)}, text="x")[0], 401)
+        self.inject("echo", "after the stranger", traceparent(7), text="x")
+        self.trace(7, 4)
+        self.assertFalse(self.collector.wait_for(lambda text: f"{TRACE}06" in text, 0))
+
     def test_a_users_message_has_the_span_of_its_request(self):
         status, _ = self.say("echo", "said", "Hi", traceparent(4))
         self.assertEqual(status, 200)
@@ -146,6 +152,17 @@ class Sampling(TraceCase):
         self.inject("echo", "theirs", traceparent(5), text="x")
         spans = self.trace(5, 4)
         self.assertEqual(len(spans), len(self.collector.spans()))
+
+
+class WithoutCollector(DaemonCase):
+    bundle = BUNDLE
+
+    def test_only_traces_of_sampling_callers_carry_the_flag(self):
+        for headers, flags in ((None, "-00"), (traceparent(8), "-01")):
+            session = f"without a collector {flags}"
+            self.assertEqual(self.inject("echo", session, headers, text="x")[0], 200)
+            self.assertTrue(self.receiver.wait_for(lambda all: any(body["sessionId"] == session for _, _, body in all), 60))
+            self.assertTrue(self.receiver.traceparents[-1].endswith(flags))
 
 
 class LateCollector(TraceCase):
