@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::size_t jobs_a_rescue = 100;
 constexpr std::size_t pruned_at_once = 500;
+// After so many steps of a job waiting jobs go first.
+constexpr int steps_at_once = 20;
 
 }  // namespace
 
@@ -132,8 +134,8 @@ void JobWorker::run() {
         rescuing_ = false;
       }
       wake_.notify_all();
-    } else {
-      work(*id);
+    } else if (work(*id) == Outcome::put_off) {
+      put_last(*id);
     }
   }
 }
@@ -146,7 +148,8 @@ std::optional<std::string> JobWorker::next() {
     rescuing_ ? wake_.wait(lock) : (void)wake_.wait_until(lock, next_rescue_);
   }
   if (stopping_) return std::nullopt;
-  if (waiting_.empty()) {
+  // Before the waiting jobs: there is always one while long jobs let each other go first.
+  if (due()) {
     rescuing_ = true;
     next_rescue_ = SteadyClock::now() + settings_.rescue_interval;
     return std::string();
@@ -173,15 +176,39 @@ void JobWorker::rescue() {
   if (!pruned) log::warn("old jobs can't be removed", {{"error", pruned.error().message}});
 }
 
-void JobWorker::work(const std::string& job_id) {
+// Whether a job waits that no thread works on.
+bool JobWorker::others_wait() {
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(waiting_, [this](const auto& id) {
+    return std::ranges::none_of(in_hand_, [&](const JobHold* hold) { return hold->id_ == id; });
+  });
+}
+
+// The rescuer finds the job if the worker stops before its turn.
+void JobWorker::put_last(const std::string& job_id) {
+  {
+    const std::lock_guard lock(mutex_);
+    // The job's own lease may have offered it.
+    std::erase(waiting_, job_id);
+    waiting_.push_back(job_id);
+  }
+  wake_.notify_one();
+}
+
+// Works on the job until it has ended, can't go on or is put off.
+JobWorker::Outcome JobWorker::work(const std::string& job_id) {
   auto job = jobs_.lease(job_id, clock_.now() + settings_.lease);
   // Another worker has the job, the job has ended, or the store fails. Then the rescuer finds the
   // job.
-  if (!job) return;
+  if (!job) return Outcome::left;
   model::fault_point("job.after_lease");
   const std::int64_t token = job->fencing_token;
   JobHold hold(*this, *job);
-  while (!model::is_final(job->state)) {
+  for (int steps = 0; !model::is_final(job->state); ++steps) {
+    if (steps >= steps_at_once && others_wait()) {
+      if (!jobs_.renew(job_id, token, clock_.now())) return Outcome::left;
+      return Outcome::put_off;
+    }
     Result<void> advanced = model::fail(Errc::unavailable, "the lease is lost");
     if (hold.renew()) advanced = steps_.advance(*job, hold);
     Result<Job> next = advanced ? jobs_.get(job_id) : model::fail(advanced.error());
@@ -190,14 +217,15 @@ void JobWorker::work(const std::string& job_id) {
                 {{"jobId", job_id}, {"reason", next.error().message}});
       // The rescuer takes the job up after a pause, or the next run does.
       (void)jobs_.renew(job_id, token, clock_.now());
-      return;
+      return Outcome::left;
     }
     job = std::move(next);
-    if (job->fencing_token != token) return;
+    if (job->fencing_token != token) return Outcome::left;
   }
   log::info(
       "job is over",
       {{"jobId", job_id}, {"status", model::to_string(job->state)}, {"reason", job->fail_reason}});
+  return Outcome::left;
 }
 
 }  // namespace conversed::daemon

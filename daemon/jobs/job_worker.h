@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -80,9 +81,10 @@ struct JobWorkerSettings {
   const model::Clock* retention_clock = nullptr;
 };
 
-// Runs jobs: takes a lease, does steps until the job has ended, and frees the lease. The rescuer
-// (any idle thread) finds jobs that were not offered or that a worker abandoned, and removes old
-// jobs.
+// Runs jobs: takes a lease, does steps until the job has ended, and frees the lease. If other jobs
+// wait, a job frees its lease after some steps, too, and goes on behind them. The rescuer (any
+// thread without a job) finds jobs that were not offered or that a worker abandoned, and removes
+// old jobs.
 //
 // Invariants:
 // - A job's row is the truth. After its commit the job is offered here, and to other daemons by a
@@ -92,6 +94,8 @@ struct JobWorkerSettings {
 //   the undoing of a step. Kept by: JobWorkerTest.JobOfAWorkerThatVanishedGoesOnAfterItsLease.
 // - A job always ends: one that was leased a hundred times is undone.
 //   Kept by: JobWorkerTest.SetUpThatWasLeasedAHundredTimesIsUndone.
+// - A long job lets other jobs go first after some steps.
+//   Kept by: JobWorkerTest.ShortJobEndsWhileLongOnesOfAnotherProjectRun.
 //
 // `offer` is thread-safe and never blocks.
 class JobWorker final : public Service {
@@ -117,7 +121,10 @@ class JobWorker final : public Service {
   [[nodiscard]] std::optional<std::string> next();
   void hear(std::string_view job_id);
   void rescue();
-  void work(const std::string& job_id);
+  enum class Outcome : std::uint8_t { left, put_off };  // put_off: other jobs go first
+  [[nodiscard]] Outcome work(const std::string& job_id);
+  [[nodiscard]] bool others_wait();
+  void put_last(const std::string& job_id);
 
   const JobWorkerSettings settings_;
   store::Jobs& jobs_;

@@ -42,6 +42,24 @@ class TwoSteps final : public JobSteps {
   store::Jobs& jobs_;
 };
 
+// Jobs named "long" have steps until the test lets them end; other jobs have one.
+class LongAndShort final : public JobSteps {
+ public:
+  explicit LongAndShort(store::Jobs& jobs) : jobs_(jobs) {}
+
+  model::Result<void> advance(const model::Job& job, JobHold& /*hold*/) override {
+    if (job.name == "long" && !may_end) {
+      return jobs_.step(job.id, job.fencing_token, {.progress = 1});
+    }
+    return jobs_.finish(job.id, job.fencing_token, JobState::done, "");
+  }
+
+  std::atomic<bool> may_end{false};
+
+ private:
+  store::Jobs& jobs_;
+};
+
 class JobWorkerTest : public World {
  protected:
   void SetUp() override {
@@ -166,6 +184,32 @@ TEST_F(JobWorkerTest, JobOfAnotherDaemonBeginsWithItsNotification) {
   EXPECT_EQ(state(other.id), JobState::queued);
   store_->notifications().tell(std::string(store::Jobs::wake_topic) + ' ' + other.id);
   EXPECT_TRUE(becomes(other.id, JobState::done));
+}
+
+TEST_F(JobWorkerTest, ShortJobEndsWhileLongOnesOfAnotherProjectRun) {
+  LongAndShort steps(store_->jobs());
+  replace_worker(
+      std::make_unique<JobWorker>(JobWorkerSettings{.threads = 2}, store_->jobs(), steps, clock_));
+  EXPECT_TRUE(worker_->start());
+  const auto make = [&](const std::string& of, std::string_view type, const std::string& name) {
+    const model::Job job{.id = model::new_id(),
+                         .project_id = of,
+                         .type = std::string(type),
+                         .name = name,
+                         .created_at = clock_.now()};
+    EXPECT_TRUE(store_->jobs().create(job));
+    return job.id;
+  };
+  const auto first = make(project(), model::retry_deliveries, "long");
+  const auto second = make(project(), model::drop_deliveries, "long");
+  for (const auto& id : {first, second}) {
+    EXPECT_TRUE(eventually([&] { return store_->jobs().get(id)->progress > 0; }));
+  }
+  EXPECT_TRUE(becomes(make("other", model::drop_deliveries, "short"), JobState::done));
+  for (const auto& id : {first, second}) EXPECT_EQ(state(id), JobState::active);
+  steps.may_end = true;
+  for (const auto& id : {first, second}) EXPECT_TRUE(becomes(id, JobState::done));
+  replace_worker(nullptr);  // before what it uses
 }
 
 TEST_F(JobWorkerTest, SetUpThatWasLeasedAHundredTimesIsUndone) {
