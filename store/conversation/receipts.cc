@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t most_outputs = 1000;
 constexpr int most_events_before = 8;
+constexpr std::int64_t most_newest_characters = 2 * 1024 * 1024;  // at one read
 
 // The ids of the event that a text may name.
 std::vector<std::string> event_ids(const std::string& text) {
@@ -130,7 +131,7 @@ Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& pro
           for (auto& step : later) rows.push_back({id, std::move(step)});
           return true;
         },
-        sql_of_newest_receipts, project_id, sessions);
+        sql_of_newest_receipts, project_id, sessions, most_newest_characters);
     return rows;
   });
 }

@@ -80,7 +80,8 @@ class Receipts : Rows {
   [[nodiscard]] model::Result<Receipt> get(const std::string& input_id) const;
 
   // The rows of the newest event with a receipt of each of the project's `sessions` newest
-  // sessions, at most `limit`. A receipt's rows are in their order.
+  // sessions, at most `limit`, from receipts with together at most 2 MiB. A receipt's rows are in
+  // their order.
   struct NewestRow {
     std::string input_id;
     nlohmann::json body{};

@@ -10,10 +10,11 @@ inline constexpr std::string_view sql_of_receipt_event =
     "SELECT r.input_id FROM receipts r JOIN sessions s ON s.id = r.session"
     " WHERE r.input_id = :i AND s.project_id = :p ORDER BY r.n LIMIT 1";
 
-// The inner limit bounds the read: other projects may have rows of the same trace.
+// The inner limit bounds the read to the newest rows: other projects may have rows of the same
+// trace.
 inline constexpr std::string_view sql_of_found_receipts =
     "SELECT r.input_id FROM (SELECT input_id, session FROM receipts WHERE found_by = :f"
-    " ORDER BY input_id LIMIT 1000) AS r CROSS JOIN sessions s"
+    " ORDER BY input_id DESC LIMIT 1000) AS r CROSS JOIN sessions s"
     " WHERE s.id = r.session AND s.project_id = :p ORDER BY r.input_id LIMIT :l";
 
 inline constexpr std::string_view sql_of_receipt_steps =
@@ -40,12 +41,17 @@ inline constexpr std::string_view sql_of_receipt_outputs =
     " WHERE o.session = :s AND o.seq >= :f AND o.seq < :t AND o.input_id = :i"
     " ORDER BY o.seq LIMIT :l";
 
-// CROSS JOIN makes SQLite begin with the sessions.
+// The newest receipts with together at most so many characters. CROSS JOIN makes SQLite begin with
+// the sessions.
 inline constexpr std::string_view sql_of_newest_receipts =
-    "SELECT r.input_id, r.body, '[' || substr(r.later, 2) || ']' FROM"
-    " (SELECT id, last_receipt FROM sessions WHERE project_id = :p"
-    " ORDER BY id DESC LIMIT :s) AS newest CROSS JOIN receipts r"
-    " WHERE r.input_id = newest.last_receipt AND r.n = 1 ORDER BY newest.id DESC";
+    "WITH newest AS (SELECT id, last_receipt FROM sessions WHERE project_id = :p"
+    " ORDER BY id DESC LIMIT :s),"
+    " sized AS (SELECT newest.id, r.input_id,"
+    " SUM(length(r.body) + length(r.later)) OVER (ORDER BY newest.id DESC) AS size"
+    " FROM newest CROSS JOIN receipts r WHERE r.input_id = newest.last_receipt AND r.n = 1)"
+    " SELECT r.input_id, r.body, '[' || substr(r.later, 2) || ']'"
+    " FROM sized CROSS JOIN receipts r"
+    " WHERE sized.size <= :m AND r.input_id = sized.input_id AND r.n = 1 ORDER BY sized.id DESC";
 
 inline constexpr std::string_view sql_of_old_receipts =
     "DELETE FROM receipts WHERE (input_id, n) IN (SELECT input_id, n FROM receipts"

@@ -223,6 +223,23 @@ TEST_F(ReceiptsTest, IsFoundByEventOutputTraceAndKey) {
   EXPECT_EQ(store_->receipts().find("another project", first, "kHash", 10).value(), Ids{});
 }
 
+TEST_F(ReceiptsTest, ReadOfTheNewestIsBoundedByItsSize) {
+  const std::string long_step = json{{"what", std::string(60'000, 'x')}}.dump();
+  constexpr int users = 40;
+  std::string newest;
+  for (int i = 0; i < users; ++i) {
+    newest = commit_event("user" + std::to_string(i));
+    add(newest, long_step);
+  }
+  const auto rows = store_->receipts().newest("project", 500, 2'000);
+  ASSERT_TRUE(rows) << rows.error().message;
+  EXPECT_EQ(rows->front().input_id, newest);
+  EXPECT_GT(rows->size(), 2U * 30);
+  EXPECT_LT(rows->size(), 2U * users);
+  EXPECT_EQ(store_->receipts().newest("project", 3, 2'000)->size(), 6U);
+  EXPECT_EQ(store_->receipts().newest("project", 500, 5)->size(), 4U);
+}
+
 TEST_F(ReceiptsTest, RetentionCutsChainsOffAtTheirEnd) {
   Ids ids;
   for (int i = 0; i < 4; ++i) {
