@@ -18,6 +18,7 @@ namespace {
 
 constexpr int retry_ms = 250;
 constexpr int between_questions_ms = 5'000;
+constexpr int between_questions_to_silent_ms = 1'000;
 
 struct FreeNotification {
   void operator()(PGnotify* notification) const { PQfreemem(notification); }
@@ -85,7 +86,12 @@ void PostgresWatch::listen() {
     std::array<pollfd, 2> wanted{
         pollfd{.fd = PQsocket(session.handle()), .events = POLLIN, .revents = 0},
         pollfd{.fd = stop_event_, .events = POLLIN, .revents = 0}};
-    const int ready = ::poll(wanted.data(), wanted.size(), between_questions_ms);
+    int ready = 0;
+    for (int waited_ms = 0; ready == 0 && waited_ms < between_questions_ms;
+         waited_ms += between_questions_to_silent_ms) {
+      ready = ::poll(wanted.data(), wanted.size(), between_questions_to_silent_ms);
+      if (!pulse_.answers()) break;  // another connection found the server silent
+    }
     if (ready < 0) continue;
     if (wanted[1].revents != 0) return;
     if (ready == 0) {
