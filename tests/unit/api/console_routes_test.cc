@@ -334,6 +334,9 @@ TEST(DeadLetters, AreGroupedByReasonTheLargestGroupFirst) {
   const auto first = model::to_unix_ms(start) / 1000;
   EXPECT_EQ(groups.at("items")[0], (json{{"reason", "often"},
                                          {"kind", "event"},
+                                         {"flow", nullptr},
+                                         {"flowVersion", nullptr},
+                                         {"node", nullptr},
                                          {"count", 2},
                                          {"first", first + 10},
                                          {"last", first + 20}}));

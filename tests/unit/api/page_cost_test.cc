@@ -83,9 +83,12 @@ class PageCost : public testing::Test {
                      first, last, endpoint_, now + std::chrono::hours(1));
       connection.run(each +
                          "INSERT INTO dead_letters (id, n, project_id, key, event_id, type,"
-                         " trace_id, value, reason, state, created_at) SELECT"
-                         " printf('%024d', i), i, :p, replace(:k, 'NAME', 'user ' || i), " +
-                         input + ", 'inject', '', '{}', 'reason ' || (i % 50), 'new', :a" + tenth,
+                         " trace_id, value, attempts, reason, flow, flow_version, node, state,"
+                         " created_at) SELECT printf('%024d', i), i, :p,"
+                         " replace(:k, 'NAME', 'user ' || i), " +
+                         input +
+                         ", 'inject', '', '{}', 0, 'reason ' || (i % 50), '', 0, '', 'new', :a" +
+                         tenth,
                      first, last, project_, key, now);
       connection.run(each +
                          "INSERT INTO pending_calls (id, session, trace_id, due_at, time_out)"
