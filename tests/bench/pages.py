@@ -45,8 +45,8 @@ COLUMNS = {
     "receipts": ("input_id", "n", "session", "written_at", "found_by", "previous", "body"),
     "outputs": ("id", "session", "seq", "output_id", "input_id", "text", "data", "trace_id", "source", "created_at", "timers_ahead"),
     "deliveries": ("session", "seq", "output_id", "endpoint_id", "withdrawable", "due_at", "attempts"),
-    "dead_letters": ("id", "n", "project_id", "key", "event_id", "type", "trace_id", "value", "output_seq", "reason", "state",
-                     "created_at"),
+    "dead_letters": ("id", "n", "project_id", "key", "event_id", "type", "trace_id", "value", "output_seq", "attempts", "reason",
+                     "flow", "flow_version", "node", "state", "created_at"),
     "pending_calls": ("id", "session", "trace_id", "request", "due_at", "time_out", "project_id", "target", "try_at"),
     "audit": ("id", "made_at", "organisation_id", "user_id", "actor", "credential", "address", "operation", "route", "object",
               "subject_user", "subject_session", "status", "trace_id"),
@@ -108,7 +108,8 @@ class Rows:
     def dead_letters(self):
         for i in self.places(ONE_IN):
             yield (f"{i:024}", i, self.project, self.key_of(i), self.input_of(i), "userMessage", self.trace_of(i),
-                   json.dumps({"text": "hello"}), None, f"reason {i % 50}", "new" if i % 100 else "discarded", self.now)
+                   json.dumps({"text": "hello"}), None, 0, f"reason {i % 50}", "", 0, "", "new" if i % 100 else "discarded",
+                   self.now)
 
     def pending_calls(self):
         for i in self.places(ONE_IN):
