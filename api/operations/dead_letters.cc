@@ -125,8 +125,8 @@ Result<Response> list_dead_letters(const Call& call, SessionServices& services) 
   auto state = state_filter(call.request);
   if (!state) return model::fail(state.error());
   filter->state = *state;
-  auto letters = services.store.dead_letters().list(*filter, page->after, page->limit);
-  return rows_response(letters, *page, &DeadLetter::row, letter_shape());
+  return page_response(services.store.dead_letters().list(*filter, page->after, page->limit),
+                       letter_shape());
 }
 
 // Limits of one answer, because it reads every examined letter.
@@ -417,6 +417,7 @@ Description describe_list_dead_letters() {
   parameters.push_back(
       query_parameter("state", "Only dead letters in this state.", state_schema()));
   return {.summary = "List dead letters",
+          .details = "A page may have fewer items than `limit`, even none, although `next` is set.",
           .parameters = std::move(parameters),
           .answers = {{.description = "A page of dead letters, the oldest first.",
                        .content = json_content(row_page(letter_shape().schema())),

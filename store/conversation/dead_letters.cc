@@ -131,13 +131,29 @@ Result<model::Event> event_to_replay(const DeadLetter& letter, model::Timestamp 
   return event;
 }
 
-Result<std::vector<DeadLetter>> DeadLetters::list(const Filter& filter, std::int64_t after_row,
-                                                  std::size_t limit) const {
+Result<DeadLetters::Page> DeadLetters::list(const Filter& filter, std::int64_t after_row,
+                                            std::size_t limit) const {
   static const std::string sql = std::string(select_letters) +
-                                 "dead_letters WHERE project_id = :p AND n > :a AND " + fits +
-                                 " ORDER BY n LIMIT :l";
-  return with_filter(filter, [&](const auto&... values) {
-    return read_all(database_, letter_from, sql, filter.project_id, after_row, values..., limit);
+                                 "dead_letters WHERE project_id = :p AND n > :a AND n <= :e AND " +
+                                 fits + " ORDER BY n LIMIT :l";
+  return read(database_, [&](Connection& connection) {
+    const auto examined = connection.number(
+        "SELECT MAX(n) FROM (SELECT n FROM dead_letters WHERE project_id = :p AND n > :a"
+        " ORDER BY n LIMIT :l) AS part",
+        filter.project_id, after_row, most_examined);
+    Page page;
+    page.rows = with_filter(filter, [&](const auto&... values) {
+      return connection.all(letter_from, sql, filter.project_id, after_row, examined, values...,
+                            limit);
+    });
+    if (page.rows.size() == limit) {
+      page.next = page.rows.back().row;
+    } else if (examined != 0 &&
+               connection.number("SELECT MAX(n) FROM dead_letters WHERE project_id = :p",
+                                 filter.project_id) > examined) {
+      page.next = examined;
+    }
+    return page;
   });
 }
 

@@ -57,10 +57,16 @@ class DeadLetters : Rows {
     std::optional<model::Timestamp> created_from{};
     std::optional<model::Timestamp> created_before{};
   };
-  // Lists dead letters behind `after_row`, oldest first.
-  [[nodiscard]] model::Result<std::vector<DeadLetter>> list(const Filter& filter,
-                                                            std::int64_t after_row,
-                                                            std::size_t limit) const;
+  struct Page {
+    std::vector<DeadLetter> rows;
+    std::optional<std::int64_t> next;  // the next page's `after_row`; none: this is the last page
+  };
+  // Lists dead letters behind `after_row`, oldest first. Examines `most_examined` rows, so a page
+  // may be short, or empty, although there is a next one.
+  // Kept by: OutboxTest.PageOfDeadLettersExaminesABoundedNumber.
+  static constexpr std::int64_t most_examined = 2'000;
+  [[nodiscard]] model::Result<Page> list(const Filter& filter, std::int64_t after_row,
+                                         std::size_t limit) const;
 
   // The next part of a walk over a project's dead letters, oldest first.
   struct Window {

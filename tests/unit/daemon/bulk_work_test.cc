@@ -80,7 +80,7 @@ class BulkWorkTest : public World {
     return job;
   }
   std::vector<store::DeadLetter> letters(std::optional<DeadLetterState> state) {
-    return store_->dead_letters().list({.project_id = project(), .state = state}, 0, 1'000).value();
+    return store_->dead_letters().list({.project_id = project(), .state = state}, 0, 1'000)->rows;
   }
   Texts appended() {
     Texts texts;

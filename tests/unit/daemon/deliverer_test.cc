@@ -206,7 +206,7 @@ TEST_F(DelivererTest, AfterRetryForAnOutputIsADeadLetterAndTheNextFollows) {
   ASSERT_TRUE(receiver_.wait_for(3));
   settle();
   EXPECT_EQ(pending(), 0);
-  const auto letters = store_->dead_letters().list({.project_id = project()}, 0, 10).value();
+  const auto letters = store_->dead_letters().list({.project_id = project()}, 0, 10)->rows;
   ASSERT_EQ(letters.size(), 1U);
   EXPECT_EQ(letters[0].output_seq, 1);
   EXPECT_EQ(letters[0].reason, "the webhook answered 500");

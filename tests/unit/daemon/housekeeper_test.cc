@@ -40,7 +40,7 @@ class HousekeeperTest : public store::StoreTest {
   }
 
   std::size_t letters() {
-    return store_->dead_letters().list({.project_id = "project"}, 0, 1'000)->size();
+    return store_->dead_letters().list({.project_id = "project"}, 0, 1'000)->rows.size();
   }
 
   HousekeeperSettings settings_{.batch = 3};

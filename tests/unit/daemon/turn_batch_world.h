@@ -285,7 +285,7 @@ class TurnBatchTest : public testing::Test {
   }
 
   std::vector<store::DeadLetter> letters() {
-    return *store_->dead_letters().list({.project_id = key_.project_id}, 0, 100);
+    return store_->dead_letters().list({.project_id = key_.project_id}, 0, 100)->rows;
   }
 
   model::Session stored() { return **store_->sessions().load(key_); }

@@ -124,10 +124,10 @@ TEST_F(DeliveriesTest, DroppedOutputIsKeptWithADiscardedDeadLetterAndTheNextIsDu
   EXPECT_EQ(get("ann-2").state, State::due);
   EXPECT_EQ(get("ann-2").attempts, 0);
   EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 2U);
-  const auto letters = store_->dead_letters().list({.project_id = "project"}, 0, 10);
-  ASSERT_EQ(letters->size(), 1U);
-  EXPECT_EQ(letters->front().state, DeadLetterState::discarded);
-  EXPECT_EQ(letters->front().output_seq, 1);
+  const auto letters = store_->dead_letters().list({.project_id = "project"}, 0, 10)->rows;
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters.front().state, DeadLetterState::discarded);
+  EXPECT_EQ(letters.front().output_seq, 1);
 }
 
 TEST_F(DeliveriesTest, DropOfALaterOutputLeavesTheWaitOfTheFirstOne) {

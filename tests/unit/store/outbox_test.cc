@@ -193,16 +193,41 @@ TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds)
   EXPECT_EQ(
       store_->outbox().due("endpoint", clock_.now(), 1, 1)->sessions.front().outputs.front().seq,
       2);
-  const auto letters = store_->dead_letters().list(
-      {.project_id = "project", .state = DeadLetterState::fresh}, 0, 10);
-  ASSERT_EQ(letters->size(), 1U);
-  EXPECT_EQ(letters->front().output_seq, 1);
-  ASSERT_TRUE(store_->dead_letters().replay_output("project", letters->front().id));
-  EXPECT_EQ(store_->dead_letters().replay_output("project", letters->front().id).error().code,
+  const auto letters = store_->dead_letters()
+                           .list({.project_id = "project", .state = DeadLetterState::fresh}, 0, 10)
+                           ->rows;
+  ASSERT_EQ(letters.size(), 1U);
+  EXPECT_EQ(letters.front().output_seq, 1);
+  ASSERT_TRUE(store_->dead_letters().replay_output("project", letters.front().id));
+  EXPECT_EQ(store_->dead_letters().replay_output("project", letters.front().id).error().code,
             model::Errc::conflict);
   EXPECT_EQ(
       store_->outbox().due("endpoint", clock_.now(), 1, 1)->sessions.front().outputs.front().seq,
       1);
+}
+
+TEST_F(OutboxTest, PageOfDeadLettersExaminesABoundedNumber) {
+  const auto& letters = store_->dead_letters();
+  const auto rows = DeadLetters::most_examined + 1;
+  const auto filled = store_->committer().write_and_wait([&](Writer& writer) {
+    for (std::int64_t n = 1; n <= rows; ++n) {
+      writer.connection().run(
+          "INSERT INTO dead_letters (id, n, project_id, key, event_id, type, trace_id, value,"
+          " reason, state, created_at) VALUES (:i, :n, 'project', :k, 'e', 'inject', '', '{}', :r,"
+          " 'new', :c)",
+          model::new_id(), n, key_of("ann"), n == rows ? "rare" : "usual", clock_.now());
+    }
+    return model::Result<void>();
+  });
+  ASSERT_TRUE(filled) << filled.error().message;
+  const DeadLetters::Filter rare{.project_id = "project", .reason = "rare"};
+  const auto first = letters.list(rare, 0, 10);
+  EXPECT_TRUE(first->rows.empty());
+  ASSERT_EQ(first->next, DeadLetters::most_examined);
+  const auto second = letters.list(rare, *first->next, 10);
+  EXPECT_EQ(second->rows.size(), 1U);
+  EXPECT_EQ(second->next, std::nullopt);
+  EXPECT_EQ(letters.list(rare, rows, 10)->next, std::nullopt) << "behind the last one";
 }
 
 TEST_F(OutboxTest, PruningSparesUndeliveredOutputs) {
