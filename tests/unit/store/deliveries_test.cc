@@ -139,6 +139,16 @@ TEST_F(DeliveriesTest, DropOfALaterOutputLeavesTheWaitOfTheFirstOne) {
   EXPECT_EQ(get("ann-1").attempts, 2);
 }
 
+TEST_F(DeliveriesTest, DropOfAnOutputWithoutFailedTriesWritesNoOtherRow) {
+  say("ann", 3);
+  // A mark that a write of the row would remove.
+  ASSERT_TRUE(store_->committer().write_and_wait([](Writer& writer) {
+    writer.connection().run("UPDATE deliveries SET due_at = 7 WHERE output_id = 'ann-3'");
+  }));
+  ASSERT_TRUE(store_->deliveries().drop(get("ann-1")));
+  EXPECT_TRUE(get("ann-3").due_at);
+}
+
 TEST_F(DeliveriesTest, WalkVisitsTheOutputsOfItsProjectOnceInStepsOfAnySize) {
   say("ann", 3);
   ASSERT_EQ(commit_now(turn(key_of("eve", "other"), 0, 0)), Outcome::committed);
