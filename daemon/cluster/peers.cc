@@ -64,6 +64,11 @@ Result<void> Peers::start() {
   if (auto joined = join(); !joined) return joined;
   joined_ = true;
   if (auto beaten = beat(); !beaten) return beaten;
+  heard_ = store_.notifications().subscribe(
+      std::string(store::members_topic), [this](std::string_view name) {
+        if (name == settings_.name) return;
+        thread_.mailbox()->put([](Letters& letters) { letters.look = true; });
+      });
   // Without a heartbeat, since this thread waits for the store.
   return thread_.start("peers", nullptr, [this] { work(); });
 }
@@ -90,6 +95,7 @@ Result<void> Peers::join() {
 }
 
 void Peers::stop() {
+  heard_ = {};
   thread_.stop();
   if (!std::exchange(joined_, false)) return;
   if (auto left = store_.members().leave(self_); !left) {
@@ -122,7 +128,8 @@ void Peers::work() {
     if (letters.stop) return;
     if (letters.retire) self_.roles.clear();
     next = std::chrono::steady_clock::now() + settings_.interval;
-    if (!std::exchange(rests, false) || letters.retire) rests = try_to_beat();
+    if (!std::exchange(rests, false) || letters.retire || letters.look) rests = try_to_beat();
+    if (letters.retire && rests) tell_others();
     if (settings_.also) settings_.also();
   }
 }
@@ -137,6 +144,14 @@ bool Peers::try_to_beat() {
     settings_.replaced(beaten.error());
   }
   return false;
+}
+
+// Without the notification the other daemons notice the change at their next heartbeat.
+void Peers::tell_others() {
+  const auto told = store_.committer().write_and_wait([this](store::Writer& writer) {
+    store::announce(writer.connection(), store::members_topic, self_.id);
+  });
+  if (!told) log::debug("other daemons can't be notified", {{"error", told.error().message}});
 }
 
 // While the store fails, the known members stay as they are.

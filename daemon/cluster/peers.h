@@ -12,6 +12,7 @@
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
 #include "store/accounts/members.h"
+#include "store/cluster/notifications.h"
 #include "store/runtime/guarded.h"
 
 namespace conversed::store {
@@ -61,7 +62,8 @@ class Peers final : public Service {
   // Leaves, if the store works.
   void stop() override;
 
-  // Gives up this daemon's roles. The other daemons take over its share at once.
+  // Gives up this daemon's roles and notifies the other daemons, which take over its share at once.
+  // Kept by: PeersTest.OthersTakeOverAtOnceWhenADaemonRetires.
   void retire();
 
   // Whether `what` belongs to this daemon's share among the live daemons with the role scheduler.
@@ -79,6 +81,7 @@ class Peers final : public Service {
   struct Letters {
     bool stop = false;
     bool retire = false;
+    bool look = false;  // the members have changed
   };
   [[nodiscard]] Shared seen() const {
     return members_.with([](const Shared& members) { return members; });
@@ -86,6 +89,7 @@ class Peers final : public Service {
   [[nodiscard]] model::Result<void> join();
   void work();
   [[nodiscard]] bool try_to_beat();
+  void tell_others();
   [[nodiscard]] model::Result<void> beat();
 
   const PeersSettings settings_;
@@ -96,6 +100,7 @@ class Peers final : public Service {
   bool replaced_ = false;
   std::atomic<bool> schedules_{false};
   model::Guarded<Shared> members_{std::make_shared<const std::vector<store::ClusterMember>>()};
+  store::Notifications::Subscription heard_;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
 

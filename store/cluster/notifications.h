@@ -12,7 +12,8 @@ namespace conversed::store {
 // new or moved timer, in ms of Unix time by the clock of timers; from triggers of the schema.
 // `touch`, `deliver` and `retry` name a session by its encoded key: its owner runs its lane once
 // more, looks for its pending outputs, or tries to deliver them now. `resume`: the id of an
-// Endpoint whose pause an operator has ended.
+// Endpoint whose pause an operator has ended. `members`: the name of a daemon that gave up its
+// roles.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
@@ -21,6 +22,7 @@ inline constexpr std::string_view touch_topic = "touch";
 inline constexpr std::string_view deliver_topic = "deliver";
 inline constexpr std::string_view retry_topic = "retry";
 inline constexpr std::string_view resume_topic = "resume";
+inline constexpr std::string_view members_topic = "members";
 
 inline constexpr std::size_t max_notification_bytes = 7'000;  // of one announcement, with its topic
 

@@ -144,6 +144,16 @@ TEST_F(PeersTest, OnlySchedulersShareAndARetiredOneHasNoShare) {
   EXPECT_TRUE(eventually([&] { return changes == 2; }));
 }
 
+TEST_F(PeersTest, OthersTakeOverAtOnceWhenADaemonRetires) {
+  ASSERT_TRUE(join(a_, "a"));
+  ASSERT_TRUE(join(b_, "b", [](auto& with) { with.interval = 1h; }));
+  ASSERT_TRUE(sees(b_, 2));
+  wait_until_b_listens();
+  EXPECT_LT(share(b_), 100);
+  a_.peers->retire();
+  EXPECT_TRUE(eventually([&] { return share(b_) == 100; }));
+}
+
 TEST_F(PeersTest, ANameThatALiveDaemonHasIsRefused) {
   ASSERT_TRUE(join(a_, "a"));
   const auto joined = join(b_, "a");
