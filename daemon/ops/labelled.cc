@@ -10,16 +10,16 @@
 namespace conversed::daemon {
 
 LabelledCounters::LabelledCounters(prometheus::Registry& registry, const char* label,
-                                   std::vector<Column> columns,
-                                   std::atomic<std::size_t>& series_left)
+                                   std::vector<Column> columns, std::size_t max_series)
     : registry_(registry),
       label_(label),
       columns_(std::move(columns)),
-      series_left_(series_left),
+      max_rows_(max_series / columns_.size()),
       other_(new_row("other")) {}
 
-void LabelledCounters::add(std::string_view id, std::size_t column, double amount) {
-  row_of(id).at(column)->Increment(amount);
+void LabelledCounters::add(std::string_view id, std::size_t column, double amount,
+                           std::string_view owner) {
+  row_of(id, owner).at(column)->Increment(amount);
 }
 
 LabelledCounters::Row LabelledCounters::new_row(const std::string& id) {
@@ -35,24 +35,22 @@ LabelledCounters::Row LabelledCounters::new_row(const std::string& id) {
   return row;
 }
 
-const LabelledCounters::Row& LabelledCounters::row_of(std::string_view id) {
+const LabelledCounters::Row& LabelledCounters::row_of(std::string_view id, std::string_view owner) {
+  const auto has_room = [&] {
+    if (owner.empty() || rows_.size() >= max_rows_) return false;
+    const auto of_owner = owners_.find(owner);
+    return of_owner == owners_.end() || of_owner->second < rows_of_owner;
+  };
   {
     const std::shared_lock lock(mutex_);
     if (const auto found = rows_.find(id); found != rows_.end()) return found->second;
+    if (!has_room()) return other_;
   }
-  if (series_left_ < columns_.size()) return other_;
   const std::lock_guard lock(mutex_);
   if (const auto found = rows_.find(id); found != rows_.end()) return found->second;
-  if (!take_series()) return other_;
+  if (!has_room()) return other_;
+  ++owners_[std::string(owner)];
   return rows_.emplace(id, new_row(std::string(id))).first->second;
-}
-
-bool LabelledCounters::take_series() {
-  auto left = series_left_.load();
-  while (left >= columns_.size()) {
-    if (series_left_.compare_exchange_weak(left, left - columns_.size())) return true;
-  }
-  return false;
 }
 
 }  // namespace conversed::daemon

@@ -97,10 +97,10 @@ std::uint64_t Histogram::count() const {
 }
 
 struct Metrics::Impl {
-  explicit Impl(std::size_t max_series) : series_left(max_series) {}
+  explicit Impl(std::size_t series) : max_series(series) {}
 
   prometheus::Registry registry;
-  std::atomic<std::size_t> series_left;
+  const std::size_t max_series;
   LabelledCounters endpoints{
       registry,
       "endpoint",
@@ -111,19 +111,19 @@ struct Metrics::Impl {
        of_endpoint("retried"),
        of_endpoint("dead_letter"),
        of_endpoint("dropped")},
-      series_left};
+      max_series / 2};
   LabelledCounters flows{
       registry,
       "flow",
       {{"conversed_flow_turns_total", "Turns that were committed, by Flow."},
        {"conversed_flow_turn_seconds_total", "The time of committed Turns, by Flow."}},
-      series_left};
+      max_series / 4};
   LabelledCounters organisations{
       registry,
       "organisation",
       {{"conversed_organisation_events_total", "Events that were processed, by organisation."},
        {"conversed_organisation_injects_total", "Injects that were processed, by organisation."}},
-      series_left};
+      max_series / 4};
   prometheus::TextSerializer serializer;
   prometheus::Family<prometheus::Counter>& requests{
       family("conversed_http_requests_total", "HTTP requests that were answered, by status.")};
@@ -217,23 +217,27 @@ const Counter& Metrics::deliveries(DeliveryOutcome outcome) const {
 void Metrics::delivery_ended(DeliveryOutcome outcome, std::string_view endpoint_id) {
   const auto at = static_cast<std::size_t>(outcome);
   impl_->deliveries[at].add();
-  impl_->endpoints.add(endpoint_id, static_cast<std::size_t>(EndpointCount::deliveries) + at, 1);
+  impl_->endpoints.add(endpoint_id, static_cast<std::size_t>(EndpointCount::deliveries) + at, 1,
+                       {});
 }
 
 void Metrics::event_waited(WaitCause cause, std::chrono::duration<double> time) {
   impl_->waits[static_cast<std::size_t>(cause)].observe(std::max(0.0, time.count()));
 }
 
-void Metrics::count(EndpointCount what, std::string_view endpoint_id, double amount) {
-  impl_->endpoints.add(endpoint_id, static_cast<std::size_t>(what), amount);
+void Metrics::count(EndpointCount what, std::string_view endpoint_id, double amount,
+                    std::string_view organisation_id) {
+  impl_->endpoints.add(endpoint_id, static_cast<std::size_t>(what), amount, organisation_id);
 }
 
-void Metrics::count(FlowCount what, std::string_view flow_id, double amount) {
-  impl_->flows.add(flow_id, static_cast<std::size_t>(what), amount);
+void Metrics::count(FlowCount what, std::string_view flow_id, double amount,
+                    std::string_view organisation_id) {
+  impl_->flows.add(flow_id, static_cast<std::size_t>(what), amount, organisation_id);
 }
 
 void Metrics::count(OrganisationCount what, std::string_view organisation_id, double amount) {
-  impl_->organisations.add(organisation_id, static_cast<std::size_t>(what), amount);
+  impl_->organisations.add(organisation_id, static_cast<std::size_t>(what), amount,
+                           organisation_id);
 }
 
 Counter& Metrics::calls(CallOutcome outcome) {

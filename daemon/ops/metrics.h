@@ -79,7 +79,8 @@ enum class OrganisationCount : std::uint8_t { events, injects };
 // Thread-safe.
 class Metrics {
  public:
-  // `max_series`: with the id of an Endpoint, Flow or organisation (LabelledCounters).
+  // `max_series`: with the id of an Endpoint (half of them), a Flow or an organisation (a quarter
+  // each).
   explicit Metrics(std::size_t max_series = 1000);
   ~Metrics();
   Metrics(const Metrics&) = delete;
@@ -95,8 +96,11 @@ class Metrics {
   void delivery_ended(DeliveryOutcome outcome, std::string_view endpoint_id);
   Counter& calls(CallOutcome outcome);
   void event_waited(WaitCause cause, std::chrono::duration<double> time);
-  void count(EndpointCount what, std::string_view endpoint_id, double amount = 1);
-  void count(FlowCount what, std::string_view flow_id, double amount = 1);
+  // The organisation is that of the Endpoint or Flow; empty: not known (LabelledCounters).
+  void count(EndpointCount what, std::string_view endpoint_id, double amount,
+             std::string_view organisation_id = {});
+  void count(FlowCount what, std::string_view flow_id, double amount,
+             std::string_view organisation_id = {});
   void count(OrganisationCount what, std::string_view organisation_id, double amount = 1);
   // How long the oldest thing has waited for this reason (store/model/reason.h).
   Gauge waiting_seconds(std::string_view reason);

@@ -234,18 +234,18 @@ void TurnWorker::count(const AfterCommit& after, const store::SessionCommit& com
   const auto& endpoint_id = commit.key.endpoint_id;
   const auto events = static_cast<double>(after.processed.size());
   const auto failed = static_cast<double>(commit.dead_letters.size());
-  metrics_.count(EndpointCount::events, endpoint_id, events);
-  if (failed > 0) metrics_.count(EndpointCount::dead_letters, endpoint_id, failed);
+  const auto endpoint = context_.assets.known_endpoint(endpoint_id);
+  const std::string organisation = endpoint ? endpoint->organisation_id : "";
+  metrics_.count(EndpointCount::events, endpoint_id, events, organisation);
+  if (failed > 0) metrics_.count(EndpointCount::dead_letters, endpoint_id, failed, organisation);
   for (const auto& event : after.processed) {
     metrics_.event_waited(event.cause, event.waited);
     if (event.flow_id.empty()) continue;
-    metrics_.count(FlowCount::turns, event.flow_id);
+    metrics_.count(FlowCount::turns, event.flow_id, 1, organisation);
     metrics_.count(FlowCount::turn_seconds, event.flow_id,
-                   std::chrono::duration<double>(event.took).count());
+                   std::chrono::duration<double>(event.took).count(), organisation);
   }
-  if (const auto endpoint = context_.assets.known_endpoint(endpoint_id)) {
-    metrics_.count(OrganisationCount::events, endpoint->organisation_id, events);
-  }
+  if (endpoint) metrics_.count(OrganisationCount::events, organisation, events);
   for (const auto& use : commit.quota) {
     if (use.counter != store::injects_counter) continue;
     metrics_.count(OrganisationCount::injects, use.organisation_id,

@@ -75,16 +75,33 @@ TEST(Metrics, CountsShowUnderTheirNames) {
   EXPECT_TRUE(has_line(text, "conversed_log_lag 12"));
 }
 
+TEST(Metrics, OneOrganisationLeavesSeriesToTheOthers) {
+  Metrics metrics;
+  for (int n = 0; n < 30; ++n) {
+    metrics.count(EndpointCount::events, "large" + std::to_string(n), 1, "large");
+    metrics.count(FlowCount::turns, "flow" + std::to_string(n), 1, "large");
+  }
+  metrics.count(EndpointCount::events, "small", 1, "small");
+  const auto text = metrics.expose();
+  EXPECT_TRUE(has_line(text, "conversed_endpoint_events_total{endpoint=\"large19\"} 1"));
+  EXPECT_TRUE(has_line(text, "conversed_endpoint_events_total{endpoint=\"other\"} 10"));
+  EXPECT_TRUE(has_line(text, "conversed_flow_turns_total{flow=\"other\"} 10"));
+  EXPECT_TRUE(has_line(text, "conversed_endpoint_events_total{endpoint=\"small\"} 1"));
+}
+
 TEST(Metrics, SeriesAboveTheLimitAreCountedAsOther) {
-  Metrics metrics(7 + 7 + 2 + 1);
-  metrics.count(EndpointCount::events, "e1");
-  metrics.count(EndpointCount::events, "e2");
-  metrics.count(FlowCount::turns, "f1", 2);
-  metrics.count(FlowCount::turns, "f2", 3);
-  metrics.count(EndpointCount::events, "e3");
+  Metrics metrics(28);  // two Endpoints, three Flows, three organisations
+  metrics.count(EndpointCount::events, "e1", 1, "o1");
+  metrics.count(EndpointCount::events, "e2", 1, "o1");
+  for (const auto* flow : {"f1", "f2", "f3", "f4"}) {
+    metrics.count(FlowCount::turns, flow, flow == std::string("f4") ? 3 : 2, "o1");
+  }
+  metrics.count(EndpointCount::events, "e3", 1, "o2");
   metrics.count(EndpointCount::events, "e1", 4);
   metrics.delivery_ended(DeliveryOutcome::retried, "e2");
-  metrics.count(OrganisationCount::injects, "o1");
+  for (const auto* organisation : {"o1", "o2", "o3", "o4"}) {
+    metrics.count(OrganisationCount::injects, organisation);
+  }
   const auto text = metrics.expose();
   EXPECT_TRUE(has_line(text, "conversed_endpoint_events_total{endpoint=\"e1\"} 5")) << text;
   EXPECT_TRUE(has_line(text, "conversed_endpoint_events_total{endpoint=\"e2\"} 1"));
