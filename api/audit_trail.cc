@@ -15,9 +15,11 @@ namespace {
 using model::Result;
 using nlohmann::json;
 
-// Members of a body and parameters of a query that name an object. None of them is a secret.
-constexpr std::array<std::string_view, 8> names{"user",  "email",    "name",      "admin",
-                                                "roles", "URLToken", "projectId", "version"};
+// Members of a body and parameters of a query that name an object, or the part of all dead letters
+// or deliveries that a job changes. None of them is a secret.
+constexpr auto names = std::to_array<std::string_view>(
+    {"user", "email", "name", "admin", "roles", "URLToken", "projectId", "version", "reason",
+     "flow", "flowVersion", "node", "state", "olderThan", "newerThan"});
 // Longer bodies name no object beside their path.
 constexpr std::size_t max_named_body_bytes = 64UL * 1024;
 constexpr std::size_t max_text_bytes = 512;  // of each part

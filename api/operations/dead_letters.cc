@@ -267,6 +267,9 @@ Result<Response> try_letter(const Call& call, SessionServices& services) {
   if (!letter) return model::fail(letter.error());
   auto body = read_trial(call.request);
   if (!body) return model::fail(body.error());
+  if (letter->output_seq) {
+    return model::fail(Errc::conflict, "an output has no Flow to try; replay it");
+  }
   letter->state = store::DeadLetterState::fresh;  // a try needs no replay
   auto event = store::event_to_replay(*letter, services.clock.now());
   if (!event) return model::fail(event.error());
@@ -457,25 +460,27 @@ Description describe_replay() {
 }
 
 Description describe_replay_all() {
-  return {.summary = "Replay all dead letters that fit",
-          .details =
-              "Begins a job: it replays the new dead letters of before its beginning, the oldest "
-              "first. Dead letters that can only be discarded are skipped. A cancelled job keeps "
-              "what it has done. 409 while such a job runs, with its id in `details.taskId`.",
-          .parameters = dead_letter_parameters(),
-          .answers = {bulk_job_answer()},
-          .errors = {404, 409}};
+  return {
+      .summary = "Replay all dead letters that fit",
+      .details =
+          "Begins a job that replays the dead letters that are new when it begins, oldest first. "
+          "Dead letters that can only be discarded are skipped. A cancelled job keeps "
+          "what it has done. 409 while such a job runs, with its id in `details.taskId`.",
+      .parameters = dead_letter_parameters(),
+      .answers = {bulk_job_answer()},
+      .errors = {404, 409}};
 }
 
 Description describe_discard_all() {
-  return {.summary = "Discard all dead letters that fit",
-          .details =
-              "Begins a job: it discards the new dead letters of before its beginning. A cancelled "
-              "job keeps what it has done. 409 while such a job runs, with its id in "
-              "`details.taskId`.",
-          .parameters = dead_letter_parameters(),
-          .answers = {bulk_job_answer()},
-          .errors = {404, 409}};
+  return {
+      .summary = "Discard all dead letters that fit",
+      .details =
+          "Begins a job that discards the dead letters that are new when it begins. A cancelled "
+          "job keeps what it has done. 409 while such a job runs, with its id in "
+          "`details.taskId`.",
+      .parameters = dead_letter_parameters(),
+      .answers = {bulk_job_answer()},
+      .errors = {404, 409}};
 }
 
 Description describe_discard() {

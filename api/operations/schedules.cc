@@ -450,8 +450,8 @@ Description describe_list_timers() {
   return {
       .summary = "List timers, earliest first",
       .details =
-          "A page may hold fewer timers than `limit` although there is a `next`, since timers of "
-          "other projects and reasons are skipped.",
+          "A page may hold fewer timers than `limit` although there is a `next`, because timers of "
+          "other projects, and timers with another reason, are left out.",
       .parameters = {page_limit(),
                      query_parameter("after", "The `next` of the page before.",
                                      text_like("^-?[0-9]{1,15}\\.[a-z0-9-]{0,200}$")),

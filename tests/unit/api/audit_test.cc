@@ -47,6 +47,14 @@ TEST_F(AuditTrailOfRequests, ChangeHasOneEntryThatSaysWhoWhatAndHowItEnded) {
             std::string::npos);
 }
 
+TEST_F(AuditTrailOfRequests, EntryOfABulkJobSaysWhatTheJobChanges) {
+  const auto begun = world.manage(Method::post, "/management/deadletters/discard", nullptr,
+                                  {{"reason", "too slow"}, {"flow", "Main"}, {"olderThan", "2h"}},
+                                  "ann@acme.example");
+  ASSERT_EQ(begun.status, 202) << begun.body;
+  EXPECT_EQ(newest("discardDeadLetters").at("object"), "reason=too slow, flow=Main, olderThan=2h");
+}
+
 TEST_F(AuditTrailOfRequests, RefusedChangeHasAnEntryToo) {
   const auto id = std::string(24, 'x');
   EXPECT_EQ(world.manage(Method::delete_, "/management/apikeys/" + id).status, 404);
