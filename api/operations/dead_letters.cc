@@ -20,6 +20,7 @@
 #include "api/replies.h"
 #include "flows/flow.h"
 #include "flows/tools/trial.h"
+#include "flows/turn/follow_up.h"
 #include "store/conversation/filters.h"
 #include "store/model/url.h"
 #include "store/store.h"
@@ -237,13 +238,27 @@ Result<TrialBody> read_trial(const Request& request) {
   return trial;
 }
 
-Shared<CompiledFlow> flow_of_trial(const DeadLetter& letter, const model::ProjectAssets& project,
-                                   const model::Endpoint& endpoint, std::int64_t version,
-                                   AssetsCache& assets) {
-  const auto named = project.flow_ids.find(letter.flow);
-  const auto& id = named == project.flow_ids.end() ? endpoint.flow_id : named->second;
-  return version == 0 ? assets.newest_flow(id) : assets.flow(id, version);
-}
+// The project's library with one Flow in a version of its own.
+class TrialLibrary final : public flows::Library {
+ public:
+  // All must outlive it. Version 0: the newest.
+  TrialLibrary(const ProjectLibrary& project, const std::string& name, std::int64_t version)
+      : project_(project), name_(name), version_(version) {}
+
+  [[nodiscard]] Result<FoundFlow> flow(const std::string& name,
+                                       std::int64_t version) const override {
+    return project_.flow(name, version == 0 && name == name_ ? version_ : version);
+  }
+  [[nodiscard]] Result<std::shared_ptr<const flows::lexicon::Lexicon>> find_lexicon(
+      const std::string& name) const override {
+    return project_.find_lexicon(name);
+  }
+
+ private:
+  const ProjectLibrary& project_;
+  const std::string& name_;
+  const std::int64_t version_;
+};
 
 json trial_json(const flows::tools::Trial& trial, const CompiledFlow& flow) {
   json outputs = json::array();
@@ -281,17 +296,27 @@ Result<Response> try_letter(const Call& call, SessionServices& services) {
   if (!endpoint) return model::fail(Errc::conflict, "the Endpoint of the event is gone");
   auto project = assets.project(letter->key.project_id);
   if (!project) return model::fail(store_error(project.error()));
-  auto flow = flow_of_trial(*letter, **project, **endpoint, body->version, assets);
-  if (!flow && flow.error().code == Errc::not_found) {
-    return model::fail(Errc::conflict, "the Flow has no such version");
-  }
-  if (!flow) return model::fail(store_error(flow.error()));
   auto loaded = services.store.sessions().load_with_profile(letter->key);
   if (!loaded) return model::fail(store_error(loaded.error()));
   model::Session session = loaded->session.value_or(model::Session());
   session.key = letter->key;
   session.execution.reset();  // as if it had ended
-  const ProjectLibrary library(assets, **project);
+  // The replay begins with the root Flow, which may enter the Flow that failed.
+  const auto root = flows::flow_of_input(session, *event, **endpoint, **project);
+  const auto named = (*project)->flow_ids.find(letter->flow);
+  const auto& tried = named == (*project)->flow_ids.end() ? root : named->second;
+  auto shown = body->version == 0 ? assets.newest_flow(tried) : assets.flow(tried, body->version);
+  if (!shown && shown.error().code == Errc::not_found) {
+    return model::fail(Errc::conflict, "the Flow has no such version");
+  }
+  if (!shown) return model::fail(store_error(shown.error()));
+  const auto flow = tried == root ? shown : assets.newest_flow(root);
+  if (!flow) return model::fail(store_error(flow.error()));
+  const bool is_follow_up =
+      event->type == model::EventType::follow_up ||
+      flows::waiting_flow(session, *event, **endpoint) == (*flow)->flow->name();
+  const ProjectLibrary project_library(assets, **project);
+  const TrialLibrary library(project_library, letter->flow, body->version);
   const auto until = std::chrono::steady_clock::now() + longest_trial;
   const flows::Limits limits;
   return ok(
@@ -306,10 +331,10 @@ Result<Response> try_letter(const Call& call, SessionServices& services) {
                       .limits = limits,
                       .flow_version = (*flow)->version.version,
                       .library = &library,
-                      .is_follow_up_flow = (*flow)->version.flow_id != (*endpoint)->flow_id,
+                      .is_follow_up_flow = is_follow_up,
                       .is_overdue = [until] { return std::chrono::steady_clock::now() > until; }},
                      std::move(body->answers)),
-                 **flow));
+                 **shown));
 }
 
 // Runs on the pool of imports, so that tries don't delay the management.
@@ -338,7 +363,9 @@ Description describe_try_letter() {
   const auto answer = object({{"status", with_default(200, integer(100, 599)), Need::optional},
                               {"body", anything(), Need::optional}});
   const auto body = object(
-      {{"flowVersion", described("Default: the newest.", nullable(integer(1))), Need::optional},
+      {{"flowVersion",
+        described("Of the Flow that failed. Default: the newest.", nullable(integer(1))),
+        Need::optional},
        {"answers", described("Of the Flow's calls, in order.", list_of(answer, most_trial_answers)),
         Need::optional}});
   const auto output = object({{"text", text()}, {"data", anything()}});

@@ -56,20 +56,10 @@ void abandon_follow_up(BatchDraft& draft) {
   execution.reset();
 }
 
-std::string waiting_flow(const model::Session& session, const Event& event,
-                         const model::Endpoint& endpoint) {
-  if (event.type != EventType::time_out) {
-    if (flows::starts_afresh(session, endpoint, event.accepted_at)) return {};
-  } else if (event.claim && flows::is_time_out_behind(session, event.claim->id)) {
-    return {};
-  }
-  return flows::follow_up_flow_of(session);
-}
-
 bool runs_follow_up(const model::Session& session, const Event& event,
                     const model::Endpoint& endpoint, const api::CompiledFlow& flow) {
   if (event.type == EventType::follow_up) return true;
-  const auto waiting = model::is_input(event.type) ? waiting_flow(session, event, endpoint)
+  const auto waiting = model::is_input(event.type) ? flows::waiting_flow(session, event, endpoint)
                                                    : flows::follow_up_flow_of(session);
   return waiting == flow.flow->name();
 }

@@ -25,10 +25,6 @@ enum class TakenUp : std::uint8_t { runs_flow, settled };
                                              const EndpointPtr& endpoint,
                                              const model::ProjectAssets& assets);
 
-// The follow-up's Flow that continues with the input. Empty: the Endpoint's Flow continues or
-// starts.
-[[nodiscard]] std::string waiting_flow(const model::Session& session, const model::Event& event,
-                                       const model::Endpoint& endpoint);
 // Whether the event starts or continues a follow-up's Flow. That may be the Endpoint's own Flow.
 [[nodiscard]] bool runs_follow_up(const model::Session& session, const model::Event& event,
                                   const model::Endpoint& endpoint, const api::CompiledFlow& flow);

@@ -48,13 +48,8 @@ Result<void> say(BatchDraft& draft, const Event& event, const EndpointPtr& endpo
 Result<FlowPtr> flow_for(BatchDraft& draft, const Event& event, const model::Endpoint& endpoint,
                          const model::ProjectAssets& assets) {
   auto& cache = draft.context.assets;
-  if (event.follow_up && !event.follow_up->flow_id.empty()) {
-    return cache.newest_flow(event.follow_up->flow_id);
-  }
   if (model::is_input(event.type)) {
-    const auto follow_up = assets.flow_ids.find(waiting_flow(draft.session, event, endpoint));
-    return cache.newest_flow(follow_up != assets.flow_ids.end() ? follow_up->second
-                                                                : endpoint.flow_id);
+    return cache.newest_flow(flows::flow_of_input(draft.session, event, endpoint, assets));
   }
   const auto& execution = *draft.session.execution;
   return cache.flow(execution.flow_id, execution.flow_version);

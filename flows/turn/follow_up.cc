@@ -5,6 +5,8 @@
 
 #include "flows/json_members.h"
 #include "flows/time/time_zone.h"
+#include "flows/turn/standing.h"
+#include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {
@@ -88,6 +90,23 @@ std::string follow_up_flow_of(const model::Session& session) {
   if (find_member(state, "waiting") == nullptr && !session.execution) return {};
   const std::string* name = find_text(state, "followUpFlow");
   return name == nullptr ? std::string() : *name;
+}
+
+std::string waiting_flow(const model::Session& session, const model::Event& event,
+                         const model::Endpoint& endpoint) {
+  if (event.type != model::EventType::time_out) {
+    if (starts_afresh(session, endpoint, event.accepted_at)) return {};
+  } else if (event.claim && is_time_out_behind(session, event.claim->id)) {
+    return {};
+  }
+  return follow_up_flow_of(session);
+}
+
+std::string flow_of_input(const model::Session& session, const model::Event& event,
+                          const model::Endpoint& endpoint, const model::ProjectAssets& assets) {
+  if (event.follow_up && !event.follow_up->flow_id.empty()) return event.follow_up->flow_id;
+  const auto waiting = assets.flow_ids.find(waiting_flow(session, event, endpoint));
+  return waiting != assets.flow_ids.end() ? waiting->second : endpoint.flow_id;
 }
 
 std::optional<FollowUpCounts> counts_from(const json& flow_state) {

@@ -58,6 +58,15 @@ enum class FollowUpFate : std::uint8_t {
 // gets the next input.
 [[nodiscard]] std::string follow_up_flow_of(const model::Session& session);
 
+// The follow-up's Flow that continues with the input. Empty: the Endpoint's Flow continues or
+// starts.
+[[nodiscard]] std::string waiting_flow(const model::Session& session, const model::Event& event,
+                                       const model::Endpoint& endpoint);
+// The id of the Flow that an input runs: the follow-up's, or the Endpoint's.
+[[nodiscard]] std::string flow_of_input(const model::Session& session, const model::Event& event,
+                                        const model::Endpoint& endpoint,
+                                        const model::ProjectAssets& assets);
+
 // The counts in a session's Flow state. Nothing if they have a wrong shape.
 [[nodiscard]] std::optional<FollowUpCounts> counts_from(const nlohmann::json& flow_state);
 [[nodiscard]] nlohmann::json to_json(const FollowUpCounts& counts);
