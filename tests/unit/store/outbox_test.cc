@@ -213,8 +213,8 @@ TEST_F(OutboxTest, PageOfDeadLettersExaminesABoundedNumber) {
     for (std::int64_t n = 1; n <= rows; ++n) {
       writer.connection().run(
           "INSERT INTO dead_letters (id, n, project_id, key, event_id, type, trace_id, value,"
-          " reason, state, created_at) VALUES (:i, :n, 'project', :k, 'e', 'inject', '', '{}', :r,"
-          " 'new', :c)",
+          " attempts, reason, flow, flow_version, node, state, created_at) VALUES (:i, :n,"
+          " 'project', :k, 'e', 'inject', '', '{}', 0, :r, '', 0, '', 'new', :c)",
           model::new_id(), n, key_of("ann"), n == rows ? "rare" : "usual", clock_.now());
     }
     return model::Result<void>();
