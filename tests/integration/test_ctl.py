@@ -48,7 +48,7 @@ class Commands(CtlCase):
     def test_receipt(self):
         letter = self.daemon.ctl("deadletters", "show", self.dead_letter("told"))
         receipt = self.json("receipt", letter["eventId"])
-        self.assertEqual(receipt["steps"][-2]["deadLetter"], letter["_id"])
+        self.assertIn(letter["_id"], [step.get("deadLetter") for step in receipt["steps"]])
         text = self.people("receipt", letter["eventId"])
         self.assertIn(f"Event {letter['eventId']} of {SHOWN_MALLORY}, session told", text)
         self.assertIn(f"accepted: inject \"{SHOWN}\"", text)
