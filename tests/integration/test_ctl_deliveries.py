@@ -74,7 +74,7 @@ class DeliveryCommands(CtlCase):
         letters = self.daemon.ctl("deadletters", "list", "--state", "discarded")["items"]
         self.assertEqual([letter["outputSeq"] for letter in letters], [1, 2, 3, 4])
         shown = self.daemon.ctl("deadletters", "show", letters[0]["_id"])
-        self.assertEqual((shown["text"], shown["url"]), ("text 0", "http://127.0.0.1:9/dropped"))
+        self.assertEqual((shown["text"], shown["server"]), ("text 0", "127.0.0.1:9"))
         self.assertGreater(shown["attempts"], 0)
 
     def test_endpoints_health(self):
