@@ -153,6 +153,9 @@ std::vector<nlohmann::json> later_steps(Connection& connection, const std::strin
   return std::move(steps.get_ref<nlohmann::json::array_t&>());
 }
 
+// So many tries in a row with the same outcome have a step each. Later ones join the last of them.
+constexpr std::ptrdiff_t lone_tries = 8;
+
 bool is_same_outcome(const nlohmann::json& before, const nlohmann::json& now) {
   const auto same = [&](const char* name) {
     return before.value(name, nlohmann::json()) == now.value(name, nlohmann::json());
@@ -189,7 +192,9 @@ void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& r
   if (!row) return;
   auto steps = later_steps(connection, row->input_id);
   auto step = nlohmann::json::parse(step_text(row->body, row->at).substr(1), nullptr, false);
-  if (steps.empty() || !step.is_object() || !is_same_outcome(steps.back(), step)) {
+  const auto is_same = [&](const auto& before) { return is_same_outcome(before, step); };
+  if (!step.is_object() || std::ssize(steps) < lone_tries ||
+      !std::all_of(steps.end() - lone_tries, steps.end(), is_same)) {
     return add_to_receipt(connection, row);
   }
   const auto& before = steps.back();

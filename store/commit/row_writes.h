@@ -76,9 +76,9 @@ inline constexpr std::int64_t most_receipt_bytes = 64 * 1024;
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now);
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);
-// The same for a try that failed and will be repeated. It joins the row of the try before if both
-// had the same outcome: a webhook may be down for weeks. Damaged steps are joined by none.
-// Kept by: ReceiptsTest.EqualTriesInARowAreOneStep.
+// The same for a try that failed and will be repeated. A webhook may be down for weeks, so after
+// some tries with the same outcome, the next one joins the step of the try before it. Damaged steps
+// are joined by none. Kept by: ReceiptsTest.ManyEqualTriesInARowShareTheLastStep.
 void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);
 
 void add_usage(Connection& connection, const std::string& organisation_id,
