@@ -131,7 +131,7 @@ Result<Response> list_dead_letters(const Call& call, SessionServices& services) 
 }
 
 // Limits of one answer, because it reads every examined letter.
-constexpr std::size_t examined_letters = 100'000;
+constexpr std::size_t examined_letters = 20'000;
 constexpr std::size_t max_groups = 200;
 
 const Shape<store::DeadLetters::Group>& group_shape() {
