@@ -42,9 +42,15 @@ Schema task_status() {
   return one_of(names);
 }
 
-// Other data of a job on dead letters or deliveries may name a user.
+// A job on all dead letters or deliveries that fit a filter.
+bool is_bulk_work(const Job& job) {
+  return job.type == model::replay_dead_letters || job.type == model::discard_dead_letters ||
+         job.type == model::retry_deliveries || job.type == model::drop_deliveries;
+}
+
+// The filter of such a job may name a user.
 nlohmann::json shown_data(const Job& job) {
-  if (job.type == model::proactive_setup) return job.data;
+  if (!is_bulk_work(job)) return job.data;
   const auto count = [&](const char* name) {
     return job.data.is_object() ? job.data.value(name, std::int64_t{0}) : 0;
   };
@@ -88,7 +94,7 @@ Result<Job> find_job(ProjectServices& services, const std::string& id) {
 
 // The role that may cancel the job.
 Role canceller_of(const Job& job) {
-  return job.type == model::proactive_setup ? Role::proactive_admin : Role::conversation_admin;
+  return is_bulk_work(job) ? Role::conversation_admin : Role::proactive_admin;
 }
 
 // The job in the path, for a principal with the role in its project.

@@ -77,7 +77,7 @@ CREATE TABLE dead_letters (
   output_seq BIGINT,  -- NULL: an event
   attempts BIGINT NOT NULL,      -- tries of the output that have failed
   reason TEXT NOT NULL,
-  flow TEXT NOT NULL,            -- whose Turn failed; empty: no Flow ran the event
+  flow TEXT NOT NULL,            -- whose Turn failed, or empty: no Flow ran the event
   flow_version BIGINT NOT NULL,  -- 0: as above
   node TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('new', 'replayed', 'discarded')),

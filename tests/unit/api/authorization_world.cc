@@ -363,7 +363,7 @@ void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
                                                  .password_grant = true}))
             .client.id;
   }
-  if (names("projectId")) {  // a project has one job of a type
+  if (objects.exist()) {  // a project has one job of a type
     store::PageRequest all{.now = world.clock.now()};
     all.limit = 100;
     const auto jobs = must(world.store->jobs().list({.project_ids = {objects.project}}, all));
