@@ -81,7 +81,8 @@ TEST_F(PostgresTest, SchemaIsThatOfSqlite) {
         in_sqlite[table].insert(std::move(column));
       },
       "SELECT m.name, c.name FROM sqlite_master m JOIN pragma_table_info(m.name) c"
-      " WHERE m.type = 'table' AND m.name NOT LIKE 'knowledge_index%'");  // FTS5's own tables
+      " WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'"
+      " AND m.name NOT LIKE 'knowledge_index%'");  // FTS5's own tables
   for (const auto& [table, columns] : in_sqlite) EXPECT_EQ(in_postgres[table], columns) << table;
   EXPECT_EQ(in_postgres.size(), in_sqlite.size());
   ASSERT_EQ(postgres_steps().size(), sqlite_steps().size());
