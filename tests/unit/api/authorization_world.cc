@@ -232,7 +232,7 @@ std::string AuthorizationWorld::put_delivery(const Objects& objects) {
   commit.after.key = commit.key;
   commit.after.position = {1, 0, 0};
   commit.after.last_output_seq = 1;
-  const auto id = model::new_id() + "-1";
+  auto id = model::new_id() + "-1";
   commit.outputs.push_back({.id = id,
                             .seq = 1,
                             .input_id = id.substr(0, model::id_length),
@@ -246,7 +246,7 @@ std::string AuthorizationWorld::put_delivery(const Objects& objects) {
 
 // The Endpoint, whose webhook is paused.
 std::string AuthorizationWorld::put_paused(const Objects& objects) {
-  const auto id = key_in(world, objects, "u").endpoint_id;
+  auto id = key_in(world, objects, "u").endpoint_id;
   const auto now = world.clock.now();
   world.store->endpoint_health().failed({.endpoint_id = id,
                                          .failing_since = now,
