@@ -18,7 +18,7 @@ class ReceiptsTest : public StoreTest {
  protected:
   // Commits a Turn of a new event of the session, with its receipt. Returns the event's id.
   std::string commit_event(const std::string& user, const NewReceiptRow::First& first = {}) {
-    const auto id = model::new_id(clock_.now());
+    auto id = model::new_id(clock_.now());
     auto commit = turn(key_of(user), versions_[user], ++offset_);
     commit.outputs.front().input_id = id;
     commit.receipts.push_back({.input_id = id, .first = first, .body = body_of(user)});
