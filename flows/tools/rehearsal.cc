@@ -248,10 +248,8 @@ std::shared_ptr<const Flow> Rehearsal::flow_for(const model::Event& event) const
     name = event.follow_up->flow_id;
   } else if (!model::is_input(event.type)) {
     name = session_.execution ? session_.execution->flow_id : "";
-  } else if (event.type == EventType::time_out
-                 ? !is_time_out_behind(session_, event.claim->id)
-                 : !starts_afresh(session_, stage_.endpoint, event.accepted_at)) {
-    name = follow_up_flow_of(session_);
+  } else {
+    name = waiting_flow(session_, event, stage_.endpoint);
   }
   auto found = stage_.library->flow(name, 0);
   return found ? found->flow : stage_.flow;

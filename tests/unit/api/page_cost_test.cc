@@ -1,15 +1,14 @@
 // The cost of what the console's pages ask, in steps of SQLite's virtual machine: work, not time.
 // It does not grow with the store.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
-#include <atomic>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "store/model/ids.h"
 #include "store/sql/sql.h"
+#include "tests/support/sqlite_steps.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {
@@ -18,23 +17,7 @@ namespace {
 using nlohmann::json;
 using test::token;
 using test::World;
-
-std::atomic<std::int64_t> steps{0};
-
-int count_steps(unsigned /*event*/, void* /*context*/, void* statement, void* /*nanoseconds*/) {
-  steps += sqlite3_stmt_status(static_cast<sqlite3_stmt*>(statement), SQLITE_STMTSTATUS_VM_STEP, 1);
-  return 0;
-}
-
-// SQLite calls this for every connection that it opens.
-int watch_connection(sqlite3* connection, char** /*error*/, const void* /*api*/) {
-  return sqlite3_trace_v2(connection, SQLITE_TRACE_PROFILE, count_steps, nullptr);
-}
-
-struct WatchedConnections {
-  WatchedConnections() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(watch_connection)); }
-  ~WatchedConnections() { sqlite3_reset_auto_extension(); }
-};
+using tests::steps;
 
 struct Question {
   std::string path;
@@ -157,7 +140,7 @@ class PageCost : public testing::Test {
     return all;
   }
 
-  const WatchedConnections watched_;
+  const tests::CountedConnections counted_;
   World world_;
   const std::string project_ = world_.session_key().project_id;
   const std::string endpoint_ = world_.session_key().endpoint_id;
@@ -170,7 +153,7 @@ TEST_F(PageCost, DoesNotGrowWithTheStore) {
       world_.manage(Method::get, "/management/flows", nullptr, {{"projectId", project_}}).body);
   const std::string flow = flows.at("items").at(0).at("_id");
   fill(1'000, 999 + some);
-  (void)costs(flow);  // what is prepared and remembered once does not count
+  (void)costs(flow);  // the first asking prepares statements and fills caches
   const auto before = costs(flow);
   fill(1'000 + some, 999 + 3 * some);
   const auto after = costs(flow);

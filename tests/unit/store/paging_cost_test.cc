@@ -1,12 +1,10 @@
 // The cost of reads of long lists, in steps of SQLite's virtual machine: work, not time.
-#include <sqlite3.h>
-
 #include <algorithm>
-#include <atomic>
 #include <nlohmann/json.hpp>
 
 #include "store/conversation/receipts_sql.h"
 #include "store/model/ids.h"
+#include "tests/support/sqlite_steps.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -15,22 +13,11 @@ namespace {
 constexpr int chunk_count = 100'000;
 constexpr std::size_t page_size = 25;
 
-std::atomic<std::int64_t> steps{0};
-
-int count_steps(unsigned /*event*/, void* /*context*/, void* statement, void* /*nanoseconds*/) {
-  steps += sqlite3_stmt_status(static_cast<sqlite3_stmt*>(statement), SQLITE_STMTSTATUS_VM_STEP, 1);
-  return 0;
-}
-
-// SQLite calls this for every connection that it opens.
-int watch_connection(sqlite3* connection, char** /*error*/, const void* /*api*/) {
-  return sqlite3_trace_v2(connection, SQLITE_TRACE_PROFILE, count_steps, nullptr);
-}
+using tests::steps;
 
 class CostTest : public StoreTest {
  protected:
-  CostTest() { sqlite3_auto_extension(reinterpret_cast<void (*)()>(watch_connection)); }
-  ~CostTest() override { sqlite3_reset_auto_extension(); }
+  const tests::CountedConnections counted_;
 };
 
 class PagingCostTest : public CostTest {
