@@ -97,7 +97,8 @@ store::AuditEntry entry_of(const Call& call) {
   return entry;
 }
 
-// What a view is of. Names hold no NUL.
+// The key of a view: its user, credential, address, operation and object. A NUL follows each of
+// them, because none has a NUL.
 std::string view_of(const store::AuditEntry& entry) {
   std::string view;
   for (const auto* part : {&entry.user_id, &entry.credential, &entry.address, &entry.operation,

@@ -96,7 +96,7 @@ class Reasons {
       const std::vector<store::Timers::Row>& timers) const;
 
  private:
-  // What one question, or all of a page, have read.
+  // Rows that one question has read, or the questions of one page.
   struct Read {
     std::optional<std::chrono::milliseconds> offset{};
     std::map<std::string, store::EndpointFailure> health{};  // by Endpoint

@@ -64,7 +64,7 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
 struct Bulk {
   std::string path;  // "/management/deliveries"
   std::string verb;
-  std::string done;  // what it says of one row, such as "Retried {ID}"
+  std::string done;  // the message about one row, such as "Retried {ID}"
   std::vector<Option> filter;
 };
 [[nodiscard]] Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk);

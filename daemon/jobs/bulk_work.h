@@ -24,9 +24,9 @@ struct BulkWorkPorts {
 // lets one of them have effects.
 //
 // The job's `data` has the `filter` (store/conversation/filters.h), how many rows were `changed`
-// and `skipped`, where the walk is, and the `lease` of the last progress. A cancelled job keeps
-// what it has done. A job that a hundred leases in a row did not bring forward ends with an error;
-// leases that end because the log fails don't count. Thread-safe.
+// and `skipped`, where the walk is, and the `lease` of the last progress. The changes of
+// a cancelled job stay. A job ends with an error after a hundred leases without progress. Leases
+// that end because the log fails don't count. Thread-safe.
 // Kept by: BulkWorkTest.ACrashAfterAppendsDoublesNoReplay,
 // BulkWorkTest.ReplaysOfASessionKeepTheirOrder, BulkWorkTest.AReplayOutlastsAnOutageOfTheLog.
 class BulkWork final : public JobSteps {

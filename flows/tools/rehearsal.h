@@ -32,7 +32,7 @@ struct Stage {
 // follow-ups run when the time advances. One thread.
 class Rehearsal {
  public:
-  // What the Turns since the last `take_done` have done.
+  // The effects of the Turns since the last `take_done`.
   struct Done {
     std::vector<model::Output> outputs{};
     std::vector<std::string> log{};

@@ -8,7 +8,7 @@
 
 namespace conversed::flows::tools {
 
-// What an event would do.
+// The effects that an event would have.
 struct Trial {
   std::vector<std::string> nodes;  // their addresses, in order
   std::vector<model::Output> outputs;

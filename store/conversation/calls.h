@@ -34,8 +34,8 @@ class Calls : Rows {
   // A call or a timer. `internal`: its row can't be read.
   [[nodiscard]] model::Result<std::optional<Found>> find(const std::string& id) const;
 
-  // What these sessions wait for, by their rows (SessionSummary::row): calls, timers, and time-outs
-  // of questions. Leaves out rows that can't be read. One statement.
+  // The calls, timers and time-outs of questions of these sessions. `SessionSummary::row` names a
+  // session. Leaves out rows that can't be read. One statement.
   struct OfSession {
     std::int64_t session = 0;
     Found found;

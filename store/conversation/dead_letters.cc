@@ -77,7 +77,7 @@ Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
   return letter;
 }
 
-// What `with_filter` binds.
+// The condition whose parameters `with_filter` binds.
 constexpr const char* fits =
     "(:w = '' OR state = :x) AND (:r = '' OR reason = :y) AND (:f = '' OR flow = :g)"
     " AND (:v = 0 OR flow_version = :z) AND (:d = '' OR node = :b)"

@@ -78,7 +78,7 @@ inline constexpr std::string_view sql_of_execution_call =
     "SELECT id FROM pending_calls WHERE id > :i || '-c' AND id < :j || '-d' AND time_out = 0"
     " ORDER BY id LIMIT 1";
 
-// What the sessions of a page wait for.
+// The calls, timers and time-outs of the sessions of a page.
 inline constexpr std::string_view sql_of_calls_of_sessions =
     "SELECT session, id, request, due_at, time_out, attempts, try_at FROM pending_calls"
     " WHERE session IN (SELECT CAST(value AS BIGINT) FROM json_each(:s)) ORDER BY session, id";

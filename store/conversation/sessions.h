@@ -41,7 +41,7 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::optional<model::Session>> load(
       const model::SessionKey& key) const;
 
-  // What a watcher of a session compares. A change of the session, of the tries of its first
+  // A watcher of a session compares marks. A change of the session, of the tries of its first
   // delivery or of its call has another `id`, a short text of ASCII.
   struct Mark {
     std::string id;
