@@ -38,9 +38,12 @@ Result<std::vector<Calls::OfSession>> Calls::of_sessions(
         [&](std::int64_t session, std::string id, const std::optional<std::string>& request,
             std::optional<model::Timestamp> due_at, bool time_out, int attempts,
             std::optional<model::Timestamp> try_at) {
-          Found found{.call = {.id = std::move(id), .due_at = due_at, .is_time_out = time_out},
-                      .attempts = attempts,
-                      .try_at = try_at};
+          Found found;
+          found.call.id = std::move(id);
+          found.call.due_at = due_at;
+          found.call.is_time_out = time_out;
+          found.attempts = attempts;
+          found.try_at = try_at;
           if (request) {
             const auto value = model::parse_json(*request);
             if (!value || !model::read_request(*value, found.call)) return;
