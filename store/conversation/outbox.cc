@@ -157,22 +157,22 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
                mark = std::move(row)](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto encoded = key.encode();
-    auto row = connection.row<std::string, std::string, int>(
+    const auto pending = connection.row<std::string, std::string, int>(
         "SELECT o.input_id, o.trace_id, d.attempts FROM outputs o JOIN deliveries d"
         " ON d.session = o.session AND d.seq = o.seq"
         " WHERE d.session = (SELECT id FROM sessions WHERE key = :k) AND d.seq = :q"
         " AND d.output_id = :o",
         encoded, seq, output_id);
-    if (!row) return fail(Errc::not_found, "this output is not pending");
+    if (!pending) return fail(Errc::not_found, "this output is not pending");
     const NewDeadLetter letter{.id = id,
-                               .event = {.event_id = std::get<0>(*row),
+                               .event = {.event_id = std::get<0>(*pending),
                                          .type = "output",
-                                         .trace_id = std::get<1>(*row),
+                                         .trace_id = std::get<1>(*pending),
                                          .value = ""},
                                .reason = reason,
-                               .attempts = std::get<2>(*row) + 1};
+                               .attempts = std::get<2>(*pending) + 1};
     insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
-    mark_delivered(connection, encoded, output_id, seq, std::get<2>(*row));
+    mark_delivered(connection, encoded, output_id, seq, std::get<2>(*pending));
     add_to_receipt(connection, mark);
     return {};
   };
