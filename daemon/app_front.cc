@@ -19,9 +19,10 @@ namespace {
 // `one` are those of an organisation.
 constexpr api::BlockingPool::Limits management_limits{
     .threads = 4, .waiting = 256, .waiting_of_one = 64};
-// Guessing passwords takes one core at most, and a few places per address.
+// Guessing passwords takes one core at most, and a few places per address. A browser asks on six
+// connections at once. Its first check also answers the requests that wait behind it.
 constexpr api::BlockingPool::Limits sign_in_limits{
-    .threads = 1, .waiting = 512, .waiting_of_one = 4};
+    .threads = 1, .waiting = 512, .waiting_of_one = 16};
 // A waiting import holds its body in memory. `waiting_of_one` is the limit of an organisation.
 constexpr api::BlockingPool::Limits import_limits{.threads = 1, .waiting = 16, .waiting_of_one = 4};
 

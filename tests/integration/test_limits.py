@@ -48,6 +48,19 @@ class SignIns(LimitsCase):
             self.assertEqual(self.daemon.terminate(), 0)
             self.daemon.start()
 
+    def test_a_browsers_requests_at_once_wait_for_one_check_of_the_password(self):
+        for round in range(3):
+            # A new key ends the daemon's memory of verified passwords.
+            self.daemon.ctl("apikey", "create", "--name", f"key {round}")
+            statuses = []
+            threads = [threading.Thread(target=lambda: statuses.append(self.sign_in(PASSWORD, "127.0.0.1")))
+                       for _ in range(12)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(statuses, [200] * 12)
+
 
 class Flood(LimitsCase):
     settings = "sign_in: {account_failures: 1000000, address_failures: 0}\n" + RATE
