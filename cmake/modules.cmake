@@ -9,20 +9,18 @@ set(CONVERSED_PRECOMPILED_HEADERS
 add_library(conversed_precompiled STATIC "${PROJECT_BINARY_DIR}/precompiled.cc")
 target_link_libraries(conversed_precompiled PRIVATE conversed_flags)
 target_precompile_headers(conversed_precompiled PRIVATE ${CONVERSED_PRECOMPILED_HEADERS})
-# For modules that are COLD.
-if(CONVERSED_SANITIZE)
-  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_cold.cc" CONTENT "")
-  add_library(conversed_precompiled_cold STATIC "${PROJECT_BINARY_DIR}/precompiled_cold.cc")
-  target_link_libraries(conversed_precompiled_cold PRIVATE conversed_flags)
-  target_compile_options(conversed_precompiled_cold PRIVATE -O0)
-  target_precompile_headers(conversed_precompiled_cold PRIVATE ${CONVERSED_PRECOMPILED_HEADERS})
+# For modules that are HOT.
+if(CONVERSED_HOT_OPTIONS)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/precompiled_hot.cc" CONTENT "")
+  add_library(conversed_precompiled_hot STATIC "${PROJECT_BINARY_DIR}/precompiled_hot.cc")
+  target_link_libraries(conversed_precompiled_hot PRIVATE conversed_flags)
+  target_compile_options(conversed_precompiled_hot PRIVATE ${CONVERSED_HOT_OPTIONS})
+  target_precompile_headers(conversed_precompiled_hot PRIVATE ${CONVERSED_PRECOMPILED_HEADERS})
 endif()
 if(BUILD_TESTING)
   add_library(conversed_precompiled_test STATIC "${PROJECT_BINARY_DIR}/precompiled_test.cc")
   target_link_libraries(conversed_precompiled_test PRIVATE conversed_flags GTest::gtest)
-  if(CONVERSED_SANITIZE)
-    target_compile_options(conversed_precompiled_test PRIVATE -O0)  # the option of tests/CMakeLists.txt
-  endif()
+  target_compile_options(conversed_precompiled_test PRIVATE ${CONVERSED_TEST_OPTIONS})
   if(CMAKE_POSITION_INDEPENDENT_CODE)  # tests are executables, which can't use a header compiled for libraries
     set_target_properties(conversed_precompiled_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(conversed_precompiled_test PRIVATE -fPIE)
@@ -30,31 +28,30 @@ if(BUILD_TESTING)
   target_precompile_headers(conversed_precompiled_test PRIVATE ${CONVERSED_PRECOMPILED_HEADERS} <gtest/gtest.h>)
 endif()
 
-# conversed_precompile(TARGET [COLD]): gives the target a precompiled header. With sanitizers a COLD target is compiled
-# without optimization, in half the time.
+# conversed_precompile(TARGET [HOT]): gives the target a precompiled header.
 function(conversed_precompile target)
-  if("COLD" IN_LIST ARGN AND CONVERSED_SANITIZE)
-    target_compile_options(${target} PRIVATE -O0)
-    target_precompile_headers(${target} REUSE_FROM conversed_precompiled_cold)
+  if("HOT" IN_LIST ARGN AND CONVERSED_HOT_OPTIONS)
+    target_compile_options(${target} PRIVATE ${CONVERSED_HOT_OPTIONS})
+    target_precompile_headers(${target} REUSE_FROM conversed_precompiled_hot)
   else()
     target_precompile_headers(${target} REUSE_FROM conversed_precompiled)
   endif()
 endfunction()
 
-# conversed_module(queue SOURCES log.cc ... USES model store PRIVATE_LIBS PkgConfig::sqlite [COLD])
+# conversed_module(queue SOURCES log.cc ... USES model store PRIVATE_LIBS PkgConfig::sqlite [HOT])
 #
 # Defines the target conversed_<name> from the sources in the current folder, links the modules that it
 # uses, and records them in the include table. tests/tidy checks each #include against that table.
-# COLD marks a module whose code takes little of the tests' time.
+# HOT marks a module whose code takes much of the tests' time.
 function(conversed_module name)
-  cmake_parse_arguments(arg "COLD" "" "SOURCES;USES;LIBS;PRIVATE_LIBS" ${ARGN})
+  cmake_parse_arguments(arg "HOT" "" "SOURCES;USES;LIBS;PRIVATE_LIBS" ${ARGN})
   set(target conversed_${name})
   add_library(${target} STATIC ${arg_SOURCES})
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE conversed_flags ${arg_PRIVATE_LIBS})
   target_link_libraries(${target} PUBLIC ${arg_LIBS})
-  if(arg_COLD)
-    conversed_precompile(${target} COLD)
+  if(arg_HOT)
+    conversed_precompile(${target} HOT)
   else()
     conversed_precompile(${target})
   endif()
