@@ -127,28 +127,29 @@ Result<std::vector<InboxEvent>> Sessions::inbox(const model::SessionKey& key,
 
 Result<std::optional<Sessions::InInbox>> Sessions::in_inbox(const std::string& event_id) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<InInbox>> {
-    struct Place {
-      std::int64_t session = 0;
-      std::int64_t n = 0;
-    };
-    Place place;
+    std::int64_t row_of_session = 0;
+    std::int64_t number = 0;
     auto found = connection.first(
         [&](std::int64_t session, std::int64_t n, model::SessionKey key, const std::string& type,
             const std::string& trace, const std::string& value) {
-          place = {session, n};
+          row_of_session = session;
+          number = n;
           const auto event = model::decode_event(key.encode(), event_id, type, trace, value);
           return InInbox{.key = std::move(key),
+                         .ahead = 0,
+                         .first_ahead = "",
                          .since = event ? event->accepted_at : model::Timestamp()};
         },
         sql_of_inbox_event, event_id);
     if (!found) return std::nullopt;
     found->ahead = connection.number("SELECT COUNT(*) FROM inbox WHERE session = :s AND n < :n",
-                                     place.session, place.n);
+                                     row_of_session, number);
     if (found->ahead > 0) {
       found->first_ahead =
           connection
               .value<std::string>(
-                  "SELECT event_id FROM inbox WHERE session = :s ORDER BY n LIMIT 1", place.session)
+                  "SELECT event_id FROM inbox WHERE session = :s ORDER BY n LIMIT 1",
+                  row_of_session)
               .value_or("");
     }
     return found;
