@@ -174,7 +174,8 @@ void Turn::note_change(const std::string& path, std::size_t bytes, const nlohman
   auto change = std::ranges::find(changes, shown, &model::TurnNotes::Change::path);
   if (change == changes.end()) {
     if (changes.size() == model::TurnNotes::most_changes) return void(++effects_.notes.left_out);
-    change = changes.insert(change, {.path = std::string(shown)});
+    change = changes.emplace(change);
+    change->path = shown;
   }
   change->bytes = bytes;
   change->removed = value == nullptr;
