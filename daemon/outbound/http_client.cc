@@ -145,15 +145,17 @@ void HttpClient::run() {
 void HttpClient::run_once(Time until) {
   for (auto& exchange : take_inbox()) begin(std::move(exchange));
   wait_for_events(until);
+  returning_ = true;
   collect_finished();
   // After the events, so that an answer that arrived while the thread was busy does not time out.
   run_due_timer();
   cut_off();
   collect_finished();
+  returning_ = false;
 }
 
 void HttpClient::wake() {
-  eventfd_write(wake_, 1);
+  if (!returning_) eventfd_write(wake_, 1);
 }
 
 std::vector<HttpClient::Exchange> HttpClient::take_inbox() {

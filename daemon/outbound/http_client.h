@@ -107,7 +107,8 @@ class HttpClient final : public Service {
   // until `until`, the next `wake` or the next heartbeat, and ends exchanges. `send` does not end
   // the wait. For its user's one thread, between `start` and `stop`.
   void run_once(Time until);
-  // Ends the current wait, else the next one. Thread-safe, between `start` and `stop`.
+  // Ends the current wait, else the next one. Does nothing while `run_once` ends exchanges behind
+  // its wait: then its caller looks for work by itself. Thread-safe, between `start` and `stop`.
   void wake();
   [[nodiscard]] bool has_thread() const { return settings_.own_thread; }
 
@@ -152,6 +153,7 @@ class HttpClient final : public Service {
   std::vector<Exchange> inbox_;  // under the mutex, like the next one
   bool accepting_ = false;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> returning_{false};  // `run_once` has waited, and is about to return
   std::atomic<std::size_t> in_flight_{0};
   std::thread thread_;
 
