@@ -348,7 +348,7 @@ void Deliverer::prepare(Session& session) {
                {"endpoint", (*target)->name},
                {"outputId", output.id},
                {"traceId", output.trace_id}});
-    metrics_.delivery_ended(DeliveryOutcome::dropped, session.key.endpoint_id);
+    count_end(DeliveryOutcome::dropped, session.key.endpoint_id);
     mark(session, nullptr);
   }
   queue_.land(session);
@@ -390,7 +390,7 @@ void Deliverer::begin(Session& session, const model::Result<void>& allowed) {
   if (allowed) {
     session.outputs.front().withdrawable = false;
   } else if (allowed.error().code == model::Errc::not_found) {
-    metrics_.delivery_ended(DeliveryOutcome::dropped, session.key.endpoint_id);
+    count_end(DeliveryOutcome::dropped, session.key.endpoint_id);
     session.outputs.pop_front();
   } else {
     return leave_for_a_while(session);
@@ -418,14 +418,15 @@ void Deliverer::finish(Session& session, const HttpOutcome& outcome, const std::
   trace(session, outcome, span_id);
   const double took = std::chrono::duration<double>(outcome.took).count();
   metrics_.delivery_seconds.observe(took);
-  metrics_.count(EndpointCount::delivery_seconds, session.key.endpoint_id, took);
+  metrics_.count(EndpointCount::delivery_seconds, session.key.endpoint_id, took,
+                 organisation_of(session.key.endpoint_id));
   if (!delivered(outcome)) return fail(session, outcome);
   model::fault_point("deliver.after_post");
   const auto& output = session.outputs.front();
   const auto steady = SteadyClock::now();
   works(*session.lane, output);
   queue_.delivered(session, steady);
-  metrics_.delivery_ended(DeliveryOutcome::delivered, session.key.endpoint_id);
+  count_end(DeliveryOutcome::delivered, session.key.endpoint_id);
   const std::chrono::duration<double> age = now() - output.created_at;
   metrics_.output_age_seconds.observe(std::max(0.0, age.count()));
   mark(session, &outcome);
@@ -489,7 +490,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   } else {
     const model::Timestamp due =
         paused ? now + WebhookHealth::probe_interval : next_try(session, outcome, now);
-    metrics_.delivery_ended(DeliveryOutcome::retried, session.key.endpoint_id);
+    count_end(DeliveryOutcome::retried, session.key.endpoint_id);
     log::debug("delivery failed", {{"sessionId", session.key.session_id},
                                    {"outputId", session.outputs.front().id},
                                    {"reason", reason},
@@ -530,6 +531,15 @@ void Deliverer::put_off(Lane& lane, const HttpOutcome& outcome, const std::strin
 std::string Deliverer::name_of(const std::string& endpoint_id) {
   const auto target = targets_.of(endpoint_id);
   return target ? (*target)->name : std::string();
+}
+
+std::string Deliverer::organisation_of(const std::string& endpoint_id) {
+  const auto target = targets_.of(endpoint_id);
+  return target ? (*target)->organisation_id : std::string();
+}
+
+void Deliverer::count_end(DeliveryOutcome outcome, const std::string& endpoint_id) {
+  metrics_.delivery_ended(outcome, endpoint_id, organisation_of(endpoint_id));
 }
 
 // Marks the session's first output as done: it needs no further try.
@@ -617,7 +627,7 @@ void Deliverer::given_up(Session& session, const model::Output& output, const st
                          const model::Result<void>& done) {
   --session.marks;
   if (done) {
-    metrics_.delivery_ended(DeliveryOutcome::dead_letter, session.key.endpoint_id);
+    count_end(DeliveryOutcome::dead_letter, session.key.endpoint_id);
     log::warn("output undelivered, dead letter", {{"sessionId", session.key.session_id},
                                                   {"endpointId", session.key.endpoint_id},
                                                   {"endpoint", name_of(session.key.endpoint_id)},

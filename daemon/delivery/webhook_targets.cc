@@ -22,7 +22,10 @@ model::Result<const WebhookTarget*> WebhookTargets::of(const std::string& endpoi
     return model::fail(error);
   };
   WebhookTarget target;
-  if (*endpoint) target.name = (*endpoint)->name;
+  if (*endpoint) {
+    target.name = (*endpoint)->name;
+    target.organisation_id = (*endpoint)->organisation_id;
+  }
   if (*endpoint && !(*endpoint)->webhook_url.empty()) {
     auto secrets = assets_.webhook_secrets(endpoint_id);
     if (!secrets) return unusable("webhook secret can't be read", secrets.error());

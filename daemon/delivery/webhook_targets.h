@@ -21,6 +21,7 @@ namespace conversed::daemon {
 
 struct WebhookTarget {
   std::string name;                   // of the Endpoint
+  std::string organisation_id;        // its owner; empty: the Endpoint does not exist
   std::string url;                    // empty: the Endpoint has no webhook
   std::vector<WebhookKey> keys;       // empty, the secret, or the secret and its predecessor
   model::Timestamp previous_until{};  // from then on only the first key signs

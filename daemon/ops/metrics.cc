@@ -214,11 +214,12 @@ const Counter& Metrics::deliveries(DeliveryOutcome outcome) const {
   return impl_->deliveries[static_cast<std::size_t>(outcome)];
 }
 
-void Metrics::delivery_ended(DeliveryOutcome outcome, std::string_view endpoint_id) {
+void Metrics::delivery_ended(DeliveryOutcome outcome, std::string_view endpoint_id,
+                             std::string_view organisation_id) {
   const auto at = static_cast<std::size_t>(outcome);
   impl_->deliveries[at].add();
   impl_->endpoints.add(endpoint_id, static_cast<std::size_t>(EndpointCount::deliveries) + at, 1,
-                       {});
+                       organisation_id);
 }
 
 void Metrics::event_waited(WaitCause cause, std::chrono::duration<double> time) {

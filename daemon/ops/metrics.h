@@ -93,14 +93,15 @@ class Metrics {
   // Counts an answered inject. Observes the time of an accepted one.
   void inject_answered(int status, std::chrono::steady_clock::duration took);
   [[nodiscard]] const Counter& deliveries(DeliveryOutcome outcome) const;
-  void delivery_ended(DeliveryOutcome outcome, std::string_view endpoint_id);
+  void delivery_ended(DeliveryOutcome outcome, std::string_view endpoint_id,
+                      std::string_view organisation_id);
   Counter& calls(CallOutcome outcome);
   void event_waited(WaitCause cause, std::chrono::duration<double> time);
   // The organisation is that of the Endpoint or Flow; empty: not known (LabelledCounters).
   void count(EndpointCount what, std::string_view endpoint_id, double amount,
-             std::string_view organisation_id = {});
+             std::string_view organisation_id);
   void count(FlowCount what, std::string_view flow_id, double amount,
-             std::string_view organisation_id = {});
+             std::string_view organisation_id);
   void count(OrganisationCount what, std::string_view organisation_id, double amount = 1);
   // How long the oldest thing has waited for this reason (store/model/reason.h).
   Gauge waiting_seconds(std::string_view reason);

@@ -25,6 +25,19 @@ TEST_F(DelivererTest, OutputArrivesSignedOnceAndIsMarked) {
   EXPECT_EQ(metrics_.deliveries(DeliveryOutcome::delivered).value(), 1U);
 }
 
+TEST_F(DelivererTest, DeliveriesAreCountedForTheirEndpointBeforeItsFirstTurn) {
+  say(key("ann"), {"hello"});
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  const auto text = metrics_.expose();
+  EXPECT_NE(text.find("conversed_endpoint_deliveries_total{endpoint=\"" + key("ann").endpoint_id +
+                      "\",outcome=\"delivered\"} 1\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("conversed_endpoint_delivery_seconds_total{endpoint=\"other\"} 0\n"),
+            std::string::npos);
+}
+
 TEST_F(DelivererTest, ReplacedSecretSignsBesideTheNewOneForAWhile) {
   const std::string fresh = "whsec_bmV3IHNlY3JldCBvZiB0aGUgd2ViaG9vaw==";
   const auto import_with = [&](const std::string& secret) {

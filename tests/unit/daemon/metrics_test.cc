@@ -62,7 +62,7 @@ TEST(Metrics, CountsShowUnderTheirNames) {
   metrics.injects_refused(429).add();
   metrics.injects_refused(429).add();
   metrics.requests(200).add(5);
-  metrics.delivery_ended(DeliveryOutcome::retried, "e");
+  metrics.delivery_ended(DeliveryOutcome::retried, "e", "o");
   metrics.calls(CallOutcome::answered).add(2);
   metrics.log_lag.set(12);
   const auto text = metrics.expose();
@@ -97,8 +97,8 @@ TEST(Metrics, SeriesAboveTheLimitAreCountedAsOther) {
     metrics.count(FlowCount::turns, flow, flow == std::string("f4") ? 3 : 2, "o1");
   }
   metrics.count(EndpointCount::events, "e3", 1, "o2");
-  metrics.count(EndpointCount::events, "e1", 4);
-  metrics.delivery_ended(DeliveryOutcome::retried, "e2");
+  metrics.count(EndpointCount::events, "e1", 4, "");
+  metrics.delivery_ended(DeliveryOutcome::retried, "e2", "o1");
   for (const auto* organisation : {"o1", "o2", "o3", "o4"}) {
     metrics.count(OrganisationCount::injects, organisation);
   }
