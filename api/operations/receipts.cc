@@ -23,6 +23,15 @@ using namespace openapi;
 
 constexpr std::size_t most_receipt_events = 20;  // of one trace or Idempotency-Key
 
+// Why an open step goes on. Null if that can't be read.
+json waits_of_step(const ReceiptStep& step, const Result<Reasons::OpenSteps>& open) {
+  if (!open) return nullptr;
+  const auto seq = step.details.find("seq");
+  if (seq == step.details.end()) return json(waits_json(open->execution));
+  const auto found = open->outputs.find(seq->get<std::int64_t>());
+  return json(waits_json(found == open->outputs.end() ? model::Waits() : found->second));
+}
+
 json receipt_step_json(const ReceiptStep& step) {
   json shown = step.details;
   shown["what"] = to_string(step.what);
@@ -64,15 +73,13 @@ Result<Response> show_receipt(const Call& call, SessionServices& services) {
   events->erase(events->begin());
   body["others"] = *events;
   json& steps = body["steps"] = json::array();
-  bool open = false;
+  body["state"] = "ended";
+  const auto open = services.reasons.of_open_steps(*receipt);
   for (const auto& step : steps_of(*receipt)) {
-    open = open || !step.took;
     steps.push_back(receipt_step_json(step));
-  }
-  body["state"] = open ? "open" : "ended";
-  if (open) {
-    const auto found = services.reasons.of(receipt->input_id);
-    body["waits"] = json(waits_json(found.map([](const auto& each) { return each.waits; })));
+    if (step.took) continue;
+    body["state"] = "open";
+    steps.back()["waits"] = waits_of_step(step, open);
   }
   return ok(body);
 }
@@ -121,6 +128,9 @@ Schema receipt_step_schema() {
       {"behind", described("Events of its session before it.", integer(0)), may},
       {"blockedBy", described("The call or timer that its session waited for.", text(1)), may},
       {"waitsFor", described("The call or timer that it waits for.", free_object()), may},
+      {"waits",
+       described("Of a step that goes on. Null: they can't be read.", nullable(waits_schema())),
+       may},
       {"next", described("When the next try is due: Unix time in milliseconds.", integer(0)), may},
       // turn
       {"event", described("What the execution waited for.", text(1)), may},
@@ -158,7 +168,6 @@ Description describe_show_receipt() {
   const auto receipt = with_members(
       receipt_shape().schema(),
       {{"others", described("Further events of the trace or Idempotency-Key.", list_of(id()))},
-       {"waits", nullable(waits_schema()), Need::optional},
        {"state", described("`open` while a step goes on.", one_of({"open", "ended"}))},
        {"steps", list_of(receipt_step_schema())}});
   return {.summary = "Show what happened to an event",

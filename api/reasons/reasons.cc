@@ -154,13 +154,18 @@ Wait Reasons::of_running(const store::Calls::Found& found, const std::string& pl
 }
 
 Result<Waits> Reasons::of_execution(const model::Session& session, Read& read) const {
-  if (!session.execution) return Waits();
+  auto waits = of_daemon();
+  auto partition = of_partition(session.key, read);
+  if (!partition) return partition;
+  append(waits, *std::move(partition));
+  if (!session.execution) return waits;
   auto call = store_.calls().find(session.execution->pending_call_id);
   if (!call) return fail(call.error());
-  if (!*call) return Waits();  // its result is in the log
+  if (!*call) return waits;  // its result is in the log
   auto by = timers_ahead(read);
   if (!by) return fail(by.error());
-  return Waits{of_running(**call, place_of(session), *by)};
+  waits.push_back(of_running(**call, place_of(session), *by));
+  return waits;
 }
 
 std::optional<Wait> Reasons::of_inbox(const model::SessionKey& key, std::int64_t size) const {
@@ -192,10 +197,6 @@ Result<Waits> Reasons::of_session(const model::Session& session) const {
   Read read;
   Waits waits;
   if (auto full = of_inbox(session.key, session.inbox_size)) waits.push_back(*std::move(full));
-  append(waits, of_daemon());
-  auto partition = of_partition(session.key, read);
-  if (!partition) return partition;
-  append(waits, *std::move(partition));
   auto execution = of_execution(session, read);
   if (!execution) return execution;
   append(waits, *std::move(execution));
@@ -341,6 +342,39 @@ Result<Waits> Reasons::of_first(const PendingDelivery& delivery, Read& read) con
   if (!partition) return partition;
   append(waits, *std::move(partition));
   return waits;
+}
+
+// A session's outputs are delivered one after the other: one of the receipt's may go now.
+Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt) const {
+  OpenSteps open;
+  if (receipt.waits_in_inbox) {
+    auto found = of_event(receipt.input_id);
+    if (!found) return fail(found.error());
+    if (*found) open.execution = std::move((*found)->waits);
+  } else if (receipt.runs) {
+    Read read;
+    auto session = store_.sessions().load(receipt.session);
+    if (!session) return fail(session.error());
+    auto waits = *session ? of_execution(**session, read) : Waits();
+    if (!waits) return fail(waits.error());
+    open.execution = *std::move(waits);
+  }
+  const auto first = std::ranges::find_if(receipt.outputs, &store::Receipt::Output::pending);
+  if (first == receipt.outputs.end()) return open;
+  auto delivery = if_any(store_.deliveries().get(first->id, store_.timer_now()));
+  if (!delivery) return fail(delivery.error());
+  if (!*delivery) return open;  // it was delivered meanwhile
+  auto waits = of_delivery(**delivery);
+  if (!waits) return fail(waits.error());
+  open.outputs.emplace(first->seq, *waits);
+  const bool is_behind = (*delivery)->state == DeliveryState::behind;
+  if (!is_behind) waits->insert(waits->begin(), behind_first(**delivery));
+  for (auto output = first + 1; output != receipt.outputs.end(); ++output) {
+    if (!output->pending) continue;
+    waits->front().since = output->created_at;
+    open.outputs.emplace(output->seq, *waits);
+  }
+  return open;
 }
 
 // Quiet hours put the follow-up off if it is due when they end.

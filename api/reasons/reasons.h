@@ -12,6 +12,7 @@
 #include "store/conversation/calls.h"
 #include "store/conversation/deliveries.h"
 #include "store/conversation/endpoint_health.h"
+#include "store/conversation/receipts.h"
 #include "store/conversation/sessions.h"
 #include "store/conversation/timers.h"
 #include "store/model/clock.h"
@@ -85,6 +86,13 @@ class Reasons {
       const store::PendingDelivery& delivery) const;
   [[nodiscard]] model::Result<model::Waits> of_timer(const store::Timers::Row& timer) const;
   [[nodiscard]] static model::Waits of_job(const model::Job& job);
+
+  // Of the steps of a receipt that go on.
+  struct OpenSteps {
+    model::Waits execution{};                        // or of the event's wait in the inbox
+    std::map<std::int64_t, model::Waits> outputs{};  // by their numbers
+  };
+  [[nodiscard]] model::Result<OpenSteps> of_open_steps(const store::Receipt& receipt) const;
 
   // The same for the rows of a page, in order, each with its own reasons only. Reads the calls and
   // timers of all sessions at once, and each Endpoint, partition and quota of the page once.

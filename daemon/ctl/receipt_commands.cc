@@ -130,6 +130,21 @@ std::string words(const Fields& step) {
   return subject + numbered_try(step) + ": " + answered(step);
 }
 
+// Why the steps that go on do so. All outputs behind the first one wait for it.
+void show_open_steps(const std::vector<Fields>& steps) {
+  bool is_output_told = false;
+  for (const auto& step : steps) {
+    if (!step.has("waits")) continue;
+    const bool is_output = step.has("seq");
+    if (is_output && std::exchange(is_output_told, true)) continue;
+    const auto waits = step.objects("waits");
+    if (waits.empty()) continue;
+    say(is_output ? "Output " + std::to_string(step.number("seq")) + " waits:"
+                  : std::string("The event waits:"));
+    for (const auto& wait : waits) show_wait(wait);
+  }
+}
+
 void show_receipt(const Fields& receipt, const Values& /*values*/) {
   const auto steps = receipt.objects("steps");
   say("Event " + receipt.text("_id") + " of " + receipt.text("userId") + ", session " +
@@ -161,6 +176,7 @@ void show_receipt(const Fields& receipt, const Values& /*values*/) {
                words(step)});
   }
   table.print("");
+  show_open_steps(steps);
 }
 
 }  // namespace

@@ -18,16 +18,6 @@ std::string codes() {
   return lines;
 }
 
-void show_wait(const Fields& wait) {
-  say(wait.text("reason") + ": " + wait.text("subject"));
-  const auto show_time = [&](const char* field, const char* label) {
-    if (const auto time = wait.time(field)) say(label + full_time(*time, screen()));
-  };
-  show_time("since", "  since ");
-  show_time("expectedAt", "  expected at ");
-  say("  " + wait.text("remedy"));
-}
-
 model::Result<std::string> path_of(Client& client, const Values& values) {
   const std::string path = "/management/why";
   if (const auto& id = values.text("ID"); !id.empty()) return path + "/" + encode(id);
@@ -59,6 +49,16 @@ int why(Client& client, const Values& values) {
 }
 
 }  // namespace
+
+void show_wait(const Fields& wait) {
+  say(wait.text("reason") + ": " + wait.text("subject"));
+  const auto show_time = [&](const char* field, const char* label) {
+    if (const auto time = wait.time(field)) say(label + full_time(*time, screen()));
+  };
+  show_time("since", "  since ");
+  show_time("expectedAt", "  expected at ");
+  say("  " + wait.text("remedy"));
+}
 
 std::vector<Group> why_command() {
   constexpr auto all = Option::Among::all_or_none;

@@ -75,6 +75,21 @@ class Roles(MainJob, ClusterCase):
         while self.daemon.ctl("deliveries", "list")["items"]:
             self.assertFalse(self.daemon.wait_end(0.05))
 
+    def test_partitions_without_a_worker_are_named(self):
+        worker = self.cluster.daemons[1]
+        self.assertEqual(worker.terminate(), 0)
+        while set(self.cluster.partitions(self.daemon).values()) != {None}:
+            self.assertFalse(self.daemon.wait_end(0.05))
+        self.assertEqual(self.inject("echo", "ownerless", text="hello")[0], 200)
+        answer = self.daemon.ctl("why", "--endpoint", self.tokens["echo"], "--user", "user of ownerless",
+                                 "--session", "ownerless", check=False)
+        wait = answer["waits"][0]
+        self.assertEqual((wait["reason"], wait["code"]), ("partitionWithoutOwner", 15))
+        self.assertIn("session ownerless", wait["subject"])
+        self.assertIn("Start a daemon with the role worker", wait["remedy"])
+        self.assertTrue(worker.start())
+        self.assertEqual(self.outputs("echo", "ownerless", wait=30)[0]["text"], "hello")
+
     def test_due_timers_fire(self):
         self.assertEqual(self.say("nap", "tired", "hello")[1]["text"], "awake")
         self.assertEqual(self.say("quiet", "silent", "hello")[0], 200)

@@ -1,6 +1,10 @@
-"""Faults made on purpose: `conversectl why` names cause, subject and remedy of each at once, and exits with its code."""
+"""Faults made on purpose: `conversectl why` names cause, subject and remedy of each at once, and exits with its code; the
+step of its receipt that goes on names them, too."""
 
 import contextlib
+import datetime
+import http.client
+import json
 import sqlite3
 import subprocess
 import unittest
@@ -52,18 +56,41 @@ class WhyCase(DaemonCase):
         self.assertEqual(status, 200, answer)
         return headers["X-Inject-Id"]
 
-    def why(self, *arguments):
-        """Returns the exit code and the text."""
-        done = subprocess.run([CTL, "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", "why", *arguments],
+    def ctl(self, *arguments):
+        """Returns the exit code and the text of conversectl."""
+        done = subprocess.run([CTL, "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
                               capture_output=True, text=True, timeout=120, env=self.daemon.environment)
         return done.returncode, done.stdout + done.stderr
 
-    def expect(self, code, *words, of):
-        """Asks until the reason has this code. Then expects the words."""
-        while (answer := self.why(*of))[0] != code:
+    def why(self, *arguments):
+        return self.ctl("why", *arguments)
+
+    def expect(self, code, reason, subject, remedy, of):
+        """Asks until the first reason has this code. Then expects its name, and words of its subject and its remedy. Returns
+        the reasons."""
+        while (answer := self.ctl("--json", "why", *of))[0] != code:
             self.assertFalse(self.daemon.wait_end(0.05), answer)
-        for word in words:
-            self.assertIn(word, answer[1])
+        waits = json.loads(answer[1])["waits"]
+        self.assertEqual((waits[0]["reason"], waits[0]["code"]), (reason, code))
+        for word in subject:
+            self.assertIn(word, waits[0]["subject"])
+        self.assertIn(remedy, waits[0]["remedy"])
+        code_for_people, text = self.why(*of)
+        self.assertEqual(code_for_people, code, text)
+        for part in ("reason", "subject", "remedy"):
+            self.assertIn(waits[0][part], text)
+        return waits
+
+    def expect_step(self, event, reason, remedy):
+        """Expects this reason at the last step of the event's receipt, which goes on."""
+        status, receipt, _ = self.daemon.request("GET", f"/management/receipts/{event}", basic=True)
+        self.assertEqual((status, receipt["state"]), (200, "open"), receipt)
+        step = next(step for step in receipt["steps"] if step["micros"] is None)
+        self.assertEqual(step["waits"][0]["reason"], reason, step)
+        self.assertIn(remedy, step["waits"][0]["remedy"])
+        _, text = self.ctl("receipt", event)
+        for part in ("reason", "subject", "remedy"):
+            self.assertIn(step["waits"][0][part], text)
 
     def session(self, endpoint, session):
         return ["--endpoint", self.tokens[endpoint], "--user", f"user of {session}", "--session", session]
@@ -75,52 +102,63 @@ class Why(WhyCase):
     def test_a_webhook_that_answers_500_is_named_with_its_error(self):
         self.hook.statuses.extend([500] * 100)
         event = self.accepted("hooked", "500", text="hello")
-        self.expect(19, "deliveryFailing", "hooked", "answered 500", "deliveries retry", of=[event])
+        self.expect(19, "deliveryFailing", ["hooked", "answered 500"], "deliveries retry", of=[event])
+        self.expect_step(event, "deliveryFailing", "deliveries retry")
 
     def test_a_webhook_that_does_not_answer_is_named(self):
         self.hook.open.clear()
         event = self.accepted("hooked", "tarpit", text="hello")
         self.assertTrue(self.hook.wait_for(1))
-        self.expect(27, "sending", "hooked", "check the receiver", of=[event])
+        waits = self.expect(27, "sending", ["hooked", "has not answered"], "check the receiver", of=[event])
+        self.assertIsNotNone(waits[0]["since"])
+        self.expect_step(event, "sending", "check the receiver")
 
     def test_a_slow_upstream_is_named_with_its_attempt(self):
         self.upstream.open.clear()
         event = self.accepted("lookup", "slow", text="hello")
         self.assertTrue(self.upstream.wait_for(1))
-        self.expect(11, "call", self.upstream.url.removeprefix("http://"), "attempt 1 of", "upstream", of=[event])
-        self.expect(11, "Lookup", of=self.session("lookup", "slow"))
+        upstream = self.upstream.url.removeprefix("http://")
+        waits = self.expect(11, "call", ["Lookup", upstream, "attempt 1 of"], "Check the upstream", of=[event])
+        self.assertEqual(waits[0]["expectedAt"], waits[0]["since"] + 60)
+        self.expect(11, "call", [upstream], "Check the upstream", of=self.session("lookup", "slow"))
+        self.expect_step(event, "call", "Check the upstream")
 
     def test_an_upstream_that_answers_401_is_named_in_the_dead_letter(self):
         self.upstream.statuses.append(401)
         event = self.accepted("lookup", "401", text="hello")
-        self.expect(25, "deadLetter", "401", "deadletters replay", of=[event])
+        self.expect(25, "deadLetter", ["answered 401", "Lookup"], "deadletters replay", of=[event])
 
     def test_an_event_that_loops_is_a_dead_letter_with_its_reason(self):
-        event = self.accepted("loop", "poison", text="hello")
-        self.expect(25, "deadLetter", "deadletters replay", of=[event])
+        event = self.accepted("loop", "loop", text="hello")
+        self.expect(25, "deadLetter", ["Loop"], "deadletters replay", of=[event])
 
     def test_a_full_inbox_is_named_with_the_sleep_that_it_waits_for(self):
-        for _ in range(3):
-            self.accepted("sleeper", "full", text="hello")
-        self.expect(14, "inboxFull", "2 events", "asleep", of=self.session("sleeper", "full"))
+        events = [self.accepted("sleeper", "full", text="hello") for _ in range(3)]
+        waits = self.expect(14, "inboxFull", ["session full", "2 events"], "limits.inbox", of=self.session("sleeper", "full"))
+        self.assertEqual([wait["reason"] for wait in waits], ["inboxFull", "asleep"])
         self.assertEqual(self.inject("sleeper", "full", text="hello")[0], 429)
+        self.expect_step(events[0], "asleep", "timers reschedule")
+        self.expect_step(events[2], "behindEvents", "sessions reset")
 
     def test_an_event_behind_others_names_them(self):
         self.accepted("sleeper", "behind", text="hello")
         event = self.accepted("sleeper", "behind", text="again")
-        self.expect(10, "behindEvents", "1 earlier event", "asleep", of=[event])
+        waits = self.expect(10, "behindEvents", ["1 earlier event"], "sessions reset", of=[event])
+        self.assertEqual([wait["reason"] for wait in waits], ["behindEvents", "asleep"])
 
     def test_a_timer_far_away_tells_its_time(self):
         made = self.daemon.ctl("inject", "--endpoint", self.tokens["hooked"], "--user", "ann", "--session", "far",
                                "--text", "hello", "--in", "30d")
-        self.expect(26, "notDue", "expected at", of=[made["_id"]])
+        waits = self.expect(26, "notDue", ["session far", "comes at its time"], "timers reschedule", of=[made["_id"]])
+        self.assertIsNotNone(waits[0]["expectedAt"])
 
     def test_a_store_that_refuses_writes_is_named(self):
         store = sqlite3.connect(self.daemon.folder / "data" / "store.db", isolation_level=None, timeout=60)
         with contextlib.closing(store):
             store.execute("BEGIN IMMEDIATE")
             event = self.accepted("lookup", "locked", text="hello")
-            self.expect(23, "storeDown", "since", of=[event])
+            waits = self.expect(23, "storeDown", ["refuses writes"], "Look at the disk", of=[event])
+            self.assertIsNotNone(waits[0]["since"])
             store.execute("ROLLBACK")
 
     def test_a_delivered_event_waits_for_nothing_and_tells_when_it_was_delivered(self):
@@ -133,7 +171,7 @@ class Why(WhyCase):
     def test_watch_shows_a_reason_until_it_ends(self):
         self.hook.statuses.extend([500] * 100)
         event = self.accepted("hooked", "watched", text="hello")
-        self.expect(19, "deliveryFailing", of=[event])
+        self.expect(19, "deliveryFailing", ["hooked"], "deliveries retry", of=[event])
         url = f"http://127.0.0.1:{self.daemon.ports['api']}"
         with subprocess.Popen([CTL, "--url", url, "why", event, "--watch", "1"], stdout=subprocess.PIPE, text=True,
                               env=self.daemon.environment) as watch:
@@ -161,7 +199,9 @@ class Paused(WhyCase):
             if delivery:
                 self.daemon.ctl("deliveries", "retry", delivery[0]["_id"], check=False)
             self.assertFalse(self.daemon.wait_end(0.05))
-        self.expect(21, "endpointPaused", "answered 503", "endpoints resume", of=[event])
+        waits = self.expect(21, "endpointPaused", ["hooked", "answered 503"], "endpoints resume", of=[event])
+        self.assertIsNotNone(waits[0]["expectedAt"])
+        self.expect_step(event, "endpointPaused", "endpoints resume")
         self.hook.statuses.clear()
         self.daemon.ctl("endpoints", "resume", endpoint)
         self.daemon.wait_idle()
@@ -175,7 +215,46 @@ class Quota(WhyCase):
     def test_a_used_up_quota_is_named(self):
         self.accepted("lookup", "quota", text="hello")
         self.assertEqual(self.inject("lookup", "quota", text="hello")[0], 402)
-        self.expect(18, "quota", "this month", of=self.session("lookup", "quota"))
+        self.expect(18, "quota", ["organisation", "this month"], "Raise quota", of=self.session("lookup", "quota"))
+
+
+class Poisoned(WhyCase):
+    def test_an_event_that_crashes_the_daemon_is_named_in_its_dead_letter(self):
+        self.daemon.terminate()
+        for crash in range(3):
+            self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run"})
+            if crash == 0:
+                with contextlib.suppress(OSError, http.client.HTTPException):  # the answer may come before the crash
+                    self.inject("hooked", "poisoned", text="boom")
+            self.assertTrue(self.daemon.wait_end(60))
+        self.daemon.start()
+        self.daemon.wait_idle()
+        (letter,) = self.daemon.ctl("deadletters", "list")["items"]
+        self.assertEqual(letter["sessionId"], "poisoned")
+        for name in (letter["eventId"], letter["_id"]):
+            self.expect(25, "deadLetter", [letter["_id"], "went down 3 times"], "deadletters replay", of=[name])
+
+
+class QuietHours(WhyCase):
+    bundle = BUNDLE + "proactive: {journey: {after: 1s, text: \"Still there?\", quietHours: QUIET}}\n"
+
+    @classmethod
+    def load(cls, text):
+        now = datetime.datetime.now(datetime.timezone.utc)
+        begin, end = (f"{now + datetime.timedelta(hours=hours):%H:%M}" for hours in (-1, 2))
+        cls.window = f"from {begin} to {end} in Etc/UTC"
+        return super().load(text.replace("QUIET", f'{{from: "{begin}", to: "{end}", timezone: Etc/UTC}}'))
+
+    def test_quiet_hours_that_put_a_follow_up_off_are_named(self):
+        project = self.report["project"]["_id"]
+        status, job, _ = self.daemon.request("POST", f"/v2.0/projects/{project}/settings/proactive/setup",
+                                             headers={"X-API-Key": self.key})
+        self.assertEqual(status, 201, job)
+        self.daemon.ctl("jobs", "watch", job["_id"])
+        self.assertEqual(self.say("hooked", "quiet", "hello")[0], 200)
+        (timer,) = self.daemon.ctl("timers", "list", "--kind", "journey")["items"]
+        waits = self.expect(22, "quietHours", [self.window], "timers reschedule", of=[timer["_id"]])
+        self.assertIsNotNone(waits[0]["expectedAt"])
 
 
 if __name__ == "__main__":

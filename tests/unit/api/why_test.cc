@@ -66,19 +66,38 @@ class Why : public testing::Test {
         .id = id, .session = world_.session_key(), .accepted_at = world_.clock.now()};
     return {id, "inject", std::string(32, '7'), model::encode_value(event)};
   }
-  std::string say() {
-    auto commit = next();
-    const auto id = model::new_id() + "-1";
+  // Adds an output of this event to the commit. Returns its id.
+  std::string add_output(store::SessionCommit& commit, const std::string& event) {
     commit.after.last_output_seq = ++said_;
+    const auto id = event + '-' + std::to_string(commit.outputs.size() + 1);
     commit.outputs.push_back({.id = id,
                               .seq = said_,
-                              .input_id = id.substr(0, model::id_length),
+                              .input_id = event,
                               .text = "hello",
                               .data = nullptr,
                               .created_at = world_.clock.now(),
                               .delivery = model::Delivery::pending});
+    return id;
+  }
+  std::string say() {
+    auto commit = next();
+    const auto id = add_output(commit, model::new_id());
     world_.commit_now(std::move(commit));
     return id;
+  }
+  // The reasons of the steps that go on of this event's receipt, in the order of the steps.
+  std::vector<json> of_open_steps(const std::string& event) {
+    const auto response = world_.manage(Method::get, "/management/receipts/" + event, nullptr, {},
+                                        "ann@acme.example");
+    EXPECT_EQ(response.status, 200) << response.body;
+    const auto receipt = json::parse(response.body);
+    EXPECT_EQ(receipt.at("state"), "open");
+    std::vector<json> waits;
+    for (const auto& step : receipt.at("steps")) {
+      EXPECT_EQ(step.at("micros").is_null(), step.contains("waits")) << step;
+      if (step.contains("waits")) waits.push_back(step["waits"]);
+    }
+    return waits;
   }
   void webhook_fails(std::optional<model::Timestamp> paused_since = {}) {
     world_.store->endpoint_health().failed({.endpoint_id = world_.session_key().endpoint_id,
@@ -207,6 +226,34 @@ TEST_F(Why, PausedWebhookTellsItsNextProbe) {
             std::string::npos);
 }
 
+TEST_F(Why, OpenStepsOfAReceiptNameTheirOwnReasons) {
+  const auto event = model::new_id();
+  auto commit = waits_for(event, http_call());
+  const auto first = add_output(commit, event);
+  add_output(commit, event);
+  commit.after.inbox_size = 2;
+  commit.inbox.added = {this->event(model::new_id()), this->event(model::new_id())};
+  commit.after.last_receipt = event;
+  commit.receipts.push_back({.input_id = event,
+                             .first = store::NewReceiptRow::First{},
+                             .body = R"({"what":"turn","outputs":[1,2]})"});
+  world_.commit_now(std::move(commit));
+  calling_since_ = world_.clock.now() - 3s;
+  const auto output = world_.store->outbox().outputs(world_.session_key(), 0, 1)->front();
+  world_.store->outbox().reschedule(world_.session_key(), output, world_.clock.now() + 30s, 2);
+  webhook_fails();
+  const auto waits = of_open_steps(event);
+  ASSERT_EQ(waits.size(), 3U);
+  expect_reasons(waits[0], {"call"});
+  EXPECT_EQ(waits[0][0]["since"], seconds(*calling_since_));
+  EXPECT_EQ(waits[0][0]["expectedAt"], seconds(world_.clock.now() + 7s));
+  EXPECT_NE(waits[0][0]["remedy"].get<std::string>().find("Check the upstream"), std::string::npos);
+  expect_reasons(waits[1], {"deliveryFailing"});
+  EXPECT_EQ(waits[1][0]["expectedAt"], seconds(world_.clock.now() + 30s));
+  expect_reasons(waits[2], {"behindOutput", "deliveryFailing"});
+  EXPECT_NE(subject(waits[2]).find(first), std::string::npos) << waits[2];
+}
+
 TEST_F(Why, TarpitIsNamedWhileItsPostIsUnderWay) {
   const auto output = say();
   expect_reasons(of(output), {});
@@ -246,17 +293,9 @@ TEST_F(Why, PartitionRecoversUntilItIsCaughtUp) {
 
 TEST_F(Why, DeliveredEventWaitsForNothingAndTellsWhenItWasDelivered) {
   const auto event = model::new_id();
-  const auto output = event + "-1";
   auto commit = next();
-  commit.after.last_output_seq = 1;
+  const auto output = add_output(commit, event);
   commit.after.last_receipt = event;
-  commit.outputs.push_back({.id = output,
-                            .seq = 1,
-                            .input_id = event,
-                            .text = "hello",
-                            .data = nullptr,
-                            .created_at = world_.clock.now(),
-                            .delivery = model::Delivery::pending});
   commit.receipts.push_back({.input_id = event,
                              .first = store::NewReceiptRow::First{},
                              .body = R"({"what":"turn","outputs":[1,1]})"});
