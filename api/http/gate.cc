@@ -28,6 +28,15 @@ std::int64_t to_ns(Gate::Time time) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch()).count();
 }
 
+// Several headers are one list. A list that is malformed or too long is dropped.
+std::string tracestate_of(const Request& request) {
+  std::string list;
+  for (const auto& [name, value] : request.headers) {
+    if (name == "tracestate") list.append(list.empty() ? "" : ",").append(value);
+  }
+  return model::is_tracestate(list) ? list : std::string();
+}
+
 }  // namespace
 
 Gate::Gate(std::shared_ptr<Keeper> keeper, std::uint64_t id, int descriptor, std::string peer,
@@ -120,6 +129,7 @@ void Gate::dispatch(Lock& lock) {
                      : peer_;
   request.trace_id = context_.trace_id;
   request.sampled = trace_.sampled;
+  if (!trace_.parent_id.empty()) request.tracestate = tracestate_of(request);
   in_flight_ = true;
   wait_for(Wait::nothing);
   Reply reply(shared_from_this(), sequence_);

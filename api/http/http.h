@@ -46,8 +46,9 @@ struct Request {
   std::string peer;    // the client's address without its port; behind a trusted proxy, the address
                        // that the proxy names
   bool keep_alive = true;
-  std::string trace_id;  // 32 hex digits: from a valid traceparent header, otherwise new
-  bool sampled = true;   // as that header says
+  std::string trace_id;         // 32 hex digits: from a valid traceparent header, otherwise new
+  bool sampled = true;          // as that header says
+  std::string tracestate = {};  // of other systems, to be passed on; may be empty
   // The memory that a large body takes (BodyShare). It is given back with the request.
   std::shared_ptr<const void> body_share = {};
 

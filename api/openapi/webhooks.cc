@@ -44,7 +44,9 @@ Value headers() {
               "does not get were the answer to a message.",
               Need::required, integer(1)),
        header("traceparent", "W3C Trace Context; the trace is the output's.", Need::optional,
-              text_like("^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$"))});
+              text_like("^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$")),
+       header("tracestate", "As the request that led to the output sent it.", Need::optional,
+              text(1))});
 }
 
 Schema body() {

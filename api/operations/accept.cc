@@ -68,6 +68,7 @@ Event make_event(model::Timestamp now, model::EventType type, const Endpoint& en
                    std::move(body.session_id)};
   event.accepted_at = now;
   event.trace_id = request.trace_id;
+  event.tracestate = request.tracestate;
   event.text = std::move(body.text);
   event.data = std::move(body.data);
   if (key) event.origin.key = receipt_key(endpoint.organisation_id, key->key);

@@ -144,6 +144,7 @@ tl::expected<HttpRequest, CallResult> call_request(const model::PendingCall& cal
                {"traceparent", model::make_traceparent(model::trace_id_of(call.trace_id), span_id,
                                                        model::is_sampled(call.id))});
   }
+  if (!call.tracestate.empty()) put_header(request.headers, {"tracestate", call.tracestate});
   return request;
 }
 

@@ -16,10 +16,10 @@
 namespace conversed::daemon {
 
 // The request of a call. `connection` has the Connection's fields in clear; it is null if the call
-// names none. The Connection's headers, Idempotency-Key and traceparent replace headers of the same
-// name that the Node wrote. A call to a language model gets its base URL, key and model from the
-// Connection. `span_id`: of this attempt. A Connection that does not fit the call, or the host of
-// its URL, is an error.
+// names none. The Connection's headers, Idempotency-Key, traceparent and tracestate replace headers
+// of the same name that the Node wrote. A call to a language model gets its base URL, key and model
+// from the Connection. `span_id`: of this attempt. A Connection that does not fit the call, or the
+// host of its URL, is an error.
 //
 // A language model's key goes to its base URL only: an `httpRequest` can't take such a Connection,
 // nor `llmPrompt` another. Kept by: CallerTest.AModelsKeyGoesNowhereElse.

@@ -130,6 +130,7 @@ std::vector<std::pair<std::string, std::string>> webhook_headers(const model::Ou
                          model::make_traceparent(model::trace_id_of(output.trace_id), span_id,
                                                  model::is_sampled(output.input_id)));
   }
+  if (!output.tracestate.empty()) headers.emplace_back("tracestate", output.tracestate);
   return headers;
 }
 

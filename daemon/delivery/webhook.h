@@ -42,9 +42,9 @@ class WebhookKey {
                                        const model::Output& output);
 
 // Content-Type, webhook-id (the output's id, the same at each attempt), webhook-timestamp (of this
-// attempt), X-Conversed-Sequence (the output's number within its session), traceparent, and, if
-// there are keys, webhook-signature: one signature per key, in the order of the keys, separated by
-// blanks. `body`: the bytes that are sent. `span_id`: of this attempt.
+// attempt), X-Conversed-Sequence (the output's number within its session), traceparent, tracestate
+// if there is one, and, if there are keys, webhook-signature: one signature per key, in the order
+// of the keys, separated by blanks. `body`: the bytes that are sent. `span_id`: of this attempt.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> webhook_headers(
     const model::Output& output, std::span<const WebhookKey> keys, model::Timestamp now,
     std::string_view body, std::string_view span_id);

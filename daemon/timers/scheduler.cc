@@ -49,6 +49,7 @@ Found found_of(store::Calls::Found timer) {
   const auto type = call.is_time_out ? model::EventType::time_out : model::EventType::timer;
   auto event = event_of(type, {Claim::Kind::timer, call.id}, std::move(call.session));
   event.trace_id = std::move(call.trace_id);
+  event.tracestate = std::move(call.tracestate);
   return {std::move(event), call.due_at.value_or(Timestamp{})};
 }
 
@@ -56,6 +57,7 @@ Found found_of(FollowUp follow_up) {
   auto event = event_of(model::EventType::follow_up, {Claim::Kind::follow_up, follow_up.id},
                         std::move(follow_up.session));
   event.trace_id = std::move(follow_up.trace_id);
+  event.tracestate = std::move(follow_up.tracestate);
   event.text = std::move(follow_up.text);
   event.data = std::move(follow_up.data);
   event.follow_up = std::move(follow_up.plan);

@@ -77,6 +77,7 @@ model::FollowUp postponed(const model::Event& follow_up, const QuietHours& quiet
   later.id = (follow_up.claim ? follow_up.claim->id : follow_up.id) + "q";
   later.session = follow_up.session;
   later.trace_id = follow_up.trace_id;
+  later.tracestate = follow_up.tracestate;
   later.due_at = past_quiet_hours(quiet, now);
   later.text = follow_up.text.value_or("");
   later.data = follow_up.data;

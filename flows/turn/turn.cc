@@ -121,6 +121,7 @@ Result<void> Turn::output(std::string text, nlohmann::json data) {
   output.text = std::move(text);
   output.data = std::move(data);
   output.trace_id = execution_.trace_id;
+  output.tracestate = execution_.tracestate;
   output.created_at = input_.now;
   effects_.outputs.push_back(std::move(output));
   return {};
@@ -426,6 +427,7 @@ Result<void> Turn::follow_up(FollowUpWish wish) {
   made.id = execution_.input_id + "-f" + std::to_string(follow_ups_made_);
   made.session = effects_.session.key;
   made.trace_id = execution_.trace_id;
+  made.tracestate = execution_.tracestate;
   made.due_at = input_.now + wish.after;
   if (journey) made.due_at = past_quiet_hours(journey->quiet_hours, made.due_at);
   if (wish.expires_after) made.plan.expires_at = input_.now + *wish.expires_after;

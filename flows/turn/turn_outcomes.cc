@@ -12,19 +12,21 @@ using model::EventType;
 namespace {
 
 model::Output output_of(model::Session& session, std::string id, std::string input_id,
-                        std::string trace_id, model::Timestamp now) {
+                        std::string trace_id, std::string tracestate, model::Timestamp now) {
   model::Output output;
   output.id = std::move(id);
   output.seq = ++session.last_output_seq;
   output.input_id = std::move(input_id);
   output.trace_id = std::move(trace_id);
+  output.tracestate = std::move(tracestate);
   output.created_at = now;
   return output;
 }
 
 // The Effects of an event whose text is said without a Flow.
 model::Effects said(model::Session session, const model::Event& event, model::Timestamp now) {
-  auto output = output_of(session, event.id + "-1", event.id, event.trace_id, now);
+  auto output =
+      output_of(session, event.id + "-1", event.id, event.trace_id, event.tracestate, now);
   output.text = event.text.value_or("");
   output.data = event.data;
   model::Effects effects;
@@ -60,6 +62,7 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
   effects.execution_ended = true;
   std::string input_id = event.id;
   std::string trace_id = event.trace_id;
+  std::string tracestate = event.tracestate;
   if (is_input(event.type)) {
     if (!model::comes_of_silence(event.type) &&
         starts_afresh(session, endpoint, event.accepted_at)) {
@@ -72,10 +75,12 @@ model::Effects failure_effects(model::Session session, const model::Endpoint& en
   } else if (session.execution) {
     input_id = session.execution->input_id;
     trace_id = session.execution->trace_id;
+    tracestate = session.execution->tracestate;
   }
   session.execution.reset();
   if (!endpoint.error_text.empty()) {
-    auto output = output_of(session, input_id + "-error", input_id, std::move(trace_id), now);
+    auto output = output_of(session, input_id + "-error", input_id, std::move(trace_id),
+                            std::move(tracestate), now);
     output.text = endpoint.error_text;
     effects.outputs.push_back(std::move(output));
   }

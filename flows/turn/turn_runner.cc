@@ -53,6 +53,7 @@ void TurnRunner::begin_execution() {
   execution_.source = event().type;
   execution_.began_at = event().accepted_at;
   execution_.trace_id = event().trace_id;
+  execution_.tracestate = event().tracestate;
   execution_.flow_id = input_.endpoint.flow_id;
   execution_.flow_version = input_.flow_version;
   execution_.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
@@ -124,6 +125,7 @@ void TurnRunner::wait_for_input(const Wait& wait) {
   timer.id = time_out_ = execution_.input_id + "-w";
   timer.session = session().key;
   timer.trace_id = execution_.trace_id;
+  timer.tracestate = execution_.tracestate;
   timer.due_at = input_.now + *wait.time_out;
   timer.is_time_out = true;
   effects_.time_out = std::move(timer);
@@ -296,6 +298,7 @@ Result<void> TurnRunner::suspend(model::PendingCall call) {
   call.id = execution_.pending_call_id;
   call.session = session().key;
   call.trace_id = execution_.trace_id;
+  call.tracestate = execution_.tracestate;
   effects_.call = std::move(call);
   session().execution = std::move(execution_);
   return {};
@@ -322,6 +325,7 @@ void TurnRunner::arm_journey() {
   made.id = execution_.input_id + "-f0";
   made.session = session().key;
   made.trace_id = execution_.trace_id;
+  made.tracestate = execution_.tracestate;
   if (journey->expires_after) {
     made.plan.expires_at = input_.now + *journey->expires_after;
     if (made.due_at >= *made.plan.expires_at) return;  // the quiet hours end after the expiry

@@ -138,10 +138,12 @@ void write_outputs(Connection& connection, const EncodedCommit& encoded, std::in
   for (std::size_t i = 0; i < encoded.commit.outputs.size(); ++i) {
     const auto& output = encoded.commit.outputs[i];
     connection.run(
-        "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id, source,"
-        " created_at, timers_ahead) VALUES (:s, :q, :o, :i, :x, :d, :t, :r, :c, :a)",
+        "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id,"
+        " tracestate, source, created_at, timers_ahead)"
+        " VALUES (:s, :q, :o, :i, :x, :d, :t, :e, :r, :c, :a)",
         session, output.seq, output.id, output.input_id, output.text, encoded.output_data[i],
-        output.trace_id, output.source, output.created_at, encoded.commit.timers_ahead.count());
+        output.trace_id, output.tracestate, output.source, output.created_at,
+        encoded.commit.timers_ahead.count());
     if (output.delivery != model::Delivery::pending) continue;
     insert_delivery(connection, session, encoded.commit.key.endpoint_id, output.seq, output.id,
                     output.withdrawable);
@@ -159,10 +161,10 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
       try_at = now;
     }
     connection.run(
-        "INSERT INTO pending_calls (id, session, trace_id, request, due_at, time_out, project_id,"
-        " target, try_at) VALUES (:i, :s, :t, :r, :d, :o, :p, :g, :y)",
-        call.id, session, call.trace_id, encoded.call_requests[i], call.due_at, call.is_time_out,
-        project, encoded.call_targets[i], try_at);
+        "INSERT INTO pending_calls (id, session, trace_id, tracestate, request, due_at, time_out,"
+        " project_id, target, try_at) VALUES (:i, :s, :t, :e, :r, :d, :o, :p, :g, :y)",
+        call.id, session, call.trace_id, call.tracestate, encoded.call_requests[i], call.due_at,
+        call.is_time_out, project, encoded.call_targets[i], try_at);
   }
   for (const auto& id : encoded.commit.calls.cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
@@ -184,10 +186,10 @@ void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std:
   for (std::size_t i = 0; i < encoded.commit.follow_ups.added.size(); ++i) {
     const auto& follow_up = encoded.commit.follow_ups.added[i];
     connection.run(
-        "INSERT INTO follow_ups (id, session, trace_id, due_at, value, of_journey)"
-        " VALUES (:i, :s, :t, :d, :v, :j)",
-        follow_up.id, session, follow_up.trace_id, follow_up.due_at, encoded.follow_ups[i],
-        follow_up.plan.of_journey);
+        "INSERT INTO follow_ups (id, session, trace_id, tracestate, due_at, value, of_journey)"
+        " VALUES (:i, :s, :t, :e, :d, :v, :j)",
+        follow_up.id, session, follow_up.trace_id, follow_up.tracestate, follow_up.due_at,
+        encoded.follow_ups[i], follow_up.plan.of_journey);
   }
 }
 

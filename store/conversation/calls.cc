@@ -12,12 +12,13 @@ namespace conversed::store {
 Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
   return read_first(
       database_,
-      [&](model::SessionKey key, std::string trace, const std::optional<nlohmann::json>& request,
-          std::optional<model::Timestamp> due_at, bool time_out, int attempts,
-          std::optional<model::Timestamp> try_at) {
+      [&](model::SessionKey key, std::string trace, std::string tracestate,
+          const std::optional<nlohmann::json>& request, std::optional<model::Timestamp> due_at,
+          bool time_out, int attempts, std::optional<model::Timestamp> try_at) {
         Found found{.call = {.id = id,
                              .session = std::move(key),
                              .trace_id = std::move(trace),
+                             .tracestate = std::move(tracestate),
                              .due_at = due_at,
                              .is_time_out = time_out},
                     .attempts = attempts,
@@ -25,8 +26,8 @@ Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
         if (request) stored_or_throw(model::read_request(*request, found.call));
         return found;
       },
-      "SELECT s.key, c.trace_id, c.request, c.due_at, c.time_out, c.attempts, c.try_at"
-      " FROM pending_calls c JOIN sessions s ON s.id = c.session WHERE c.id = :i",
+      "SELECT s.key, c.trace_id, c.tracestate, c.request, c.due_at, c.time_out, c.attempts,"
+      " c.try_at FROM pending_calls c JOIN sessions s ON s.id = c.session WHERE c.id = :i",
       id);
 }
 

@@ -147,10 +147,11 @@ Result<void> check_expiry(Connection& connection, const std::string& id, model::
 }
 
 FollowUp follow_up_from(std::string id, model::SessionKey key, std::string trace,
-                        model::Timestamp due_at, nlohmann::json value) {
+                        std::string tracestate, model::Timestamp due_at, nlohmann::json value) {
   return {.id = std::move(id),
           .session = std::move(key),
           .trace_id = std::move(trace),
+          .tracestate = std::move(tracestate),
           .due_at = due_at,
           .text = value.at("text").get<std::string>(),
           .data = std::move(value.at("data")),
@@ -239,8 +240,8 @@ Result<bool> Timers::follow_up_waits(const std::string& id) const {
 
 Result<std::optional<FollowUp>> Timers::follow_up(const std::string& id) const {
   return read_first(database_, follow_up_from,
-                    "SELECT f.id, s.key, f.trace_id, f.due_at, f.value FROM follow_ups f"
-                    " JOIN sessions s ON s.id = f.session WHERE f.id = :i",
+                    "SELECT f.id, s.key, f.trace_id, f.tracestate, f.due_at, f.value"
+                    " FROM follow_ups f JOIN sessions s ON s.id = f.session WHERE f.id = :i",
                     id);
 }
 

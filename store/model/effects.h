@@ -26,6 +26,7 @@ struct Output {
   std::string text;
   nlohmann::json data;  // null when there is none
   std::string trace_id;
+  std::string tracestate{};  // passed on with the trace; may be empty
   std::string source = "bot";
   Timestamp created_at{};
   Delivery delivery = Delivery::none;
@@ -63,6 +64,7 @@ struct PendingCall {
   std::string id;  // constant over reruns; the claim of its result
   SessionKey session;
   std::string trace_id;
+  std::string tracestate{};
   // Exactly one of these is set.
   std::optional<HttpCall> http{};
   std::optional<KnowledgeQuery> search{};
@@ -77,6 +79,7 @@ struct FollowUp {
   std::string id;  // constant over reruns; the claim of its event
   SessionKey session;
   std::string trace_id;
+  std::string tracestate{};
   Timestamp due_at{};
   std::string text;     // the message, or `input.text` of its Flow
   nlohmann::json data;  // null when there is none

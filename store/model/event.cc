@@ -88,6 +88,11 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
   if (const auto from = value.find("from"); event.is_own && from != value.end()) {
     event.origin = {from->value("daemon", ""), from->value("user", ""), from->value("key", "")};
   }
+  // It goes into headers of requests.
+  if (const auto state = value.find("tracestate"); state != value.end()) {
+    const auto& text = state->get_ref<const std::string&>();
+    if (is_tracestate(text)) event.tracestate = text;
+  }
   if (auto text = value.find("text"); text != value.end()) {
     event.text = std::move(text->get_ref<std::string&>());
   }
@@ -160,6 +165,7 @@ std::string encode_value(const Event& event) {
     append_json(text, value);
   };
   if (event.origin != Origin()) add("from", origin_json(event.origin));
+  if (!event.tracestate.empty()) add("tracestate", event.tracestate);
   if (event.text) add("text", *event.text);
   if (!event.data.is_null()) add("data", event.data);
   if (event.claim) {

@@ -122,6 +122,7 @@ struct Event {
   SessionKey session;
   Timestamp accepted_at{};
   std::string trace_id;             // 32 hex digits
+  std::string tracestate{};         // of other systems, passed on with the trace; may be empty
   std::optional<std::string> text;  // of user_message, inject, follow_up, notify
   nlohmann::json data;              // null when none was sent
   std::optional<Claim> claim;

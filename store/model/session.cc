@@ -12,6 +12,7 @@ nlohmann::json to_json(const Execution& execution) {
                        {"flowVersion", execution.flow_version},
                        {"keyed", execution.keyed},
                        {"state", execution.state}};
+  if (!execution.tracestate.empty()) value["tracestate"] = execution.tracestate;
   if (execution.answer_until) value["answerUntil"] = to_unix_ms(*execution.answer_until);
   for (const PinnedFlow& flow : execution.entered) {
     value["entered"].push_back({{"flow", flow.name}, {"version", flow.version}});
@@ -28,6 +29,7 @@ Result<Execution> execution_from(const nlohmann::json& value) {
     execution.source = *source;
     execution.began_at = from_unix_ms(value.at("beganAt").get<std::int64_t>());
     execution.trace_id = value.at("traceId").get<std::string>();
+    execution.tracestate = value.value("tracestate", "");
     execution.pending_call_id = value.at("pendingCallId").get<std::string>();
     execution.flow_id = value.at("flowId").get<std::string>();
     execution.flow_version = value.at("flowVersion").get<std::int64_t>();

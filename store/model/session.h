@@ -26,6 +26,7 @@ struct Execution {
   EventType source = EventType::inject;
   Timestamp began_at{};  // the input's accept time
   std::string trace_id;
+  std::string tracestate{};     // passed on with the trace; may be empty
   std::string pending_call_id;  // the call or timer it waits for; never empty in a session
   std::string flow_id;          // with `flow_version`: the pinned version
   std::int64_t flow_version = 0;

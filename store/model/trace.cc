@@ -21,6 +21,29 @@ bool all_zero(std::string_view text) {
   return text.find_first_not_of('0') == std::string_view::npos;
 }
 
+// A key of a tracestate, or the part before or behind its `@`.
+bool is_key(std::string_view text, std::size_t longest, std::string_view first) {
+  return !text.empty() && text.size() <= longest && first.find(text[0]) != std::string_view::npos &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-*/") ==
+             std::string_view::npos;
+}
+
+bool is_tracestate_member(std::string_view member) {
+  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz";
+  constexpr std::string_view letters_and_digits = "abcdefghijklmnopqrstuvwxyz0123456789";
+  const auto equals = member.find('=');
+  if (equals == std::string_view::npos) return false;
+  const auto key = member.substr(0, equals);
+  const auto value = member.substr(equals + 1);
+  const auto at = key.find('@');
+  const bool good_key = at == std::string_view::npos
+                            ? is_key(key, 256, letters)
+                            : is_key(key.substr(0, at), 241, letters_and_digits) &&
+                                  is_key(key.substr(at + 1), 14, letters);
+  return good_key && !value.empty() && value.size() <= 256 &&
+         std::ranges::all_of(value, [](char c) { return c >= ' ' && c <= '~' && c != '='; });
+}
+
 }  // namespace
 
 bool is_trace_id(std::string_view text) {
@@ -54,6 +77,23 @@ std::string make_traceparent(std::string_view trace_id, std::string_view span_id
   header.reserve(length_of_version_00);
   header.append("00-").append(trace_id).append("-").append(span_id).append(sampled ? "-01" : "-00");
   return header;
+}
+
+bool is_tracestate(std::string_view text) {
+  constexpr std::size_t longest = 512;
+  constexpr std::size_t most_members = 32;
+  if (text.size() > longest) return false;
+  std::size_t members = 0;
+  while (!text.empty()) {
+    const auto comma = std::min(text.find(','), text.size());
+    auto member = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    const auto first = member.find_first_not_of(" \t");
+    if (first == std::string_view::npos) continue;  // a member may be empty
+    member = member.substr(first, member.find_last_not_of(" \t") - first + 1);
+    if (!is_tracestate_member(member) || ++members > most_members) return false;
+  }
+  return members > 0;
 }
 
 bool in_sample(std::string_view trace_id, double share) {

@@ -30,6 +30,10 @@ struct Trace {
 [[nodiscard]] std::string make_traceparent(std::string_view trace_id, std::string_view span_id,
                                            bool sampled);
 
+// Whether it is a `tracestate` (W3C Trace Context §3.3.1) that is passed on: at most 512 characters
+// and 32 members. The daemon adds no member of its own.
+[[nodiscard]] bool is_tracestate(std::string_view text);
+
 // Whether a trace that begins here is sampled, of which this share is: 0 none, 1 all. The same for
 // all daemons.
 [[nodiscard]] bool in_sample(std::string_view trace_id, double share);

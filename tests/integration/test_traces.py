@@ -198,6 +198,59 @@ class LateCollector(TraceCase):
         self.assertGreaterEqual(len({span["id"] for span in self.trace(31, 8)}), 4)
 
 
+class Tracestate(DaemonCase):
+    bundle = """
+conversed: 1
+project: {name: Tests, locales: [en]}
+flows:
+  - name: Way
+    nodes:
+      - {id: near, say: near}
+      - {id: order, httpRequest: {method: GET, url: "UPSTREAM/order", headers: {tracestate: of=the-flow}, storeIn: context.order}}
+      - {id: rest, sleep: {for: 1s}}
+      - {id: later, followUp: {after: 1s, text: later}}
+      - {id: where, question: {text: "Where to?", storeIn: context.where, timeout: 1s, onTimeout: [{say: silent}]}}
+endpoints:
+  - {name: way, flow: Way, output: {webhook: {url: "${HOOK_URL}", secret: "${HOOK_SECRET}"}}}
+"""
+
+    def texts(self, session):
+        """The texts of the session that were delivered, with their tracestates, in order."""
+        with self.receiver.lock:
+            return [(body["output"]["text"], state) for (_, _, body), state in
+                    zip(self.receiver.deliveries, self.receiver.tracestates) if body["sessionId"] == session]
+
+    def way(self, session, headers):
+        """Injects an event, and waits for all that follows from it. Returns the tracestates that its call and outputs had."""
+        self.upstream.requests.clear()
+        self.assertEqual(self.inject("way", session, headers, text="x")[0], 200)
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: sum(body["sessionId"] == session for _, _, body in all) == 4, 60), self.texts(session))
+        self.assertEqual({text for text, _ in self.texts(session)}, {"near", "Where to?", "later", "silent"})
+        ((_, called, _),) = self.upstream.requests
+        return {called.get("tracestate")} | {state for _, state in self.texts(session)}
+
+    def test_it_goes_unchanged_to_calls_and_webhooks_also_after_timers_and_a_restart(self):
+        state = "rojo=00f067aa0ba902b7, congo=t61rcWkgMzE"
+        self.upstream.requests.clear()
+        self.upstream.open.clear()
+        self.addCleanup(self.upstream.open.set)
+        self.assertEqual(self.inject("way", "restarted", {**traceparent(40), "tracestate": state}, text="x")[0], 200)
+        self.assertTrue(self.upstream.wait_for(1))
+        self.daemon.kill()
+        self.upstream.open.set()
+        self.daemon.start()
+        self.assertTrue(self.receiver.wait_for(
+            lambda all: {body["output"]["text"] for _, _, body in all if body["sessionId"] == "restarted"}
+            == {"near", "Where to?", "later", "silent"}, 60), self.texts("restarted"))
+        self.assertEqual({state for _, state in self.texts("restarted")}, {state})
+        self.assertEqual({headers["tracestate"] for _, headers, _ in self.upstream.requests}, {state})
+
+    def test_it_is_dropped_if_it_is_malformed_or_has_no_traceparent(self):
+        self.assertEqual(self.way("malformed", {**traceparent(41), "tracestate": "A=1"}), {"of=the-flow", None})
+        self.assertEqual(self.way("alone", {"tracestate": "congo=1"}), {"of=the-flow", None})
+
+
 class NoCollector(DaemonCase):
     bundle = BUNDLE
     settings = "telemetry: {otlp: {url: 'http://127.0.0.1:1/v1/traces'}}\n"

@@ -19,6 +19,7 @@ class Receiver:
         self.arrived = threading.Condition(self.lock)
         self.deliveries = []
         self.traceparents = []  # of the deliveries
+        self.tracestates = []
         self.bad_signatures = 0
         receiver = self
 
@@ -64,6 +65,7 @@ class Receiver:
             if not signed_by or len(signed_by) != len(given):
                 self.bad_signatures += 1
             self.traceparents.append(headers.get("traceparent", ""))
+            self.tracestates.append(headers.get("tracestate"))
             self.deliveries.append(
                 (headers["webhook-id"], int(headers.get("x-conversed-sequence", "0")), json.loads(body)))
             self.arrived.notify_all()

@@ -10,6 +10,7 @@ CREATE TABLE outputs (
   text TEXT NOT NULL,
   data TEXT,  -- JSON
   trace_id TEXT NOT NULL,
+  tracestate TEXT NOT NULL DEFAULT '',
   source TEXT NOT NULL,
   created_at BIGINT NOT NULL,
   timers_ahead BIGINT NOT NULL  -- how far the clock of timers was ahead of `created_at`
@@ -53,6 +54,7 @@ CREATE TABLE pending_calls (
   id TEXT PRIMARY KEY,
   session BIGINT NOT NULL REFERENCES sessions (id),
   trace_id TEXT NOT NULL,
+  tracestate TEXT NOT NULL DEFAULT '',
   request TEXT,  -- JSON
   due_at BIGINT,
   time_out BIGINT NOT NULL CHECK (time_out IN (0, 1)),  -- 1: of a question; 0: an execution waits for it
@@ -76,6 +78,7 @@ CREATE TABLE follow_ups (
   id TEXT PRIMARY KEY,
   session BIGINT NOT NULL REFERENCES sessions (id),
   trace_id TEXT NOT NULL,
+  tracestate TEXT NOT NULL DEFAULT '',
   due_at BIGINT NOT NULL,
   value TEXT NOT NULL,  -- text, data and plan as JSON
   of_journey BIGINT NOT NULL CHECK (of_journey IN (0, 1)),  -- 1: of the project's journey; 0: of a Node

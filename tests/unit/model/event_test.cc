@@ -16,6 +16,7 @@ Event sample() {
   event.session = {"p", "e", "user", "session"};
   event.accepted_at = from_unix_ms(1234567890123);
   event.trace_id = "0af7651916cd43dd8448eb211c80319c";
+  event.tracestate = "congo=t61rcWkgMzE";
   event.text = std::string("a\0\xE2\x82\xAC", 5);
   event.data = {{"n", 1}, {"deep", {1, nullptr, "x"}}};
   event.claim = Claim{Claim::Kind::pending_call, "call"};
@@ -42,6 +43,7 @@ TEST(Event, SurvivesItsRecord) {
   EXPECT_EQ(back->session, event.session);
   EXPECT_EQ(back->accepted_at, event.accepted_at);
   EXPECT_EQ(back->trace_id, event.trace_id);
+  EXPECT_EQ(back->tracestate, event.tracestate);
   EXPECT_EQ(back->text, event.text);
   EXPECT_EQ(back->data, event.data);
   EXPECT_EQ(back->claim, event.claim);
@@ -49,6 +51,12 @@ TEST(Event, SurvivesItsRecord) {
   EXPECT_EQ(back->result->body, event.result->body);
   EXPECT_EQ(back->result->error_code, event.result->error_code);
   EXPECT_EQ(back->result->model_tokens, 42);
+}
+
+TEST(Event, MalformedTracestateIsDropped) {
+  auto event = sample();
+  event.tracestate = "a=1\r\nX: y";
+  EXPECT_EQ(round_trip(event)->tracestate, "");
 }
 
 TEST(Event, InvalidTraceIsReplaced) {

@@ -50,6 +50,43 @@ TEST(Trace, MadeTraceparentIsTaken) {
   EXPECT_NE(span, new_span_id());
 }
 
+TEST(Trace, TracestateIsTakenInTheFormOfTheStandard) {
+  const std::string longest = "k=" + std::string(256, 'v') + ",a=" + std::string(251, 'v');
+  ASSERT_EQ(longest.size(), 512U);
+  std::string many = "a=1";
+  for (int i = 1; i < 32; ++i) many += ",a" + std::to_string(i) + "=1";
+  for (const std::string& good :
+       {std::string("congo=t61rcWkgMzE"), std::string("rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"),
+        std::string("a=1 , \tb=2"), std::string("a=1,,b=2,"), std::string("a-b_c*d/e=~ !"),
+        std::string("0tenant@system=1"), longest, many}) {
+    EXPECT_TRUE(is_tracestate(good)) << good;
+  }
+  for (const std::string& bad : {std::string(),
+                                 std::string(", ,"),
+                                 std::string("a"),
+                                 std::string("=1"),
+                                 std::string("a="),
+                                 std::string("a=1=2"),
+                                 std::string("A=1"),
+                                 std::string("a b=1"),
+                                 std::string("a =1"),
+                                 std::string("1a=1"),
+                                 std::string("@a=1"),
+                                 std::string("a@=1"),
+                                 std::string("a@b@c=1"),
+                                 std::string("a@1b=1"),
+                                 std::string("a=\x7f"),
+                                 std::string("a=1\r\nX: y"),
+                                 std::string("a=\xc3\xa4"),
+                                 std::string(257, 'k') + "=1",
+                                 "k=" + std::string(257, 'v'),
+                                 "t@" + std::string(15, 's') + "=1",
+                                 longest + 'v',
+                                 many + ",b=1"}) {
+    EXPECT_FALSE(is_tracestate(bad)) << bad;
+  }
+}
+
 TEST(Trace, EventsIdTellsWhetherItsTraceIsSampled) {
   for (int i = 0; i < 100; ++i) {
     for (const bool sampled : {false, true}) {
