@@ -127,12 +127,12 @@ void admit(Pending&& admitted) {
   audit.begin(pending->call, pending->reply.context().trace_id,
               [pending, &audit, &services](Result<store::AuditEntry> entry) {
                 if (!entry) return pending->reply.fail(entry.error());
-                const Operation& operation = pending->call.operation;
+                const Operation& audited = pending->call.operation;
                 pending->reply.on_answer(
-                    [&audit, &services, &operation, entry = *std::move(entry)](int status) {
+                    [&audit, &services, &audited, entry = *std::move(entry)](int status) {
                       audit.end(entry, status);
                       if (status < 300)
-                        audit.begin_view(entry, operation, services.options.steady_now());
+                        audit.begin_view(entry, audited, services.options.steady_now());
                     });
                 handle_on_pool(pending);
               });
