@@ -228,7 +228,9 @@ Result<TrialBody> read_trial(const Request& request) {
     if (!status.is_number_integer() || status < 100 || status > 599) {
       return wrong("answers must have objects with a status of 100 to 599 and a body");
     }
-    model::CallResult answer{.status = status.get<int>(), .body = each.value("body", json())};
+    model::CallResult answer;
+    answer.status = status.get<int>();
+    answer.body = each.value("body", json());
     if (answer.status >= 400) {
       answer.error_code = "status";
       answer.error_message = "the upstream answered with status " + std::to_string(answer.status);

@@ -140,9 +140,11 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
   auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
   if (!outputs) return model::fail(store_error(outputs.error()));
   json body = session_details_shape()(**session);
+  store::Deliveries::Place before_shown;
+  before_shown.seq = after;
   const auto pending =
       services.store.deliveries().list({.project_id = key->project_id, .session = *key},
-                                       {.seq = after}, shown_outputs, services.store.timer_now());
+                                       before_shown, shown_outputs, services.store.timer_now());
   if (!pending) return model::fail(store_error(pending.error()));
   body["waits"] = waits_json(services.reasons.of_session(**session));
   json& items = body["outputs"] = json::array();
