@@ -24,10 +24,10 @@ struct Candidate {
 
 // A command line up to the word that is typed.
 struct Typed {
-  const CLI::App* at = nullptr;               // the command, or the group of the next word
-  const CLI::Option* valued = nullptr;        // the option whose value is typed
-  std::size_t positionals = 0;                // of the command, before the word
-  std::map<std::string, std::string> values;  // of options, by their names in CLI
+  const CLI::App* at = nullptr;                 // the command, or the group of the next word
+  const CLI::Option* valued = nullptr;          // the option whose value is typed
+  std::size_t positionals = 0;                  // of the command, before the word
+  std::map<std::string, std::string> values{};  // of options, by their names in CLI
 };
 
 const CLI::Option* option_at(const CLI::App* at, const std::string& word) {
