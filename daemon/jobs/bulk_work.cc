@@ -136,8 +136,14 @@ class Work {
     }
     const auto filter = store::dead_letter_filter_from(job_.project_id, data_.at("filter"));
     if (!filter) return fail(filter.error());
-    auto window = store_.dead_letters().window(*filter, data_.at("after"), data_.at("last"),
-                                               letters_examined);
+    const auto window_behind = [&](std::int64_t row) {
+      return store_.dead_letters().window(*filter, row, data_.at("last"), letters_examined);
+    };
+    auto window = window_behind(data_.at("after"));
+    for (int n = 1; n < pages_a_step && window && window->letters.empty() && window->last > 0;
+         ++n) {
+      window = window_behind(window->last);
+    }
     if (!window) return fail(window.error());
     if (window->last == 0) return commit(data_.at("last"), true, {});
     auto& letters = window->letters;

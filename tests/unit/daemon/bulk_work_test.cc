@@ -6,6 +6,7 @@
 #include <string>
 
 #include "store/conversation/filters.h"
+#include "store/sql/sql.h"
 #include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {
@@ -135,6 +136,23 @@ TEST_F(BulkWorkTest, OnlyWhatFitsTheFilterIsDiscarded) {
           to_json(DeadLetters::Filter{.flow = "Orders", .endpoint_id = id_of("endpoints", "web")}));
   EXPECT_EQ(rest.data.at("changed"), 1);
   EXPECT_EQ(letters(DeadLetterState::fresh).size(), 2U);
+}
+
+TEST_F(BulkWorkTest, AWalkPastLettersThatDoNotFitIsFewTransactions) {
+  bury(key("ann"), "1", "Orders");
+  ASSERT_TRUE(store_->committer().write_and_wait([](store::Writer& writer) {
+    writer.connection().run(
+        "WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)"
+        " INSERT INTO dead_letters SELECT 'letter ' || i, i, project_id, key, event_id, type,"
+        " trace_id, value, output_seq, attempts, reason, flow, flow_version, node, state,"
+        " created_at FROM dead_letters, n");
+  }));
+  const auto before = store_->committer().transactions();
+  const auto job =
+      run(model::discard_dead_letters, to_json(DeadLetters::Filter{.flow = "Returns"}));
+  EXPECT_EQ(job.state, JobState::done) << job.fail_reason;
+  EXPECT_EQ(job.data.at("changed"), 0);
+  EXPECT_LT(store_->committer().transactions() - before, 20U) << "30 pages";
 }
 
 TEST_F(BulkWorkTest, LettersThatCanNotBeReplayedAreSkipped) {
