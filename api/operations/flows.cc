@@ -122,8 +122,8 @@ Result<Response> show_definition(const Call& call, ProjectServices& services) {
 
 // Limits on one graph: a page is to answer at once, and the pool has few threads.
 constexpr std::size_t max_standing = 20'000;
-constexpr std::chrono::milliseconds max_standing_time{50};
-constexpr std::size_t standing_at_once = 500;
+constexpr std::chrono::milliseconds max_standing_time{30};
+constexpr std::size_t standing_at_once = 100;
 constexpr std::size_t sessions_with_runs = 500;
 constexpr std::size_t most_run_rows = 2'000;
 

@@ -306,6 +306,24 @@ TEST(FlowGraph, HasTheSessionsThatWaitAtEachNode) {
       404);
 }
 
+TEST(FlowGraph, CountsTheNewestSessionsUntilItsTimeIsUp) {
+  World world;
+  store::SessionCommit commit;
+  commit.key = world.session_key();
+  commit.after.position = {1, 0, 0};
+  for (int i = 0; i < 300; ++i) {
+    commit.key.user_id = "user " + std::to_string(i);
+    commit.after.key = commit.key;
+    world.commit_now(commit);
+  }
+  world.options.steady_now = [&world] { return world.steady += std::chrono::milliseconds(20); };
+  const auto flows = body_of(world.manage(Method::get, "/management/flows", nullptr,
+                                          {{"projectId", world.session_key().project_id}}));
+  const std::string flow = flows.at("items").at(0).at("_id");
+  const auto graph = body_of(world.manage(Method::get, "/management/flows/" + flow + "/graph"));
+  EXPECT_EQ(graph.at("isComplete"), false);
+}
+
 TEST(DeadLetters, AreGroupedByReasonTheLargestGroupFirst) {
   World world;
   const auto bury = [&](const std::string& reason) {
