@@ -8,8 +8,8 @@
 #include "flows/turn/follow_up.h"
 #include "flows/turn/standing.h"
 #include "queue/log.h"
+#include "store/commit/call_target.h"
 #include "store/model/ids.h"
-#include "store/model/url.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -25,6 +25,7 @@ using store::DeliveryState;
 using store::PendingDelivery;
 using Found = Reasons::Found;
 using Kind = store::Timers::Kind;
+using Shown = store::Calls::Shown;
 
 namespace {
 
@@ -55,28 +56,22 @@ std::string place_of(const model::Session& session) {
   return "The Flow " + places.back().flow + ", at the Node " + places.back().at + ",";
 }
 
-std::string upstream_of(const model::PendingCall& call) {
-  if (call.search) return "the knowledge store " + call.search->store;
-  if (call.http->to_model) return "a language model";
-  return model::authority_of(call.http->url);
-}
-
 // A call that is being made, or waits for its next try.
-Wait wait_of_call(const store::Calls::Found& found, const std::string& place,
+Wait wait_of_call(const Shown& call, const std::string& place,
                   std::optional<Timestamp> calling_since, Timestamp now,
                   std::chrono::milliseconds offset) {
-  const int most = found.call.http ? found.call.http->retries + 1 : 1;
-  const int attempt = std::min(found.attempts + 1, std::max(most, found.attempts + 1));
+  const int attempt = call.attempts + 1;
   Wait wait{.reason = Reason::call,
-            .subject = place + " calls " + upstream_of(found.call) + ": attempt " +
-                       std::to_string(attempt) + " of " + std::to_string(std::max(most, attempt)),
+            .subject = place + " calls " + store::words_of_upstream(call.upstream.value_or("")) +
+                       ": attempt " + std::to_string(attempt) + " of " +
+                       std::to_string(std::max(call.retries + 1, attempt)),
             .since = calling_since};
   if (calling_since) {
     wait.subject += ", without an answer yet";
-    if (found.call.http) wait.expected_at = *calling_since + found.call.http->timeout;
-  } else if (found.try_at && *found.try_at - offset > now) {
+    if (call.time_limit) wait.expected_at = *calling_since + *call.time_limit;
+  } else if (call.try_at && *call.try_at - offset > now) {
     wait.subject += ", after a pause";
-    wait.expected_at = *found.try_at - offset;
+    wait.expected_at = *call.try_at - offset;
   }
   wait.subject += '.';
   return wait;
@@ -142,15 +137,15 @@ Result<std::chrono::milliseconds> Reasons::timers_ahead(Read& read) const {
   return offset;
 }
 
-Wait Reasons::of_running(const store::Calls::Found& found, const std::string& place,
+Wait Reasons::of_running(const Shown& shown, const std::string& place,
                          std::chrono::milliseconds offset) const {
-  if (found.call.due_at) {
+  if (shown.due_at) {
     return {.reason = Reason::asleep,
             .subject = place + " sleeps.",
-            .expected_at = *found.call.due_at - offset};
+            .expected_at = *shown.due_at - offset};
   }
-  const auto since = ports_.calling_since ? ports_.calling_since(found.call.id) : std::nullopt;
-  return wait_of_call(found, place, since, wall_.now(), offset);
+  const auto since = ports_.calling_since ? ports_.calling_since(shown.id) : std::nullopt;
+  return wait_of_call(shown, place, since, wall_.now(), offset);
 }
 
 Result<Waits> Reasons::of_execution(const model::Session& session, Read& read) const {
@@ -159,7 +154,7 @@ Result<Waits> Reasons::of_execution(const model::Session& session, Read& read) c
   if (!partition) return partition;
   append(waits, *std::move(partition));
   if (!session.execution) return waits;
-  auto call = store_.calls().find(session.execution->pending_call_id);
+  auto call = store_.calls().shown(session.execution->pending_call_id);
   if (!call) return fail(call.error());
   if (!*call) return waits;  // its result is in the log
   auto by = timers_ahead(read);
@@ -224,10 +219,10 @@ Result<std::vector<Waits>> Reasons::of_page(
   if (!calls) return fail(calls.error());
   auto by = timers_ahead(read);
   if (!by) return fail(by.error());
-  std::map<std::int64_t, const store::Calls::Found*> running;    // by session
-  std::map<std::int64_t, const store::Calls::Found*> questions;  // by session
+  std::map<std::int64_t, const Shown*> running;    // by session
+  std::map<std::int64_t, const Shown*> questions;  // by session
   for (const auto& each : *calls) {
-    (each.found.call.is_time_out ? questions : running)[each.session] = &each.found;
+    (each.is_time_out ? questions : running)[each.session] = &each;
   }
   std::vector<Waits> all;
   for (const auto& session : sessions) {
@@ -247,7 +242,7 @@ Result<std::vector<Waits>> Reasons::of_page(
     } else if (const auto asked = questions.find(session.row); asked != questions.end()) {
       waits.push_back({.reason = Reason::question,
                        .subject = place + " waits for the user's answer.",
-                       .expected_at = *asked->second->call.due_at - *by});
+                       .expected_at = *asked->second->due_at - *by});
     } else if (auto quota = of_quota(session.key, read)) {
       waits.push_back(*std::move(quota));
     }

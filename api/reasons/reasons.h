@@ -122,7 +122,7 @@ class Reasons {
                                                      Read& read) const;
   [[nodiscard]] model::Result<std::chrono::milliseconds> timers_ahead(Read& read) const;
   // Of the call or timer of an execution. `place`: the subject's first words.
-  [[nodiscard]] model::Wait of_running(const store::Calls::Found& found, const std::string& place,
+  [[nodiscard]] model::Wait of_running(const store::Calls::Shown& shown, const std::string& place,
                                        std::chrono::milliseconds offset) const;
   [[nodiscard]] model::Result<model::Waits> of_execution(const model::Session& session,
                                                          Read& read) const;

@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t max_target_bytes = 255;  // keeps the index's keys short
 // The blank keeps it apart from all hosts.
 constexpr std::string_view model_target = "model ";
+constexpr std::string_view shown_search = "knowledge ";
 
 }  // namespace
 
@@ -24,8 +25,14 @@ std::string target_of(const PendingCall& call) {
 }
 
 std::string shown_target(const PendingCall& call) {
-  if (call.search) return std::string(knowledge_target) + ' ' + call.search->store;
+  if (call.search) return std::string(shown_search) + call.search->store;
   return call.http->to_model ? target_of(call) : model::authority_of(call.http->url);
+}
+
+std::string words_of_upstream(const std::string& shown) {
+  if (shown.starts_with(model_target)) return "a language model";
+  if (!shown.starts_with(shown_search)) return shown;
+  return "the knowledge store " + shown.substr(shown_search.size());
 }
 
 std::string input_of_call(std::string_view call_id) {

@@ -21,6 +21,9 @@ namespace conversed::store {
 // The input of the execution that waits for this call.
 [[nodiscard]] std::string input_of_call(std::string_view call_id);
 
+// The words for the upstream of a call in a sentence, from its `shown_target`.
+[[nodiscard]] std::string words_of_upstream(const std::string& shown);
+
 // The Connection of a target that is a language model. Empty: it is another target.
 [[nodiscard]] std::string connection_of_target(const std::string& target);
 

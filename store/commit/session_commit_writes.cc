@@ -1,6 +1,7 @@
 #include "store/commit/session_commit_writes.h"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "store/cluster/notifications.h"
@@ -155,16 +156,22 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
   for (std::size_t i = 0; i < encoded.commit.calls.started.size(); ++i) {
     const auto& call = encoded.commit.calls.started[i];
     std::optional<std::string> project;
+    std::optional<std::string> upstream;
     std::optional<model::Timestamp> try_at;
     if (encoded.call_targets[i]) {
       project = encoded.commit.key.project_id;
+      upstream = shown_target(call);
       try_at = now;
     }
+    std::optional<std::chrono::milliseconds> time_limit;
+    if (call.http) time_limit = call.http->timeout;
     connection.run(
         "INSERT INTO pending_calls (id, session, trace_id, tracestate, request, due_at, time_out,"
-        " project_id, target, try_at) VALUES (:i, :s, :t, :e, :r, :d, :o, :p, :g, :y)",
+        " project_id, target, upstream, retries, time_limit, try_at)"
+        " VALUES (:i, :s, :t, :e, :r, :d, :o, :p, :g, :u, :n, :l, :y)",
         call.id, session, call.trace_id, call.tracestate, encoded.call_requests[i], call.due_at,
-        call.is_time_out, project, encoded.call_targets[i], try_at);
+        call.is_time_out, project, encoded.call_targets[i], upstream,
+        call.http ? call.http->retries : 0, time_limit, try_at);
   }
   for (const auto& id : encoded.commit.calls.cancelled) {
     connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);

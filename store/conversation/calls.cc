@@ -1,10 +1,10 @@
 #include "store/conversation/calls.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
-#include "store/model/json.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -31,29 +31,22 @@ Result<std::optional<Calls::Found>> Calls::find(const std::string& id) const {
       id);
 }
 
-Result<std::vector<Calls::OfSession>> Calls::of_sessions(
+namespace {
+
+constexpr auto shown_row =
+    row_of<&Calls::Shown::session, &Calls::Shown::id, &Calls::Shown::due_at,
+           &Calls::Shown::is_time_out, &Calls::Shown::attempts, &Calls::Shown::try_at,
+           &Calls::Shown::upstream, &Calls::Shown::retries, &Calls::Shown::time_limit>;
+
+}  // namespace
+
+Result<std::optional<Calls::Shown>> Calls::shown(const std::string& id) const {
+  return read_first(database_, shown_row, sql_of_shown_call, id);
+}
+
+Result<std::vector<Calls::Shown>> Calls::of_sessions(
     const std::vector<std::int64_t>& sessions) const {
-  return read(database_, [&](Connection& connection) {
-    std::vector<OfSession> all;
-    connection.rows(
-        [&](std::int64_t session, std::string id, const std::optional<std::string>& request,
-            std::optional<model::Timestamp> due_at, bool time_out, int attempts,
-            std::optional<model::Timestamp> try_at) {
-          Found found;
-          found.call.id = std::move(id);
-          found.call.due_at = due_at;
-          found.call.is_time_out = time_out;
-          found.attempts = attempts;
-          found.try_at = try_at;
-          if (request) {
-            const auto value = model::parse_json(*request);
-            if (!value || !model::read_request(*value, found.call)) return;
-          }
-          all.push_back({session, std::move(found)});
-        },
-        sql_of_calls_of_sessions, sessions);
-    return all;
-  });
+  return read_all(database_, shown_row, sql_of_calls_of_sessions, sessions);
 }
 
 Result<std::optional<std::string>> Calls::of_execution(const std::string& input_id) const {
@@ -128,10 +121,9 @@ Result<void> Calls::bring_forward(model::Timestamp latest, model::Timestamp now)
 }
 
 Result<std::int64_t> Calls::pending() const {
-  return read_number(database_,
-                     "SELECT COUNT(*) FROM (SELECT time_out FROM pending_calls LIMIT :m) AS counted"
-                     " WHERE time_out = 0",
-                     most_counted);
+  static const auto sql = "SELECT COUNT(*) FROM (" + std::string(sql_of_time_outs) +
+                          " LIMIT :m) AS counted WHERE time_out = 0";
+  return read_number(database_, sql, most_counted);
 }
 
 }  // namespace conversed::store

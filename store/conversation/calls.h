@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,13 +35,21 @@ class Calls : Rows {
   // A call or a timer. `internal`: its row can't be read.
   [[nodiscard]] model::Result<std::optional<Found>> find(const std::string& id) const;
 
-  // The calls, timers and time-outs of questions of these sessions. `SessionSummary::row` names a
-  // session. Leaves out rows that can't be read. One statement.
-  struct OfSession {
-    std::int64_t session = 0;
-    Found found;
+  // What pages show of a call or a timer. A read of it does not read the call's request.
+  struct Shown {
+    std::int64_t session = 0;  // SessionSummary::row
+    std::string id;
+    std::optional<model::Timestamp> due_at;  // of a timer
+    bool is_time_out = false;
+    int attempts = 0;                        // failed tries
+    std::optional<model::Timestamp> try_at;  // of a call: when its next try is due
+    std::optional<std::string> upstream;     // of a call: store::shown_target()
+    int retries = 0;                         // of a call: further tries after the first
+    std::optional<std::chrono::milliseconds> time_limit;  // of a try
   };
-  [[nodiscard]] model::Result<std::vector<OfSession>> of_sessions(
+  [[nodiscard]] model::Result<std::optional<Shown>> shown(const std::string& id) const;
+  // The calls, timers and time-outs of questions of these sessions. One statement.
+  [[nodiscard]] model::Result<std::vector<Shown>> of_sessions(
       const std::vector<std::int64_t>& sessions) const;
 
   // The id of the call or timer that the execution of this input waits for.

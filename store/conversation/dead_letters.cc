@@ -273,7 +273,7 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
 }
 
 Result<std::int64_t> DeadLetters::count_new() const {
-  return read_count(database_, most_counted, "SELECT 1 FROM dead_letters WHERE state = 'new'");
+  return read_count(database_, most_counted, sql_of_new_letters);
 }
 
 Result<std::optional<model::Timestamp>> DeadLetters::oldest_new() const {

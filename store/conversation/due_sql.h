@@ -78,10 +78,14 @@ inline constexpr std::string_view sql_of_execution_call =
     "SELECT id FROM pending_calls WHERE id > :i || '-c' AND id < :j || '-d' AND time_out = 0"
     " ORDER BY id LIMIT 1";
 
-// The calls, timers and time-outs of the sessions of a page.
+// What pages show of the calls, timers and time-outs of sessions, and of one of them.
 inline constexpr std::string_view sql_of_calls_of_sessions =
-    "SELECT session, id, request, due_at, time_out, attempts, try_at FROM pending_calls"
+    "SELECT session, id, due_at, time_out, attempts, try_at, upstream, retries, time_limit"
+    " FROM pending_calls"
     " WHERE session IN (SELECT CAST(value AS BIGINT) FROM json_each(:s)) ORDER BY session, id";
+inline constexpr std::string_view sql_of_shown_call =
+    "SELECT session, id, due_at, time_out, attempts, try_at, upstream, retries, time_limit"
+    " FROM pending_calls WHERE id = :i";
 
 // Also of events that its execution caused, whose ids begin with the event's.
 inline constexpr std::string_view sql_of_dead_letters_of_event =
@@ -94,6 +98,14 @@ inline constexpr std::string_view sql_of_dead_letters_of_event =
 inline constexpr std::string_view sql_of_input_delivery =
     "SELECT output_id FROM deliveries WHERE session = :s AND output_id >= :f AND output_id < :t"
     " ORDER BY seq LIMIT 1";
+
+// The rows of counts, which read nothing but an index.
+// Kept by: WaitingTest.CountsReadIndexesAlone.
+inline constexpr std::string_view sql_of_new_letters =
+    "SELECT 1 FROM dead_letters WHERE state = 'new'";
+inline constexpr std::string_view sql_of_pending_deliveries = "SELECT 1 FROM deliveries";
+inline constexpr std::string_view sql_of_inbox_events = "SELECT 1 FROM inbox";
+inline constexpr std::string_view sql_of_time_outs = "SELECT time_out FROM pending_calls";
 
 inline constexpr std::string_view sql_of_due_calls =
     "SELECT c.id, s.key, c.try_at FROM pending_calls c JOIN sessions s ON s.id = c.session"

@@ -114,7 +114,7 @@ Result<void> Outbox::bring_forward(model::Timestamp latest, model::Timestamp now
 }
 
 Result<std::int64_t> Outbox::pending() const {
-  return read_count(database_, most_counted, "SELECT 1 FROM deliveries");
+  return read_count(database_, most_counted, sql_of_pending_deliveries);
 }
 
 void Outbox::begin_delivery(const model::SessionKey& key, std::int64_t seq,

@@ -365,7 +365,7 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
 }
 
 Result<std::int64_t> Sessions::in_inboxes() const {
-  return read_count(database_, most_counted, "SELECT 1 FROM inbox");
+  return read_count(database_, most_counted, sql_of_inbox_events);
 }
 
 Result<std::vector<model::Position>> Sessions::highest_positions() const {

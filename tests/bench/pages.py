@@ -25,8 +25,11 @@ from daemon_process import Daemon  # noqa: E402
 
 MOST_MS = 100
 REQUESTS = 7
-# Of so many sessions one has a pending delivery, a dead letter, a call, a question with a time-out, an audit entry.
+# Of so many sessions one has a pending delivery, a dead letter, a call or a question with a time-out, an audit entry.
 ONE_IN = 10
+# Of a call.
+REQUEST = json.dumps({"method": "POST", "url": "https://crm.example/orders", "headers": [], "body": "x" * 2_000, "connectionId": "",
+                      "timeoutMs": 10_000, "retries": 2, "idempotencyKey": "k", "toModel": False})
 BUNDLE = """
 conversed: 1
 project: {name: Shop, locales: [en]}
@@ -47,7 +50,8 @@ COLUMNS = {
     "deliveries": ("session", "seq", "output_id", "endpoint_id", "withdrawable", "due_at", "attempts"),
     "dead_letters": ("id", "n", "project_id", "key", "event_id", "type", "trace_id", "value", "output_seq", "attempts", "reason",
                      "flow", "flow_version", "node", "state", "created_at"),
-    "pending_calls": ("id", "session", "trace_id", "request", "due_at", "time_out", "project_id", "target", "try_at"),
+    "pending_calls": ("id", "session", "trace_id", "request", "due_at", "time_out", "project_id", "target", "upstream", "try_at",
+                      "appended"),
     "audit": ("id", "made_at", "organisation_id", "user_id", "actor", "credential", "address", "operation", "route", "object",
               "subject_user", "subject_session", "status", "trace_id"),
 }
@@ -113,7 +117,11 @@ class Rows:
 
     def pending_calls(self):
         for i in self.places(ONE_IN):
-            yield f"{self.input_of(i)}-t1", i, self.trace_of(i), None, self.now + 3_600_000, 1, None, None, None
+            if i // ONE_IN % 2:
+                yield f"{self.input_of(i)}-t1", i, self.trace_of(i), None, self.now + 3_600_000, 1, None, None, None, None, 0
+            else:  # its result is in the log, so it is not made again
+                yield (f"{self.input_of(i)}-c1", i, self.trace_of(i), REQUEST, None, 0, self.project, "host crm.example",
+                       "crm.example", self.now, 1)
 
 
 class Sqlite:
@@ -146,7 +154,7 @@ class Postgres:
                 csv.writer(into).writerows(getattr(rows, table)())
             if psql.wait() != 0:
                 raise SystemExit(f"{table} could not be filled")
-        self.server.run_sql("ANALYZE")
+        self.server.run_sql("VACUUM ANALYZE")
 
     def one(self, sql):
         return self.server.run_sql(sql)

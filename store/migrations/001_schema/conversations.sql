@@ -89,8 +89,8 @@ CREATE INDEX dead_letters_by_project ON dead_letters (project_id, n);
 CREATE INDEX dead_letters_by_key ON dead_letters (key);
 -- An event's dead letters, when an operator asks; those of outputs name the input.
 CREATE INDEX dead_letters_by_event ON dead_letters (event_id, n);
--- The number of new dead letters.
-CREATE INDEX dead_letters_new ON dead_letters (n) WHERE state = 'new';
+-- The number of new dead letters. With `state` SQLite counts them without reading their rows.
+CREATE INDEX dead_letters_new ON dead_letters (n, state) WHERE state = 'new';
 
 -- First answers of `POST /{URLToken}`, for requests that repeat their key, and messages that have failed.
 CREATE TABLE answers (

@@ -55,23 +55,27 @@ CREATE TABLE pending_calls (
   session BIGINT NOT NULL REFERENCES sessions (id),
   trace_id TEXT NOT NULL,
   tracestate TEXT NOT NULL DEFAULT '',
-  request TEXT,  -- JSON
   due_at BIGINT,
   time_out BIGINT NOT NULL CHECK (time_out IN (0, 1)),  -- 1: of a question; 0: an execution waits for it
   project_id TEXT,  -- of a call
   target TEXT,      -- of a call: store::target_of()
+  upstream TEXT,    -- of a call, for people: store::shown_target()
+  retries BIGINT NOT NULL DEFAULT 0,  -- of a call: further tries after the first
+  time_limit BIGINT,  -- of a try, in milliseconds; NULL: there is none
   try_at BIGINT,    -- of a call: when its next try is due, by the clock of timers
   attempts BIGINT NOT NULL DEFAULT 0 CHECK (attempts >= 0),  -- tries that have failed
   appended BIGINT NOT NULL DEFAULT 0 CHECK (appended IN (0, 1)),  -- 1: its event is in the log, or the row can't be read
+  request TEXT,  -- of a call, JSON; last, because lists do not read it
   CHECK ((request IS NULL) <> (due_at IS NULL)),
-  CHECK ((request IS NULL) = (target IS NULL) AND (target IS NULL) = (project_id IS NULL) AND (target IS NULL) = (try_at IS NULL))
+  CHECK ((request IS NULL) = (target IS NULL) AND (target IS NULL) = (project_id IS NULL) AND (target IS NULL) = (try_at IS NULL)
+    AND (target IS NULL) = (upstream IS NULL))
 ) WITHOUT ROWID;
 -- Timers by their time, until their events are in the log.
 CREATE INDEX pending_calls_by_due ON pending_calls (due_at, id) WHERE due_at IS NOT NULL AND appended = 0;
 -- Calls to be made, by project and target.
 CREATE INDEX pending_calls_to_make ON pending_calls (project_id, target, try_at, id) WHERE target IS NOT NULL AND appended = 0;
--- A session's calls and timers, when it is reset.
-CREATE INDEX pending_calls_by_session ON pending_calls (session);
+-- A session's calls and timers, when it is reset, and their number.
+CREATE INDEX pending_calls_by_session ON pending_calls (session, time_out);
 
 -- Follow-ups that wait for their time. The row is the claim.
 CREATE TABLE follow_ups (

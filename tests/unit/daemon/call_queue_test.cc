@@ -187,8 +187,8 @@ TEST_F(CallerSharesTest, ThousandsOfCallsOfOneProjectLeaveAnotherItsTurn) {
   write(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)"
       " INSERT INTO pending_calls (id, session, trace_id, request, time_out, project_id, target,"
-      " try_at) SELECT 'h' || i, session, trace_id, request, 0, project_id, 'host ' || (i % 5),"
-      " try_at"
+      " upstream, try_at) SELECT 'h' || i, session, trace_id, request, 0, project_id,"
+      " 'host ' || (i % 5), upstream, try_at"
       " FROM pending_calls, n");
   hostile.id = "offered";
   offer(hostile);

@@ -122,6 +122,34 @@ TEST_F(CallsTest, TargetIsAsciiAndBoundedWhateverTheUrlSays) {
   model.http->connection_id = "c1";
   EXPECT_EQ(connection_of_target(target_of(model)), "c1");
   EXPECT_EQ(connection_of_target(odd), "");
+  EXPECT_EQ(words_of_upstream(shown_target(model)), "a language model");
+}
+
+TEST_F(CallsTest, PagesDoNotReadRequests) {
+  auto asked = call("a", "https://one.example/x");
+  asked.http->retries = 2;
+  asked.http->timeout = 7s;
+  put(asked);
+  model::PendingCall search;
+  search.id = "b";
+  search.session = key_of("b");
+  search.trace_id = model::new_trace_id();
+  search.search.emplace();
+  search.search->store = "manual";
+  put(search);
+  ASSERT_TRUE(store_->committer().write_and_wait(
+      [](Writer& writer) { writer.connection().run("UPDATE pending_calls SET request = '['"); }));
+  const auto of_page = store_->calls().of_sessions({1, 2}).value();
+  ASSERT_EQ(of_page.size(), 2U);
+  EXPECT_EQ(of_page[0].id, "a");
+  EXPECT_EQ(words_of_upstream(of_page[0].upstream.value()), "one.example");
+  EXPECT_EQ(of_page[0].retries, 2);
+  EXPECT_EQ(of_page[0].time_limit, 7s);
+  EXPECT_EQ(of_page[0].try_at, clock_.now());
+  EXPECT_EQ(words_of_upstream(of_page[1].upstream.value()), "the knowledge store manual");
+  EXPECT_FALSE(of_page[1].time_limit);
+  EXPECT_EQ(store_->calls().shown("a").value()->session, of_page[0].session);
+  EXPECT_FALSE(store_->calls().shown("c").value());
 }
 
 // The cost does not depend on rows of other projects, other lanes or the log.

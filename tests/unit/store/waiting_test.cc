@@ -76,6 +76,16 @@ TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
   expect_searches(sql_of_dead_letters_of_event, {"e1", "e1", std::int64_t{10}});
 }
 
+TEST_F(WaitingTest, CountsReadIndexesAlone) {
+  for (const auto sql :
+       {sql_of_new_letters, sql_of_pending_deliveries, sql_of_inbox_events, sql_of_time_outs}) {
+    const auto plan = plan_of(*store_, sql, {});
+    const bool is_alone = plan.find("COVERING INDEX") != std::string::npos ||
+                          plan.find("Index Only Scan") != std::string::npos;
+    EXPECT_TRUE(is_alone) << sql << ": " << plan;
+  }
+}
+
 TEST(ReasonTest, ReasonsHaveTheirCodesInOrder) {
   int code = 10;
   for (const auto& each : model::all_reasons()) {
