@@ -124,8 +124,8 @@ Result<Response> show_definition(const Call& call, ProjectServices& services) {
 constexpr std::size_t max_standing = 20'000;
 constexpr std::chrono::milliseconds max_standing_time{30};
 constexpr std::size_t standing_at_once = 100;
-constexpr std::size_t sessions_with_runs = 500;
-constexpr std::size_t most_run_rows = 2'000;
+constexpr std::size_t sessions_with_runs = 250;
+constexpr std::size_t most_run_rows = 1'000;
 
 // The number of sessions at each Node of a version, by its address.
 struct StandingSessions {
