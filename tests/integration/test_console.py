@@ -29,6 +29,7 @@ flows:
       - if: {condition: "input.text == 'fail'", then: [{httpRequest: {connection: crm, url: "http://127.0.0.1:1/"}}]}
       - if: {condition: "input.text == 'ask'", then: [{id: where, question: {text: "Where to?", storeIn: context.where}}]}
       - say: "Heard: {{input.text}}"
+  - {name: Rotor, nodes: [{id: again, addToContext: {n: 1}}, {goTo: again}]}
   - name: Shipping
     nodes:
       - {id: greeting, say: "Welcome"}
@@ -37,6 +38,7 @@ endpoints:
   - {name: web, flow: Orders}
   - {name: webhook, flow: Shipping, output: {webhook: {url: "http://127.0.0.1:1/"}}}
   - {name: yonder, flow: Shipping, output: {webhook: {url: "http://127.0.0.1:1/"}}}
+  - {name: zigzag, flow: Rotor}
 """
 # Streams of one organisation that a daemon takes while no other has any.
 STREAMS_OF_ONE = 100
@@ -186,7 +188,7 @@ class Console(DaemonCase):
     def test_an_error_says_what_happened_and_the_page_can_be_tried_again(self):
         self.open("deadletter/" + 24 * "z")
         alert = self.browser.run("document.querySelector('[role=alert]').innerText")
-        self.assertIn("there is no such dead letter", alert)
+        self.assertIn("There is no such dead letter", alert)
         self.assertIn("Try again", alert)
         self.browser.events.clear()
 
@@ -306,7 +308,9 @@ class Console(DaemonCase):
         self.inject("yonder", "waits", text="news")
         session = "/".join(["sessions", self.tokens["yonder"], "user of waits", "waits"])
         self.open(session)
-        self.browser.wait_until("document.querySelector('main').innerText.includes('after 1 failed tries')")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('after 1 failed try')")
+        self.assertIn("The webhook of the Endpoint yonder", self.shown())
+        self.assertIn("inject: news from " + daemon_process.EMAIL, self.shown())
         receipt = self.receipt_of("user of waits", "waits", "yonder")
         self.open("receipt/" + receipt)
         self.browser.wait_until("document.querySelector('.waterfall').innerText.includes('try 2')")
@@ -329,7 +333,7 @@ class Console(DaemonCase):
                 stream = streams.enter_context(contextlib.closing(self.daemon.connect()))
                 stream.request("GET", path, headers={**known, "Authorization": f"Basic {credentials}"})
             self.open("/".join(["sessions", self.tokens["web"], "user of crowded", "crowded"]))
-            self.browser.wait_until("document.querySelector('main').innerText.includes('too many streams are open')")
+            self.browser.wait_until("document.querySelector('main').innerText.includes('Too many streams are open')")
             self.assertIn("Heard: hello", self.shown())
         self.browser.wait_until("!document.querySelector('main').innerText.includes('Not live')")
         self.browser.events.clear()
@@ -347,6 +351,43 @@ class Console(DaemonCase):
         self.browser.run("[...document.querySelectorAll('button')].find((each) => each.textContent === 'Show these').click()")
         self.browser.wait_until("document.querySelector('main').innerText.includes('With this reason')")
         self.assertIn("bob", self.browser.run("document.querySelector('main').innerText"))
+
+    def test_a_dead_letter_is_tried_without_effects(self):
+        self.inject("zigzag", "tried", text="news")
+        self.daemon.wait_idle()
+        _, letters, _ = self.daemon.request("GET", "/new/management/deadletters?flow=Rotor", basic=True)
+        self.open("deadletter/" + letters["items"][0]["_id"])
+        self.browser.run("[...document.querySelectorAll('button')].find((each) => each.textContent === 'Try without effects').click()")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('nothing was sent or stored')")
+        self.assertIn("It fails again at again", self.shown())
+        _, after, _ = self.daemon.request("GET", "/new/management/deadletters?flow=Rotor", basic=True)
+        self.assertEqual(after["items"], letters["items"])
+
+    def test_each_reason_has_words_for_people(self):
+        _, document, _ = self.daemon.request("GET", "/new/openapi.json")
+        reasons = document["components"]["schemas"]["Wait"]["properties"]["reason"]["enum"]
+        self.assertGreater(len(reasons), 10)
+        self.open("overview")
+        named = self.browser.run(f"import('./console/shell/reasons.js').then(({{ reasonBadge }}) => {reasons}.map((name) => reasonBadge(name).textContent))")
+        for name, words in zip(reasons, named):
+            if name != "asleep":
+                self.assertNotEqual(words, name)
+
+    def test_lists_are_filtered_by_reason(self):
+        self.assertIn("No session matches", self.dom("sessions?reason=asleep"))
+        self.inject("yonder", "filtered", text="news")
+        self.open("deliveries?reason=deliveryFailing")
+        while "user of filtered" not in self.shown():
+            self.open("deliveries?reason=deliveryFailing")
+        self.assertIn("webhook fails", self.shown())
+        self.assertNotIn("user of filtered", self.dom("deliveries?reason=endpointPaused"))
+
+    def test_the_overview_is_audited_once_for_the_same_dead_letters(self):
+        self.dom("overview")
+        looks = len(self.audit("groupDeadLetters"))
+        self.browser.run("new Promise((resolve) => { const ask = window.fetch; let left = 3; window.fetch = (address, ...more) => {"
+                         " if (String(address).includes('/deliveries') && --left === 0) resolve(); return ask(address, ...more); }; })")
+        self.assertEqual(len(self.audit("groupDeadLetters")), looks)
 
     def test_shows_which_nodes_use_a_connection(self):
         connection = self.report["connections"][0]["_id"]

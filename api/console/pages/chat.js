@@ -1,8 +1,10 @@
 // A test chat with an Endpoint, as a user of conversations has it.
 import { ask, at, find, post } from '../shell/ask.js';
-import { el } from '../shell/dom.js';
-import { code, complain, empty, field, head, json, link, panel } from '../shell/pieces.js';
+import { el, replace } from '../shell/dom.js';
+import { code, complain, empty, field, head, json, link, members, panel } from '../shell/pieces.js';
+import { why } from '../shell/reasons.js';
 import { waterfall } from './receipt.js';
+import { standing } from './session.js';
 
 export default async function chat(page) {
   const { items: known } = await ask('endpoints', { projectId: page.project }, page.signal);
@@ -33,8 +35,8 @@ export default async function chat(page) {
       const shown = await ask('sessions/show', names, page.signal);
       const receipt = shown.lastReceipt ? await find(at('receipts', shown.lastReceipt), {}, page.signal) : null;
       if (mine !== sent) return;  // a later message has a newer state
-      beside.replaceChildren(...(receipt ? [panel(['What happened to it ', link('receipt', 'receipt', receipt._id)], waterfall(receipt))] : []), panel('Context', json(shown.context)), panel('Where the Flow stands', json(shown.flowState)),
-        el('p', {}, link('Open the session', 'sessions', names.URLToken, names.userId, names.sessionId)));
+      replace(beside, [why(shown.waits), receipt ? panel(['What happened to it ', link('receipt', 'receipt', receipt._id)], waterfall(receipt)) : null,
+        panel('Context', members(shown.context)), standing(shown), el('p', {}, link('Open the session', 'sessions', names.URLToken, names.userId, names.sessionId))]);
     } catch (error) {
       if (!page.signal.aborted) complain(document.getElementById('view'), error);
     }

@@ -1,16 +1,32 @@
 // One dead letter, with its event.
-import { ask, at } from '../shell/ask.js';
+import { act, ask, at, naming } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { code, facts, head, json, link, panel, time } from '../shell/pieces.js';
-import { settle } from './deadletters.js';
+import { button, code, facts, head, json, link, number, panel, sessionLink, time } from '../shell/pieces.js';
+import { whereFailed } from '../shell/waiting.js';
+import { settle, typeOf } from './deadletters.js';
+
+// What the newest version of its Flow would do with the event, without any effect.
+function trial({ flow, flowVersion, nodes, outputs, error, failedAt, waitsAt }) {
+  return [
+    el('p', {}, error ? ['It fails again', failedAt ? [' at ', code(failedAt)] : null, `: ${error}.`]
+      : waitsAt ? ['It runs, and waits at ', code(waitsAt), '.'] : 'It runs to its end.', ` This was ${flow} version ${number(flowVersion)}; nothing was sent or stored.`),
+    nodes.length ? el('div', { className: 'chips' }, nodes.map((node) => code(node))) : null,
+    outputs.map((output) => el('div', { className: 'bubble' }, output.text ?? json(output.data))),
+  ];
+}
 
 export default async function deadLetter(page) {
   const letter = await ask(at('deadletters', page.path[0]), {}, page.signal);
+  const [shown] = (await naming(page))({ items: [letter] }).items;
+  const tried = el('div', { 'aria-live': 'polite' });
+  const tryIt = button('Try without effects', async () =>
+    tried.replaceChildren(panel('A try', trial(await act(at('deadletters', letter._id, 'try'), {})))));
   page.show(
-    head('Dead letter', settle(page, letter)),
-    el('div', { className: 'why' }, el('p', {}, letter.reason)),
-    facts([['When', time(letter.createdAt)], ['Type', letter.type], ['User', letter.userId], ['Session', letter.sessionId],
-      ['Where', letter.flow ? `${letter.flow} ${letter.flowVersion}, ${letter.node ?? 'before its first Node'}` : null],
+    head('Dead letter', letter.outputSeq ? null : tryIt, settle(page, letter)),
+    el('div', { className: 'why bad' }, el('p', {}, letter.reason)),
+    tried,
+    facts([['When', time(letter.createdAt)], ['What', typeOf(letter)], ['User', sessionLink(shown)], ['Session', letter.sessionId],
+      ['Endpoint', shown.endpoint], ['Where', whereFailed(letter)],
       ['Output', letter.outputSeq], ['Webhook', letter.server], ['Failed tries', letter.outputSeq ? letter.attempts : null]]),
     panel('What it says', letter.text ? el('p', {}, letter.text) : null,
       letter.data === null || letter.data === undefined ? (letter.text ? null : el('p', { className: 'soft' }, 'The event has no text and no data.')) : json(letter.data)),

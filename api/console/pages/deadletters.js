@@ -1,7 +1,14 @@
 // Events that failed, and outputs that were not delivered: in groups, and the letters of a group.
-import { act, ask, at } from '../shell/ask.js';
+import { act, ask, at, naming } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { badge, button, choice, confirmed, empty, filters, head, link, number, pages, panel, say, table, time } from '../shell/pieces.js';
+import { badge, button, choice, confirmed, counted, empty, filters, head, link, number, pages, panel, say, sessionLink, table, time } from '../shell/pieces.js';
+import { whereFailed } from '../shell/waiting.js';
+
+const types = {
+  userMessage: 'message', inject: 'inject', notify: 'notify', followUp: 'follow-up', callResult: 'result of a call', timer: 'end of a sleep',
+  timeOut: 'time-out of a question', output: 'output',
+};
+export const typeOf = ({ type }) => types[type] ?? type;
 
 export function settle(page, item) {
   if (item.state !== 'new') return badge(item.state, item.state === 'replayed' ? 'good' : '');
@@ -25,19 +32,21 @@ export default async function deadLetters(page) {
   const chosen = Object.fromEntries(names.flatMap((name) => (page.query.get(name) ? [[name, page.query.get(name)]] : [])));
   const { reason } = chosen;
   const { items: groups } = await ask('deadletters/groups', of, page.signal);
+  const named = await naming(page);
   const list = await pages([
     ['When', (item) => time(item.createdAt)],
-    ['Type', (item) => item.type],
-    ['User', (item) => item.userId],
+    ['What', typeOf],
+    ['User', (item) => sessionLink(item)],
     ['Session', (item) => item.sessionId],
     ['Reason', (item) => link(item.reason, 'deadletter', item._id)],
     ['', (item) => settle(page, item), 'actions'],
   ], state === 'new' ? empty('No dead letters', 'Every event has had its effects.') : empty('None'),
-  (after) => ask('deadletters', { ...of, ...chosen, after }, page.signal));
+  async (after) => named(await ask('deadletters', { ...of, ...chosen, after }, page.signal)));
   const partsOf = (item) => Object.fromEntries(names.flatMap((name) => (item[name] ? [[name, String(item[name])]] : [])));
   const isOpen = (item) => JSON.stringify(partsOf(item)) === JSON.stringify(chosen);
   const all = (item, how, done) => async () => {
-    if (!await confirmed(`${how === 'replay' ? 'Run' : 'Discard'} all ${item.count}? The page Jobs shows the progress.`, done)) return;
+    const what = counted(item.count, 'dead letter');
+    if (!await confirmed(how === 'replay' ? `Run ${what} again? The page Jobs shows the progress.` : `Discard ${what}? They will never run. The page Jobs shows the progress.`, done)) return;
     await act(`${at('deadletters', how)}?${new URLSearchParams({ ...(page.project ? { projectId: page.project } : {}), ...partsOf(item) })}`);
     say('The job has begun.');
     page.again();
@@ -51,12 +60,11 @@ export default async function deadLetters(page) {
     filters(page, choice('State', 'state', [['new', 'new'], ['replayed', 'replayed'], ['discarded', 'discarded']], state)),
     groups.length > 0 ? panel('By reason', table([
       ['Count', (item) => number(item.count), 'number'],
-      ['What', (item) => badge(item.kind, 'bad')],
-      ['Where', (item) => (item.flow ? `${item.flow} ${item.flowVersion}, ${item.node ?? 'before its first Node'}` : '')],
       ['Reason', (item) => item.reason],
+      ['Where', (item) => whereFailed(item) ?? (item.kind === 'output' ? 'its webhook' : '')],
       ['First', (item) => time(item.first)],
       ['Last', (item) => time(item.last)],
-      ['', open, 'actions'],
+      ['', open, 'actions many'],
     ], groups, '')) : null,
     panel(reason ? ['With this reason: ', el('q', {}, reason)] : '', list),
     el('p', { className: 'soft small' }, 'An event that runs again comes behind the events that its session has accepted meanwhile.'));

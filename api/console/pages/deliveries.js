@@ -1,6 +1,7 @@
 // Outputs that wait for their webhook.
 import { act, ask, at } from '../shell/ask.js';
-import { badge, button, choice, confirmed, empty, field, filters, head, link, number, pages, panel, say, sessionLink, time } from '../shell/pieces.js';
+import { button, choice, confirmed, due, empty, field, filters, head, link, number, pages, panel, say, sessionLink, time } from '../shell/pieces.js';
+import { reasonChoices, waitsFor } from '../shell/reasons.js';
 
 export default async function deliveries(page) {
   const values = Object.fromEntries(page.query);
@@ -17,18 +18,20 @@ export default async function deliveries(page) {
     page.again();
   }, 'danger');
   const list = await pages([
-    ['Output', (item) => link(item.seq, 'receipt', item._id), 'number'],
+    ['Output', (item) => link(`output ${item.seq}`, 'receipt', item._id), 'brief'],
     ['User', (item) => sessionLink(item)],
+    ['Session', (item) => item.sessionId],
     ['Endpoint', (item) => item.endpoint],
-    ['State', (item) => badge(item.state, 'wait')],
-    ['Failed tries', (item) => number(item.attempts), 'number'],
-    ['Since', (item) => time(item.createdAt)],
-    ['Next try', (item) => time(item.dueAt)],
+    ['Waits for', waitsFor],
+    ['Failed tries', (item) => (item.state === 'behind' ? null : number(item.attempts)), 'number'],
+    ['Created', (item) => time(item.createdAt)],
+    ['Next try', (item) => (item.state === 'behind' ? null : due(item.dueAt))],
     ['', (item) => [retry(item), ' ', drop(item)], 'actions'],
   ], empty('No deliveries wait', 'Every output has reached its webhook.'),
   (after) => ask('deliveries', { projectId: page.project, ...values, after }, page.signal));
   page.show(head('Deliveries'),
     filters(page, choice('Endpoint', 'URLToken', [['', 'all'], ...endpoints.map((item) => [item.URLToken, item.name])], values.URLToken),
-      choice('State', 'state', [['', 'all'], ...['due', 'waiting', 'behind', 'paused'].map((name) => [name, name])], values.state),
+      choice('Waits for', 'reason', reasonChoices(['deliveryFailing', 'endpointPaused', 'sending', 'behindOutput', 'partitionWithoutOwner',
+        'partitionRecovering']), values.reason),
       field('Older than', 'olderThan', values.olderThan, '20m')), panel('', list));
 }

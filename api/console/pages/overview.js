@@ -1,8 +1,10 @@
-// The state of the daemon: what needs attention, figures, the last hour, the log, the daemons.
-import { ask, find } from '../shell/ask.js';
+// The state of the daemon: what needs attention, what waits and why, figures, the last hour, the log, the
+// daemons.
+import { ask, find, Refused } from '../shell/ask.js';
 import { chart } from '../shell/charts.js';
 import { el, replace } from '../shell/dom.js';
-import { badge, duration, figures, head, link, number, panel, table, time } from '../shell/pieces.js';
+import { badge, duration, figures, head, link, number, panel, table, time, zone } from '../shell/pieces.js';
+import { attention, readWaiting, waiting } from '../shell/waiting.js';
 
 const perSecond = (value) => (value >= 10 ? Math.round(value).toLocaleString() : (Math.round(value * 10) / 10).toLocaleString());
 const count = (value) => Math.round(value).toLocaleString();
@@ -43,26 +45,6 @@ function sum(history, [wanted]) {
   return history.times.map((_, i) => found.reduce((total, { values }) => (values[i] === null ? total : (total ?? 0) + values[i]), null));
 }
 
-function attention({ counts, queue, store, warnings }, endpoints) {
-  const lines = [];
-  const add = (text, detail, action = null) =>
-    lines.push(el('li', {}, el('div', {}, el('strong', {}, text), el('div', { className: 'soft' }, detail)), action));
-  if (!store.healthy) add('The store does not commit', 'Accepted events wait in the log. Look at the disk, or at PostgreSQL.');
-  if (!queue.healthy) add('The log takes no events', 'Clients are answered 503. Look at the disk, or at Kafka.');
-  for (const { name, webhookState } of endpoints) {
-    if (webhookState === 'fails') add(`The webhook of ${name} fails`, 'Its outputs wait and are tried again.', link('Open', 'endpoints'));
-    if (webhookState === 'paused') add(`The webhook of ${name} is paused`, 'It has failed for long; one output a minute tries it.', link('Open', 'endpoints'));
-  }
-  if (counts.deadLetters > 0) {
-    add(`${number(counts.deadLetters)} ${counts.deadLetters === 1 ? 'dead letter' : 'dead letters'}`,
-      'Events that failed, and outputs that were not delivered.', link('Open', 'deadletters'));
-  }
-  const free = queue.partitions.filter((each) => !each.owner && each.lag > 0);
-  if (free.length) add(`${free.length} partitions without a daemon`, 'Their events wait until a daemon takes them.');
-  for (const warning of warnings) add('A setting may be a mistake', warning);
-  return lines.length ? el('ul', { className: 'attention' }, lines) : el('p', { className: 'soft' }, 'Nothing. Log and store are healthy.');
-}
-
 const parts = (status) => [
   el('div', { className: 'two' },
     panel('Partitions of the log', table([
@@ -78,7 +60,7 @@ const parts = (status) => [
       ['Version', (item) => item.version],
       ['Seen', (item) => time(item.seenAt)],
     ], status.members, 'No daemon is known.'))),
-  el('p', { className: 'soft small' }, `Version ${status.version}, up for ${duration(status.uptime)}.`),
+  el('p', { className: 'soft small' }, `Version ${status.version}, up for ${duration(status.uptime)}. Times are of ${zone()}.`),
 ];
 
 function numbers({ counts, queue }, rates) {
@@ -102,24 +84,39 @@ export default async function overview(page) {
   }
   const top = el('div', {});
   const needs = panel('Needs attention');
+  const waits = panel('What waits, and why');
   const note = el('p', { className: 'soft' });
   const below = el('div', {});
   const drawn = charts.map(([title, format, least, lines]) => chart(page, title, Object.keys(lines), format, least));
-  page.show(head('Overview'), top, needs, note, el('div', { className: 'halves' }, drawn.map(([element]) => element)), below);
 
   let last = null;
-  await page.every(2000, async () => {
-    const [status, endpoints] = await Promise.all([ask('status', {}, page.signal),
-      page.project ? find('endpoints', { projectId: page.project }, page.signal) : null]);
+  let found = null;
+  const read = async () => {
+    try {
+      found = await readWaiting(page, (last ?? first).counts.deadLetters, found);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      found = { deadLetters: null, groups: [], webhooks: [], letters: [], refused: error.message };  // the state tells why
+    }
+  };
+  const tell = (status) => {
+    replace(needs, [el('h2', {}, 'Needs attention'), attention(page, status, found)]);
+    replace(waits, [el('h2', {}, 'What waits, and why'), waiting(found)]);
+  };
+  const state = async () => {
+    const status = last ? await ask('status', {}, page.signal) : first;
     const now = performance.now();
     const passed = last ? (now - last.at) / 1000 : 0;
     const rates = passed > 0 && Object.fromEntries(['appended', 'sessionCommits'].map((name) =>
       [name, Math.max(0, status.counts[name] - last.counts[name]) / passed]));
     last = { at: now, counts: status.counts };
     replace(top, numbers(status, rates));
-    replace(needs, [el('h2', {}, 'Needs attention'), attention(status, endpoints?.items ?? [])]);
+    tell(status);
     replace(below, parts(status));
-  });
+  };
+  await page.every(5000, read);
+  await page.every(2000, state);
+  page.show(head('Overview'), needs, waits, top, note, el('div', { className: 'halves' }, drawn.map(([element]) => element)), below);
   await page.every(10000, async () => {
     const history = await ask('history', {}, page.signal);
     note.textContent = history.times.length < 2 ? 'The daemon has just started: the first figures come in some seconds.' : '';

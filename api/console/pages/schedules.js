@@ -1,6 +1,6 @@
 // Injects that come at set times.
-import { act, ask, at } from '../shell/ask.js';
-import { button, code, confirmed, empty, head, number, pages, panel, say, time } from '../shell/pieces.js';
+import { act, ask, at, naming } from '../shell/ask.js';
+import { button, code, confirmed, empty, head, number, pages, panel, say, sessionLink, time } from '../shell/pieces.js';
 
 export default async function schedules(page) {
   const cancel = (item) => button('Cancel', async () => {
@@ -9,15 +9,16 @@ export default async function schedules(page) {
     say('Cancelled.');
     page.again();
   }, 'danger');
+  const named = await naming(page);
   const list = await pages([
     ['Next', (item) => time(item.dueAt)],
     ['Rule', (item) => (item.cron ? [code(item.cron), ` ${item.timezone}`] : 'once')],
-    ['User', (item) => item.userId],
+    ['User', (item) => sessionLink(item)],
     ['Session', (item) => item.sessionId],
     ['Text', (item) => item.text],
     ['Fired', (item) => number(item.fired), 'number'],
     ['', cancel, 'actions'],
-  ], empty('No schedules', 'conversectl inject --at, --in or --cron makes one.'),
-  (after) => ask('schedules', { projectId: page.project, after }, page.signal));
+  ], empty('No schedules', [code('conversectl inject'), ' with ', code('--at'), ', ', code('--in'), ' or ', code('--cron'), ' makes one.']),
+  async (after) => named(await ask('schedules', { projectId: page.project, after }, page.signal)));
   page.show(head('Scheduled injects'), panel('', list));
 }

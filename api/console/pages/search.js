@@ -2,6 +2,7 @@
 import { ask, at, find } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
 import { badge, code, empty, head, link, panel, sessionLink, table } from '../shell/pieces.js';
+import { kinds } from './timers.js';
 
 const pagesToRead = 5;
 
@@ -48,7 +49,7 @@ export default async function search(page) {
     ...(letter ? [letter] : letters).map((item) => ['Dead letter', link(item.reason, 'deadletter', item._id), item.state]),
     ...(job ? [['Job', link(job.name, 'jobs'), job.status]] : []),
     ...(schedule ? [['Schedule', link(schedule.cron ?? 'once', 'schedules'), `${schedule.userId} ${schedule.sessionId}`]] : []),
-    ...timers.map((item) => ['Timer', link(item.kind, 'timers'), `${item.userId} ${item.sessionId}`]),
+    ...timers.map((item) => ['Timer', link(kinds[item.kind] ?? item.kind, 'timers'), `${item.userId} ${item.sessionId}`]),
     ...[...(ofUser?.items ?? []), ...sessions.filter(({ userId }) => userId !== text)].map((item) => ['Session', sessionLink(item, `${item.userId} ${item.sessionId}`), item.endpoint]),
     ...projects.map((item) => ['Project', item.name, code(item._id)]),
     ...flows.map((item) => ['Flow', link(item.name, 'flow', item._id), code(item._id)]),
@@ -61,6 +62,6 @@ export default async function search(page) {
   page.show(head(['Found for ', el('q', {}, text)]), panel('', table([
     ['What', ([what]) => badge(what)],
     ['Name', ([, name]) => name],
-    ['', ([, , more]) => more],
+    ['Where', ([, , more]) => more],
   ], hits, empty('Nothing has this id or name', 'The search reads the newest sessions, timers and dead letters of the project.'))));
 }

@@ -1,9 +1,10 @@
 // One session as a timeline: what was said, what came in, Turns, calls, outputs with their
 // deliveries, and what the conversation remembers. It follows the session while it is shown.
-import { act, ask, at, find } from '../shell/ask.js';
+import { act, ask, at, find, people } from '../shell/ask.js';
 import { el, replace } from '../shell/dom.js';
-import { badge, button, clock, code, confirmed, duration, empty, facts, head, json, link, number, panel, say, time } from '../shell/pieces.js';
-import { tell } from './receipt.js';
+import { badge, button, clock, code, confirmed, counted, due, empty, facts, head, json, link, members, number, panel, say, time, zone } from '../shell/pieces.js';
+import { why } from '../shell/reasons.js';
+import { tell, took } from './receipt.js';
 
 // Events that are shown; the session's older ones are reached from the oldest receipt.
 const most = 15;
@@ -24,12 +25,12 @@ async function readEvents(page, last, kept) {
 }
 
 const pill = (kind, ...children) => el('li', { className: `event ${kind}` }, children);
-const took = (step) => (step.micros === null ? 'goes on' : step.micros < 1000 ? `${step.micros} µs` : duration(step.micros / 1e6));
 
 function delivery(output) {
   if (!output.delivery) return null;
   const { state, attempts, dueAt } = output.delivery;
-  return [', delivery ', state, attempts ? ` after ${attempts} failed tries` : '', dueAt ? [', next try ', time(dueAt)] : null];
+  if (state === 'behind') return ', waits for the output before it';
+  return [`, delivery ${state === 'paused' ? 'paused' : 'waits'}`, attempts ? ` after ${counted(attempts, 'failed try', 'failed tries')}` : '', dueAt ? [', next try: ', due(dueAt)] : null];
 }
 
 function said(output) {
@@ -46,54 +47,62 @@ function change({ path, bytes, removed, value }) {
 function turn(step) {
   const [title] = tell(step);
   return el('li', {}, el('details', {},
-    el('summary', {}, el('b', {}, title), ` ${took(step)}, ${(step.nodes ?? []).length} Nodes`),
+    el('summary', {}, el('b', {}, title), ` ${took(step)}, ${counted(step.nodesRun ?? (step.nodes ?? []).length, 'Node')}`),
     step.nodes?.length ? el('div', { className: 'chips' }, step.nodes.map((node) => code(node))) : null,
     step.changes?.length ? el('ul', { className: 'changes' }, step.changes.map(change)) : null,
     step.reason ? el('p', { className: 'bad' }, step.reason) : null));
 }
 
 // An event's part of the timeline. `outputs` has those of the session by number.
-function part(receipt, outputs) {
+function part(receipt, outputs, nameOf) {
   const seen = [];
   for (const step of receipt.steps) {
-    const [title, detail] = tell(step);
+    const [title, detail] = tell(step, nameOf);
     if (step.what === 'accepted') {
       const meta = [clock(step.fromMs / 1000), ' ', link('receipt', 'receipt', receipt._id)];
       seen.push(step.type === 'userMessage'
         ? el('li', { className: 'bubble me' }, step.text ?? '…', el('div', { className: 'meta' }, meta))
-        : pill('', `${step.type}${step.text ? `: ${step.text}` : ''}${step.by ? ` from ${step.by}` : ''}, `, meta));
+        : pill('', `${step.type}${step.text ? `: ${step.text}` : ''}${step.by ? ` from ${nameOf(step.by)}` : ''}, `, meta));
     } else if (step.what === 'turn') {
       seen.push(turn(step), ...(step.outputs ?? []).map(({ seq }) => outputs.get(seq)).filter(Boolean).map(said));
     } else if (step.what === 'call') {
       seen.push(pill(step.error || step.status >= 400 || step.status === 0 ? 'bad' : '', `${title}: ${detail}, ${took(step)}`));
     } else if (step.what === 'delivery') {
       if (step.error || !(step.status >= 200 && step.status < 300)) seen.push(pill('bad', `${title}: ${detail}`, step.answer ? [' ', el('q', {}, step.answer)] : null));
-    } else if (step.micros === null || step.micros > 1e6) {
-      seen.push(pill('wait', `${title} ${detail}, ${took(step)}`));
+    } else if (step.cause !== 'output' && (step.micros === null || step.micros > 1e6)) {
+      seen.push(pill('wait', `${title} ${detail}`, step.micros === null ? null : `, ${took(step)}`));
     }
   }
   return seen;
 }
 
-function timeline(session, events) {
+function timeline(session, events, nameOf) {
   const outputs = new Map(session.outputs.map((output) => [output.seq, output]));
   const told = new Set(events.flatMap(({ receipt }) => receipt.steps.flatMap((step) => (step.outputs ?? []).map(({ seq }) => seq))));
   const earlier = session.outputs.filter(({ seq }) => !told.has(seq));
   if (earlier.length + events.length === 0) return empty('Nothing yet');
   return el('ol', { className: 'timeline', 'aria-live': 'polite' }, earlier.map(said), events.map((event) => {
-    event.nodes ??= part(event.receipt, outputs);
+    event.nodes ??= part(event.receipt, outputs, nameOf);
     return event.nodes;
   }));
 }
 
-export const why = (waits) => (waits ?? []).map((each) => el('div', { className: 'why' },
-  el('p', {}, el('strong', {}, each.subject || each.reason), each.since ? [' since ', time(each.since)] : null,
-    each.expectedAt ? [', expected ', time(each.expectedAt)] : null),
-  el('p', { className: 'soft' }, each.remedy)));
+// The Nodes that the next input, or the execution, goes on from.
+export function standing({ flowState, execution }) {
+  const { waiting } = flowState ?? {};
+  const places = (waiting ? [...(waiting.callers ?? []), waiting] : [])
+    .map(({ flow, version, at }) => el('li', {}, `${flow}${version ? ` version ${version}` : ''} at `, code(at)));
+  return panel('Where the Flow stands',
+    execution ? el('p', {}, 'It runs ', link('an event', 'receipt', execution.inputId), ' that began ', time(execution.beganAt), '.')
+      : places.length ? el('ul', { className: 'plain' }, places) : el('p', { className: 'soft' }, 'The next event begins the Flow.'),
+    el('details', {}, el('summary', {}, 'As stored'), json(flowState)));
+}
 
 export default async function session(page) {
   const [URLToken, userId, sessionId] = page.path;
   const names = { URLToken, userId, sessionId };
+  const [{ items: endpoints }, nameOf] = await Promise.all([ask('endpoints', { projectId: page.project }, page.signal), people(page)]);
+  const endpoint = endpoints.find((each) => each.URLToken === URLToken)?.name;
   const end = button('End the conversation', async () => {
     if (!await confirmed(`End the conversation of ${userId}? Its context is lost.`, 'End it')) return;
     await act('sessions/reset', names);
@@ -107,13 +116,14 @@ export default async function session(page) {
 
   await page.follow('sessions/events', names, async () => {
     const shown = await ask('sessions/show', names, page.signal);
-    const events = await readEvents(page, shown.lastReceipt, kept);
+    const waits = shown.outputs.some((output) => output.delivery);
+    const [events, deliveries] = await Promise.all([readEvents(page, shown.lastReceipt, kept),
+      waits ? find('deliveries', { ...names, limit: 1 }, page.signal) : null]);
     replace(state, badge(shown.state, shown.state === 'busy' ? 'run' : ''));
-    replace(above, [why(shown.waits), facts([['Last activity', time(shown.lastActivityAt)], ['Began', time(shown.startedAt)],
-      ['In its inbox', number(shown.inboxSize)], ['Turns', number(shown.version)]])]);
-    replace(talk, [el('h2', {}, 'What happened'), timeline(shown, events)]);
-    replace(beside, [panel('Context', json(shown.context)), panel('Where the Flow stands', json(shown.flowState)),
-      panel('What runs', shown.execution ? json(shown.execution) : el('p', { className: 'soft' }, 'Nothing. The next event begins a Turn.'))]);
+    replace(above, [why(shown.waits), why(deliveries?.items[0]?.waits), facts([['Endpoint', endpoint], ['Last activity', time(shown.lastActivityAt)], ['Began', time(shown.startedAt)],
+      ['In its inbox', counted(shown.inboxSize, 'event')], ['Turns', number(shown.version)]])]);
+    replace(talk, [el('h2', {}, 'What happened ', el('span', { className: 'soft small' }, zone())), timeline(shown, events, nameOf)]);
+    replace(beside, [panel('Context', members(shown.context)), standing(shown)]);
     if (!talk.isConnected) {
       page.show(head([userId, ' ', el('span', { className: 'soft' }, sessionId)], state, end), above,
         el('div', { className: 'two' }, talk, beside));

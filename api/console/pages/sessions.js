@@ -1,6 +1,7 @@
 // The sessions of a project, the newest first, by user, Endpoint, state, and words that were said.
 import { ask } from '../shell/ask.js';
 import { badge, choice, empty, field, filters, head, number, pages, panel, sessionLink, time } from '../shell/pieces.js';
+import { reasonChoices, waitsFor } from '../shell/reasons.js';
 
 export default async function sessions(page) {
   const values = Object.fromEntries(page.query);
@@ -10,7 +11,7 @@ export default async function sessions(page) {
     ['User', (item) => sessionLink(item)],
     ['Session', (item) => item.sessionId],
     ['Endpoint', (item) => item.endpoint],
-    ['State', (item) => badge(item.state, item.state === 'busy' ? 'run' : '')],
+    ['State', (item) => waitsFor(item) ?? badge(item.state, item.state === 'busy' ? 'run' : '')],
     ['Inbox', (item) => number(item.inboxSize), 'number'],
     ['Outputs', (item) => number(item.outputs), 'number'],
     ['Last activity', (item) => time(item.lastActivityAt)],
@@ -21,6 +22,8 @@ export default async function sessions(page) {
     filters(page, field('User', 'userId', values.userId, 'the whole id'),
       choice('Endpoint', 'URLToken', [['', 'all'], ...endpoints.map((item) => [item.URLToken, item.name])], values.URLToken),
       choice('State', 'state', [['', 'all'], ['busy', 'busy'], ['idle', 'idle']], values.state),
+      choice('Waits for', 'reason', reasonChoices(['call', 'asleep', 'question', 'inboxFull', 'shareUsedUp', 'quota', 'partitionWithoutOwner',
+        'partitionRecovering']), values.reason),
       field('Words that were said', 'text', values.text)),
     panel('', list));
 }

@@ -1,8 +1,9 @@
 // What falls due by itself: follow-ups, sleeps, time-outs of questions, schedules.
-import { act, ask, at } from '../shell/ask.js';
-import { button, confirmed, empty, head, pages, panel, say, time } from '../shell/pieces.js';
+import { act, ask, at, naming } from '../shell/ask.js';
+import { button, choice, confirmed, empty, filters, head, pages, panel, say, sessionLink, time } from '../shell/pieces.js';
+import { waitsFor } from '../shell/reasons.js';
 
-const kinds = {
+export const kinds = {
   journey: 'Follow-up of the journey', followUp: 'Follow-up of a Node', sleep: 'Sleep', question: 'Question\'s time-out', schedule: 'Schedule',
 };
 
@@ -14,13 +15,17 @@ export default async function timers(page) {
     say('Cancelled.');
     page.again();
   }, 'danger'));
+  const kind = page.query.get('kind');
+  const named = await naming(page);
   const list = await pages([
     ['Due', (item) => time(item.dueAt)],
     ['Kind', (item) => kinds[item.kind] ?? item.kind],
-    ['Waits', (item) => (item.waits ?? []).map((each) => each.subject || each.reason).join('; ')],
-    ['User', (item) => item.userId],
+    ['Waits for', waitsFor],
+    ['User', (item) => sessionLink(item)],
     ['Session', (item) => item.sessionId],
+    ['Endpoint', (item) => item.endpoint],
     ['', cancel, 'actions'],
-  ], empty('No timers', 'Nothing waits for a time.'), (after) => ask('timers', { projectId: page.project, after }, page.signal));
-  page.show(head('Timers'), panel('', list));
+  ], empty('No timers', 'Nothing waits for a time.'), async (after) =>
+    named(await ask('timers', { projectId: page.project, kind, reason: page.query.get('reason'), after }, page.signal)));
+  page.show(head('Timers'), filters(page, choice('Kind', 'kind', [['', 'all'], ...Object.entries(kinds)], kind)), panel('', list));
 }

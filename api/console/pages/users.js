@@ -1,6 +1,6 @@
 // Users of the organisation, API keys, management tokens, and OAuth clients.
 import { act, ask, at, find } from '../shell/ask.js';
-import { badge, button, confirmed, empty, head, panel, say, table, time } from '../shell/pieces.js';
+import { badge, button, code, confirmed, empty, head, panel, say, table, time } from '../shell/pieces.js';
 
 export default async function users(page) {
   const [people, keys, tokens, clients] = await Promise.all([find('users', {}, page.signal), ask('apikeys', {}, page.signal),
@@ -25,7 +25,7 @@ export default async function users(page) {
       ['User', (item) => item.user],
       ['Since', (item) => time(item.createdAt)],
       ['', (item) => remove(at('apikeys', item._id), `Revoke ${item.name}? Its clients are refused at once.`, 'Revoke'), 'actions'],
-    ], keys.items, empty('No API keys', 'conversectl apikey create --name NAME makes one.'))),
+    ], keys.items, empty('No API keys', [code('conversectl apikey create --name NAME'), ' makes one.']))),
     panel('Management tokens', table([
       ['Name', (item) => item.name],
       ['User', (item) => item.user],
@@ -33,11 +33,11 @@ export default async function users(page) {
       ['Since', (item) => time(item.createdAt)],
       ['Ends', (item) => time(item.expiresAt)],
       ['', (item) => remove(at('tokens', item._id), `Revoke ${item.name}? Its scripts are refused at once.`, 'Revoke'), 'actions'],
-    ], tokens.items, empty('No management tokens', 'conversectl login makes one, or conversectl tokens create for a script.'))),
+    ], tokens.items, empty('No management tokens', [code('conversectl login'), ' makes one, or ', code('conversectl tokens create'), ' for a script.']))),
     clients ? panel('OAuth clients', table([
       ['Name', (item) => item.name],
-      ['Id', (item) => item._id],
+      ['Id', (item) => code(item._id)],
       ['Since', (item) => time(item.createdAt)],
       ['', (item) => remove(at('oauth', 'clients', item._id), `Remove ${item.name}? Its tokens end.`, 'Remove'), 'actions'],
-    ], clients.items, empty('No OAuth clients'))) : null);
+    ], clients.items, empty('No OAuth clients', [code('conversectl oauth-client add'), ' makes one.']))) : null);
 }

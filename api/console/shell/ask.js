@@ -69,6 +69,20 @@ export async function find(path, parameters = {}, signal = undefined) {
   }
 }
 
+// Lets rows of the project's lists name their Endpoint and link to their session.
+export async function naming(page) {
+  const { items: endpoints } = await ask('endpoints', { projectId: page.project }, page.signal);
+  const names = new Map(endpoints.map(({ _id, name, URLToken }) => [_id, { endpoint: name, URLToken }]));
+  return (list) => ({ ...list, items: list.items.map((item) => ({ ...names.get(item.endpointId), ...item })) });
+}
+
+// Names of the organisation's users by their ids, for users who may see them.
+export async function people(page) {
+  const users = await find('users', {}, page.signal);
+  const emails = new Map((users?.items ?? []).map(({ _id, email }) => [_id, email]));
+  return (id) => emails.get(id) ?? 'a user of the API';
+}
+
 // The next server-sent event of a management route behind the event `known`; null: none came for
 // some seconds. An EventSource would not tell why it was refused.
 export async function hear(path, parameters, known, signal) {

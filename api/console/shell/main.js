@@ -2,6 +2,7 @@
 import { ask, find } from './ask.js';
 import { el } from './dom.js';
 import { Page } from './page.js';
+import { startTimes } from './pieces.js';
 import { startTheme } from './theme.js';
 
 // Pages by groups of the menu: [name, title].
@@ -122,6 +123,7 @@ async function watchHealth() {
 
 async function start() {
   startTheme();
+  startTimes();
   startMenu();
   startSearch();
   picker.addEventListener('change', show);

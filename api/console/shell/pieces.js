@@ -6,6 +6,9 @@ import { Refused } from './ask.js';
 
 export const number = (value) => (value === null || value === undefined ? 'unknown' : value.toLocaleString());
 
+// "1 Node", "2 Nodes"
+export const counted = (count, one, many = one + 's') => `${number(count)} ${count === 1 ? one : many}`;
+
 export function duration(seconds) {
   if (seconds < 0.01) return `${Math.round(seconds * 10000) / 10} ms`;
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
@@ -18,16 +21,39 @@ export function duration(seconds) {
   }).filter((text) => !text.startsWith('0 ')).join(' ');
 }
 
-// A time relative to now; its title is the time itself.
+const day = 86400;
+const whole = { year: 'numeric', month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZoneName: 'short' };
+
+// Relative to now, or with date and zone if it is far away.
+function relative(at) {
+  const ago = Math.round((Date.now() - at) / 1000);
+  if (Math.abs(ago) < 2) return 'now';
+  if (Math.abs(ago) >= day) return at.toLocaleString([], whole);
+  return ago > 0 ? `${duration(ago)} ago` : `in ${duration(-ago)}`;
+}
+
+// A time relative to now; its title is the time itself. Screen readers are not told of each second.
 export function time(seconds) {
   if (!seconds) return null;
   const at = new Date(seconds * 1000);
-  const ago = Math.round(Date.now() / 1000 - seconds);
-  let text = at.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
-  if (Math.abs(ago) < 2) text = 'now';
-  else if (Math.abs(ago) < 86400) text = ago > 0 ? `${duration(ago)} ago` : `in ${duration(-ago)}`;
-  return el('time', { dateTime: at.toISOString(), title: at.toString() }, text);
+  return el('time', { className: 'relative', dateTime: at.toISOString(), title: at.toString(), 'aria-live': 'off' }, relative(at));
 }
+
+// As above, of what comes next. It may be late.
+export const due = (seconds) => (seconds && seconds * 1000 <= Date.now() ? 'due' : time(seconds));
+
+// Lets relative times go on.
+export function startTimes() {
+  setInterval(() => {
+    for (const shown of document.querySelectorAll('time.relative')) {
+      const text = relative(new Date(shown.dateTime));
+      if (shown.textContent !== text) shown.textContent = text;
+    }
+  }, 1000);
+}
+
+// The zone of all times on the page.
+export const zone = () => Intl.DateTimeFormat().resolvedOptions().timeZone;
 
 // The time of day, with milliseconds if the value has them.
 export function clock(seconds) {
@@ -39,6 +65,8 @@ export function clock(seconds) {
 
 export const badge = (text, kind = '') => el('span', { className: `badge ${kind}` }, text);
 export const code = (text) => el('code', {}, text);
+// Text with commands between backticks.
+export const prose = (text) => text.split('`').map((part, i) => (i % 2 ? code(part) : part));
 export const json = (value) => el('pre', { tabIndex: 0 }, JSON.stringify(value, null, 2));
 
 export const address = (...path) => '#' + path.map(encodeURIComponent).join('/');
@@ -81,6 +109,15 @@ export const figures = (pairs, className = '') => el('dl', { className: `figures
 // A name of a column and what an item has there, below each other.
 export const facts = (pairs) => figures(pairs.filter(([, value]) => value !== null && value !== undefined), 'plain');
 
+// The members of an object: small ones as rows, nested ones as JSON.
+export function members(value) {
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return json(value);
+  const pairs = Object.entries(value);
+  if (pairs.length === 0) return el('p', { className: 'soft' }, 'Empty.');
+  return el('dl', { className: 'members' }, pairs.map(([name, each]) => el('div', {}, el('dt', {}, code(name)),
+    el('dd', {}, each !== null && typeof each === 'object' ? json(each) : code(JSON.stringify(each))))));
+}
+
 export function filters(page, ...fields) {
   const apply = (event) => {
     event?.preventDefault();
@@ -109,7 +146,8 @@ export function say(text) {
   saidUntil = setTimeout(() => { said.textContent = ''; }, 5000);
 }
 
-export const reason = (error) => (error instanceof Refused ? error.message : 'This page has failed: ' + error.message);
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+export const reason = (error) => (error instanceof Refused ? sentence(error.message) : 'This page has failed: ' + error.message);
 
 // The place of an error: above what the page shows already. With `again` the user can repeat the step.
 export function complain(view, error, again = null) {
