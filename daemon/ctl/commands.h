@@ -50,9 +50,6 @@ void add_commands(CLI::App& app, Action& action);
 // have.
 void show_times(const Fields& schedule, const Values& values);
 
-// Prints a reason of `waits`: its subject, its times and what to do.
-void show_wait(const Fields& wait);
-
 // `conversectl chat`: a conversation in the terminal. Shows all outputs as they come, including
 // outputs of injects and follow-ups. Returns when the input ends.
 int chat(Client& client, const std::string& url_token, const std::string& user_id,

@@ -136,7 +136,7 @@ Group status() {
            rows({column("AT", "at", time_cell), column("WHO", "actor"), column("FROM", "address"),
                  column("OPERATION", "operation"), column("STATUS", "status"),
                  column("OBJECT", "object"), column("USER", "userId"),
-                 column("SESSION", "sessionId"), column("TRACE", "traceId")},
+                 column("SESSION", "sessionId")},
                 "No entries.")}
            .in_pages(),
        Command{"status",

@@ -111,8 +111,9 @@ Cell hosts_cell(const Fields& connection, const char* field) {
 
 void show_sessions(const Fields& sessions) {
   if (sessions.has("count")) {  // only the first page has it
-    say((sessions.flag("isComplete") ? "" : "at least ") +
-        std::to_string(sessions.number("count")) + " sessions may reach these Nodes");
+    const auto count = sessions.number("count");
+    say((sessions.flag("isComplete") ? "" : "at least ") + std::to_string(count) +
+        (count == 1 ? " session" : " sessions") + " may reach these Nodes");
   }
   if (!sessions.has("items")) return say("(to list them, sign in with the role conversationAdmin)");
   table_of({column("MEETS IT", "meets"), column("USER", "userId"), column("SESSION", "sessionId"),

@@ -2,9 +2,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iostream>
 #include <utility>
 
 #include "daemon/ctl/commands.h"
+#include "daemon/ctl/output/screen.h"
+#include "daemon/ctl/output/sheet.h"
 #include "store/text/joined.h"
 #include "store/text/times.h"
 
@@ -14,7 +17,15 @@ namespace {
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
 
-constexpr std::int64_t bar_width = 24;
+// Columns of the bars. A narrow window leaves the texts more room.
+std::int64_t bar_width() {
+  const auto shown = screen();
+  return shown.is_terminal && shown.columns < 100 ? 10 : 24;
+}
+
+std::string counted(std::int64_t count, const char* thing) {
+  return std::to_string(count) + ' ' + thing + (count == 1 ? "" : "s");
+}
 
 std::string with_tenth(std::int64_t tenths, const char* unit) {
   const auto rest = tenths % 10;
@@ -57,9 +68,10 @@ std::string why_it_waited(const Fields& step) {
   if (cause == "call") return "waited for " + step.object("waitsFor").text("to");
   if (cause == "sleep") return "slept until " + utc(step.object("waitsFor").number("until"));
   if (cause == "retry") return "waited for the next try" + next_try(step);
-  std::string text = "waited behind " +
-                     (step.has("behind") ? std::to_string(step.number("behind")) : "0") +
-                     " events of its session";
+  std::string text =
+      "waited behind " +
+      counted(step.has("behind") ? std::max<std::int64_t>(1, step.number("behind")) : 1, "event") +
+      " of its session";
   if (step.has("blockedBy")) text += ", which waited for " + step.text("blockedBy");
   return text;
 }
@@ -141,7 +153,7 @@ void show_open_steps(const std::vector<Fields>& steps) {
     if (waits.empty()) continue;
     say(is_output ? "Output " + std::to_string(step.number("seq")) + " waits:"
                   : std::string("The event waits:"));
-    for (const auto& wait : waits) show_wait(wait);
+    for (const auto& wait : waits) std::cout << wait_of(wait, screen());
   }
 }
 
@@ -150,7 +162,8 @@ void show_receipt(const Fields& receipt, const Values& /*values*/) {
   say("Event " + receipt.text("_id") + " of " + receipt.text("userId") + ", session " +
       receipt.text("sessionId") + ", trace " + receipt.text("traceId"));
   if (const auto others = receipt.number("othersWaiting"); others > 0) {
-    say(std::to_string(others) + " other events of its session wait for it.");
+    say(counted(others, "other event") + " of its session " + (others == 1 ? "waits" : "wait") +
+        " for it.");
   }
   if (steps.empty()) return;
   const auto begin = steps.front().number("fromMs");
@@ -162,12 +175,12 @@ void show_receipt(const Fields& receipt, const Values& /*values*/) {
     length = std::max(length, step.number("fromMs") - begin + length_of(step));
   }
   say("Begins " + utc(begin) + '.');
+  const auto width = bar_width();
   Table table({"AT", "TOOK", "WHEN", "STEP"});
   for (const auto& step : steps) {
     const auto from = step.number("fromMs") - begin;
-    const auto at = std::min(from * bar_width / length, bar_width - 1);
-    const auto cells =
-        std::clamp<std::int64_t>(length_of(step) * bar_width / length, 1, bar_width - at);
+    const auto at = std::min(from * width / length, width - 1);
+    const auto cells = std::clamp<std::int64_t>(length_of(step) * width / length, 1, width - at);
     const bool waits = step.text("what") == "waited";
     std::string bar(static_cast<std::size_t>(at), ' ');
     bar.append(static_cast<std::size_t>(cells), waits ? '.' : '#');

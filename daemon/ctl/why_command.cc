@@ -1,8 +1,11 @@
 // conversectl why.
+#include <iostream>
+
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/names.h"
 #include "daemon/ctl/output/output.h"
 #include "daemon/ctl/output/screen.h"
+#include "daemon/ctl/output/sheet.h"
 #include "store/model/reason.h"
 
 namespace conversed::ctl {
@@ -43,22 +46,12 @@ int why(Client& client, const Values& values) {
       say(delivered ? "Nothing waits: it was delivered at " + full_time(*delivered, screen()) + "."
                     : "Nothing waits.");
     }
-    for (const Fields& wait : waits) show_wait(wait);
+    for (const Fields& wait : waits) std::cout << wait_of(wait, screen());
   });
   return waits.empty() ? 0 : static_cast<int>(waits.front().number("code"));
 }
 
 }  // namespace
-
-void show_wait(const Fields& wait) {
-  say(wait.text("reason") + ": " + wait.text("subject"));
-  const auto show_time = [&](const char* field, const char* label) {
-    if (const auto time = wait.time(field)) say(label + full_time(*time, screen()));
-  };
-  show_time("since", "  since ");
-  show_time("expectedAt", "  expected at ");
-  say("  " + wait.text("remedy"));
-}
 
 std::vector<Group> why_command() {
   constexpr auto all = Option::Among::all_or_none;

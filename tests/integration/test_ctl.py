@@ -445,7 +445,7 @@ class Commands(CtlCase):
         self.say("web", "uses crm", "hi", userId=MALLORY)
         text = self.people("connections", "usages", "crm")
         self.assertIn("crm (httpBearer), for ", text)
-        flows, sessions = re.split(r"(?:at least )?\d+ sessions may reach these Nodes\n", text.split("\n", 1)[1])
+        flows, sessions = re.split(r"(?:at least )?\d+ sessions? may reach these Nodes\n", text.split("\n", 1)[1])
         self.assertEqual(rows(flows)[0]["FLOW"], "Orders")
         row = self.row(sessions, USER=SHOWN_MALLORY, SESSION="uses crm")
         self.assertRegex(row["LAST ACTIVITY"], f"^{TIME}$")

@@ -10,6 +10,7 @@
 #include "daemon/ctl/output/table.h"
 #include "store/model/json.h"
 #include "store/text/ascii.h"
+#include "store/text/joined.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
@@ -59,6 +60,18 @@ std::string indented(std::string_view lines, std::size_t columns) {
   return out;
 }
 
+// Times to come, one in a line.
+bool is_times(std::string_view name, const json& value) {
+  return name == "next" && value.is_array() &&
+         std::ranges::all_of(value, [](const json& each) { return each.is_number_integer(); });
+}
+
+std::string times_of(const json& times, const Screen& screen) {
+  std::vector<std::string> lines;
+  for (const json& time : times) lines.push_back(full_time(time.get<std::int64_t>(), screen));
+  return lines.empty() ? "-" : text::joined(lines, "\n");
+}
+
 std::string value_of(const Cell& cell, const Screen& screen) {
   if (cell.text.empty()) return "-";
   if (cell.kind == Cell::Kind::time) return full_time(cell.unix_seconds, screen);
@@ -73,9 +86,10 @@ bool is_table(const json& value) {
 }
 
 std::string table_of(const json& items, const Screen& screen) {
-  std::vector<std::string> names;
+  std::vector<std::string> names;  // of members that have a value; traces leave no room for texts
   for (const json& item : items) {
-    for (const auto& [name, _] : item.items()) {
+    for (const auto& [name, value] : item.items()) {
+      if (value.is_null() || name == "traceId") continue;
       if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     }
   }
@@ -106,11 +120,14 @@ std::string lines_of(const json& object, const Screen& screen) {
       below = text::shown(model::json_text(value, 2), text::Lines::many);
     } else if (value.is_object() && !value.empty()) {
       below = lines_of(value, inner);
+    } else if (name == "waits" && is_table(value)) {
+      for (const json& wait : value) below += wait_of(Fields(wait), inner);
     } else if (is_table(value)) {
       below = table_of(value, inner);
     } else {
       const Cell cell = value.is_structured() && value.empty() ? Cell("") : cell_of(name, value);
-      plain.emplace_back(label_of(name, name.ends_with("At")), value_of(cell, screen));
+      plain.emplace_back(label_of(name, name.ends_with("At")),
+                         is_times(name, value) ? times_of(value, screen) : value_of(cell, screen));
       widest = std::max(widest, text::width(plain.back().first));
       continue;
     }
@@ -126,6 +143,19 @@ std::string lines_of(const json& object, const Screen& screen) {
 }
 
 }  // namespace
+
+std::string wait_of(const Fields& wait, const Screen& screen) {
+  const auto line = [](const std::string& words) {
+    return text::shown(words, text::Lines::one) + '\n';
+  };
+  std::string lines = line(wait.text("reason") + ": " + wait.text("subject"));
+  const auto add_time = [&](const char* field, const char* label) {
+    if (const auto time = wait.time(field)) lines += line(label + full_time(*time, screen));
+  };
+  add_time("since", "  since ");
+  add_time("expectedAt", "  expected at ");
+  return lines + line("  " + wait.text("remedy"));
+}
 
 std::string sheet_of(const json& object, const Screen& screen) {
   if (screen.is_terminal) return lines_of(object, screen);

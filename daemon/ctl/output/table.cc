@@ -31,24 +31,31 @@ Cell Cell::at(std::optional<std::int64_t> unix_seconds) {
   return cell;
 }
 
+bool is_time(std::string_view name) {
+  return name == "at" || name == "since" || name.ends_with("At") || name.ends_with("Since");
+}
+
 Cell cell_of(std::string_view name, const json& value) {
   if (value.is_null()) return "";
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_number_integer()) {
-    const bool is_time = name == "at" || name.ends_with("At");
-    return is_time ? Cell::at(value.get<std::int64_t>()) : Cell(value.get<std::int64_t>());
+    const auto number = value.get<std::int64_t>();
+    if (name == "uptime") return std::to_string(number) + " s";
+    return is_time(name) ? Cell::at(number) : Cell(number);
   }
   if (value.is_string()) {
     using enum Cell::Kind;
-    const bool is_id = name.ends_with("_id") || name.ends_with("Id") || name.ends_with("Token");
+    // Names of users and sessions may be long, and are no ids of the daemon.
+    const bool is_id = name != "userId" && name != "sessionId" &&
+                       (name.ends_with("_id") || name.ends_with("Id") || name.ends_with("Token"));
     const bool is_state = name == "state" || name == "status";
     return {is_id ? id : is_state ? state : text, value.get<std::string>()};
   }
-  const bool is_list_of_texts =
-      value.is_array() &&
-      std::ranges::all_of(value, [](const json& each) { return each.is_string(); });
-  return is_list_of_texts ? text::joined(value.get<std::vector<std::string>>(), ",")
-                          : model::json_text(value);
+  const auto is_plain = [](const json& each) { return each.is_primitive(); };
+  if (!value.is_array() || !std::ranges::all_of(value, is_plain)) return model::json_text(value);
+  std::vector<std::string> texts;
+  for (const json& each : value) texts.push_back(cell_of("", each).text);
+  return text::joined(texts, ",");
 }
 
 Table::Table(const std::vector<std::string>& headers) {
@@ -71,13 +78,20 @@ Cell::Kind Table::kind_of(std::size_t column) const {
 }
 
 void Table::fit(std::vector<std::size_t>& widths, std::size_t columns) const {
-  auto taken = std::accumulate(widths.begin(), widths.end(), (widths.size() - 1) * gap.size());
-  for (std::size_t i = widths.size(); i-- > 0 && taken > columns;) {
-    const std::size_t least = std::max(narrowest, text::width(rows_.front()[i].text));
-    if (kind_of(i) != Cell::Kind::text || widths[i] <= least) continue;
-    const std::size_t less = std::min(taken - columns, widths[i] - least);
-    widths[i] -= less;
-    taken -= less;
+  std::vector<std::pair<std::size_t*, std::size_t>> texts;  // widths, and how far they may shrink
+  for (std::size_t i = widths.size(); i-- > 0;) {
+    if (kind_of(i) != Cell::Kind::text) continue;
+    texts.emplace_back(&widths[i], std::max(narrowest, text::width(rows_.front()[i].text)));
+  }
+  const auto room = [](const auto& column) {
+    return *column.first > column.second ? *column.first : 0;
+  };
+  const auto taken =
+      std::accumulate(widths.begin(), widths.end(), (widths.size() - 1) * gap.size());
+  for (std::size_t over = taken - std::min(taken, columns); over > 0; --over) {
+    const auto widest = std::ranges::max_element(texts, {}, room);
+    if (widest == texts.end() || room(*widest) == 0) return;
+    --*widest->first;
   }
 }
 

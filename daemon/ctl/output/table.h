@@ -36,14 +36,17 @@ struct Cell {
   std::int64_t unix_seconds = 0;  // of a time that is not empty
 };
 
-// The member of an answer as its type and name show it: `yes` or `no`, commas between texts,
-// nothing for null. A number whose name ends in `At` is a time.
+// Whether the number of an answer with this name is a time.
+[[nodiscard]] bool is_time(std::string_view name);
+
+// The member of an answer as its type and name show it: `yes` or `no`, commas between the values of
+// a list, nothing for null.
 [[nodiscard]] Cell cell_of(std::string_view name, const nlohmann::json& value);
 
 // Rows under headers, with the control characters of texts escaped (store/text/terminal.h).
 //
-// A terminal gets columns as wide as their widest cells. If they don't fit, texts of the last
-// columns are shortened with `…`. A file or pipe gets a tab between cells and nothing shortened.
+// A terminal gets columns as wide as their widest cells. If they don't fit, the widest texts
+// are shortened with `…`. A file or pipe gets a tab between cells and nothing shortened.
 class Table {
  public:
   explicit Table(const std::vector<std::string>& headers);
@@ -56,7 +59,7 @@ class Table {
 
  private:
   [[nodiscard]] Cell::Kind kind_of(std::size_t column) const;
-  // Makes the columns narrower, the last ones first, until the table fits.
+  // Makes the widest columns narrower, the last one of equals first, until the table fits.
   void fit(std::vector<std::size_t>& widths, std::size_t columns) const;
   [[nodiscard]] std::string line_of(const std::vector<Cell>& row,
                                     const std::vector<std::size_t>& widths,

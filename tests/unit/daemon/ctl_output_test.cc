@@ -60,13 +60,21 @@ TEST(Table, CellsAreAlignedByTheColumnsThatTheyTake) {
             "abcdef  busy\n");
 }
 
-TEST(Table, TheLastTextsAreShortenedUntilTheTableFits) {
+TEST(Table, TheWidestTextsAreShortenedUntilTheTableFits) {
   Table table({"NAME", "ID", "REASON", "COUNT"});
   table.add({"the first text", Cell(Cell::Kind::id, "6f9619ff8b86d011b42d00c0"), "the second text",
              std::int64_t{1'234'567'890}});
-  EXPECT_EQ(table.to_text(terminal(64)),
-            "NAME            ID                        REASON           COUNT\n"
-            "the first text  6f9619ff8b86d011b42d00c0  the secon…  1234567890\n");
+  EXPECT_EQ(table.to_text(terminal(68)),
+            "NAME            ID                        REASON               COUNT\n"
+            "the first text  6f9619ff8b86d011b42d00c0  the second te…  1234567890\n");
+}
+
+TEST(Table, ShortTextsBesideALongOneStayWhole) {
+  Table table({"REASON", "USER"});
+  table.add({"a reason that is far too long for the window", "ann@example.com"});
+  EXPECT_EQ(table.to_text(terminal(34)),
+            "REASON             USER\n"
+            "a reason that is…  ann@example.com\n");
 }
 
 TEST(Table, IdsAndNumbersAreWholeOnTheNarrowestTerminal) {
@@ -163,6 +171,28 @@ TEST(Sheet, ATerminalGetsALineForEachMemberAndTablesOfObjects) {
             "  SEQ  TEXT\n"
             "    1  Hi\n"
             "    2  -\n");
+}
+
+TEST(Sheet, ReasonsAreSentencesAndTimesHaveTheirZone) {
+  const json shown = {{"failingSince", 1'795'356'239 - 190},
+                      {"next", {1'795'356'239, 1'795'356'239 + 7'200}},
+                      {"partitions", {0, 1}},
+                      {"uptime", 8},
+                      {"waits",
+                       {{{"reason", "call"},
+                         {"subject", "The Flow Orders calls crm."},
+                         {"since", 1'795'356'239},
+                         {"expectedAt", nullptr},
+                         {"remedy", "Check the upstream."}}}}};
+  const Screen screen = terminal();
+  EXPECT_EQ(sheet_of(shown, screen),
+            "Failing since  " + full_time(1'795'356'239 - 190, screen) + "\nNext           " +
+                full_time(1'795'356'239, screen) + "\n               " +
+                full_time(1'795'356'239 + 7'200, screen) +
+                "\nPartitions     0,1\nUptime         8 s\nWaits\n"
+                "  call: The Flow Orders calls crm.\n"
+                "    since " +
+                full_time(1'795'356'239, screen) + "\n    Check the upstream.\n");
 }
 
 TEST(Sheet, AFileGetsThePathAndTheValueOfEachMember) {
