@@ -49,6 +49,10 @@ std::string counted(std::int64_t count, const char* thing) {
   return std::to_string(count) + ' ' + thing + (count == 1 ? "" : "s");
 }
 
+std::string tries(std::int64_t failed) {
+  return std::to_string(failed) + (failed == 1 ? " failed try" : " failed tries");
+}
+
 // "The Flow Orders, at the Node main/3"
 std::string place_of(const model::Session& session) {
   const auto places = flows::standings(session.flow_state, session.execution);
@@ -327,8 +331,8 @@ Result<Waits> Reasons::of_first(const PendingDelivery& delivery, Read& read) con
   if (delivery.state == DeliveryState::waiting || health.failing_since) {
     const auto error = health.failing_since ? health.last_error : "it refused this output";
     return Waits{{.reason = Reason::delivery_failing,
-                  .subject = webhook + " fails: " + error + "; " +
-                             counted(delivery.attempts, "failed try") + " of this output.",
+                  .subject = webhook + " fails: " + error + "; " + tries(delivery.attempts) +
+                             " of this output.",
                   .since = health.failing_since ? health.failing_since : delivery.created_at,
                   .expected_at = delivery.due_at}};
   }
