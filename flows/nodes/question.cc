@@ -65,7 +65,7 @@ struct QuestionNode final : Node {
   std::optional<expression::Path> store_in;
   std::vector<expression::Template> reprompts;  // the last one repeats
   int max_attempts = 0;
-  NodeIndex on_no_answer = end_of_flow;
+  std::optional<NodeIndex> on_no_answer;  // empty: the execution ends
   std::optional<expression::Expression> valid;
   Phrases escape;
   std::optional<expression::Expression> escape_if;
@@ -109,7 +109,9 @@ struct QuestionNode final : Node {
     const auto attempts = find_count(turn.node_state(), "attempts");
     if (!attempts) return turn.failure(model::Errc::internal, "its stored state can't be read");
     const auto made = *attempts + 1;
-    if (made >= max_attempts) return step_after(store(turn, nullptr), Jump{on_no_answer});
+    if (made >= max_attempts) {
+      return step_after(store(turn, nullptr), on_no_answer ? Step(Jump{*on_no_answer}) : Stop{});
+    }
     turn.node_state() = {{"attempts", made}};
     if (reprompts.empty()) return ask(turn, text);
     return ask(turn, reprompts[std::min(static_cast<std::size_t>(made), reprompts.size()) - 1]);

@@ -154,7 +154,9 @@ TEST(QuestionNode, TakesAKeyphraseThatNothingNegates) {
 
 TEST(QuestionNode, RepromptsOneAfterTheOther) {
   Conversation talk(
-      "- question: {text: q, type: email, reprompt: [r1, r2], maxAttempts: 4}\n- say: end");
+      "- question: {text: q, type: email, reprompt: [r1, r2], maxAttempts: 4, onNoAnswer: []}\n- "
+      "say: "
+      "end");
   EXPECT_EQ(texts(talk.say("x")), (Texts{"q"}));
   EXPECT_EQ(texts(talk.say("x")), (Texts{"r1"}));
   EXPECT_EQ(texts(talk.say("x")), (Texts{"r2"}));

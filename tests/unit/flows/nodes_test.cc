@@ -159,6 +159,26 @@ TEST(QuestionNode, AsksAgainAndGivesUpWithNull) {
   EXPECT_TRUE(talk.session.context["n"].is_null());
 }
 
+TEST(QuestionNode, EndsTheExecutionAfterTheLastAttemptWithoutABranch) {
+  const std::string ask = "question: {text: \"How many?\", type: number, storeIn: context.n, ";
+  Conversation talk("- executeFlow: Sub\n- say: never");
+  talk.library.flows["Sub"] = {
+      named_flow("Sub", "  - {id: ask, " + ask + "maxAttempts: 2}}\n  - say: never")};
+  EXPECT_EQ(texts(talk.say("hi")), (Texts{"How many?"}));
+  EXPECT_EQ(texts(talk.say("many")), (Texts{"How many?"}));
+  EXPECT_EQ(texts(talk.say("lots")), (Texts{}));
+  EXPECT_TRUE(talk.session.context.at("n").is_null());
+  EXPECT_EQ(texts(talk.say("hi")), (Texts{"How many?"})) << "the Flow starts at its beginning";
+}
+
+TEST(QuestionNode, GoesOnWithNullByAnEmptyBranch) {
+  Conversation talk(
+      "- question: {text: q, type: number, storeIn: context.n, maxAttempts: 1, onNoAnswer: []}\n"
+      "- say: \"{{context.n === null}}\"");
+  EXPECT_EQ(texts(talk.say("hi")), (Texts{"q"}));
+  EXPECT_EQ(texts(talk.say("many")), (Texts{"true"}));
+}
+
 TEST(QuestionNode, ReadsNumbersWholeOrNotAtAll) {
   const std::vector<std::pair<std::string, json>> cases{{"12", 12},
                                                         {" +7 ", 7},
