@@ -186,7 +186,7 @@ Fields::Fields(const View& view, std::span<const std::string_view> known) : view
   for (const auto& member : view.value().members()) {
     if (std::find(known.begin(), known.end(), member.name) != known.end()) continue;
     view.report().add(member.place, view.member(member).path(),
-                      "unknown key '" + member.name + "'" + did_you_mean(member.name, known));
+                      "unknown key '" + member.name + "'" + known_words(member.name, known));
   }
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "flows/problem.h"
+#include "store/text/joined.h"
 #include "store/text/near.h"
 
 // Reads a Located value field by field and collects all problems. One thread at a time.
@@ -118,6 +119,12 @@ template <typename Words>
 [[nodiscard]] std::string did_you_mean(std::string_view word, const Words& known) {
   const auto nearest = text::nearest(word, known);
   return nearest.empty() ? std::string() : "; did you mean '" + std::string(nearest) + "'?";
+}
+// The same; without a near word it lists the known ones.
+template <typename Words>
+[[nodiscard]] std::string known_words(std::string_view word, const Words& known) {
+  auto hint = did_you_mean(word, known);
+  return hint.empty() ? "; known are " + text::joined(known) : hint;
 }
 // Whether the text consists of one or more ASCII letters, ASCII digits, and characters of `others`.
 [[nodiscard]] bool is_word(std::string_view text, std::string_view others);

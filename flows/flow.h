@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flows/expression/expression.h"
 #include "flows/node.h"
 #include "flows/problem.h"
 
@@ -58,11 +59,11 @@ class Flow {
     std::string name;
     Place place;
   };
-  // A name below `input`, `context` or `profile` that a Node reads.
+  // A text in which a Node reads values.
   struct Read {
-    std::string root;
-    std::string name;
+    expression::Facts facts;
     Place place;
+    bool is_condition = false;
   };
   // A use of a Node that works, but is probably a mistake.
   struct Warning {
@@ -78,6 +79,7 @@ class Flow {
     std::vector<Use> uses;
     std::vector<Read> reads;
     std::vector<std::string> writes;  // paths, such as `context.cart.total`
+    bool writes_flag = false;         // its values are true, false or null
     std::vector<Warning> warnings;
   };
 

@@ -65,6 +65,21 @@ NodeConfig::NodeConfig(FlowCompiler& compiler, const NodeType& type, const View&
   check_keys();
 }
 
+// The problem of a key beside the type's name that may not stand there.
+std::string NodeConfig::misplaced(const std::string& key,
+                                  const std::vector<std::string_view>& inside,
+                                  std::vector<std::string_view> beside) const {
+  const std::string type(type_.name);
+  if (std::ranges::find(inside, key) != inside.end()) {
+    const std::string first =
+        type_.shorthand.empty() ? "" : std::string(type_.shorthand) + ": .., ";
+    return "'" + key + "' belongs to the mapping of '" + type + "'; write `" + type + ": {" +
+           first + key + ": ..}`";
+  }
+  beside.emplace_back("id");
+  return "unknown key '" + key + "' beside '" + type + "'" + known_words(key, beside);
+}
+
 void NodeConfig::check_keys() {
   std::vector<std::string_view> inside;
   std::vector<std::string_view> beside;
@@ -76,12 +91,8 @@ void NodeConfig::check_keys() {
     // A second type was reported already.
     if (member.name == "id" || find_node_type(member.name) != nullptr) continue;
     const std::string path = node_.member(member).path();
-    if (std::find(beside.begin(), beside.end(), member.name) == beside.end()) {
-      std::vector<std::string_view> known = beside;
-      known.emplace_back("id");
-      node_.report().add(member.place, path,
-                         "unknown key '" + member.name + "' beside '" + std::string(type_.name) +
-                             "'" + did_you_mean(member.name, known));
+    if (std::ranges::find(beside, member.name) == beside.end()) {
+      node_.report().add(member.place, path, misplaced(member.name, inside, beside));
     } else if (!type_.free_form && config_.value().find(member.name) != nullptr) {
       node_.report().add(member.place, path, "stands here and in the mapping as well; remove one");
     }
@@ -143,14 +154,14 @@ Expression NodeConfig::condition_at(const View& view) {
   const auto text = scalar.is_boolean() || scalar.is_number() ? scalar.dump() : view.text();
   if (!text) return {};
   auto compiled = valid(view, Expression::compile(*text));
-  if (compiled) note_reads(view, compiled->members_read());
+  if (compiled) note_reads(view, compiled->facts(), Reader::condition);
   return std::move(compiled).value_or(Expression());
 }
 
 Template NodeConfig::template_at(const View& view) {
   auto compiled =
       valid(view, Template::compile(view.text().value_or(""), {}, labels(compiler_.known())));
-  if (compiled) note_reads(view, compiled->members_read());
+  if (compiled) note_reads(view, compiled->facts(), Reader::text);
   return std::move(compiled).value_or(Template());
 }
 
@@ -174,10 +185,8 @@ JsonTemplate NodeConfig::json_template_at(const View& view) {
   return std::move(*JsonTemplate::compile(nullptr));
 }
 
-void NodeConfig::note_reads(const View& view, const expression::MembersRead& reads) {
-  for (const auto& [root, name] : reads) {
-    outline_.reads.push_back({root, name, view.value().place()});
-  }
+void NodeConfig::note_reads(const View& view, expression::Facts facts, Reader reader) {
+  outline_.reads.push_back({std::move(facts), view.value().place(), reader == Reader::condition});
 }
 
 std::optional<Path> NodeConfig::path_at(const View& view) {
@@ -237,7 +246,7 @@ void NodeConfig::read(const View& at, const NodeField& field, NodeIndex& into) {
 }
 
 Flow::Outline NodeConfig::take_outline() {
-  for (const std::string_view field : {"text", "condition", "on"}) {
+  for (const std::string_view field : {"text", "condition", "on", "state"}) {
     const auto found = find(field);
     if (!found) continue;
     const Located* value = &found->value();

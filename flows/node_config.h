@@ -91,6 +91,8 @@ class NodeConfig {
   [[nodiscard]] std::optional<Regex> regex_at(const View& view, Regex::Case which);
   [[nodiscard]] expression::Expression condition_at(const View& view);
   [[nodiscard]] expression::Template template_at(const View& view);
+  // Records that the values it writes are true, false or null.
+  void note_flag() { outline_.writes_flag = true; }
   // Records the write of a default that no field replaces.
   void note_write(std::string path) { outline_.writes.push_back(std::move(path)); }
 
@@ -124,10 +126,14 @@ class NodeConfig {
 
  private:
   void check_keys();
+  [[nodiscard]] std::string misplaced(const std::string& key,
+                                      const std::vector<std::string_view>& inside,
+                                      std::vector<std::string_view> beside) const;
   void expect_true();
   // Checks each text of the value separately, so that a problem has the place of its text.
   void check_templates(const View& view);
-  void note_reads(const View& view, const expression::MembersRead& reads);
+  enum class Reader : std::uint8_t { condition, text };
+  void note_reads(const View& view, expression::Facts facts, Reader reader);
   // The name at the place. Empty if there is none. A problem if it is not among the `known` names.
   [[nodiscard]] std::string named(const View& at, Flow::Use::Kind kind, std::string_view missing,
                                   const Names KnownNames::*known);

@@ -57,8 +57,13 @@ Checked<model::Bundle> load_bundle(std::string_view text, std::string_view file_
                                    const Environment& environment, const LoadLimits& limits) {
   auto located = read_source(text, file_name, limits);
   if (!located) return tl::unexpected<Problems>(std::move(located.error()));
+  return load_bundle(*located, file_name, environment, limits);
+}
+
+Checked<model::Bundle> load_bundle(const Located& source, std::string_view file_name,
+                                   const Environment& environment, const LoadLimits& limits) {
   Report report{std::string(file_name), limits.max_problems};
-  model::Bundle bundle = read_bundle(View(*located, report), environment, limits.variables);
+  model::Bundle bundle = read_bundle(View(source, report), environment, limits.variables);
   if (report.size() > 0) return tl::unexpected<Problems>(report.take());
   return bundle;
 }

@@ -44,6 +44,11 @@ struct LoadLimits {
                                                  const Environment& environment,
                                                  const LoadLimits& limits = {});
 
+// The same for a value that `read_source` has read.
+[[nodiscard]] Checked<model::Bundle> load_bundle(const Located& source, std::string_view file_name,
+                                                 const Environment& environment,
+                                                 const LoadLimits& limits = {});
+
 // Chooses between YAML and JSON as load_bundle does. Checks size and characters first. Thread-safe.
 [[nodiscard]] Checked<Located> read_source(std::string_view text, std::string_view file_name,
                                            const LoadLimits& limits);

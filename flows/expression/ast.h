@@ -84,7 +84,7 @@ struct Program {
   }
 };
 
-// Adds the members directly below `input`, `context` and `profile` that the program reads by name.
-void add_members_read(const Program& program, MembersRead& reads);
+// Adds the facts of a program. `braces`: the text of its braces without blanks, or empty.
+void add_facts(const Program& program, const std::string& braces, Facts& facts);
 
 }  // namespace conversed::flows::expression

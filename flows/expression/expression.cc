@@ -13,18 +13,10 @@ namespace conversed::flows::expression {
 using model::Result;
 using nlohmann::json;
 
-void add_members_read(const Program& program, MembersRead& reads) {
-  for (const Node& node : program.nodes) {
-    if (node.kind != NodeKind::member) continue;
-    const Node& whole = program.node(node.a);
-    if (whole.kind == NodeKind::root) reads.emplace_back(whole.text, node.text);
-  }
-}
-
-MembersRead Expression::members_read() const {
-  MembersRead reads;
-  add_members_read(*program_, reads);
-  return reads;
+Facts Expression::facts() const {
+  Facts facts;
+  add_facts(*program_, "", facts);
+  return facts;
 }
 
 Expression::Expression() : Expression(std::move(*compile("null"))) {}

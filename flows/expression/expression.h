@@ -5,7 +5,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "flows/expression/scope.h"
@@ -23,8 +22,28 @@ struct Limits {
   std::size_t max_bytes = 1024 * 1024;  // of all values made by one evaluation
 };
 
-// Pairs of a root and a name below it, such as `input` and `text`, one for each occurrence.
-using MembersRead = std::vector<std::pair<std::string, std::string>>;
+// The contents of an expression or template, for tools that check Flows. One item for each
+// occurrence, and at most `most` of each kind.
+struct Facts {
+  static constexpr std::size_t most = 200;
+
+  // One expression without a value, unless its braces are the label of a Token (`count-1`).
+  struct Doubt {
+    std::string braces;                 // their text without blanks; empty: the expression has none
+    std::vector<std::string> words;     // neither roots nor of the language: maybe labels of Tokens
+    std::vector<std::string> failures;  // parts that always fail, as sentences
+  };
+  struct Comparison {  // `input.source == "user"`; also with ===, != and !==
+    std::string path;
+    std::string text;
+  };
+  // Below a root, up to the first computed name. `context.cart.total` adds `context.cart`, too.
+  std::vector<std::string> paths;
+  std::vector<Doubt> doubts;
+  std::vector<Comparison> comparisons;
+  std::vector<std::string> single_braces;  // `context.name` of `{context.name}` in a template
+  bool decides = false;  // has ??, ||, &&, ?:, ?., ! or typeof: a missing value may be intended
+};
 
 // A compiled JavaScript expression. docs/flows/expressions.md defines the language. An evaluation
 // always ends within the limits of its compilation, and does no I/O. Immutable: threads may share
@@ -47,8 +66,7 @@ class Expression {
   // Like `test`, for conditions: an error counts as false.
   [[nodiscard]] bool truthy(const Scope& scope) const { return test(scope).value_or(false); }
 
-  // For tools that check Flows. Leaves out computed names.
-  [[nodiscard]] MembersRead members_read() const;
+  [[nodiscard]] Facts facts() const;
 
  private:
   explicit Expression(std::shared_ptr<const Program> program) : program_(std::move(program)) {}

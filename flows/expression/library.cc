@@ -112,6 +112,19 @@ const Method* find_method(const Value& self, std::string_view name) {
   return own != nullptr ? own : find_in(any_methods, name);
 }
 
+std::span<const std::string_view> method_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const auto methods :
+         {string_methods(), array_methods(), std::span<const Method>(number_methods),
+          std::span<const Method>(any_methods)}) {
+      for (const Method& method : methods) all.push_back(method.name);
+    }
+    return all;
+  }();
+  return names;
+}
+
 bool takes_callback(std::string_view name) {
   const Method* method = find_in(array_methods(), name);
   return method != nullptr && method->takes == Takes::callback;

@@ -70,6 +70,8 @@ struct Function {
 [[nodiscard]] const Operator* find_binary(std::string_view mark);
 // The method of the value's type, otherwise a method of all types, otherwise null.
 [[nodiscard]] const Method* find_method(const Value& self, std::string_view name);
+// Of all types.
+[[nodiscard]] std::span<const std::string_view> method_names();
 // Whether arrays have a method of that name that takes a function.
 [[nodiscard]] bool takes_callback(std::string_view name);
 [[nodiscard]] const Function* find_function(std::string_view space, std::string_view name);

@@ -111,6 +111,15 @@ json piece_value(const Piece& piece, const Scope& scope, Budget& budget) {
   return copy;
 }
 
+void add_single_braces(std::string_view literal, Facts& facts) {
+  for (auto open = literal.find('{'); open != literal.npos; open = literal.find('{', open + 1)) {
+    const auto close = literal.find_first_of("{}", open + 1);
+    if (close == literal.npos || facts.single_braces.size() >= Facts::most) return;
+    const auto inside = trim(literal.substr(open + 1, close - open - 1));
+    if (literal[close] == '}' && looks_like_label(inside)) facts.single_braces.emplace_back(inside);
+  }
+}
+
 // Reads the braces that begin at `open`. `next` becomes the byte after them.
 Result<Piece> compile_piece(std::string_view source, std::size_t open, const Limits& limits,
                             const IsLabel& is_label, std::size_t& next) {
@@ -208,12 +217,18 @@ bool Template::is_constant() const {
   return body_->pieces.empty();
 }
 
-MembersRead Template::members_read() const {
-  MembersRead reads;
+Facts Template::facts() const {
+  Facts facts;
   for (const auto& piece : body_->pieces) {
-    if (piece.program != nullptr) add_members_read(*piece.program, reads);
+    add_single_braces(piece.literal, facts);
+    if (piece.program != nullptr) {
+      add_facts(*piece.program, piece.label, facts);
+    } else if (facts.doubts.size() < Facts::most) {
+      facts.doubts.push_back({piece.label, {piece.label}, {}});
+    }
   }
-  return reads;
+  add_single_braces(body_->tail, facts);
+  return facts;
 }
 
 std::vector<Template::Braces> Template::braces() const {

@@ -55,8 +55,7 @@ class Template {
   };
   [[nodiscard]] std::vector<Braces> braces() const;
 
-  // Expression::members_read of all its expressions.
-  [[nodiscard]] MembersRead members_read() const;
+  [[nodiscard]] Facts facts() const;
 
  private:
   friend class JsonTemplate;

@@ -213,6 +213,7 @@ void QuestionNode::check(NodeConfig& config) const {
   if (const auto at = config.find("onEscape"); at && escape.folded.empty() && !escape_if) {
     config.import_problem(*at, "is never run without 'escape' or 'escapeIf'");
   }
+  if (type == "yesNo") config.note_flag();
   if (if_timed_out && !time_out) config.problem("onTimeout", "is never run without 'timeout'");
 }
 

@@ -2,21 +2,26 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "flows/bundle/loader.h"
 #include "flows/fields.h"
 #include "flows/flow.h"
 #include "flows/node_types.h"
+#include "flows/tools/missing_answers.h"
 #include "flows/tools/ways.h"
 #include "flows/turn/turn.h"
+#include "store/text/ascii.h"
+#include "store/text/joined.h"
 
 namespace conversed::flows::tools {
 namespace {
 
-using Names = std::set<std::string, std::less<>>;
+using expression::Facts;
 using Kind = Flow::Use::Kind;
 
 // The members of `input`; docs/flows/expressions.md lists them.
@@ -24,6 +29,12 @@ constexpr std::array<std::string_view, 17> input_members{
     "URLToken",  "answer",  "channel",   "currentTime", "data",   "error",
     "execution", "inputId", "sessionId", "slots",       "source", "state",
     "text",      "traceId", "tool",      "type",        "userId"};
+
+// The text of a member. Empty if it is missing or no text.
+std::string text_of(const Located& value, std::string_view member) {
+  const Located* found = value.find(member);
+  return found != nullptr && found->is_text() ? found->text() : std::string();
+}
 
 // The first name of a path: `cart` of `context.cart.items[0]`.
 std::string first_name(std::string_view path) {
@@ -39,6 +50,7 @@ class Checker {
 
   void check() {
     compile_flows();
+    find_values();
     std::vector<const Flow*> all;
     for (const auto& flow : flows_) {
       collect(*flow);
@@ -56,8 +68,13 @@ class Checker {
     const auto reach = reach_of(all, run);
     for (std::size_t i = 0; i < all.size(); ++i) {
       check_ways(*all[i], reach[i]);
-      check_names(*all[i]);
+      check_nodes(*all[i]);
+      for (auto& missing : missing_answers(*all[i])) {
+        warn(missing.question->outline.place, *all[i], missing.question->address,
+             std::move(missing.message));
+      }
     }
+    if (is_partial()) return;  // a Flow with errors may use anything
     check_unused("connections", "Connection", used_[Kind::connection]);
     check_unused("knowledgeStores", "knowledge store", used_[Kind::knowledge]);
     Names lexicons = used_[Kind::lexicon];
@@ -67,7 +84,12 @@ class Checker {
     check_unused("lexicons", "lexicon", lexicons);
     Names entered = used_[Kind::flow];
     entered.merge(run);
-    if (!items("endpoints").empty()) check_unused("flows", "Flow", entered);
+    if (!items("endpoints").empty()) {
+      check_unused("flows", "Flow", entered);
+    } else if (!flows_.empty()) {
+      report_.add(root_.find("flows")->place(), "flows",
+                  "the bundle has no Endpoint, so no user reaches its Flows; add `endpoints`");
+    }
   }
 
  private:
@@ -77,14 +99,48 @@ class Checker {
     return found == nullptr ? none : found->items();
   }
 
+  [[nodiscard]] Names names_in(std::string_view list, std::string_view member) const {
+    Names names;
+    for (const auto& item : items(list)) names.insert(text_of(item, member));
+    names.erase("");
+    return names;
+  }
+
   void compile_flows() {
     Report ignored("");
     for (const auto& definition : items("flows")) {
-      // Has no problems, because the loader has compiled it already.
+      // A Flow with errors is left out. The loader reports them.
       if (auto flow = Flow::compile(View(definition, ignored), nullptr)) {
         flows_.push_back(std::move(flow));
       }
     }
+  }
+
+  [[nodiscard]] bool is_partial() const { return flows_.size() < items("flows").size(); }
+
+  // The names that an expression may have, and the values of members of `input`.
+  void find_values() {
+    labels_ = names_in("tokens", "label");
+    words_ = labels_;
+    words_.insert({"context", "input", "profile"});
+    values_["input.source"] = {"followUp", "inject", "timeOut", "user"};
+    values_["input.type"] = {"data", "text"};
+    auto channels = names_in("endpoints", "name");
+    if (!channels.empty()) values_["input.channel"] = std::move(channels);
+    find_states();
+  }
+
+  // Unknown if a Flow computes a state.
+  void find_states() {
+    Names states{"default"};
+    for (const auto& flow : flows_) {
+      for (const auto& slot : flow->slots()) {
+        if (slot.type->name != "setState") continue;
+        if (slot.outline.label.find("{{") != std::string::npos) return;
+        states.insert(slot.outline.label);
+      }
+    }
+    if (!is_partial()) values_["input.state"] = std::move(states);
   }
 
   void warn(Place place, const Flow& flow, const std::string& where, std::string message) {
@@ -98,6 +154,8 @@ class Checker {
       for (const auto& path : slot.outline.writes) {
         auto& written = path.starts_with("context") ? context_ : profile_;
         written.insert(first_name(path));
+        const auto [known, is_first] = is_flag_.emplace(path, slot.outline.writes_flag);
+        known->second = known->second && slot.outline.writes_flag;
       }
       if (slot.type->name == "regexSlotFiller" || slot.type->name == "addLexiconKeyphrase") {
         for (const auto& use : slot.outline.uses) {
@@ -108,10 +166,18 @@ class Checker {
   }
 
   void check_ways(const Flow& flow, const Reach& reach) {
+    // Only the first of several unreached Nodes in a row is reported.
+    std::vector<bool> follows(flow.slots().size(), false);
+    for (std::size_t i = 0; i < flow.slots().size(); ++i) {
+      if (reach.reached[i]) continue;
+      for (const NodeIndex to : successors(flow.slots()[i])) {
+        if (to > NodeIndex(i) && to != end_of_flow) follows[static_cast<std::size_t>(to)] = true;
+      }
+    }
     bool named_circle = false;
     for (std::size_t i = 0; i < flow.slots().size(); ++i) {
       const auto& slot = flow.slots()[i];
-      if (!reach.reached[i] && first_of_stretch(flow, reach, i)) {
+      if (!reach.reached[i] && !follows[i]) {
         warn(slot.outline.place, flow, slot.address, "nothing leads to this Node");
       } else if (reach.reached[i] && !reach.ends[i] && !named_circle) {
         warn(slot.outline.place, flow, slot.address,
@@ -122,20 +188,10 @@ class Checker {
     }
   }
 
-  // Only the first of several unreached Nodes in a row is reported.
-  static bool first_of_stretch(const Flow& flow, const Reach& reach, std::size_t index) {
-    for (std::size_t i = 0; i < flow.slots().size(); ++i) {
-      if (i == index || reach.reached[i]) continue;
-      for (const NodeIndex to : successors(flow.slots()[i])) {
-        if (to == NodeIndex(index) && i < index) return false;
-      }
-    }
-    return true;
-  }
-
-  void check_names(const Flow& flow) {
+  void check_nodes(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
-      for (const auto& read : slot.outline.reads) check_read(flow, slot, read);
+      for (const auto& read : slot.outline.reads) check_read({flow, slot, read.place}, read.facts);
+      if (slot.type->name == "switch") check_cases({flow, slot, slot.outline.place});
       for (const auto& warning : slot.outline.warnings) {
         warn(warning.place, flow, slot.address, warning.message);
       }
@@ -149,29 +205,103 @@ class Checker {
     }
   }
 
-  void check_read(const Flow& flow, const Flow::Slot& slot, const Flow::Read& read) {
-    const std::string name = read.root + '.' + read.name;
-    if (read.root == "input") {
-      if (std::ranges::find(input_members, read.name) != input_members.end()) return;
-      warn(read.place, flow, slot.address,
-           "'" + name + "' is not a member of input" + did_you_mean(read.name, input_members));
-    } else if (read.root == "context" && !context_.contains(read.name)) {
-      const std::vector<std::string_view> known(context_.begin(), context_.end());
+  // A text of a Node.
+  struct At {
+    const Flow& flow;
+    const Flow::Slot& slot;
+    Place place;
+  };
+  void warn(const At& at, std::string message) {
+    warn(at.place, at.flow, at.slot.address, std::move(message));
+  }
+
+  void check_read(const At& at, const Facts& facts) {
+    const std::set<std::string> paths(facts.paths.begin(), facts.paths.end());
+    for (const auto& path : paths) check_path(at, path);
+    for (const auto& doubt : facts.doubts) check_doubt(at, doubt);
+    for (const auto& [path, text] : facts.comparisons) check_comparison(at, path, text);
+    for (const auto& inside : facts.single_braces) check_braces(at, inside);
+  }
+
+  void check_path(const At& at, const std::string& path) {
+    const auto name = first_name(path);
+    if (path.find('.') + 1 + name.size() < path.size()) return;  // its beginning is a path, too
+    if (path.starts_with("input.")) {
+      if (std::ranges::find(input_members, name) != input_members.end()) return;
+      warn(at, "'" + path + "' is not a member of input" + did_you_mean(name, input_members));
+    } else if (path.starts_with("context.") && !context_.contains(name) && !is_partial()) {
       // Only a warning, because another program may write it.
-      warn(read.place, flow, slot.address,
-           "'" + name + "' is read, but nothing writes it" + did_you_mean(read.name, known));
+      warn(at, "'" + path + "' is read, but nothing writes it" + did_you_mean(name, context_));
+    }
+  }
+
+  void check_doubt(const At& at, const Facts::Doubt& doubt) {
+    if (labels_.contains(doubt.braces)) return;
+    for (const auto& word : std::set<std::string>(doubt.words.begin(), doubt.words.end())) {
+      if (words_.contains(word)) continue;
+      warn(at, "'" + word + "' is neither context, input, profile nor the label of a Token" +
+                   did_you_mean(word, words_));
+    }
+    for (const auto& failure : doubt.failures) warn(at, failure);
+  }
+
+  void check_braces(const At& at, const std::string& inside) {
+    const bool is_value = inside.starts_with("context.") || inside.starts_with("input.") ||
+                          inside.starts_with("profile.") || labels_.contains(inside);
+    if (!is_value) return;
+    warn(at, "'{" + inside + "}' stays as it is written; write '{{" + inside + "}}' for its value");
+  }
+
+  // Whether only yesNo questions write the path.
+  [[nodiscard]] bool is_flag(std::string_view path) const {
+    const auto found = is_flag_.find(path);
+    if (is_partial() || found == is_flag_.end() || !found->second) return false;
+    if (!path.starts_with("context.")) return false;  // a profile outlasts its Flows
+    while ((path = path.substr(0, path.rfind('.'))) != "context") {
+      if (is_flag_.contains(path)) return false;
+    }
+    return true;
+  }
+
+  void check_comparison(const At& at, const std::string& path, const std::string& text) {
+    const auto values = values_.find(path);
+    if (values != values_.end() && !values->second.contains(text)) {
+      warn(at,
+           "'" + path + "' is never '" + text + "'; it is one of " + text::joined(values->second));
+    } else if (is_flag(path) && is_word(text, " ") && !text::is_digit(text.front())) {
+      warn(at, "'" + path + "' is true or false, never the text '" + text + "'; write `" + path +
+                   "` or `!" + path + "`");
+    }
+  }
+
+  void check_cases(const At& at) {
+    const auto& subject = at.slot.outline.label;
+    const bool is_member = subject == "type" || subject == "state";
+    const std::string path = (is_member ? "input." : "") + subject;
+    const auto found = values_.find(path);
+    Names values = found == values_.end() ? Names() : found->second;
+    if (is_flag(path)) values = {"false", "true"};
+    if (values.empty()) return;
+    const std::string never = "'" + path + "' is never '";
+    const std::string known = "'; it is one of " + text::joined(values);
+    for (const auto& way : at.slot.outline.ways) {
+      const auto is_way = [&](const std::string& value) {
+        return text::equals_ignoring_case(value, way.name);
+      };
+      if (way.name == "default" || std::ranges::any_of(values, is_way)) continue;
+      warn(at, std::string(never).append(way.name).append(known));
     }
   }
 
   [[nodiscard]] bool can_fill(const Flow& flow, const std::string& slot) const {
     if (filled_.contains(slot)) return true;
     for (const auto& lexicon : items("lexicons")) {
-      const Located* name = lexicon.find("name");
+      const auto name = text_of(lexicon, "name");
       const auto& used = flow.lexicons();
-      if (name == nullptr || std::ranges::find(used, name->text()) == used.end()) continue;
+      if (std::ranges::find(used, name) == used.end()) continue;
       const Located* slots = lexicon.find("slots");
-      const auto is_it = [&](const Located& known) { return known.text() == slot; };
-      if (is_it(*name) || (slots != nullptr && std::ranges::any_of(slots->items(), is_it))) {
+      const auto is_it = [&](const Located& known) { return known.scalar() == slot; };
+      if (name == slot || (slots != nullptr && std::ranges::any_of(slots->items(), is_it))) {
         return true;
       }
     }
@@ -180,10 +310,10 @@ class Checker {
 
   void check_unused(std::string_view list, const std::string& what, const Names& used) {
     for (const auto& item : items(list)) {
-      const Located* name = item.find("name");
-      if (name == nullptr || used.contains(name->text())) continue;
-      report_.add(name->place(), std::string(list),
-                  "nothing uses the " + what + " '" + name->text() + "'");
+      const auto name = text_of(item, "name");
+      if (name.empty() || used.contains(name)) continue;
+      report_.add(item.find("name")->place(), std::string(list),
+                  "nothing uses the " + what + " '" + name + "'");
     }
   }
 
@@ -194,6 +324,10 @@ class Checker {
   Names context_;
   Names profile_;
   Names filled_;
+  std::map<std::string, bool, std::less<>> is_flag_;  // each written path
+  Names labels_;                                      // of Tokens
+  Names words_;
+  std::map<std::string, Names, std::less<>> values_;  // of paths, if all are known
 };
 
 std::vector<Finding> findings(Severity severity, Problems problems) {
@@ -204,16 +338,34 @@ std::vector<Finding> findings(Severity severity, Problems problems) {
 
 }  // namespace
 
+Problems warnings_of(const Located& bundle, std::string_view file_name, const Problems& errors) {
+  Report report{std::string(file_name)};
+  Checker(bundle, report).check();
+  Problems warnings = report.take();
+  // The error at the same place says more.
+  std::erase_if(warnings, [&](const Problem& warning) {
+    return warning.place.line > 0 &&
+           std::ranges::find(errors, warning.place, &Problem::place) != errors.end();
+  });
+  return warnings;
+}
+
 std::vector<Finding> check_bundle(std::string_view text, std::string_view file_name) {
   const LoadLimits limits{.variables = Variables::may_be_missing};
-  if (auto bundle = load_bundle(text, file_name, {}, limits); !bundle) {
-    return findings(Severity::error, std::move(bundle.error()));
-  }
   auto located = read_source(text, file_name, limits);
   if (!located) return findings(Severity::error, std::move(located.error()));
-  Report report{std::string(file_name), limits.max_problems};
-  Checker(*located, report).check();
-  return findings(Severity::warning, report.take());
+  Problems errors;
+  if (auto bundle = load_bundle(*located, file_name, {}, limits); !bundle) {
+    errors = std::move(bundle.error());
+  }
+  auto found = findings(Severity::warning, warnings_of(*located, file_name, errors));
+  std::ranges::move(findings(Severity::error, std::move(errors)), std::back_inserter(found));
+  // The line without a place counts the problems that are not listed.
+  std::ranges::stable_sort(found, {}, [](const Finding& finding) {
+    const auto [line, column] = finding.problem.place;
+    return std::tuple(line == 0, line, column);
+  });
+  return found;
 }
 
 std::string to_string(const Finding& finding) {

@@ -19,9 +19,13 @@ struct Finding {
   Problem problem;
 };
 
-// The problems of a bundle, in the file's order: the errors of `load_bundle`, or the warnings of a
-// valid bundle (docs/flows/testing.md lists them). Variables have no values here, so a text with a
-// variable is not checked. Pure.
+// The warnings of a bundle (docs/flows/testing.md lists them), in the file's order. `errors` are
+// those of `load_bundle`. Flows with errors have no warnings. Pure.
+[[nodiscard]] Problems warnings_of(const Located& bundle, std::string_view file_name,
+                                   const Problems& errors = {});
+
+// The errors of `load_bundle` and the warnings, in the file's order. Variables have no values here,
+// so a text with a variable is not checked. Pure.
 [[nodiscard]] std::vector<Finding> check_bundle(std::string_view text, std::string_view file_name);
 
 // `shop.yaml:12:7: warning: flows[0]...: ...`

@@ -329,6 +329,14 @@ Fault fault_of(const YAML::Exception& error, std::string_view text) {
   if (error.msg == YAML::ErrorMsg::UNKNOWN_TOKEN) {
     message += "; within {} and [] a text with a '?' stands in quotes";
   }
+  // `say: hello: you`, with and without braces around it.
+  const bool at_colon = !error.mark.is_null() && error.mark.pos >= 0 &&
+                        std::cmp_less(error.mark.pos, text.size()) &&
+                        text[static_cast<std::size_t>(error.mark.pos)] == ':';
+  if (at_colon &&
+      (error.msg == YAML::ErrorMsg::MAP_VALUE || error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW)) {
+    message += "; a text with ': ' in it stands in quotes";
+  }
   if (text.ends_with('\n')) text.remove_suffix(1);
   const Place end = place_behind(text);
   if (const Place place = place_of(error.mark); place.line <= end.line) return {place, message};

@@ -157,7 +157,10 @@ TEST(LoaderProblems, OfNodes) {
          "b.yaml:7:11: flows[0].nodes[0].say.txt: unknown key 'txt'; did you mean 'text'?"}},
        {"- say: \"{{1 +}}\"\n- say: x\n  thn: []",
         {"b.yaml:7:10: flows[0].nodes[0].say: column 6: unexpected '}'",
-         "b.yaml:9:5: flows[0].nodes[1].thn: unknown key 'thn' beside 'say'"}},
+         "b.yaml:9:5: flows[0].nodes[1].thn: unknown key 'thn' beside 'say'; known are id"}},
+       {"- say: x\n  data: {a: 1}",
+        {"b.yaml:8:5: flows[0].nodes[0].data: 'data' belongs to the mapping of 'say'; write `say: "
+         "{text: .., data: ..}`"}},
        {"- if: context.x\n  then:\n    - goTo: ask\n  els: []\n- {id: aks, wait: true}\n- {id: "
         "aks, "
         "wait: true}",
@@ -210,7 +213,8 @@ TEST(LoaderProblems, AreSaidOnce) {
                    {"flows: [5]\nlexicons: [{name: L, entries: [5, {mainKeyphrase: A, x: 1}]}]",
                     {"b.yaml:3:9: flows[0]: expected a mapping, not a number",
                      "b.yaml:4:32: lexicons[0].entries[0]: expected a mapping, not a number",
-                     "b.yaml:4:54: lexicons[0].entries[1].x: unknown key 'x'"}}},
+                     "b.yaml:4:54: lexicons[0].entries[1].x: unknown key 'x'; known are "
+                     "mainKeyphrase, keyphrases, slots, data"}}},
                   "conversed: 1\nproject: {name: P}\n");
 }
 

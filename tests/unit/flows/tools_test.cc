@@ -1,4 +1,4 @@
-// Tools for designers: checks, graphs and tests of Flows.
+// Tools for designers: trials, graphs and tests of Flows.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -20,14 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* header = "conversed: 1\nproject: {name: P}\n";
-
-Texts check(const std::string& text) {
-  Texts lines;
-  for (const auto& finding : tools::check_bundle(header + text, "p.yaml")) {
-    lines.push_back(to_string(finding));
-  }
-  return lines;
-}
 
 tools::Trial try_event(Conversation& talk, std::vector<model::CallResult> answers) {
   const auto event = talk.event(model::EventType::inject);
@@ -83,141 +75,6 @@ TEST(Trial, EndsAtALimitAndSaysWhich) {
             std::string::npos);
 }
 
-TEST(FlowCheck, FindsNothingInAGoodBundle) {
-  EXPECT_EQ(check("flows:\n- {name: F, nodes: [{say: \"{{input.text}}\"}]}\n"), (Texts{}));
-}
-
-TEST(FlowCheck, GivesTheLoadersProblemsWithPlaceAndHint) {
-  EXPECT_EQ(check("flows:\n- {name: F, nodes: [{sya: Hi}, {if: \"a +\"}]}\n").size(), 2U);
-  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - executeFlow: Ordres\n"
-                  "- {name: Orders, nodes: []}\n"),
-            (Texts{"p.yaml:6:18: error: flows[0].nodes[0].executeFlow: there is no Flow 'Ordres'; "
-                   "did you mean 'Orders'?"}));
-}
-
-TEST(FlowCheck, FindsNodesThatNothingLeadsTo) {
-  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - if: input.text\n    then: [{stop: true}]\n"
-                  "    else: [{stop: true}]\n  - say: never\n  - say: neither\n"),
-            (Texts{"p.yaml:9:5: warning: Flow 'F', nodes[1]: nothing leads to this Node"}));
-}
-
-TEST(FlowCheck, FindsValuesThatChangeWhatARequestAsksFor) {
-  const auto of_url = [](const std::string& url) {
-    Texts found = check("flows:\n- name: F\n  nodes:\n  - httpRequest: {url: \"" + url + "\"}\n");
-    for (auto& line : found) {
-      const std::string place = "p.yaml:6:24: warning: Flow 'F', nodes[0]: ";
-      EXPECT_TRUE(line.starts_with(place)) << line;
-      line = line.substr(place.size(), line.find(';') - place.size());
-    }
-    return found;
-  };
-  const std::string path = "a value stands bare in the URL's path";
-  const std::string query = "a value stands bare in the URL's query";
-  const std::string host = "a value decides which host is asked";
-  EXPECT_EQ(of_url("https://x.example/{{input.data.path}}/{{input.text}}"), (Texts{path, path}));
-  EXPECT_EQ(of_url("https://x.example/{{encodeURIComponent(input.text) + input.text}}"),
-            (Texts{path}));
-  EXPECT_EQ(of_url("https://x.example/?a={{input.text}}"), (Texts{query}));
-  EXPECT_EQ(of_url("{{input.data.url}}/{{input.text}}"), (Texts{host, path}));
-  EXPECT_EQ(of_url("https://{{encodeURIComponent(input.text)}}.example"), (Texts{host}));
-  EXPECT_EQ(of_url("https://x.example/{{ encodeURIComponent(input.text) }}?a={{encodeURIComponent("
-                   "input.text)}}&b={{shopName}}{{1 + 1}}"),
-            (Texts{}));
-}
-
-TEST(FlowCheck, FindsCirclesWithoutAWayOut) {
-  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - {id: a, say: x}\n  - goTo: a\n").size(), 1U);
-  EXPECT_EQ(
-      check("flows:\n- name: F\n  nodes:\n  - {id: a, say: x}\n  - wait: true\n  - goTo: a\n"),
-      (Texts{}));
-  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - {id: a, say: x}\n"
-                  "  - {if: input.text, then: [{goTo: a}]}\n"),
-            (Texts{}));
-}
-
-// The Flows at which a circle begins.
-Texts circles(const std::string& flows) {
-  Texts found;
-  for (const auto& line : check(flows)) {
-    const auto name = line.find("Flow '") + 6;
-    EXPECT_NE(line.find("a circle without a way out"), std::string::npos) << line;
-    found.push_back(line.substr(name, line.find("'", name) - name));
-  }
-  return found;
-}
-
-TEST(FlowCheck, FindsCirclesAcrossFlows) {
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: A}]}\n"), (Texts{"A"}));
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{say: a}, {executeFlow: B}]}\n"
-                    "- {name: B, nodes: [{executeFlow: A}, {say: b}]}\n"),
-            (Texts{"A", "B"}));
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: {flow: B, return: false}}]}\n"
-                    "- {name: B, nodes: [{executeFlow: {flow: A, return: false}}]}\n"),
-            (Texts{"A", "B"}));
-  // B comes back to A, which then goes in a circle itself.
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{id: a, executeFlow: B}, {goTo: a}]}\n"
-                    "- {name: B, nodes: [{say: b}]}\n"),
-            (Texts{"A"}));
-}
-
-TEST(FlowCheck, FindsCirclesByThink) {
-  const std::string endpoint = "endpoints: [{name: web, flow: A}]\n";
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{think: again}]}\n" + endpoint), (Texts{"A"}));
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{say: a}, {executeFlow: B}]}\n"
-                    "- {name: B, nodes: [{think: again}]}\n" +
-                    endpoint),
-            (Texts{"A", "B"}));
-  EXPECT_EQ(circles("flows:\n- name: A\n  nodes:\n"
-                    "  - {if: input.text == 'b', then: [{think: c}]}\n" +
-                    endpoint),
-            (Texts{}));
-}
-
-TEST(FlowCheck, AllowsCirclesAcrossFlowsThatEndOrWait) {
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: B}]}\n"
-                    "- {name: B, nodes: [{wait: true}, {executeFlow: A}]}\n"),
-            (Texts{}));
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: B}]}\n"
-                    "- name: B\n  nodes:\n  - {if: input.text, then: [{executeFlow: A}]}\n"),
-            (Texts{}));
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{id: a, executeFlow: B}, {goTo: a}]}\n"
-                    "- name: B\n  nodes:\n  - {if: input.text, then: [{stop: true}]}\n"),
-            (Texts{}));
-  EXPECT_EQ(circles("flows:\n- {name: A, nodes: [{executeFlow: B}]}\n- {name: B, nodes: []}\n"),
-            (Texts{}));
-}
-
-TEST(FlowCheck, FindsNodesBehindAFlowThatNeverComesBack) {
-  EXPECT_EQ(check("flows:\n- name: A\n  nodes:\n  - executeFlow: B\n  - say: never\n"
-                  "- {name: B, nodes: [{stop: true}]}\n"),
-            (Texts{"p.yaml:7:5: warning: Flow 'A', nodes[1]: nothing leads to this Node"}));
-}
-
-TEST(FlowCheck, FindsNamesThatNothingWrites) {
-  const auto found = check(
-      "flows:\n- name: F\n  nodes:\n  - addToContext: {count: \"{{input.txt}}\"}\n"
-      "  - question: {text: \"{{context.conut}}\", storeIn: context.answer.first}\n"
-      "  - if: context.answer.first > context.count\n");
-  EXPECT_EQ(found,
-            (Texts{"p.yaml:6:27: warning: Flow 'F', nodes[0]: 'input.txt' is not a member of "
-                   "input; did you mean 'text'?",
-                   "p.yaml:7:22: warning: Flow 'F', nodes[1]: 'context.conut' is read, but "
-                   "nothing writes it; did you mean 'count'?"}));
-}
-
-TEST(FlowCheck, FindsUnusedPartsAndSlotsThatNothingFills) {
-  const auto found = check(
-      "connections: [{name: crm, type: httpBearer, fields: {token: t}}]\n"
-      "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
-      "flows:\n- name: F\n  nodes:\n  - question: {text: q, type: keyphrase, slot: city}\n"
-      "- {name: G, nodes: []}\nendpoints: [{name: e, flow: F}]\n");
-  ASSERT_EQ(found.size(), 4U);
-  EXPECT_NE(found[0].find("nothing uses the Connection 'crm'"), std::string::npos);
-  EXPECT_NE(found[1].find("nothing uses the lexicon 'Cities'"), std::string::npos);
-  EXPECT_NE(found[2].find("no lexicon of this Flow fills the slot 'city'"), std::string::npos);
-  EXPECT_NE(found[3].find("nothing uses the Flow 'G'"), std::string::npos);
-}
-
 TEST(FlowGraph, DrawsNodesAndWays) {
   const auto flow = flow_of(
       "- {id: ask, question: \"Is \\\"this\\\" right?\"}\n- if: input.text\n"
@@ -268,6 +125,12 @@ TEST(FlowDocs, HaveExamplesThatLoad) {
           load_bundle((block.starts_with("conversed:") ? "" : header) + block, page, environment);
       EXPECT_TRUE(loaded) << to_string(loaded.error());
       ++bundles;
+      if (!block.starts_with("conversed:")) continue;
+      for (const auto& finding : tools::check_bundle(block, page)) {
+        // An example of all parts need not use them.
+        EXPECT_NE(finding.problem.message.find("nothing uses"), std::string::npos)
+            << to_string(finding);
+      }
     }
   }
   EXPECT_EQ(bundles, 3);

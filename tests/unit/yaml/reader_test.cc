@@ -59,7 +59,12 @@ TEST(YamlReader, KeepsWhatItReadBeforeAFault) {
 }
 
 TEST(YamlReader, SyntaxErrorsNameLineAndColumn) {
-  EXPECT_EQ(problems_of("a: 1\n b: 2\n"), "2:3: is not valid YAML: illegal map value\n");
+  const std::string hint = "; a text with ': ' in it stands in quotes\n";
+  EXPECT_EQ(problems_of("- say: hello: you\n"),
+            "1:13: is not valid YAML: illegal map value" + hint);
+  EXPECT_EQ(problems_of("a: ä\nb: {say: hello: you}\n"),
+            "2:15: is not valid YAML: end of map flow not found" + hint);
+  EXPECT_EQ(problems_of("a: {b: 1, c\n").find("quotes"), std::string::npos);
   EXPECT_EQ(problems_of("a: [1\n"),
             "1:6: is not valid YAML: end of sequence flow not found (at the file's end)\n");
   EXPECT_EQ(problems_of("a: \"\\q\"\n"), "1:7: is not valid YAML: unknown escape character: q\n");
