@@ -1,8 +1,8 @@
 // POST /management/import: imports a whole project bundle, or lists all its problems.
-// `?dryRun=true` only lists them. Body: {"file": its name, "text": its text, "environment": {NAME:
-// value}}. One import runs at a time, because it takes much memory.
-// GET /management/projects: the projects of the organisation that the user is a member of.
-// GET /management/projects/{projectId}/export: a project as a bundle that makes the same project.
+// `?dryRun=true` only lists them. Both list warnings, too. Body: {"file": its name, "text": its
+// text, "environment": {NAME: value}}. One import runs at a time, because it takes much memory. GET
+// /management/projects: the projects of the organisation that the user is a member of. GET
+// /management/projects/{projectId}/export: a project as a bundle that makes the same project.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +16,7 @@
 #include "api/replies.h"
 #include "flows/bundle/loader.h"
 #include "flows/journey.h"
+#include "flows/tools/check.h"
 #include "store/jobs/proactive.h"
 #include "store/store.h"
 
@@ -63,15 +64,25 @@ Result<Source> read_source(const Request& request) {
   return source;
 }
 
+struct Loaded {
+  flows::Checked<model::Bundle> bundle;
+  flows::Problems warnings{};
+};
+
 // The importing user gives the values of the environment, because a project must not read the
 // daemon's environment.
-flows::Checked<model::Bundle> load(const Source& source) {
-  return flows::load_bundle(source.text, source.file,
-                            [&](std::string_view name) -> std::optional<std::string> {
-                              const auto value = source.environment.find(name);
-                              if (value == source.environment.end()) return std::nullopt;
-                              return value->get<std::string>();
-                            });
+Loaded load(const Source& source) {
+  const auto value_of = [&](std::string_view name) -> std::optional<std::string> {
+    const auto value = source.environment.find(name);
+    if (value == source.environment.end()) return std::nullopt;
+    return value->get<std::string>();
+  };
+  const auto located = flows::read_source(source.text, source.file, {});
+  if (!located) return {tl::unexpected(located.error())};
+  auto bundle = flows::load_bundle(*located, source.file, value_of);
+  auto warnings =
+      flows::tools::warnings_of(*located, source.file, bundle ? flows::Problems() : bundle.error());
+  return {std::move(bundle), std::move(warnings)};
 }
 
 // An existing project requires the role in the project, a new one the role in the organisation.
@@ -126,16 +137,19 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
   auto source = read_source(call.request);
   if (!source) return model::fail(source.error());
   call.request = {};
-  auto bundle = load(*source);
+  auto [bundle, warnings] = load(*source);
   source = {};
   if (!bundle) {
-    const json details{{"problems", problem_shape()(bundle.error())}};
+    const json details{{"problems", problem_shape()(bundle.error())},
+                       {"warnings", problem_shape()(warnings)}};
     return error_response(400, "the bundle has problems; nothing was imported", exchange,
                           services.clock.now(), ErrorShape::problem, &details);
   }
   auto may = check_role(services, *call.principal, bundle->project_name);
   if (!may) return model::fail(may.error());
-  return from_store(import_all(services, *call.principal, *bundle, *dry_run)).map(ok);
+  auto report = import_all(services, *call.principal, *bundle, *dry_run);
+  if (report) (*report)["warnings"] = problem_shape()(warnings);
+  return from_store(std::move(report)).map(ok);
 }
 
 void import(Call call, ProjectServices& services, Reply reply) {
@@ -157,6 +171,13 @@ void import(Call call, ProjectServices& services, Reply reply) {
   waiting->reply.fail({Errc::unavailable, "too many imports wait for their turn; try again later"});
 }
 
+Property warnings_property() {
+  return {"warnings",
+          described("Places at which a Flow runs, but probably not as intended. `path` names the "
+                    "Flow and the Node.",
+                    list_of(problem_shape().schema()))};
+}
+
 Schema report_schema() {
   const auto name = Property{"name", text()};
   const auto named_part = list_of(object({{"_id", id()}, name}));
@@ -174,7 +195,8 @@ Schema report_schema() {
                        {"lexicons", lexicons},
                        {"knowledgeStores", stores},
                        {"flows", flows},
-                       {"endpoints", endpoints}}));
+                       {"endpoints", endpoints},
+                       warnings_property()}));
 }
 
 Description describe_import() {
@@ -191,11 +213,11 @@ Description describe_import() {
                        "  - {name: Echo, nodes: [{say: \"{{input.text}}\"}]}\n"
                        "endpoints:\n"
                        "  - {name: web, flow: Echo}\n"}};
-  const auto no_problems = object({{"problems", list_of(anything(), 0)}});
+  const auto no_problems = object({{"problems", list_of(anything(), 0)}, warnings_property()});
   return {.summary = "Import a project bundle",
           .details =
               "Imports the whole bundle or nothing. A 400 has all problems, with their places, in "
-              "`details.problems`.",
+              "`details.problems`, and warnings in `details.warnings`.",
           .parameters = {query_parameter("dryRun", "Only checks the bundle.",
                                          with_default(false, boolean()))},
           .body = json_content(named("Bundle", with_example(example, body))),

@@ -30,11 +30,13 @@ std::string detail_of(const Answer& answer) {
   try {
     const Fields error(answer.body);
     std::string detail = error.text("detail");
-    if (error.has("details") && error.object("details").has("problems")) {
-      for (const Fields& problem : error.object("details").objects("problems")) {
+    for (const char* list : {"problems", "warnings"}) {
+      if (!error.has("details") || !error.object("details").has(list)) continue;
+      const std::string kind = list == std::string_view("warnings") ? "warning: " : "";
+      for (const Fields& problem : error.object("details").objects(list)) {
         detail += "\n  " + problem.text_if_any("file") + ":" +
-                  std::to_string(problem.number("line")) + ": " + problem.text_if_any("path") +
-                  ": " + problem.text("message");
+                  std::to_string(problem.number("line")) + ": " + kind +
+                  problem.text_if_any("path") + ": " + problem.text("message");
       }
     }
     const auto trace = error.text_if_any("traceId");

@@ -25,6 +25,10 @@ nlohmann::json referenced_environment(const std::string& text) {
 }
 
 void show_import(const Fields& report, const Values& values) {
+  for (const Fields& warning : report.objects("warnings")) {
+    note(warning.text("file") + ":" + std::to_string(warning.number("line")) +
+         ": warning: " + warning.text("path") + ": " + warning.text("message"));
+  }
   if (values.flag("--check")) return say(values.text("BUNDLE") + ": no problems");
   const Fields project = report.object("project");
   say("Imported " + project.text("name") + " (" + project.text("_id") + ")");

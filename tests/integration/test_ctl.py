@@ -79,6 +79,17 @@ class Commands(CtlCase):
         self.assertRegex(errors, r"bad.yaml:3: flows")
         self.assertIn(r"\u202e", errors)
 
+    def test_import_shows_warnings_beside_problems(self):
+        path = pathlib.Path(self.folder.name) / "warned.yaml"
+        path.write_text('conversed: 1\nproject: {name: Shop}\nflows: [{name: F, nodes: [{say: "{{contxt.a}}"}]}]\nmembers: 5\n')
+        errors = self.run_ctl("import", path, code=1).stderr
+        self.assertRegex(errors, r"warned.yaml:4: members: ")
+        self.assertRegex(errors, r"warned.yaml:3: warning: Flow 'F', nodes\[0\]: 'contxt' is neither .*did you mean 'context'")
+        path.write_text(path.read_text().replace("members: 5\n", ""))
+        checked = self.run_ctl("import", "--check", path)
+        self.assertIn("no problems", checked.stdout)
+        self.assertIn("did you mean 'context'", checked.stderr)
+
     def test_import_refuses_a_file_that_is_not_utf8(self):
         path = pathlib.Path(self.folder.name) / "latin1.yaml"
         path.write_bytes("conversed: 1\nproject: {name: Käse}\n".encode("latin-1"))

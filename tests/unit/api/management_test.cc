@@ -171,6 +171,32 @@ TEST(Import, ReportsEveryProblem) {
               problems[0].contains("message"));
 }
 
+TEST(Import, ReportsWarningsWhateverBecomesOfTheBundle) {
+  World world;
+  const std::string bundle =
+      "conversed: 1\nproject: {name: Warned}\nflows:\n"
+      "- {name: Main, nodes: [{say: \"{{contxt.a}}\"}]}\nendpoints: [{name: web, flow: Main}]\n";
+  const auto import = [&](const std::string& text, const char* dry_run) {
+    return world.manage(Method::post, "/management/import", {{"file", "shop.yaml"}, {"text", text}},
+                        {{"dryRun", dry_run}});
+  };
+  const auto expect_warning = [](const json& warnings) {
+    ASSERT_EQ(warnings.size(), 1U) << warnings;
+    EXPECT_EQ(warnings[0].at("line"), 4);
+    EXPECT_EQ(warnings[0].at("path"), "Flow 'Main', nodes[0]");
+    EXPECT_NE(warnings[0].at("message").get<std::string>().find("did you mean 'context'?"),
+              std::string::npos);
+  };
+  for (const char* dry_run : {"true", "false"}) {
+    const auto taken = import(bundle, dry_run);
+    ASSERT_EQ(taken.status, 200) << taken.body;
+    expect_warning(body_of(taken).at("warnings"));
+  }
+  const auto refused = import(bundle + "members: 5\n", "false");
+  ASSERT_EQ(refused.status, 400) << refused.body;
+  expect_warning(body_of(refused).at("details").at("warnings"));
+}
+
 TEST(Import, BeyondTheQuotaOfTokensNothingIsImported) {
   test::WorldSettings settings;
   settings.quota.tokens = 1;
