@@ -69,6 +69,17 @@ struct Loaded {
   flows::Problems warnings{};
 };
 
+Loaded load(const std::string& text, const std::string& file, const flows::Environment& environment,
+            flows::Variables variables) {
+  const flows::LoadLimits limits{.variables = variables};
+  const auto located = flows::read_source(text, file, limits);
+  if (!located) return {tl::unexpected(located.error())};
+  auto bundle = flows::load_bundle(*located, file, environment, limits);
+  auto warnings =
+      flows::tools::warnings_of(*located, file, bundle ? flows::Problems() : bundle.error());
+  return {std::move(bundle), std::move(warnings)};
+}
+
 // The importing user gives the values of the environment, because a project must not read the
 // daemon's environment.
 Loaded load(const Source& source) {
@@ -77,12 +88,7 @@ Loaded load(const Source& source) {
     if (value == source.environment.end()) return std::nullopt;
     return value->get<std::string>();
   };
-  const auto located = flows::read_source(source.text, source.file, {});
-  if (!located) return {tl::unexpected(located.error())};
-  auto bundle = flows::load_bundle(*located, source.file, value_of);
-  auto warnings =
-      flows::tools::warnings_of(*located, source.file, bundle ? flows::Problems() : bundle.error());
-  return {std::move(bundle), std::move(warnings)};
+  return load(source.text, source.file, value_of, flows::Variables::needed);
 }
 
 // An existing project requires the role in the project, a new one the role in the organisation.
@@ -238,12 +244,6 @@ Result<Response> list_projects(const Call& call, ProjectServices& services) {
   return items_response(std::move(projects), project_shape());
 }
 
-// The problems that an import of the text would report, such as a deleted Connection.
-json problems_of(const std::string& text, const std::string& file) {
-  auto bundle = flows::load_bundle(text, file, {}, {.variables = flows::Variables::may_be_missing});
-  return bundle ? json::array() : json(problem_shape()(bundle.error()));
-}
-
 // Makes a file name of the project's name, which may have any characters.
 std::string file_name(const std::string& project) {
   std::string name;
@@ -266,11 +266,14 @@ Result<Response> export_project(const Call& call, ProjectServices& services) {
   if (!bundle) return model::fail(store_error(bundle.error()));
   auto written = flows::write_bundle(*bundle);
   const std::string file = file_name(project->name);
-  json problems = problems_of(written.text, file);
+  // An import of the text would report them, such as a deleted Connection.
+  const auto read = load(written.text, file, {}, flows::Variables::may_be_missing);
+  json problems = read.bundle ? json::array() : json(problem_shape()(read.bundle.error()));
   return ok({{"file", file},
              {"text", std::move(written.text)},
              {"variables", std::move(written.variables)},
-             {"problems", std::move(problems)}});
+             {"problems", std::move(problems)},
+             {"warnings", problem_shape()(read.warnings)}});
 }
 
 Description describe_list_projects() {
@@ -287,7 +290,8 @@ Description describe_export() {
                                list_of(text(1)))},
        {"problems", described("Reasons for which an import would refuse the bundle, such as "
                               "a Flow that names a deleted Connection.",
-                              list_of(problem_shape().schema()))}});
+                              list_of(problem_shape().schema()))},
+       warnings_property()});
   return {.summary = "Export a project as a bundle",
           .details = "An import of the bundle makes the same project. It contains no secrets.",
           .answers = {json_answer("The bundle.", named("ExportedBundle", body))}};

@@ -34,6 +34,7 @@ flows:
     nodes:
       - {id: greeting, say: "Welcome"}
       - {id: price, say: "It is free"}
+  - {name: Draft, nodes: [{say: "Hi {{contxt.name}}"}]}
 endpoints:
   - {name: web, flow: Orders}
   - {name: webhook, flow: Shipping, output: {webhook: {url: "http://127.0.0.1:1/"}}}
@@ -396,6 +397,14 @@ class Console(DaemonCase):
         for text in ("Orders", "nodes[0].then[0]", "httpRequest", "Sessions that meet it"):
             self.assertIn(text, page)
         self.assertNotIn("token-of-the-connection", page)
+
+    def test_checks_the_flows_of_a_project(self):
+        self.open("flows")
+        self.browser.run("[...document.querySelectorAll('button')].find((each) => each.textContent === 'Check the Flows').click()")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('Findings')")
+        page = self.browser.run("document.querySelector('main').innerText")
+        for text in ("Flow 'Draft', nodes[0]", "did you mean 'context'?", "nothing uses the Flow 'Draft'"):
+            self.assertIn(text, page)
 
     def test_shows_flows_jobs_and_schedules(self):
         self.assertIn("Orders", self.dom("flows"))

@@ -40,8 +40,9 @@ endpoints:
 
 
 def unordered(report):
-    """Returns the report of an import with sorted lists, so that the order of the bundle does not matter."""
-    return {part: sorted(items, key=json.dumps) if isinstance(items, list) else items for part, items in report.items()}
+    """Returns the report of an import with sorted lists, so that the order of the bundle does not matter. Without warnings."""
+    return {part: sorted(items, key=json.dumps) if isinstance(items, list) else items
+            for part, items in report.items() if part != "warnings"}
 
 
 class ProjectTools(DaemonCase):

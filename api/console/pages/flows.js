@@ -1,11 +1,24 @@
-// The Flows of a project.
-import { ask } from '../shell/ask.js';
-import { code, empty, head, link, number, panel, table } from '../shell/pieces.js';
+// The Flows of a project, and a check of all of them.
+import { ask, at } from '../shell/ask.js';
+import { el } from '../shell/dom.js';
+import { badge, button, code, empty, head, link, number, panel, table } from '../shell/pieces.js';
+
+// The problems and warnings of `conversectl flow check`, for the newest versions.
+async function check(page, into) {
+  const { problems, warnings } = await ask(at('projects', page.project, 'export'), {}, page.signal);
+  const found = [...problems.map((each) => ({ ...each, kind: 'error' })), ...warnings.map((each) => ({ ...each, kind: 'warning' }))];
+  into.replaceChildren(panel('Findings', table([
+    ['Kind', (item) => badge(item.kind, item.kind === 'error' ? 'bad' : 'wait')],
+    ['Where', (item) => item.path],
+    ['What', (item) => item.message],
+  ], found, 'No findings')));
+}
 
 export default async function flows(page) {
   const { items } = await ask('flows', { projectId: page.project }, page.signal);
-  page.show(head('Flows'), panel('', table([
+  const findings = el('div');
+  page.show(head('Flows', items.length ? button('Check the Flows', () => check(page, findings)) : null), panel('', table([
     ['Flow', (item) => link(item.name, 'flow', item._id)],
     ['Version', (item) => number(item.version), 'number'],
-  ], items, empty('No Flows yet', [code('conversectl import FILE'), ' brings a project with its Flows.']))));
+  ], items, empty('No Flows yet', [code('conversectl import FILE'), ' brings a project with its Flows.']))), findings);
 }

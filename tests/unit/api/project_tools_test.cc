@@ -104,8 +104,9 @@ TEST_F(ProjectTools, UnknownVersionsAreNotFound) {
   get("/management/flows/" + std::string(model::id_length, 'z') + "/versions", {}, 404);
 }
 
-// The report of an import without the order of the bundle's parts.
+// The report of an import without the order of the bundle's parts. Warnings have lines of one text.
 json unordered(json report) {
+  report.erase("warnings");
   for (auto& part : report) {
     if (part.is_array()) std::sort(part.begin(), part.end());
   }
