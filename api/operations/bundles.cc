@@ -1,8 +1,9 @@
 // POST /management/import: imports a whole project bundle, or lists all its problems.
-// `?dryRun=true` only lists them. Both list warnings, too. Body: {"file": its name, "text": its
-// text, "environment": {NAME: value}}. One import runs at a time, because it takes much memory. GET
-// /management/projects: the projects of the organisation that the user is a member of. GET
-// /management/projects/{projectId}/export: a project as a bundle that makes the same project.
+// `?dryRun=true` only lists them, or what the import would change. Both list warnings, too. Body:
+// {"file": its name, "text": its text, "environment": {NAME: value}}. One import runs at a time,
+// because it takes much memory. GET /management/projects: the projects of the organisation that the
+// user is a member of. GET /management/projects/{projectId}/export: a project as a bundle that
+// makes the same project.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "api/http/error_reply.h"
 #include "api/live/blocking_pool.h"
 #include "api/openapi/description.h"
+#include "api/operations/import_plan.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
@@ -36,6 +38,34 @@ const Shape<flows::Problem>& problem_shape() {
            {"column", integer(0), [](const Problem& problem) { return problem.place.column; }},
            {"path", text(), &Problem::path},
            {"message", text(1), &Problem::message}});
+  return shape;
+}
+
+const Shape<PlannedPart>& plan_shape() {
+  const auto waiting =
+      object({{"node", described("Its id, or its place in the Flow.", text(1))},
+              {"sessions", integer(1)},
+              {"stays", described("False: the imported version lacks the Node, so these sessions "
+                                  "start the Flow again.",
+                                  boolean())}});
+  static const Shape<PlannedPart> shape(
+      "PlannedPart",
+      {{"part", text(1), &PlannedPart::part},
+       {"name", text(1), &PlannedPart::name},
+       {"change",
+        described("`leftOver`: the project has it, the bundle does not; an import keeps it.",
+                  one_of({"new", "changed", "unchanged", "leftOver"})),
+        [](const PlannedPart& part) { return to_string(part.change); }},
+       {"waiting",
+        described("The sessions that wait in a changed or left over Flow.", list_of(waiting)),
+        [](const PlannedPart& part) {
+          json list = json::array();
+          for (const auto& each : part.waiting) {
+            list.push_back(
+                {{"node", each.node}, {"sessions", each.sessions}, {"stays", each.stays}});
+          }
+          return list;
+        }}});
   return shape;
 }
 
@@ -134,6 +164,25 @@ Result<json> import_all(ProjectServices& services, const Principal& principal,
   return report;
 }
 
+// The changes that an import would make.
+Result<json> planned(ProjectServices& services, const Principal& principal,
+                     const model::Bundle& bundle) {
+  model::Bundle present;
+  StandingSessions sessions;
+  auto projects = services.store.assets().projects(principal.organisation_id);
+  if (!projects) return model::fail(projects.error());
+  const auto found = std::ranges::find(*projects, bundle.project_name, &store::ProjectInfo::name);
+  if (found != projects->end()) {
+    auto exported = services.store.assets().export_bundle(found->id);
+    if (!exported) return model::fail(exported.error());
+    auto standing = StandingSessions::of(found->id, services);
+    if (!standing) return model::fail(standing.error());
+    present = *std::move(exported);
+    sessions = *std::move(standing);
+  }
+  return json(plan_shape()(import_plan(present, bundle, sessions)));
+}
+
 // Runs on the pool of imports. Frees the request as soon as it is read, because the request may
 // take as much memory as its import.
 Result<Response> import_bundle(Call& call, ProjectServices& services,
@@ -155,6 +204,11 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
   if (!may) return model::fail(may.error());
   auto report = import_all(services, *call.principal, *bundle, *dry_run);
   if (report) (*report)["warnings"] = problem_shape()(warnings);
+  if (report && *dry_run) {
+    auto plan = planned(services, *call.principal, *bundle);
+    if (!plan) return model::fail(store_error(plan.error()));
+    (*report)["plan"] = *std::move(plan);
+  }
   return from_store(std::move(report)).map(ok);
 }
 
@@ -219,15 +273,20 @@ Description describe_import() {
                        "  - {name: Echo, nodes: [{say: \"{{input.text}}\"}]}\n"
                        "endpoints:\n"
                        "  - {name: web, flow: Echo}\n"}};
-  const auto no_problems = object({{"problems", list_of(anything(), 0)}, warnings_property()});
+  const auto no_problems =
+      object({{"problems", list_of(anything(), 0)},
+              warnings_property(),
+              {"plan", described("Each part of the bundle and of the present project.",
+                                 list_of(plan_shape().schema()))}});
   return {.summary = "Import a project bundle",
           .details =
               "Imports the whole bundle or nothing. A 400 has all problems, with their places, in "
               "`details.problems`, and warnings in `details.warnings`.",
-          .parameters = {query_parameter("dryRun", "Only checks the bundle.",
+          .parameters = {query_parameter("dryRun", "Only checks the bundle, and lists the changes.",
                                          with_default(false, boolean()))},
           .body = json_content(named("Bundle", with_example(example, body))),
-          .answers = {json_answer("The project's parts after the import. Empty for a dry run.",
+          .answers = {json_answer("The project's parts after the import. For a dry run the "
+                                  "changes that it would make.",
                                   any_of({report_schema(), no_problems}))},
           .errors = {402, 409}};
 }

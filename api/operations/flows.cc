@@ -1,6 +1,5 @@
 // /management/flows: lists and compares the versions of a project's Flows, and goes back to one.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -12,12 +11,12 @@
 #include "api/openapi/description.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
+#include "api/operations/standing_sessions.h"
 #include "api/replies.h"
 #include "flows/flow.h"
 #include "flows/node_types.h"
 #include "flows/tools/diff.h"
 #include "flows/tools/graph.h"
-#include "flows/turn/standing.h"
 #include "store/model/json.h"
 #include "store/store.h"
 
@@ -121,43 +120,8 @@ Result<Response> show_definition(const Call& call, ProjectServices& services) {
 }
 
 // Limits on one graph: a page is to answer at once, and the pool has few threads.
-constexpr std::size_t max_standing = 20'000;
-constexpr std::chrono::milliseconds max_standing_time{30};
-constexpr std::size_t standing_at_once = 100;
 constexpr std::size_t sessions_with_runs = 250;
 constexpr std::size_t most_run_rows = 1'000;
-
-// The number of sessions at each Node of a version, by its address.
-struct StandingSessions {
-  std::map<std::string, std::int64_t, std::less<>> at;
-  bool is_complete = true;
-};
-
-Result<StandingSessions> standing_sessions(const std::string& project, const std::string& name,
-                                           std::int64_t version, bool is_newest,
-                                           ProjectServices& services) {
-  const auto& steady_now = services.options.steady_now;
-  const auto until = steady_now() + max_standing_time;
-  StandingSessions found;
-  std::int64_t row = 0;
-  for (std::size_t examined = 0;; examined += standing_at_once) {
-    if (examined >= max_standing || steady_now() >= until) {
-      found.is_complete = false;
-      return found;
-    }
-    auto places = services.store.sessions().places(project, row, standing_at_once);
-    if (!places) return model::fail(store_error(places.error()));
-    for (const auto& place : *places) {
-      row = place.row;
-      for (const auto& standing : flows::standings(place.flow_state, place.execution)) {
-        const bool is_here = standing.flow == name &&
-                             (standing.version == version || (standing.version == 0 && is_newest));
-        if (is_here) ++found.at[standing.at];
-      }
-    }
-    if (places->size() < standing_at_once) return found;
-  }
-}
 
 // In how many events the Nodes of a version ran, and failed.
 class NodeRuns {
@@ -249,20 +213,22 @@ Result<Response> show_graph(const Call& call, ProjectServices& services) {
   const bool is_newest = newest && (*newest)->version.version == version.version;
   auto project = services.store.assets().project_of_flow(*id);
   if (!project) return model::fail(store_error(project.error()));
-  auto standing = standing_sessions(*project, version.name, version.version, is_newest, services);
+  auto standing = StandingSessions::of(*project, services);
   if (!standing) return model::fail(standing.error());
   auto runs = runs_of(*project, version, services.store);
   if (!runs) return model::fail(runs.error());
   const auto graph = flows::tools::graph_of(*(*shown)->flow);
   json nodes = json::array();
   for (const auto& box : graph.boxes) {
-    const auto at = standing->at.find(box.node->address);
+    const auto& at = box.node->address;
+    const auto waiting = standing->count({version.name, version.version, at}) +
+                         (is_newest ? standing->count({version.name, 0, at}) : 0);
     const auto ran = runs->of(box.node->address);
     nodes.push_back({{"name", box.name},
                      {"node", box.node->address},
                      {"type", box.node->type->name},
                      {"text", box.text},
-                     {"sessions", at == standing->at.end() ? 0 : at->second},
+                     {"sessions", waiting},
                      {"runs", ran.all},
                      {"failures", ran.failed}});
   }
@@ -276,7 +242,7 @@ Result<Response> show_graph(const Call& call, ProjectServices& services) {
              {"version", version.version},
              {"nodes", std::move(nodes)},
              {"arrows", std::move(arrows)},
-             {"isComplete", standing->is_complete}});
+             {"isComplete", standing->is_complete()}});
 }
 
 json fields_of(const FlowChange& change) {

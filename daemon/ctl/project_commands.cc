@@ -24,11 +24,34 @@ nlohmann::json referenced_environment(const std::string& text) {
   return values;
 }
 
+// The changes that an import would make, and the sessions that it would meet.
+void show_plan(const Fields& report) {
+  Table changes({"CHANGE", "PART", "NAME"});
+  Table sessions({"FLOW", "NODE", "SESSIONS", "AFTER THE IMPORT"});
+  std::size_t unchanged = 0;
+  for (const Fields& part : report.objects("plan")) {
+    const auto change = part.text("change");
+    unchanged += change == "unchanged" ? 1U : 0U;
+    if (change == "unchanged") continue;
+    changes.add(
+        {change == "leftOver" ? "left over" : change, part.text("part"), part.text("name")});
+    for (const Fields& waiting : part.objects("waiting")) {
+      sessions.add({part.text("name"), waiting.text("node"),
+                    std::to_string(waiting.number("sessions")),
+                    waiting.flag("stays") ? "wait on" : "start the Flow again"});
+    }
+  }
+  changes.print("An import would change nothing.");
+  say("Unchanged parts: " + std::to_string(unchanged));
+  sessions.print("No session waits in a changed Flow.");
+}
+
 void show_import(const Fields& report, const Values& values) {
   for (const Fields& warning : report.objects("warnings")) {
     note(warning.text("file") + ":" + std::to_string(warning.number("line")) +
          ": warning: " + warning.text("path") + ": " + warning.text("message"));
   }
+  if (values.flag("--plan")) return show_plan(report);
   if (values.flag("--check")) return say(values.text("BUNDLE") + ": no problems");
   const Fields project = report.object("project");
   say("Imported " + project.text("name") + " (" + project.text("_id") + ")");
@@ -192,7 +215,12 @@ std::vector<Group> project_commands() {
                 {"Import a project bundle (YAML or JSON); a bundle with a problem changes nothing",
                  "shop.yaml", "`chat` talks to an Endpoint of the project."},
                 {Option{"BUNDLE", "The bundle's file"}.require().file(),
-                 Option{"--check", "Only check the bundle", Option::Kind::flag}.in_query("dryRun")},
+                 Option{"--check", "Only check the bundle", Option::Kind::flag}.in_query("dryRun"),
+                 Option{"--plan",
+                        "Only list what is new, changed and left over, and the sessions in changed "
+                        "Flows",
+                        Option::Kind::flag}
+                     .in_query("dryRun")},
                 "POST /management/import",
                 show_import}
             .prepared_by(add_bundle),

@@ -90,6 +90,15 @@ class Commands(CtlCase):
         self.assertIn("no problems", checked.stdout)
         self.assertIn("did you mean 'context'", checked.stderr)
 
+    def test_import_lists_its_changes(self):
+        self.assertIn("would change nothing", self.people("import", "--plan", self.bundle_file()))
+        path = pathlib.Path(self.folder.name) / "planned.yaml"
+        path.write_text(self.bundle_file().read_text().replace("name: loop,", "name: other,"))
+        planned = self.people("import", "--plan", path)
+        self.assertIn("new\tEndpoint\tother", planned)
+        self.assertIn("left over\tEndpoint\tloop", planned)
+        self.assertNotIn("changed\t", planned)
+
     def test_import_refuses_a_file_that_is_not_utf8(self):
         path = pathlib.Path(self.folder.name) / "latin1.yaml"
         path.write_bytes("conversed: 1\nproject: {name: Käse}\n".encode("latin-1"))

@@ -295,6 +295,67 @@ TEST_F(ConnectionUsages, NameFlowsNodesAndSessions) {
   EXPECT_EQ(unused["sessions"]["count"], 0);
 }
 
+class ImportPlan : public ConnectionUsages {
+ protected:
+  json plan(const std::string& text) {
+    const auto response = world_.manage(Method::post, "/management/import",
+                                        {{"file", "p.yaml"}, {"text", text}}, {{"dryRun", "true"}});
+    EXPECT_EQ(response.status, 200) << response.body;
+    return body_of(response).at("plan");
+  }
+  // `changed Flow Main`, without the unchanged parts.
+  static std::vector<std::string> changes(const json& parts) {
+    std::vector<std::string> list;
+    for (const auto& part : parts) {
+      if (part["change"] == "unchanged") continue;
+      list.push_back(part["change"].get<std::string>() + ' ' + part["part"].get<std::string>() +
+                     ' ' + part["name"].get<std::string>());
+    }
+    return list;
+  }
+};
+
+TEST_F(ImportPlan, OfTheSameBundleHasNoChange) {
+  const auto same = plan(users_of_crm);
+  EXPECT_EQ(same.size(), 6U);
+  EXPECT_EQ(changes(same), (std::vector<std::string>{}));
+  const json environment{
+      {"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", signing_secret}, {"CLEAR_PASSWORD", "p"}};
+  import(whole, 200, environment);
+  const auto response = world_.manage(
+      Method::post, "/management/import",
+      {{"file", "p.yaml"}, {"text", whole}, {"environment", environment}}, {{"dryRun", "true"}});
+  EXPECT_EQ(changes(body_of(response).at("plan")), (std::vector<std::string>{}));
+}
+
+TEST_F(ImportPlan, OfANewProjectHasNewPartsOnly) {
+  const auto parts = plan(bundle("      - say: one\n"));
+  EXPECT_EQ(changes(parts), (std::vector<std::string>{"new Flow Main", "new Endpoint web"}));
+}
+
+TEST_F(ImportPlan, NamesChangedPartsAndTheSessionsThatTheyMeet) {
+  put(0, "asked", "ask");
+  put(0, "served", "behind");
+  put(1, "elsewhere", "ask");
+  std::string changed = users_of_crm;
+  const auto replace = [&](const std::string& old, const std::string& with) {
+    changed.replace(changed.find(old), old.size(), with);
+  };
+  replace("id: behind", "id: last");
+  replace("{name: idle, type: httpBearer, fields: {token: x}}", "");
+  replace("{name: plain, flow: Plain, sessionExpiry: 30m}", "{name: plain, flow: Plain}");
+  replace("{name: main, flow: Main, sessionExpiry: 30m}", "{name: new, flow: Main}");
+  const auto parts = plan(changed);
+  EXPECT_EQ(changes(parts),
+            (std::vector<std::string>{"leftOver Connection idle", "changed Flow Main",
+                                      "new Endpoint new", "leftOver Endpoint main"}));
+  const auto flow = std::find_if(parts.begin(), parts.end(),
+                                 [](const auto& part) { return part["name"] == "Main"; });
+  EXPECT_EQ((*flow)["waiting"],
+            json::array({{{"node", "ask"}, {"sessions", 1}, {"stays", true}},
+                         {{"node", "behind"}, {"sessions", 1}, {"stays", false}}}));
+}
+
 TEST_F(ConnectionUsages, NameTheOlderVersionsThatSessionsRun) {
   store::SessionCommit commit;
   commit.key = {report_["project"]["_id"], report_["endpoints"][0]["_id"], "ann", "s"};

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/operations/standing_sessions.h"
+#include "store/model/bundle.h"
+
+namespace conversed::api {
+
+// One part of a project, and what an import of a bundle does to it.
+struct PlannedPart {
+  enum class Change : std::uint8_t { added, changed, unchanged, left_over };
+
+  std::string part;  // `Flow`, `Endpoint` and so on
+  std::string name;
+  Change change = Change::unchanged;
+
+  // For a changed or left over Flow: the Nodes at which sessions wait.
+  struct Waiting {
+    std::string node;
+    std::int64_t sessions = 0;
+    bool stays = false;  // the imported version has the Node
+  };
+  std::vector<Waiting> waiting{};
+};
+
+[[nodiscard]] std::string_view to_string(PlannedPart::Change change);
+
+// `project` is an export of the present project. A secret that the bundle contains itself counts as
+// unchanged, because an export has no secrets. Pure.
+[[nodiscard]] std::vector<PlannedPart> import_plan(const model::Bundle& project,
+                                                   const model::Bundle& bundle,
+                                                   const StandingSessions& sessions);
+
+}  // namespace conversed::api
