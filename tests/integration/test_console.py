@@ -69,19 +69,12 @@ class Load:
         self.thread.join()
 
 
-class Console(DaemonCase):
-    bundle = BUNDLE
-
+class ConsoleCase(DaemonCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         cls.browser = Browser()
         cls.addClassCleanup(cls.browser.stop)
-        cls.daemon.request("POST", f"/new/{cls.tokens['web']}", {"userId": "ann", "sessionId": "s", "text": HOSTILE},
-                           {"X-API-Key": cls.key})
-        cls.daemon.request("POST", f"/new/{cls.tokens['web']}", {"userId": "bob", "sessionId": "s", "text": "fail"},
-                           {"X-API-Key": cls.key})
-        cls.daemon.request("POST", f"/new/{cls.tokens['web']}", {"userId": "cem", "sessionId": "s", "text": "ask"})
 
     def open(self, view):
         """Opens a page of the console, and waits until it is shown."""
@@ -98,6 +91,32 @@ class Console(DaemonCase):
         self.assertNotIn('role="alert"', shown)
         self.assertEqual(self.browser.problems(), [])
         return shown
+
+
+class WithoutProject(ConsoleCase):
+    @classmethod
+    def load(cls, _):
+        return {}
+
+    def test_pages_say_how_to_get_a_project(self):
+        self.browser.look(1280, 800, "light")
+        for view in ("overview", "sessions", "deliveries", "deadletters", "timers", "schedules", "flows", "endpoints", "connections",
+                     "chat", "search?q=ann"):
+            with self.subTest(view=view):
+                self.assertIn("conversectl import FILE", self.dom(view))
+
+
+class Console(ConsoleCase):
+    bundle = BUNDLE
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.daemon.request("POST", f"/new/{cls.tokens['web']}", {"userId": "ann", "sessionId": "s", "text": HOSTILE},
+                           {"X-API-Key": cls.key})
+        cls.daemon.request("POST", f"/new/{cls.tokens['web']}", {"userId": "bob", "sessionId": "s", "text": "fail"},
+                           {"X-API-Key": cls.key})
+        cls.daemon.request("POST", f"/new/{cls.tokens['web']}", {"userId": "cem", "sessionId": "s", "text": "ask"})
 
     def receipt_of(self, user, session, endpoint="web"):
         """The id of the session's last event."""

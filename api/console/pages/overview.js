@@ -3,7 +3,7 @@
 import { ask, find, Refused } from '../shell/ask.js';
 import { chart } from '../shell/charts.js';
 import { el, replace } from '../shell/dom.js';
-import { badge, duration, figures, head, link, number, panel, table, time, zone } from '../shell/pieces.js';
+import { badge, duration, figures, head, link, noProjects, number, panel, table, time, zone } from '../shell/pieces.js';
 import { attention, readWaiting, waiting } from '../shell/waiting.js';
 
 const perSecond = (value) => (value >= 10 ? Math.round(value).toLocaleString() : (Math.round(value * 10) / 10).toLocaleString());
@@ -116,7 +116,7 @@ export default async function overview(page) {
   };
   await page.every(5000, read);
   await page.every(2000, state);
-  page.show(head('Overview'), needs, waits, top, note, el('div', { className: 'halves' }, drawn.map(([element]) => element)), below);
+  page.show(head('Overview'), page.project ? null : panel('', noProjects()), needs, waits, top, note, el('div', { className: 'halves' }, drawn.map(([element]) => element)), below);
   await page.every(10000, async () => {
     const history = await ask('history', {}, page.signal);
     note.textContent = history.times.length < 2 ? 'The daemon has just started: the first figures come in some seconds.' : '';

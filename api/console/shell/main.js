@@ -2,7 +2,7 @@
 import { ask, find } from './ask.js';
 import { el } from './dom.js';
 import { Page } from './page.js';
-import { startTimes } from './pieces.js';
+import { head, noProjects, panel, startTimes } from './pieces.js';
 import { startTheme } from './theme.js';
 
 // Pages by groups of the menu: [name, title].
@@ -14,6 +14,9 @@ const groups = [
 ];
 // Pages that the menu does not name, with the page of the menu that they belong to.
 const inner = { session: 'sessions', deadletter: 'deadletters', flow: 'flows', connection: 'connections', receipt: 'sessions', search: '' };
+
+// Pages that show something before there is a project.
+const anywhere = ['overview', 'jobs', 'users', 'audit'];
 
 const titles = new Map(groups.flatMap(([, pages]) => pages));
 const view = document.getElementById('view');
@@ -65,7 +68,8 @@ async function show() {
   await mine.run(async () => {
     await readProjects();
     mine.project = picker.value;
-    return import(`../pages/${name}.js`);
+    if (mine.project || anywhere.includes(name)) return import(`../pages/${name}.js`);
+    return { default: () => mine.show(head(titles.get(belongs) ?? 'Search'), panel('', noProjects())) };
   });
   if (mine !== page) return;
   document.title = `${view.querySelector('h1')?.textContent ?? 'Console'} · conversed`;
