@@ -28,51 +28,51 @@ void read_part(std::string* damage, const F& part) {
   }
 }
 
+// Reads session and profile by one statement, from one snapshot. `loaded`: where they go, if
+// damaged parts are to be left empty; null: only the session is wanted, and damage is thrown.
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
-                                           std::string* damage = nullptr,
                                            Sessions::Loaded* loaded = nullptr) {
-  return connection.first(
-      [&](std::int64_t version, std::int64_t epoch, std::int32_t partition, std::int64_t offset,
-          model::Timestamp started, model::Timestamp active, const std::string& context,
-          const std::string& flow_state, const std::optional<std::string>& execution,
-          std::int64_t seq, std::int64_t inbox_size, std::string last_receipt) {
-        model::Session session;
-        session.key = key;
-        session.version = version;
-        session.position = {.epoch = epoch, .partition = partition, .offset = offset};
-        session.started_at = started;
-        session.last_activity_at = active;
-        read_part(damage, [&] { session.context = stored_json(context); });
-        read_part(damage, [&] { session.flow_state = stored_json(flow_state); });
-        if (execution) {
-          read_part(damage, [&] {
-            session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
-          });
-          if (loaded != nullptr) loaded->execution_lost = !session.execution;
-        }
-        session.last_output_seq = seq;
-        session.inbox_size = inbox_size;
-        session.last_receipt = std::move(last_receipt);
-        return session;
-      },
-      "SELECT version, position_epoch, position_partition, position_offset, started_at,"
-      " last_activity_at, context, flow_state, execution, last_output_seq, inbox_size, last_receipt"
-      " FROM sessions WHERE key = :k",
-      key.encode());
-}
-
-model::Profile load_profile(Connection& connection, const std::string& project_id,
-                            const std::string& user_id, std::string* damage) {
-  model::Profile profile;
-  profile.project_id = project_id;
-  profile.user_id = user_id;
-  if (auto row = connection.row<std::int64_t, std::string>(
-          "SELECT version, data FROM profiles WHERE project_id = :p AND user_id = :u", project_id,
-          user_id)) {
-    profile.version = std::get<0>(*row);
-    read_part(damage, [&] { profile.data = stored_json(std::get<1>(*row)); });
-  }
-  return profile;
+  std::string* const damage = loaded == nullptr ? nullptr : &loaded->damage;
+  const auto read_row = [&](std::int64_t version, std::int64_t epoch, std::int32_t partition,
+                            std::int64_t offset, model::Timestamp started, model::Timestamp active,
+                            const std::string& context, const std::string& flow_state,
+                            const std::optional<std::string>& execution, std::int64_t seq,
+                            std::int64_t inbox_size, std::string last_receipt,
+                            std::int64_t profile_version,
+                            const std::string& profile) -> std::optional<model::Session> {
+    if (loaded != nullptr && profile_version != 0) {
+      loaded->profile.version = profile_version;
+      read_part(damage, [&] { loaded->profile.data = stored_json(profile); });
+    }
+    if (version == 0) return std::nullopt;
+    model::Session session;
+    session.key = key;
+    session.version = version;
+    session.position = {.epoch = epoch, .partition = partition, .offset = offset};
+    session.started_at = started;
+    session.last_activity_at = active;
+    read_part(damage, [&] { session.context = stored_json(context); });
+    read_part(damage, [&] { session.flow_state = stored_json(flow_state); });
+    if (execution) {
+      read_part(damage, [&] {
+        session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+      });
+      if (loaded != nullptr) loaded->execution_lost = !session.execution;
+    }
+    session.last_output_seq = seq;
+    session.inbox_size = inbox_size;
+    session.last_receipt = std::move(last_receipt);
+    return session;
+  };
+  // A missing row has NULLs, which are read as 0 and empty.
+  return *connection.first(
+      read_row,
+      "SELECT s.version, s.position_epoch, s.position_partition, s.position_offset, s.started_at,"
+      " s.last_activity_at, s.context, s.flow_state, s.execution, s.last_output_seq, s.inbox_size,"
+      " s.last_receipt, p.version, p.data FROM (SELECT 1) AS one"
+      " LEFT JOIN sessions s ON s.key = :k"
+      " LEFT JOIN profiles p ON p.project_id = :p AND p.user_id = :u",
+      key.encode(), key.project_id, key.user_id);
 }
 
 }  // namespace
@@ -104,13 +104,12 @@ Result<std::optional<Sessions::Mark>> Sessions::mark(const model::SessionKey& ke
       sql_of_session_mark, key);
 }
 
-// Two statements read two snapshots. The commit checks both versions, so a mixed pair is a
-// conflict.
 Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<Loaded> {
     Loaded loaded;
-    loaded.session = load_session(connection, key, &loaded.damage, &loaded);
-    loaded.profile = load_profile(connection, key.project_id, key.user_id, &loaded.damage);
+    loaded.profile.project_id = key.project_id;
+    loaded.profile.user_id = key.user_id;
+    loaded.session = load_session(connection, key, &loaded);
     return loaded;
   });
 }
@@ -293,8 +292,8 @@ Result<std::vector<Sessions::Inbox>> Sessions::inboxes(Which which, std::int64_t
 Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& committed) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
-    std::string damage;
-    const auto before = load_session(connection, key, &damage);
+    Loaded loaded;
+    const auto before = load_session(connection, key, &loaded);
     if (!before) return fail(Errc::not_found, "there is no such session");
     const auto session = *connection.value<std::int64_t>(
         "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"
