@@ -84,7 +84,7 @@ struct ProfileUse {
 // Changes to the calls and timers for which the session waits.
 struct CallChanges {
   std::vector<model::PendingCall> started;
-  std::vector<std::string> cancelled;  // ids of calls and timers; a missing one is no error
+  std::vector<std::string> cancelled;  // ids of stored calls and timers; a missing one is no error
   // All calls and timers of the session lose their claim before other changes are written.
   bool all_abandoned = false;
 };

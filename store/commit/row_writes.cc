@@ -14,7 +14,7 @@ namespace conversed::store {
 
 void insert_delivery(Connection& connection, std::int64_t session, const std::string& endpoint_id,
                      std::int64_t seq, const std::string& output_id, bool withdrawable) {
-  connection.run(
+  connection.run_row(
       "INSERT INTO deliveries (session, seq, output_id, endpoint_id, withdrawable, due_at, "
       "attempts)"
       " VALUES (:s, :q, :o, :e, :w,"
@@ -34,14 +34,14 @@ void mark_delivered(Connection& connection, const std::string& key, const std::s
         " AND (due_at <> 0 OR attempts <> 0)",
         key, seq, output_id);
   }
-  connection.run(
+  connection.run_row(
       "DELETE FROM deliveries WHERE session = (SELECT id FROM sessions WHERE key = :k)"
       " AND seq = :q AND output_id = :o",
       key, seq, output_id);
 }
 
 void abandon_execution(Connection& connection, std::int64_t session) {
-  connection.run("DELETE FROM pending_calls WHERE session = :s", session);
+  connection.run_row("DELETE FROM pending_calls WHERE session = :s", session);
 }
 
 void fail_input(Connection& connection, const std::string& input_id, model::Timestamp now) {
@@ -80,7 +80,7 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
 }
 
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now) {
-  connection.run(
+  connection.run_row(
       "INSERT INTO cuts (input_id, behind, created_at) VALUES (:i, :b, :c)"
       " ON CONFLICT (input_id) DO NOTHING",
       cut.input_id, cut.behind, now);
@@ -131,7 +131,7 @@ void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_
                    model::Timestamp now) {
   const auto insert = [&](std::int64_t n, const std::string& found_by, const std::string& previous,
                           const std::string& body) {
-    connection.run(
+    connection.run_row(
         "INSERT INTO receipts (input_id, n, session, written_at, found_by, previous, body)"
         " VALUES (:i, :n, :s, :a, :f, :b, :y) ON CONFLICT (input_id, n) DO NOTHING",
         row.input_id, n, session, now, found_by, previous, body);
@@ -178,7 +178,7 @@ std::string step_text(const std::string& body, model::Timestamp now) {
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now) {
   const auto text = step_text(body, now);
-  connection.run(
+  connection.run_row(
       "UPDATE receipts SET later = CASE WHEN length(later) < :m THEN later || :y ELSE :z END"
       " WHERE input_id = :i AND n = 1",
       most_receipt_bytes, text, text, input_id);
@@ -209,7 +209,7 @@ void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& r
 
 void add_usage(Connection& connection, const std::string& organisation_id,
                const std::string& counter, std::int64_t amount, model::Timestamp now) {
-  connection.run(
+  connection.run_row(
       "INSERT INTO usage (organisation_id, counter, month, amount) VALUES (:o, :c, :m, :a)"
       " ON CONFLICT (organisation_id, counter, month)"
       " DO UPDATE SET amount = usage.amount + excluded.amount",

@@ -22,6 +22,13 @@ struct StoredSession {
   std::int64_t inbox_size = 0;
 };
 
+using AskedSession = Asked<std::int64_t, std::int64_t, std::int64_t>;
+
+AskedSession ask_session(Connection& connection, const std::string& key) {
+  return connection.ask<std::int64_t, std::int64_t, std::int64_t>(
+      "SELECT id, version, inbox_size FROM sessions WHERE key = :k", key);
+}
+
 // Asks for the row of a claim. The claim is valid if the row exists. A keyed event's claim is valid
 // if its row is missing: the row says that the event has had its effects.
 Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::string& session_key) {
@@ -51,17 +58,17 @@ Asked<int> ask_claim(Connection& connection, const Claim& claim, const std::stri
 void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
   switch (claim.kind) {
     case Claim::Kind::keyed_event:
-      connection.run("INSERT INTO claims (id, created_at) VALUES (:i, :t)", claim.id, now);
+      connection.run_row("INSERT INTO claims (id, created_at) VALUES (:i, :t)", claim.id, now);
       break;
     case Claim::Kind::pending_call:
     case Claim::Kind::timer:
-      connection.run("DELETE FROM pending_calls WHERE id = :i", claim.id);
+      connection.run_row("DELETE FROM pending_calls WHERE id = :i", claim.id);
       break;
     case Claim::Kind::dead_letter:
-      connection.run("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
+      connection.run_row("UPDATE dead_letters SET state = 'replayed' WHERE id = :i", claim.id);
       break;
     case Claim::Kind::follow_up:
-      connection.run("DELETE FROM follow_ups WHERE id = :i", claim.id);
+      connection.run_row("DELETE FROM follow_ups WHERE id = :i", claim.id);
       break;
     case Claim::Kind::schedule:
       break;  // move_schedule deletes or moves the row
@@ -70,10 +77,10 @@ void consume(Connection& connection, const Claim& claim, model::Timestamp now) {
 
 void move_schedule(Connection& connection, const model::ScheduleFired& fired) {
   if (!fired.next) {
-    connection.run("DELETE FROM schedules WHERE claim = :c", fired.claim);
+    connection.run_row("DELETE FROM schedules WHERE claim = :c", fired.claim);
     return;
   }
-  connection.run(
+  connection.run_row(
       "UPDATE schedules SET due_at = :d, run = run + 1, claim = id || '-' || (run + 1),"
       " fired = fired + 1, appended = 0 WHERE claim = :c",
       *fired.next, fired.claim);
@@ -83,13 +90,13 @@ std::int64_t inbox_size_after(const SessionCommit& commit, std::int64_t before) 
   return before - commit.inbox.removed + static_cast<std::int64_t>(commit.inbox.added.size());
 }
 
-Asked<std::int64_t> insert_session(Connection& connection, const EncodedCommit& encoded) {
+void insert_session(Connection& connection, const EncodedCommit& encoded) {
   const auto& after = encoded.commit.after;
-  return connection.ask<std::int64_t>(
+  connection.run_row(
       "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
       " position_offset, started_at, last_activity_at, context, flow_state, execution,"
       " last_output_seq, inbox_size, last_receipt) VALUES (:k, :p, 1, :pe, :pp, :po, :sa, :la, :c,"
-      " :f, :e, :l, :i, :r) RETURNING id",
+      " :f, :e, :l, :i, :r)",
       encoded.key, encoded.commit.key.project_id, after.position.epoch, after.position.partition,
       after.position.offset, after.started_at, after.last_activity_at, encoded.context,
       encoded.flow_state, encoded.execution, after.last_output_seq,
@@ -99,7 +106,7 @@ Asked<std::int64_t> insert_session(Connection& connection, const EncodedCommit& 
 void update_session(Connection& connection, const EncodedCommit& encoded,
                     const StoredSession& was) {
   const auto& after = encoded.commit.after;
-  connection.run(
+  connection.run_row(
       "UPDATE sessions SET version = :v, position_epoch = :pe, position_partition = :pp,"
       " position_offset = :po, started_at = :sa, last_activity_at = :la, context = :c,"
       " flow_state = :f, execution = :e, last_output_seq = :l, inbox_size = :i, last_receipt = :r"
@@ -113,7 +120,7 @@ void update_session(Connection& connection, const EncodedCommit& encoded,
 void write_profile(Connection& connection, const EncodedCommit& encoded) {
   const auto& key = encoded.commit.key;
   const std::int64_t version = encoded.commit.profile.read_version.value_or(0) + 1;
-  connection.run(
+  connection.run_row(
       "INSERT INTO profiles (project_id, user_id, version, data) VALUES (:p, :u, :v, :d)"
       " ON CONFLICT (project_id, user_id) DO UPDATE SET version = excluded.version,"
       " data = excluded.data",
@@ -122,23 +129,25 @@ void write_profile(Connection& connection, const EncodedCommit& encoded) {
 
 void write_inbox(Connection& connection, const SessionCommit& commit, std::int64_t session) {
   if (commit.inbox.removed > 0) {
-    connection.run(
-        "DELETE FROM inbox WHERE session = :s AND n IN"
-        " (SELECT n FROM inbox WHERE session = :t ORDER BY n LIMIT :c)",
-        session, session, commit.inbox.removed);
+    connection.run_row(
+        "DELETE FROM inbox WHERE session = :s AND n <="
+        " (SELECT n FROM inbox WHERE session = :t ORDER BY n LIMIT 1 OFFSET :c)",
+        session, session, commit.inbox.removed - 1);
   }
-  for (const auto& event : commit.inbox.added) {
-    connection.run(
+  // One statement for many rows finds one maximum.
+  for (std::size_t i = 0; i < commit.inbox.added.size(); ++i) {
+    const auto& event = commit.inbox.added[i];
+    connection.run_row(
         "INSERT INTO inbox (session, n, event_id, type, trace_id, value) VALUES (:s,"
-        " (SELECT COALESCE(MAX(n), 0) + 1 FROM inbox WHERE session = :m), :e, :t, :r, :v)",
-        session, session, event.event_id, event.type, event.trace_id, event.value);
+        " (SELECT COALESCE(MAX(n), 0) FROM inbox WHERE session = :m) + :i, :e, :t, :r, :v)",
+        session, session, i + 1, event.event_id, event.type, event.trace_id, event.value);
   }
 }
 
 void write_outputs(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {
   for (std::size_t i = 0; i < encoded.commit.outputs.size(); ++i) {
     const auto& output = encoded.commit.outputs[i];
-    connection.run(
+    connection.run_row(
         "INSERT INTO outputs (session, seq, output_id, input_id, text, data, trace_id,"
         " tracestate, source, created_at, timers_ahead)"
         " VALUES (:s, :q, :o, :i, :x, :d, :t, :e, :r, :c, :a)",
@@ -165,7 +174,7 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
     }
     std::optional<std::chrono::milliseconds> time_limit;
     if (call.http) time_limit = call.http->timeout;
-    connection.run(
+    connection.run_row(
         "INSERT INTO pending_calls (id, session, trace_id, tracestate, request, due_at, time_out,"
         " project_id, target, upstream, retries, time_limit, try_at)"
         " VALUES (:i, :s, :t, :e, :r, :d, :o, :p, :g, :u, :n, :l, :y)",
@@ -174,25 +183,25 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
         call.http ? call.http->retries : 0, time_limit, try_at);
   }
   for (const auto& id : encoded.commit.calls.cancelled) {
-    connection.run("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
+    connection.run_row("DELETE FROM pending_calls WHERE id = :i AND session = :s", id, session);
   }
 }
 
 // `withdraws`: whether the session has deliveries that can be withdrawn.
 void cancel_follow_ups(Connection& connection, std::int64_t session, bool withdraws) {
-  connection.run("DELETE FROM follow_ups WHERE session = :s", session);
+  connection.run_row("DELETE FROM follow_ups WHERE session = :s", session);
   if (!withdraws) return;
-  connection.run(
+  connection.run_row(
       "DELETE FROM outputs WHERE session = :s AND seq IN"
       " (SELECT seq FROM deliveries WHERE session = :t AND withdrawable = 1)",
       session, session);
-  connection.run("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
+  connection.run_row("DELETE FROM deliveries WHERE session = :s AND withdrawable = 1", session);
 }
 
 void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std::int64_t session) {
   for (std::size_t i = 0; i < encoded.commit.follow_ups.added.size(); ++i) {
     const auto& follow_up = encoded.commit.follow_ups.added[i];
-    connection.run(
+    connection.run_row(
         "INSERT INTO follow_ups (id, session, trace_id, tracestate, due_at, value, of_journey)"
         " VALUES (:i, :s, :t, :e, :d, :v, :j)",
         follow_up.id, session, follow_up.trace_id, follow_up.tracestate, follow_up.due_at,
@@ -201,7 +210,7 @@ void write_follow_ups(Connection& connection, const EncodedCommit& encoded, std:
 }
 
 void insert_answer(Connection& connection, const std::string& key, const NewAnswer& answer) {
-  connection.run(
+  connection.run_row(
       "INSERT INTO answers (input_id, body, expires_at, session_key) VALUES (:i, :b, :e, :k)"
       " ON CONFLICT (input_id) DO UPDATE SET body = excluded.body,"
       " expires_at = excluded.expires_at, session_key = excluded.session_key",
@@ -230,36 +239,42 @@ bool claims_twice(const SessionCommit& commit) {
   return false;
 }
 
-// Writes all changes of a SessionCommit except its session's row.
-void write_effects(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
-                   bool withdraws, Now now) {
-  const SessionCommit& commit = encoded.commit;
-  if (encoded.profile) write_profile(connection, encoded);
+// Consumes claims. Removes rows before the SessionCommit's own, which must stay, are added.
+void remove_rows(Connection& connection, const SessionCommit& commit, std::int64_t session,
+                 bool withdraws, Now now) {
   for (const auto& claim : commit.claims) consume(connection, claim, now.timers);
   for (const auto& fired : commit.schedules_fired) move_schedule(connection, fired);
   if (commit.calls.all_abandoned) abandon_execution(connection, session);
-  // Before this SessionCommit's own outputs and follow-ups, which must stay.
   if (commit.follow_ups.cancelled) cancel_follow_ups(connection, session, withdraws);
+  for (const auto& event_id : commit.attempts_settled) {
+    connection.run_row("DELETE FROM attempts WHERE event_id = :e", event_id);
+  }
+}
+
+void add_rows(Connection& connection, const EncodedCommit& encoded, std::int64_t session, Now now) {
+  const SessionCommit& commit = encoded.commit;
+  if (encoded.profile) write_profile(connection, encoded);
   write_inbox(connection, commit, session);
   write_outputs(connection, encoded, session);
   for (const auto& row : commit.receipts) {
-    if (row.first) {
-      begin_receipt(connection, row, session, now.wall);
-    } else {
-      add_to_receipt(connection, row.input_id, row.body, now.wall);
-    }
+    if (row.first) begin_receipt(connection, row, session, now.wall);
   }
   write_calls(connection, encoded, session, now.timers);
   write_follow_ups(connection, encoded, session);
+  for (const auto& answer : commit.answers.kept) insert_answer(connection, encoded.key, answer);
+  for (const auto& cut : commit.answers.cuts) insert_cut(connection, cut, now.timers);
+}
+
+// Changes of rows that `add_rows` may have added, and rows that are written one by one.
+void add_to_rows(Connection& connection, const EncodedCommit& encoded, Now now) {
+  const SessionCommit& commit = encoded.commit;
+  for (const auto& row : commit.receipts) {
+    if (!row.first) add_to_receipt(connection, row.input_id, row.body, now.wall);
+  }
   for (const auto& letter : commit.dead_letters) {
     insert_dead_letter(connection, letter, commit.key.project_id, encoded.key, std::nullopt,
                        now.wall);
   }
-  for (const auto& event_id : commit.attempts_settled) {
-    connection.run("DELETE FROM attempts WHERE event_id = :e", event_id);
-  }
-  for (const auto& answer : commit.answers.kept) insert_answer(connection, encoded.key, answer);
-  for (const auto& cut : commit.answers.cuts) insert_cut(connection, cut, now.timers);
 }
 
 }  // namespace
@@ -303,13 +318,12 @@ EncodedCommit encode(SessionCommit commit) {
 struct CommitGroup::Candidate {
   const EncodedCommit* encoded;
   Outcome* outcome;
-  Asked<std::int64_t, std::int64_t, std::int64_t> session;
+  AskedSession session;
   std::optional<Asked<std::int64_t>> profile{};
   std::vector<Asked<int>> claims{};
   std::vector<Asked<int>> cuts{};  // of inputs that the SessionCommit expects to be uncut
   bool is_late = false;            // the deadline of such an input has passed
   StoredSession stored{};
-  std::optional<Asked<std::int64_t>> inserted{};
   std::optional<Asked<int>> withdrawable{};
   bool withdraws = false;
 
@@ -355,10 +369,7 @@ void CommitGroup::add(const EncodedCommit& encoded, Outcome& outcome) {
   if (is_entangled(encoded)) flush();
   const SessionCommit& commit = encoded.commit;
   Candidate candidate{
-      .encoded = &encoded,
-      .outcome = &outcome,
-      .session = connection_.ask<std::int64_t, std::int64_t, std::int64_t>(
-          "SELECT id, version, inbox_size FROM sessions WHERE key = :k", encoded.key)};
+      .encoded = &encoded, .outcome = &outcome, .session = ask_session(connection_, encoded.key)};
   sessions_.insert(encoded.key);
   if (reads_profile(commit)) {
     candidate.profile = connection_.ask<std::int64_t>(
@@ -385,6 +396,9 @@ void CommitGroup::add(const EncodedCommit& encoded, Outcome& outcome) {
 }
 
 void CommitGroup::flush() {
+  if (candidates_.empty()) return;
+  // Sends rows of other writes first, since one of them may have the text of a statement below.
+  connection_.settle();
   for (auto& candidate : candidates_) {
     // If the batch has the same event twice, the second has no claim.
     const bool wins = candidate.is_as_expected() && !claims_twice(candidate.encoded->commit);
@@ -394,22 +408,14 @@ void CommitGroup::flush() {
                 [](const Candidate& each) { return *each.outcome == Outcome::conflict; });
   // From here on all changes are written, or the database refuses a value and the batch is rolled
   // back.
-  for (auto& candidate : candidates_) {
-    if (candidate.stored.id == 0) {
-      candidate.inserted = insert_session(connection_, *candidate.encoded);
-    } else {
-      update_session(connection_, *candidate.encoded, candidate.stored);
-    }
-  }
-  for (auto& candidate : candidates_) {
-    if (candidate.inserted) candidate.stored.id = std::get<0>(candidate.inserted->take().value());
-    write_effects(connection_, *candidate.encoded, candidate.stored.id, candidate.withdraws, now_);
-    add_totals(candidate.encoded->commit, totals_);
+  write_sessions();
+  write_effects();
+  for (const auto& candidate : candidates_) {
+    const EncodedCommit& encoded = *candidate.encoded;
+    add_totals(encoded.commit, totals_);
     if (connection_.dialect() == Dialect::postgres) {
-      if (!candidate.encoded->commit.outputs.empty()) {
-        totals_.spoken.insert(short_name(candidate.encoded->key));
-      }
-      const auto& progressed = candidate.encoded->commit.answers.progressed;
+      if (!encoded.commit.outputs.empty()) totals_.spoken.insert(short_name(encoded.key));
+      const auto& progressed = encoded.commit.answers.progressed;
       totals_.progressed.insert(progressed.begin(), progressed.end());
     }
   }
@@ -419,9 +425,36 @@ void CommitGroup::flush() {
   claims_.clear();
 }
 
+void CommitGroup::write_sessions() {
+  for (auto& candidate : candidates_) {
+    if (candidate.stored.id != 0) {
+      update_session(connection_, *candidate.encoded, candidate.stored);
+    } else {
+      insert_session(connection_, *candidate.encoded);
+      candidate.session = ask_session(connection_, candidate.encoded->key);
+    }
+  }
+  for (auto& candidate : candidates_) {
+    if (candidate.stored.id != 0) continue;
+    candidate.stored.id = std::get<0>(candidate.session.take().value());
+  }
+}
+
+// Rows of one kind are one statement, in the place of the first of them (Connection::run_row). So
+// what has an order is written in loops of its own.
+void CommitGroup::write_effects() {
+  for (const auto& each : candidates_) {
+    remove_rows(connection_, each.encoded->commit, each.stored.id, each.withdraws, now_);
+  }
+  for (const auto& each : candidates_) {
+    add_rows(connection_, *each.encoded, each.stored.id, now_);
+  }
+  for (const auto& each : candidates_) add_to_rows(connection_, *each.encoded, now_);
+}
+
 void BatchTotals::flush(Connection& connection, Now now) const {
   for (const auto& [place, offset] : positions) {
-    connection.run(
+    connection.run_row(
         "INSERT INTO log_positions (epoch, log_partition, log_offset) VALUES (:e, :p, :o)"
         " ON CONFLICT (epoch, log_partition) DO UPDATE SET log_offset = excluded.log_offset"
         " WHERE excluded.log_offset > log_positions.log_offset",

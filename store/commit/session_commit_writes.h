@@ -45,9 +45,10 @@ struct BatchTotals {
 
 // Independent session commits of one transaction. The group asks for version, profile and claims of
 // all of them, and then writes the winners. So over a network a group of any size costs a few round
-// trips. A SessionCommit with a conflict has changed nothing and needs no savepoint.
-// Kept by: CommitterTest.CommitAgainstAnotherVersionIsConflictAndChangesNothing,
-// PostgresTest.ManyTurnsCostAFewRoundTrips.
+// trips, and in PostgreSQL a few statements. A SessionCommit with a conflict has changed nothing
+// and needs no savepoint. Kept by:
+// CommitterTest.CommitAgainstAnotherVersionIsConflictAndChangesNothing,
+// PostgresTest.ManyTurnsCostAFewRoundTripsAndStatements.
 class CommitGroup {
  public:
   CommitGroup(Connection& connection, Now now, BatchTotals& totals);
@@ -63,6 +64,8 @@ class CommitGroup {
  private:
   struct Candidate;
   [[nodiscard]] bool is_entangled(const EncodedCommit& encoded) const;
+  void write_sessions();
+  void write_effects();
 
   Connection& connection_;
   const Now now_;

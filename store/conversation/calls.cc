@@ -94,7 +94,7 @@ void Calls::appended(const std::string& id, std::function<void()> marked,
                      std::optional<ReceiptMark> row) {
   auto work = [id, row = std::move(row)](Connection& connection) {
     add_to_receipt(connection, row);
-    connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i", id);
+    connection.run_row("UPDATE pending_calls SET appended = 1 WHERE id = :i", id);
   };
   committer_.mark(std::move(work), std::move(marked));
 }

@@ -193,13 +193,13 @@ void Timers::appended(std::vector<Due> timers, std::function<void()> marked) {
   auto work = [timers = std::move(timers)](Connection& connection) {
     for (const auto& [at, claim] : timers) {
       if (claim.kind == Claim::Kind::schedule) {  // if it was put off, it has another claim
-        connection.run("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
+        connection.run_row("UPDATE schedules SET appended = 1 WHERE claim = :c", claim.id);
       } else if (claim.kind == Claim::Kind::follow_up) {
-        connection.run("UPDATE follow_ups SET appended = 1 WHERE id = :i AND due_at = :d", claim.id,
-                       at);
+        connection.run_row("UPDATE follow_ups SET appended = 1 WHERE due_at = :d AND id = :i", at,
+                           claim.id);
       } else {
-        connection.run("UPDATE pending_calls SET appended = 1 WHERE id = :i AND due_at = :d",
-                       claim.id, at);
+        connection.run_row("UPDATE pending_calls SET appended = 1 WHERE due_at = :d AND id = :i",
+                           at, claim.id);
       }
     }
   };

@@ -2,12 +2,15 @@
 
 #include <endian.h>
 
+#include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <deque>
+#include <iterator>
 #include <optional>
+#include <set>
 #include <utility>
 
+#include "store/sql/postgres_rows.h"
 #include "store/sql/postgres_session.h"
 
 namespace conversed::store {
@@ -15,31 +18,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Oid int8_oid = 20;
-constexpr Oid text_oid = 25;
+constexpr Oid int8_array_oid = 1016;
+constexpr Oid text_array_oid = 1009;
 constexpr std::chrono::hours script_limit{1};  // migrations of large tables
 
-constexpr char escape = '\x01';
-constexpr char escaped_nul = '\x01';
-constexpr char escaped_escape = '\x02';
-
-bool needs_escape(std::string_view text) {
-  return std::memchr(text.data(), '\0', text.size()) != nullptr ||
-         std::memchr(text.data(), escape, text.size()) != nullptr;
-}
-
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c != '\0' && c != escape) {
-      out += c;
-    } else {
-      out += escape;
-      out += c == '\0' ? escaped_nul : escaped_escape;
-    }
-  }
-  return out;
-}
+// Rows that wait for their statements, so that each statement takes a bounded time.
+constexpr std::size_t most_rows_waiting = 1000;
+constexpr std::size_t most_bytes_waiting = 1 << 20;
 
 // `:name` becomes `$1`, `$2` and so on, in order.
 std::string numbered(std::string_view sql) {
@@ -74,7 +59,7 @@ void take_row(const PGresult* result, int row, std::vector<SqlSlot>& columns) {
                                  static_cast<std::size_t>(PQgetlength(result, row, column)));
     if (slot.type == SqlType::integer) {
       std::from_chars(value.data(), value.data() + value.size(), slot.integer);
-    } else if (value.find(escape) == std::string_view::npos) {
+    } else if (!needs_escape(value)) {
       slot.text.assign(value);
     } else {
       slot.text = unescaped(value);
@@ -104,9 +89,13 @@ class PostgresDriver final : public Driver {
   [[nodiscard]] Dialect dialect() const override { return Dialect::postgres; }
   [[nodiscard]] std::uint64_t round_trips() const override { return round_trips_; }
 
-  // Sends the statement. Its result goes to `receiver` or to the answer for it, if not null.
-  void send(PostgresStatement& statement, PostgresStatement* receiver,
-            std::shared_ptr<SqlAnswer> answer = nullptr);
+  using Answers = std::vector<std::shared_ptr<SqlAnswer>>;
+
+  // Sends the statement behind those whose rows wait. Its result goes to `receiver`, if not null,
+  // or to the answers: the only one, or one for each row of parameters.
+  void send(PostgresStatement& statement, PostgresStatement* receiver, Answers answers = {});
+  // Keeps the statement's parameters, whose texts it takes, as a row for a later `send`.
+  void add_row(PostgresStatement& statement, std::shared_ptr<SqlAnswer> answer);
   [[nodiscard]] bool in_transaction() const { return in_transaction_; }
   // Runs a reader's statement again if the session broke meanwhile: reading twice is harmless.
   // Inside a snapshot it fails: the snapshot ended with its session.
@@ -118,11 +107,20 @@ class PostgresDriver final : public Driver {
   struct Sent {
     PostgresStatement* prepared = nullptr;  // the statement to prepare
     PostgresStatement* receiver = nullptr;  // the statement that gets the result
-    std::shared_ptr<SqlAnswer> answer{};
+    Answers answers{};
+  };
+  // Rows that wait for one statement.
+  struct Waiting {
+    PostgresStatement* statement = nullptr;
+    std::vector<SqlRow> rows{};
+    Answers answers{};
+    std::set<std::string> changed{};  // names of rows: PostgresStatement::changed_row
   };
 
   void need_session();
   void drop_session() noexcept;
+  void send_waiting();
+  void forget_waiting() noexcept;
   void collect();
   void deliver(const Sent& sent, PostgresResult result);
 
@@ -133,6 +131,9 @@ class PostgresDriver final : public Driver {
   std::uint64_t session_number_ = 0;  // statements are prepared anew in each
   std::uint64_t next_name_ = 0;
   std::deque<Sent> sent_;
+  std::vector<Waiting> waiting_;  // in the order of their first rows
+  std::size_t rows_waiting_ = 0;
+  std::size_t bytes_waiting_ = 0;
   std::uint64_t round_trips_ = 0;
   bool in_transaction_ = false;
   const std::function<bool()>* go_on_ = nullptr;
@@ -153,6 +154,13 @@ class PostgresStatement final : public Statement {
         sql_(numbered(sql)) {
     for (const SqlType type : parameters) {
       types_.push_back(type == SqlType::integer ? int8_oid : text_oid);
+    }
+    if (sql_.starts_with("UPDATE")) name_of_row_ = {parameters.size() - 1, 1};
+    const auto key = sql_.find("ON CONFLICT (");
+    if (key != std::string::npos && sql_.find("DO UPDATE") != std::string::npos) {
+      const auto columns_of_key = std::string_view(sql_).substr(key, sql_.find(')', key) - key);
+      const auto commas = std::ranges::count(columns_of_key, ',');
+      name_of_row_ = {0, static_cast<std::size_t>(commas) + 1};
     }
   }
 
@@ -187,7 +195,22 @@ class PostgresStatement final : public Statement {
     // Outside a transaction there may be nothing that would take it along.
     if (!driver_.in_transaction()) driver_.settle();
   }
-  void ask(const std::shared_ptr<SqlAnswer>& answer) override { driver_.send(*this, this, answer); }
+  void add_row() override {
+    driver_.add_row(*this, nullptr);
+    if (!driver_.in_transaction()) driver_.settle();
+  }
+  void ask(const std::shared_ptr<SqlAnswer>& answer) override { driver_.add_row(*this, answer); }
+
+  // The row that the parameters change. Empty: several of them may be alike.
+  [[nodiscard]] std::string changed_row() {
+    std::string name;
+    for (std::size_t i = 0; i < name_of_row_.count; ++i) {
+      const SqlSlot& slot = parameters()[name_of_row_.first + i];
+      name += (slot.type == SqlType::text ? slot.text : std::to_string(slot.integer)) + '\0';
+    }
+    return name;
+  }
+  void send_rows(std::vector<SqlRow> rows, PostgresDriver::Answers answers);
 
   void receive(PostgresResult result) { result_ = std::move(result); }
   [[nodiscard]] PGresult* result() const { return result_.get(); }
@@ -204,6 +227,7 @@ class PostgresStatement final : public Statement {
   [[nodiscard]] bool send_execute(PGconn* connection);
 
  private:
+  [[nodiscard]] std::unique_ptr<PostgresStatement> make_of_rows();
   bool next_row() {
     if (row_ >= PQntuples(result_.get()) || columns().empty()) return false;
     take_row(result_.get(), row_, columns());
@@ -214,6 +238,11 @@ class PostgresStatement final : public Statement {
   const std::string name_;
   const std::string sql_;
   std::vector<Oid> types_;
+  struct {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  } name_of_row_;  // the parameters that name the row which an UPDATE or an upsert changes
+  std::unique_ptr<PostgresStatement> of_rows_;  // the same for many rows, from the first need on
   std::uint64_t prepared_in_ = 0;
   PostgresResult result_;
   int row_ = 0;
@@ -236,13 +265,42 @@ bool PostgresStatement::send_execute(PGconn* connection) {
       lengths[i] = sizeof(std::uint64_t);
     } else {
       std::string_view text = slot.text;
-      if (needs_escape(text)) text = escaped_texts.emplace_back(escaped(text));
+      const bool is_array = types_[i] != text_oid;
+      if (!is_array && needs_escape(text)) text = escaped_texts.emplace_back(escaped(text));
       values[i] = text.data();
       lengths[i] = static_cast<int>(text.size());
     }
   }
   return PQsendQueryPrepared(connection, name_.c_str(), static_cast<int>(count), values.data(),
                              lengths.data(), formats.data(), 0) != 0;
+}
+
+void PostgresStatement::send_rows(std::vector<SqlRow> rows, PostgresDriver::Answers answers) {
+  if (rows.size() == 1) {
+    // Other parameters may be bound already.
+    parameters().swap(rows.front());
+    driver_.send(*this, answers.empty() ? nullptr : this, std::move(answers));
+    return parameters().swap(rows.front());
+  }
+  if (!of_rows_) of_rows_ = make_of_rows();
+  for (std::size_t i = 0; i < parameters().size(); ++i) {
+    of_rows_->parameters()[i].text = array_of(rows, i);
+  }
+  driver_.send(*of_rows_, answers.empty() ? nullptr : of_rows_.get(), std::move(answers));
+}
+
+// An array is passed as a text.
+std::unique_ptr<PostgresStatement> PostgresStatement::make_of_rows() {
+  const std::vector<SqlType> arrays(parameters().size(), SqlType::text);
+  std::vector<SqlType> columns_and_number;
+  for (const SqlSlot& slot : columns()) columns_and_number.push_back(slot.type);
+  columns_and_number.push_back(SqlType::integer);
+  auto made = std::make_unique<PostgresStatement>(
+      driver_, name_ + "_rows", sql_of_rows(sql_, arrays.size()), arrays, columns_and_number);
+  for (std::size_t i = 0; i < types_.size(); ++i) {
+    made->types_[i] = types_[i] == int8_oid ? int8_array_oid : text_array_oid;
+  }
+  return made;
 }
 
 PostgresDriver::PostgresDriver(PostgresSettings settings, Connection::Role role,
@@ -293,11 +351,47 @@ void PostgresDriver::need_session() {
 
 void PostgresDriver::drop_session() noexcept {
   sent_.clear();
+  forget_waiting();
   session_.reset();
 }
 
+void PostgresDriver::add_row(PostgresStatement& statement, std::shared_ptr<SqlAnswer> answer) {
+  if (rows_waiting_ == most_rows_waiting || bytes_waiting_ >= most_bytes_waiting) send_waiting();
+  auto place = std::ranges::find(waiting_, &statement, &Waiting::statement);
+  auto changed = statement.changed_row();
+  // One statement changes a row once.
+  if (place != waiting_.end() && place->changed.contains(changed)) {
+    send_waiting();
+    place = waiting_.end();
+  }
+  if (place == waiting_.end()) {
+    place = waiting_.emplace(waiting_.end());
+    place->statement = &statement;
+  }
+  for (const SqlSlot& slot : statement.parameters()) bytes_waiting_ += slot.text.size();
+  ++rows_waiting_;
+  place->rows.emplace_back(std::make_move_iterator(statement.parameters().begin()),
+                           std::make_move_iterator(statement.parameters().end()));
+  if (answer) place->answers.push_back(std::move(answer));
+  if (!changed.empty()) place->changed.insert(std::move(changed));
+}
+
+void PostgresDriver::send_waiting() {
+  std::vector<Waiting> all;
+  all.swap(waiting_);
+  forget_waiting();
+  for (auto& each : all) each.statement->send_rows(std::move(each.rows), std::move(each.answers));
+}
+
+void PostgresDriver::forget_waiting() noexcept {
+  waiting_.clear();
+  rows_waiting_ = 0;
+  bytes_waiting_ = 0;
+}
+
 void PostgresDriver::send(PostgresStatement& statement, PostgresStatement* receiver,
-                          std::shared_ptr<SqlAnswer> answer) {
+                          Answers answers) {
+  send_waiting();
   need_session();
   PGconn* handle = session_->handle();
   if (!statement.is_prepared(session_number_)) {
@@ -312,10 +406,11 @@ void PostgresDriver::send(PostgresStatement& statement, PostgresStatement* recei
     drop_session();
     throw connection_lost();
   }
-  sent_.push_back({.receiver = receiver, .answer = std::move(answer)});
+  sent_.push_back({.receiver = receiver, .answers = std::move(answers)});
 }
 
 void PostgresDriver::settle() {
+  send_waiting();
   if (sent_.empty()) return;
   try {
     collect();
@@ -357,12 +452,16 @@ void PostgresDriver::collect() {
 
 void PostgresDriver::deliver(const Sent& sent, PostgresResult result) {
   if (sent.receiver == nullptr) return;
-  if (!sent.answer) return sent.receiver->receive(std::move(result));
-  sent.answer->arrived = true;
-  sent.answer->found = PQntuples(result.get()) > 0;
-  if (!sent.answer->found) return;
-  sent.answer->columns = sent.receiver->columns();
-  take_row(result.get(), 0, sent.answer->columns);
+  if (sent.answers.empty()) return sent.receiver->receive(std::move(result));
+  for (const auto& answer : sent.answers) answer->arrived = true;
+  auto columns = sent.receiver->columns();
+  for (int row = 0; row < PQntuples(result.get()); ++row) {
+    take_row(result.get(), row, columns);
+    const auto number = sent.answers.size() == 1 ? 1 : columns.back().integer;
+    SqlAnswer& answer = *sent.answers.at(static_cast<std::size_t>(number) - 1);
+    if (std::exchange(answer.found, true)) continue;
+    answer.columns = columns;
+  }
 }
 
 void PostgresDriver::script(std::string_view sql) {
@@ -410,6 +509,7 @@ void PostgresDriver::commit() {
 }
 
 void PostgresDriver::rollback() noexcept {
+  forget_waiting();
   if (!std::exchange(in_transaction_, false) || !session_) return;
   // Whatever goes wrong here, the end of the session is the end of its transaction.
   try {
@@ -426,18 +526,6 @@ void PostgresDriver::rollback() noexcept {
 }
 
 }  // namespace
-
-std::string unescaped(std::string_view stored) {
-  std::string text;
-  for (std::size_t i = 0; i < stored.size(); ++i) {
-    if (stored[i] != escape || i + 1 == stored.size()) {
-      text += stored[i];
-    } else {
-      text += stored[++i] == escaped_nul ? '\0' : escape;
-    }
-  }
-  return text;
-}
 
 std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings, Connection::Role role,
                                           std::shared_ptr<PostgresPulse> pulse) {

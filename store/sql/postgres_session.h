@@ -18,6 +18,9 @@ struct ClearResult {
 };
 using PostgresResult = std::unique_ptr<PGresult, ClearResult>;
 
+inline constexpr Oid int8_oid = 20;
+inline constexpr Oid text_oid = 25;
+
 // The error that a failed result stands for; its text is the SQLSTATE alone.
 [[nodiscard]] SqlError postgres_error(const PGresult* result);
 

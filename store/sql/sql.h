@@ -110,7 +110,10 @@ class Statement {
 
   // Runs the statement now or together with the next one. A later statement may throw its error.
   virtual void defer() = 0;
-  // The same, with the first row for `answer`; it has arrived after `Driver::settle` at the latest.
+  // The same, perhaps together with other rows of parameters: see Connection::run_row.
+  virtual void add_row() = 0;
+  // The same for a SELECT, with the first row for `answer`; it has arrived after `Driver::settle`
+  // at the latest.
   virtual void ask(const std::shared_ptr<SqlAnswer>& answer) = 0;
 
  private:
@@ -320,6 +323,16 @@ class Connection {
     bound<>(sql, in...).defer();
   }
 
+  // The same for one of many rows, which PostgreSQL writes by one statement. It keeps its order
+  // with other kinds of calls. Among calls of `run_row` and `ask`, those with the same text run
+  // together, in the place of the first of them. The statement is an INSERT with VALUES, or an
+  // UPDATE or a DELETE of one table. The last parameter of an UPDATE, and the first ones of an
+  // INSERT with DO UPDATE, name the row: changes of the same row keep their order.
+  template <typename... In>
+  void run_row(std::string_view sql, const In&... in) {
+    bound<>(sql, in...).add_row();
+  }
+
   // Runs a statement without rows; returns how many rows it changed.
   template <typename... In>
   std::int64_t run_counted(std::string_view sql, const In&... in) {
@@ -338,7 +351,8 @@ class Connection {
     return detail::take_row<Out...>(statement.columns());
   }
 
-  // The same for later: all questions together cost one round trip when the first answer is taken.
+  // The same for later: all questions together cost one round trip when the first answer is taken,
+  // and those with the same text are one statement (see `run_row`).
   template <typename... Out, typename... In>
   [[nodiscard]] Asked<Out...> ask(std::string_view sql, const In&... in) {
     auto answer = std::make_shared<SqlAnswer>();

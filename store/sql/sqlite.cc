@@ -107,6 +107,8 @@ class SqliteStatement final : public Statement {
     execute();
   }
 
+  void add_row() override { defer(); }
+
   void ask(const std::shared_ptr<SqlAnswer>& answer) override {
     const detail::ResetAtEnd reset{*this};
     answer->found = execute();

@@ -60,6 +60,101 @@ TEST(Database, ReaderSeesWhatWasCommittedBetweenTwoReads) {
   EXPECT_EQ(count(), 1) << "an open statement would keep its old snapshot";
 }
 
+// More than one statement takes.
+constexpr int many_rows = 2500;
+
+TEST(Database, AnswersBelongToTheirRowsOfParameters) {
+  const StorePlace place;
+  auto database = Database::open(place.database());
+  ASSERT_TRUE(database);
+  Connection& writer = (*database)->writer();
+  writer.begin();
+  const auto name_of = [](int i) { return std::string("n\0\x01", 3) + std::to_string(i); };
+  const auto body_of = [&](int i) {
+    return i % 3 == 0 ? std::nullopt : std::optional(i % 3 == 1 ? name_of(i) : std::string());
+  };
+  for (int i = 0; i < many_rows; ++i) {
+    writer.run_row(
+        "INSERT INTO answers (input_id, body, expires_at, session_key) VALUES (:i, :b, :e, 'key')",
+        name_of(i), body_of(i), i);
+  }
+  std::vector<Asked<std::optional<std::string>, int>> asked;
+  for (int i = 0; i < 2 * many_rows; ++i) {
+    asked.push_back(writer.ask<std::optional<std::string>, int>(
+        "SELECT body, expires_at FROM answers WHERE input_id = :i", name_of(2 * i)));
+  }
+  for (int i = 0; i < 2 * many_rows; ++i) {
+    const auto row = asked[static_cast<std::size_t>(i)].take();
+    ASSERT_EQ(row.has_value(), 2 * i < many_rows) << i;
+    if (row) EXPECT_EQ(*row, std::tuple(body_of(2 * i), 2 * i));
+  }
+  writer.rollback();
+}
+
+TEST(Database, ChangesOfOneRowKeepTheirOrder) {
+  const StorePlace place;
+  auto database = Database::open(place.database());
+  ASSERT_TRUE(database);
+  Connection& writer = (*database)->writer();
+  const auto add = [&](const std::string& name, int value) {
+    writer.run_row(
+        "INSERT INTO meta (name, value) VALUES (:n, :v)"
+        " ON CONFLICT (name) DO UPDATE SET value = meta.value * 10 + excluded.value",
+        name, value);
+  };
+  const char* const appending = "UPDATE meta SET value = value * 10 + :v WHERE name = :n";
+  const auto append = [&](const std::string& name, int value) {
+    writer.run_row(appending, value, name);
+  };
+  writer.begin();
+  add("a", 1);
+  add("b", 1);
+  add("a", 2);
+  append("a", 3);
+  append("b", 2);
+  append("a", 4);
+  writer.run("UPDATE meta SET value = value * 10 + 5");
+  append("a", 6);
+  append("b", 6);
+  writer.run(appending, 7, std::string("a"));
+  append("a", 8);
+  EXPECT_EQ(writer.run_counted(appending, 9, std::string("a")), 1);
+  writer.run_row("DELETE FROM meta WHERE name = :n", std::string("b"));
+  writer.run_row("DELETE FROM meta WHERE name = :n", std::string("c"));
+  writer.commit();
+  EXPECT_EQ((*database)->reader()->value<int>("SELECT value FROM meta WHERE name = 'a'"),
+            123456789);
+  EXPECT_EQ((*database)->reader()->number("SELECT COUNT(*) FROM meta"), 1);
+}
+
+TEST(Database, RowsOfATransactionThatFailedAreForgotten) {
+  const StorePlace place;
+  auto database = Database::open(place.database());
+  ASSERT_TRUE(database);
+  Connection& writer = (*database)->writer();
+  const auto add = [&](const std::string& name) {
+    writer.run_row("INSERT INTO meta (name, value) VALUES (:n, 1)", name);
+  };
+  writer.begin();
+  add("a");
+  add("b");
+  writer.rollback();
+  writer.begin();
+  add("c");
+  EXPECT_THROW(
+      {
+        add("c");
+        writer.commit();
+      },
+      SqlError);
+  writer.rollback();
+  writer.begin();
+  add("d");
+  writer.commit();
+  EXPECT_EQ((*database)->reader()->values<std::string>("SELECT name FROM meta"),
+            std::vector<std::string>{"d"});
+}
+
 TEST(SqliteDatabase, PathThatCanNotBeOpenedIsUnavailable) {
   EXPECT_EQ(Database::open({.file = "/nowhere/store.db"}).error().code, model::Errc::unavailable);
 }

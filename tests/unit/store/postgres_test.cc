@@ -136,28 +136,42 @@ TEST_F(PostgresTest, CommitWhoseSessionBreaksIsFoundOutAndDoneOnce) {
   EXPECT_EQ(outside_->value<int>("SELECT value FROM meta WHERE name = 'count'"), 1);
 }
 
-TEST_F(PostgresTest, ManyTurnsCostAFewRoundTrips) {
+TEST_F(PostgresTest, ManyTurnsCostAFewRoundTripsAndStatements) {
   auto database = Database::open(place_.database());
   ASSERT_TRUE(database);
   Committer committer(**database, clock_);
+  Outbox outbox(**database, committer);
   std::mutex mutex;
   std::condition_variable changed;
-  int left = 200;
-  for (int i = 0; i < 200; ++i) {
-    committer.submit(turn(key_of("user" + std::to_string(i)), 0, i),
-                     [&](Outcome outcome, const auto&) {
-                       EXPECT_EQ(outcome, Outcome::committed);
-                       const std::lock_guard lock(mutex);
-                       --left;
-                       changed.notify_all();
-                     });
+  constexpr int turns = 200;
+  int left = 2 * turns;
+  const auto done = [&] {
+    const std::lock_guard lock(mutex);
+    --left;
+    changed.notify_all();
+  };
+  for (int i = 0; i < turns; ++i) {
+    const auto key = key_of("user" + std::to_string(i));
+    committer.submit(turn(key, 0, i), [&](Outcome outcome, const auto&) {
+      EXPECT_EQ(outcome, Outcome::committed);
+      done();
+    });
+    outbox.delivered(key, turn(key, 0, i).outputs.front(), 0, done,
+                     {{"input" + std::to_string(i), "{}"}});
   }
+  // BEGIN and COMMIT have no plans.
+  const auto statements = [&] {
+    return (*database)->writer().number(
+        "SELECT CAST(SUM(generic_plans + custom_plans) AS BIGINT) FROM pg_prepared_statements");
+  };
+  const auto statements_before = statements();
   const auto before = (*database)->writer().round_trips();
   committer.start();
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return left == 0; });
   committer.stop();
   EXPECT_LE((*database)->writer().round_trips() - before, 4U);
+  EXPECT_LE(statements() - statements_before, 20);
 }
 
 TEST_F(PostgresTest, OfTwoDaemonsOneWinsEachVersion) {

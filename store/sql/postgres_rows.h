@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/sql/sql.h"
+
+// One statement for many rows of parameters. For postgres*.cc alone. Pure.
+namespace conversed::store {
+
+// A row of parameters.
+using SqlRow = std::vector<SqlSlot>;
+
+// PostgreSQL's texts can't hold NUL: see postgres.h.
+[[nodiscard]] bool needs_escape(std::string_view text);
+[[nodiscard]] std::string escaped(std::string_view text);
+
+// Does at once for many rows what `sql` does for one: each parameter is an array. Of a SELECT, each
+// row gets its first answer, with the row's number, from 1, behind the other columns. `sql` has the
+// parameters $1, $2 and so on. It is a SELECT, an INSERT with VALUES, an UPDATE without FROM, or a
+// DELETE without USING.
+[[nodiscard]] std::string sql_of_rows(std::string_view sql, std::size_t parameters);
+
+// A parameter of many rows: an array in PostgreSQL's binary form.
+[[nodiscard]] std::string array_of(const std::vector<SqlRow>& rows, std::size_t parameter);
+
+}  // namespace conversed::store
