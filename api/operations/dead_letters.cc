@@ -264,18 +264,18 @@ class TrialLibrary final : public flows::Library {
 
 json trial_json(const flows::tools::Trial& trial, const CompiledFlow& flow) {
   json outputs = json::array();
-  for (const auto& output : trial.outputs) {
+  for (const auto& output : trial.done.outputs) {
     outputs.push_back({{"text", output.text}, {"data", output.data}});
   }
   const auto or_null = [](const std::string& text) { return text.empty() ? json() : json(text); };
   return {{"flow", flow.flow->name()},
           {"flowVersion", flow.version.version},
-          {"nodes", trial.nodes},
+          {"nodes", trial.done.nodes},
           {"outputs", std::move(outputs)},
           {"calls", trial.calls},
-          {"log", trial.log},
-          {"error", or_null(trial.error)},
-          {"failedAt", or_null(trial.failed_at)},
+          {"log", trial.done.log},
+          {"error", or_null(trial.done.error)},
+          {"failedAt", or_null(trial.done.failed_at)},
           {"waitsAt", or_null(trial.waits_at)}};
 }
 
@@ -314,29 +314,17 @@ Result<Response> try_letter(const Call& call, SessionServices& services) {
   if (!shown) return model::fail(store_error(shown.error()));
   const auto flow = tried == root ? shown : assets.newest_flow(root);
   if (!flow) return model::fail(store_error(flow.error()));
-  const bool is_follow_up =
-      event->type == model::EventType::follow_up ||
-      flows::waiting_flow(session, *event, **endpoint) == (*flow)->flow->name();
   const ProjectLibrary project_library(assets, **project);
-  const TrialLibrary library(project_library, letter->flow, body->version);
   const auto until = std::chrono::steady_clock::now() + longest_trial;
-  const flows::Limits limits;
-  return ok(
-      trial_json(flows::tools::run_trial(
-                     {.flow = *(*flow)->flow,
-                      .assets = **project,
-                      .endpoint = **endpoint,
-                      .session = std::move(session),
-                      .profile = loaded->profile,
-                      .event = *event,
-                      .now = services.clock.now(),
-                      .limits = limits,
-                      .flow_version = (*flow)->version.version,
-                      .library = &library,
-                      .is_follow_up_flow = is_follow_up,
-                      .is_overdue = [until] { return std::chrono::steady_clock::now() > until; }},
-                     std::move(body->answers)),
-                 **shown));
+  const flows::tools::Stage stage{
+      .library = std::make_shared<TrialLibrary>(project_library, letter->flow, body->version),
+      .flow = (*flow)->flow,
+      .assets = **project,
+      .endpoint = **endpoint,
+      .is_overdue = [until] { return std::chrono::steady_clock::now() > until; }};
+  return ok(trial_json(flows::tools::run_trial(stage, std::move(session), loaded->profile, *event,
+                                               services.clock.now(), std::move(body->answers)),
+                       **shown));
 }
 
 // Runs on the pool of imports, so that tries don't delay the management.
@@ -371,18 +359,20 @@ Description describe_try_letter() {
        {"answers", described("Of the Flow's calls, in order.", list_of(answer, most_trial_answers)),
         Need::optional}});
   const auto output = object({{"text", text()}, {"data", anything()}});
-  const auto trial =
-      object({{"flow", text(1)},
-              {"flowVersion", integer(1)},
-              {"nodes", described("Their addresses, in order.", list_of(text(1)))},
-              {"outputs", list_of(output)},
-              {"calls", described("What the Flow asks for.", list_of(free_object()))},
-              {"log", list_of(text())},
-              {"error", described("Why a Turn fails, or why the try was ended; null: neither.",
-                                  nullable(text(1)))},
-              {"failedAt", described("The Node at which it fails.", nullable(text(1)))},
-              {"waitsAt", described("The Node that waits at the end; null: the Flow has ended.",
-                                    nullable(text(1)))}});
+  const auto trial = object(
+      {{"flow", text(1)},
+       {"flowVersion", integer(1)},
+       {"nodes", described("Their addresses, in order.", list_of(text(1)))},
+       {"outputs", list_of(output)},
+       {"calls", described("What the Flow asks for.", list_of(free_object()))},
+       {"log", list_of(text())},
+       {"error",
+        described("Why a Turn fails, or why the try was ended; null: neither. The user then gets "
+                  "the Endpoint's error text.",
+                  nullable(text(1)))},
+       {"failedAt", described("The Node at which it fails.", nullable(text(1)))},
+       {"waitsAt", described("The Node that waits at the end; null: the Flow has ended.",
+                             nullable(text(1)))}});
   return {.summary = "Try a dead letter without effects",
           .details =
               "Runs the event in the session as it is now, as if no execution were under way. No "

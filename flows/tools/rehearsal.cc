@@ -7,6 +7,7 @@
 
 #include "flows/journey.h"
 #include "flows/lexicon/lexicon.h"
+#include "flows/tools/stubs.h"
 #include "flows/turn/standing.h"
 
 namespace conversed::flows::tools {
@@ -75,6 +76,15 @@ Result<void> set_journey(const model::Bundle& bundle, Stage& stage, BundleLibrar
   return {};
 }
 
+std::size_t bytes_of(const model::Effects& effects) {
+  std::size_t bytes = 0;
+  for (const auto& line : effects.log) bytes += line.size();
+  for (const auto& output : effects.outputs)
+    bytes += output.text.size() + output.data.dump().size();
+  if (effects.call && !effects.call->due_at) bytes += request_of(*effects.call).dump().size();
+  return bytes;
+}
+
 }  // namespace
 
 Result<Stage> stage_of(const model::Bundle& bundle, const std::string& endpoint,
@@ -116,11 +126,20 @@ Result<Stage> stage_of(const model::Bundle& bundle, const std::string& endpoint,
 }
 
 Rehearsal::Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream,
-                     TurnObserver* observer)
-    : stage_(stage), now_(now), upstream_(std::move(upstream)), observer_(observer) {
+                     TurnObserver* observer, const RunLimits& limits)
+    : stage_(stage),
+      now_(now),
+      upstream_(std::move(upstream)),
+      observer_(observer),
+      limits_(limits) {
   session_.started_at = now_;
   profile_.project_id = "project";
   profile_.user_id = "user";
+}
+
+void Rehearsal::start(model::Session session, model::Profile profile) {
+  session_ = std::move(session);
+  profile_ = std::move(profile);
 }
 
 void Rehearsal::prepare(const nlohmann::json& context, const nlohmann::json& profile) {
@@ -242,7 +261,7 @@ void Rehearsal::take_follow_up(model::Event event) {
   apply(follow_up_effects(std::move(session_), event, now_));
 }
 
-std::shared_ptr<const Flow> Rehearsal::flow_for(const model::Event& event) const {
+Library::FoundFlow Rehearsal::flow_for(const model::Event& event) const {
   std::string name;
   if (event.follow_up) {
     name = event.follow_up->flow_id;
@@ -252,14 +271,16 @@ std::shared_ptr<const Flow> Rehearsal::flow_for(const model::Event& event) const
     name = waiting_flow(session_, event, stage_.endpoint);
   }
   auto found = stage_.library->flow(name, 0);
-  return found ? found->flow : stage_.flow;
+  return found ? *std::move(found) : Library::FoundFlow{stage_.flow, 1};
 }
 
 void Rehearsal::run(model::Event event) {
-  while (true) {
-    const auto flow = flow_for(event);
+  std::size_t bytes = 0;
+  for (std::size_t turn = 1;; ++turn) {
+    const auto [flow, version] = flow_for(event);
     const bool is_follow_up_flow = event.follow_up || flow->name() == follow_up_flow_of(session_);
     auto before = session_;
+    TurnPlace place;
     auto effects = run_turn({.flow = *flow,
                              .assets = stage_.assets,
                              .endpoint = stage_.endpoint,
@@ -268,12 +289,21 @@ void Rehearsal::run(model::Event event) {
                              .event = event,
                              .now = now_,
                              .limits = stage_.limits,
-                             .flow_version = 1,
+                             .flow_version = version,
                              .library = stage_.library.get(),
                              .is_follow_up_flow = is_follow_up_flow,
+                             .is_overdue = stage_.is_overdue,
+                             .failed_at = &place,
                              .observer = observer_});
+    if (effects) {
+      bytes += bytes_of(*effects);
+      if (auto why = excess(*effects, turn, bytes); !why.empty()) {
+        effects = fail(Errc::too_large, std::move(why));
+      }
+    }
     if (!effects) {
       done_.error = effects.error().message;
+      done_.failed_at = std::move(place.node);
       effects = failure_effects(std::move(before), stage_.endpoint, event, now_);
     }
     auto call = effects->call;
@@ -287,12 +317,32 @@ void Rehearsal::run(model::Event event) {
     }
     event = new_event(EventType::call_result);
     event.result = std::move(result);
+    event.result->call_id = call->id;
   }
+}
+
+std::string Rehearsal::excess(const model::Effects& effects, std::size_t turn,
+                              std::size_t bytes) const {
+  const auto ended = [](const char* what, std::size_t most, const char* of) {
+    return "the run was ended: the Flow " + std::string(what) + " more than " +
+           std::to_string(most) + of;
+  };
+  if (turn > limits_.turns) return ended("runs", limits_.turns, " Turns");
+  if (done_.outputs.size() + effects.outputs.size() > limits_.outputs) {
+    return ended("says", limits_.outputs, " outputs");
+  }
+  if (done_.log.size() + effects.log.size() > limits_.log_lines) {
+    return ended("logs", limits_.log_lines, " lines");
+  }
+  if (bytes > limits_.bytes)
+    return ended("makes", limits_.bytes, " bytes of outputs, log and calls");
+  return {};
 }
 
 void Rehearsal::apply(model::Effects effects) {
   session_ = std::move(effects.session);
   if (effects.profile) profile_ = std::move(*effects.profile);
+  std::ranges::move(effects.notes.nodes, std::back_inserter(done_.nodes));
   std::ranges::move(effects.outputs, std::back_inserter(done_.outputs));
   std::ranges::move(effects.log, std::back_inserter(done_.log));
   take_timers(effects);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -21,6 +22,16 @@ struct Stage {
   model::ProjectAssets assets{};
   model::Endpoint endpoint{};
   Limits limits{};
+  std::function<bool()> is_overdue{};  // of a Turn, as in TurnInput
+};
+
+// Limits of the Turns that one event causes, because their effects stay in memory.
+struct RunLimits {
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  std::size_t turns = none;
+  std::size_t outputs = none;
+  std::size_t log_lines = none;
+  std::size_t bytes = none;  // of outputs, log and calls
 };
 
 // The stage of a bundle without problems. An empty `endpoint` is the first one, an empty `flow` the
@@ -34,17 +45,21 @@ class Rehearsal {
  public:
   // The effects of the Turns since the last `take_done`.
   struct Done {
+    std::vector<std::string> nodes{};  // the addresses of those that ran
     std::vector<model::Output> outputs{};
     std::vector<std::string> log{};
-    std::string error{};  // of the last Turn that failed
+    std::string error{};      // of the last Turn that failed, or exceeded the limits of its run
+    std::string failed_at{};  // its Node
   };
   // Answers a call in place of the upstream. Nothing: the session is busy until `answer`.
   using Upstream = std::function<std::optional<model::CallResult>(const model::PendingCall&)>;
 
   // `stage` and `observer`, which may be null, must outlive this.
   Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream,
-            TurnObserver* observer = nullptr);
+            TurnObserver* observer = nullptr, const RunLimits& limits = {});
 
+  // Continues a stored session.
+  void start(model::Session session, model::Profile profile);
   // Sets the values at the beginning. With a context the conversation is under way.
   void prepare(const nlohmann::json& context, const nlohmann::json& profile);
 
@@ -54,6 +69,10 @@ class Rehearsal {
   // Advances the time. Timers and follow-ups on the way run at their times. `too_large` if there
   // are too many of them; the time then stands at the last one.
   [[nodiscard]] model::Result<void> advance(std::chrono::milliseconds time);
+  // Runs the event's Turn and the Turns of the calls that it causes. A Turn that fails or exceeds
+  // a limit has the effects of a failure.
+  // Kept by: Trial.EndsAtALimitAndSaysWhich.
+  void run(model::Event event);
   // Gives the answer to `open_call`, which must exist.
   void answer(model::CallResult result);
 
@@ -73,9 +92,10 @@ class Rehearsal {
   [[nodiscard]] std::optional<model::Event> next_event(model::Timestamp until);
   [[nodiscard]] model::Event event_of(const model::PendingCall& timer);
   void take_follow_up(model::Event event);
-  [[nodiscard]] std::shared_ptr<const Flow> flow_for(const model::Event& event) const;
-  // Runs the event's Turn and the Turns of the calls that it causes.
-  void run(model::Event event);
+  [[nodiscard]] Library::FoundFlow flow_for(const model::Event& event) const;
+  // Why the Turn is too much for its run. Empty: it fits.
+  [[nodiscard]] std::string excess(const model::Effects& effects, std::size_t turn,
+                                   std::size_t bytes) const;
   void apply(model::Effects effects);
   void take_timers(model::Effects& effects);
 
@@ -83,6 +103,7 @@ class Rehearsal {
   model::Timestamp now_;
   const Upstream upstream_;
   TurnObserver* const observer_;
+  const RunLimits limits_;
   model::Session session_;
   model::Profile profile_;
   std::optional<model::PendingCall> open_call_;

@@ -22,18 +22,13 @@ using nlohmann::json;
 constexpr const char* header = "conversed: 1\nproject: {name: P}\n";
 
 tools::Trial try_event(Conversation& talk, std::vector<model::CallResult> answers) {
-  const auto event = talk.event(model::EventType::inject);
-  return tools::run_trial({.flow = *talk.flow,
+  const tools::Stage stage{.library = std::make_shared<MapLibrary>(talk.library),
+                           .flow = talk.flow,
                            .assets = talk.assets,
                            .endpoint = talk.endpoint,
-                           .session = talk.session,
-                           .profile = talk.profile,
-                           .event = event,
-                           .now = talk.now,
-                           .limits = talk.limits,
-                           .flow_version = 1,
-                           .library = &talk.library},
-                          std::move(answers));
+                           .limits = talk.limits};
+  return tools::run_trial(stage, talk.session, talk.profile, talk.event(model::EventType::inject),
+                          talk.now, std::move(answers));
 }
 
 TEST(Trial, AnswersCallsInOrderThenRefusesThem) {
@@ -44,13 +39,32 @@ TEST(Trial, AnswersCallsInOrderThenRefusesThem) {
       "- httpRequest: {url: \"http://x.example/3\"}\n");
   const auto trial = try_event(talk, {{.status = 200, .body = {{"n", 7}}}});
   Texts said;
-  for (const auto& output : trial.outputs) said.push_back(output.text);
+  for (const auto& output : trial.done.outputs) said.push_back(output.text);
   EXPECT_EQ(said, (Texts{"7", "refused"}));
   ASSERT_EQ(trial.calls.size(), 3U);
   EXPECT_EQ(trial.calls[2], (json{{"method", "GET"}, {"server", "x.example"}}));
-  EXPECT_NE(trial.error.find("a try makes no calls"), std::string::npos) << trial.error;
-  EXPECT_FALSE(trial.nodes.empty());
-  EXPECT_EQ(trial.failed_at, trial.nodes.back());
+  EXPECT_NE(trial.done.error.find("a try makes no calls"), std::string::npos) << trial.done.error;
+  EXPECT_FALSE(trial.done.nodes.empty());
+  EXPECT_EQ(trial.done.failed_at, trial.done.nodes.back());
+}
+
+TEST(Trial, HasTheEffectsOfATurnThatFails) {
+  Conversation talk("- {id: pause, wait: true}\n- {id: again, say: Hi}\n- goTo: again\n");
+  talk.endpoint.error_text = "Sorry.";
+  ASSERT_TRUE(talk.say("Hello"));
+  const auto trial = try_event(talk, {});
+  EXPECT_EQ(trial.done.failed_at, "again") << trial.done.error;
+  ASSERT_EQ(trial.done.outputs.size(), 1U);
+  EXPECT_EQ(trial.done.outputs.front().text, "Sorry.");
+  EXPECT_EQ(trial.waits_at, "pause");
+}
+
+TEST(Trial, StopsAtASleep) {
+  Conversation talk("- say: Soon\n- {id: nap, sleep: 2h}\n- say: Later\n");
+  const auto trial = try_event(talk, {});
+  EXPECT_EQ(trial.done.error, "");
+  ASSERT_EQ(trial.done.outputs.size(), 1U);
+  EXPECT_EQ(trial.waits_at, "nap");
 }
 
 TEST(Trial, EndsAtALimitAndSaysWhich) {
@@ -59,9 +73,9 @@ TEST(Trial, EndsAtALimitAndSaysWhich) {
     Conversation talk("- {id: again, say: Hi}\n" + nodes +
                       "- httpRequest: {url: \"http://x.example/\", onError: [{goTo: again}]}\n");
     const auto trial = try_event(talk, {});
-    EXPECT_LE(trial.outputs.size(), 200U);
+    EXPECT_LE(trial.done.outputs.size(), 200U);
     EXPECT_LE(trial.calls.size(), 60U);
-    return trial.error;
+    return trial.done.error;
   };
   const std::string large(60'000, 'x');
   std::string many;
