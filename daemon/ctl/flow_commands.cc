@@ -1,22 +1,20 @@
 // conversectl flow.
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/files/flow_chat.h"
 #include "daemon/ctl/files/flow_new.h"
+#include "daemon/ctl/files/flow_test.h"
+#include "daemon/ctl/files/graphviz.h"
 #include "daemon/ctl/files/text_file.h"
 #include "daemon/ctl/names.h"
 #include "flows/bundle/loader.h"
 #include "flows/flow.h"
 #include "flows/tools/check.h"
-#include "flows/tools/flow_test.h"
 #include "flows/tools/graph.h"
 #include "store/text/utf8.h"
 
@@ -52,28 +50,6 @@ int check(Client& client, const Values& values) {
   }
   if (json) say_json(report);
   return good ? 0 : 1;
-}
-
-// Graphviz reads `dot` from a pipe and writes to a temporary file.
-model::Result<std::string> drawn_by_graphviz(const std::string& dot) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
-  if (!file) return model::fail(model::Errc::unavailable, "no temporary file can be made");
-  const std::string command = "dot -Tsvg >&" + std::to_string(fileno(file.get()));
-  std::FILE* pipe = popen(command.c_str(), "w");
-  if (pipe == nullptr) return model::fail(model::Errc::unavailable, "dot can't be started");
-  std::fwrite(dot.data(), 1, dot.size(), pipe);
-  if (pclose(pipe) != 0) {
-    return model::fail(model::Errc::unavailable,
-                       "dot failed; it comes with Graphviz (apt install graphviz). --format "
-                       "mermaid and --format dot need no Graphviz");
-  }
-  std::string picture;
-  std::array<char, 16 * 1024> part;
-  std::rewind(file.get());
-  while (const auto count = std::fread(part.data(), 1, part.size(), file.get())) {
-    picture.append(part.data(), count);
-  }
-  return picture;
 }
 
 model::Result<std::string> drawn(const flows::Flow& flow, const std::string& format) {
@@ -140,70 +116,14 @@ int graph(Client& client, const Values& values) {
   return 0;
 }
 
-void show(const flows::tools::SuiteResult& suite) {
-  if (!suite.problems.empty()) say_lines(flows::to_string(suite.problems));
-  for (const auto& test : suite.tests) {
-    std::ostringstream took;
-    took << static_cast<double>(test.took.count()) / 1000;
-    say((test.failures.empty() ? "ok    " : "FAIL  ") + suite.file + ": " + test.name + " (" +
-        took.str() + " ms)");
-    for (const auto& failure : test.failures) {
-      say("      " + suite.file + ':' + std::to_string(failure.place.line) + ": " +
-          failure.message);
-    }
-  }
-}
-
-nlohmann::json to_json(const flows::tools::SuiteResult& suite) {
-  auto problems = nlohmann::json::array();
-  for (const auto& problem : suite.problems) {
-    problems.push_back({{"line", problem.place.line}, {"message", problem.message}});
-  }
-  auto tests = nlohmann::json::array();
-  for (const auto& test : suite.tests) {
-    auto failures = nlohmann::json::array();
-    for (const auto& failure : test.failures) {
-      failures.push_back({{"line", failure.place.line}, {"message", failure.message}});
-    }
-    tests.push_back({{"name", test.name},
-                     {"passed", test.failures.empty()},
-                     {"microseconds", test.took.count()},
-                     {"failures", std::move(failures)}});
-  }
-  return {{"file", suite.file},
-          {"passed", suite.passed()},
-          {"problems", std::move(problems)},
-          {"tests", std::move(tests)}};
-}
-
-flows::tools::SuiteResult run_file(const std::string& path) {
-  const auto text = read_file(path);
-  if (!text) return {.file = path, .problems = {{"", {}, "", text.error().message}}, .tests = {}};
-  const auto folder = std::filesystem::path(path).parent_path();
-  return flows::tools::run_flow_tests(
-      *text, path, [&](const std::string& name) -> std::optional<std::string> {
-        auto bundle = read_file(folder / name);
-        return bundle ? std::optional(std::move(*bundle)) : std::nullopt;
-      });
-}
-
-// A file that can't be read counts as failed. The other files run, and all results are written.
 int test(Client& client, const Values& values) {
-  std::vector<flows::tools::SuiteResult> suites;
-  auto report = nlohmann::json::array();
-  bool passed = true;
-  for (const auto& path : values.lists.at("FILE")) {
-    suites.push_back(run_file(path));
-    passed = passed && suites.back().passed();
-    report.push_back(to_json(suites.back()));
-    if (!client.options().json) show(suites.back());
-  }
-  if (client.options().json) say_json(report);
-  if (!values.text("--junit").empty()) {
-    const auto written = write_file(values.text("--junit"), flows::tools::junit_of(suites));
-    if (!written) return failed(written.error());
-  }
-  return passed ? 0 : 1;
+  return flow_test({.files = values.lists.at("FILE"),
+                    .only = values.text("--only"),
+                    .junit = values.text("--junit"),
+                    .coverage = values.flag("--coverage"),
+                    .picture = values.text("--coverage-picture"),
+                    .watched = !values.text(watch_option).empty(),
+                    .json = client.options().json});
 }
 
 int chat_with_file(Client& client, const Values& values) {
@@ -243,6 +163,25 @@ Command graph_command() {
        Option{"--format", "mermaid, dot, or svg (by Graphviz)"}.with_preset("mermaid").one_of(
            {"mermaid", "dot", "svg"})}}
       .runs(graph);
+}
+
+Command test_command() {
+  constexpr auto flag = Option::Kind::flag;
+  return Command{
+      "flow test",
+      {"Run the conversations of test files", "shop.test.yaml --coverage",
+       "mend the Flow where a test fails, then use `import`."},
+      {Option{"FILE", "Test files; docs/flows/testing.md has the format", Option::Kind::several}
+           .require()
+           .file(),
+       Option{"--only", "Run only the tests whose name contains this"},
+       Option{"--coverage", "List Nodes that never run and branches that are never taken", flag},
+       Option{"--coverage-picture",
+              "Draw them into this file: .svg (by Graphviz), or .dot for Graphviz"}
+           .file(),
+       Option{"--junit", "Write the results to this file as JUnit's XML"}.file()}}
+      .runs(test)
+      .watched();
 }
 
 // A value on one line, cut if it is long.
@@ -304,16 +243,7 @@ std::vector<Group> flow_commands() {
                     {Option{"FILE", "YAML or JSON bundles", Option::Kind::several}.require().file(),
                      Option{"--strict", "Exit 1 for warnings, too", Option::Kind::flag}}}
                 .runs(check),
-            graph_command(),
-            Command{"flow test",
-                    {"Run the conversations of test files", "shop.tests.yaml",
-                     "mend the Flow where a test fails, then use `import`."},
-                    {Option{"FILE", "Test files; docs/flows/testing.md has the format",
-                            Option::Kind::several}
-                         .require()
-                         .file(),
-                     Option{"--junit", "Write the results to this file as JUnit's XML"}.file()}}
-                .runs(test),
+            graph_command(), test_command(),
             Command{"flow versions",
                     {"List the versions of a Flow of the daemon", "Orders",
                      "`flow diff` compares two of them, `flow rollback` restores one."},

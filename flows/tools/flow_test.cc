@@ -8,23 +8,52 @@
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/match.h"
 #include "flows/tools/rehearsal.h"
+#include "flows/tools/trace.h"
+#include "store/model/json.h"
+#include "store/text/quantity.h"
 
 namespace conversed::flows::tools {
 namespace {
 
 using nlohmann::json;
 
+// The step as a line of `flow chat`.
+std::string line_of(const TestStep& step) {
+  if (step.event == model::EventType::timer) return "/wait " + text::duration_text(step.time);
+  std::string line = step.event == model::EventType::inject      ? "/inject"
+                     : step.event == model::EventType::follow_up ? "/followUp"
+                                                                 : "";
+  const auto add = [&](const std::string& part) { line += (line.empty() ? "" : " ") + part; };
+  if (step.text) add(*step.text);
+  if (!step.data.is_null()) add(model::json_text(step.data));
+  return line;
+}
+
 class Conversation {
  public:
-  Conversation(const Stage& stage, const TestFile& file, const TestCase& test)
+  Conversation(const Stage& stage, const TestFile& file, const TestCase& test, Coverage& coverage)
       : test_(test),
         stubs_(test.stubs, file.stubs),
-        rehearsal_(stage, file.now,
-                   [this](const model::PendingCall& call) { return answer(call); }) {
+        trace_(&coverage),
+        rehearsal_(
+            stage, file.now, [this](const model::PendingCall& call) { return answer(call); },
+            &trace_) {
     rehearsal_.prepare(test.context, test.profile);
   }
 
-  std::vector<Failure> run() {
+  TestResult run() {
+    const auto began = std::chrono::steady_clock::now();
+    run_steps();
+    TestResult result{.name = test_.name,
+                      .took = std::chrono::duration_cast<std::chrono::microseconds>(
+                          std::chrono::steady_clock::now() - began),
+                      .failures = std::move(failures_)};
+    if (!result.failures.empty()) result.dialogue = std::move(dialogue_);
+    return result;
+  }
+
+ private:
+  void run_steps() {
     for (const auto& step : test_.steps) {
       if (step.event) take(step);
       if (failures_.empty() && step.expect) judge(*step.expect);
@@ -32,11 +61,10 @@ class Conversation {
         fail(step.place, "the Turn failed: " + done_.error);
       }
       if (!failures_.empty()) break;
+      std::erase_if(dialogue_, [](const std::string& line) { return line.starts_with(' '); });
     }
-    return std::move(failures_);
   }
 
- private:
   void fail(Place place, std::string message) { failures_.push_back({place, std::move(message)}); }
 
   void take(const TestStep& step) {
@@ -47,12 +75,27 @@ class Conversation {
                            ? rehearsal_.advance(step.time)
                            : rehearsal_.take(*step.event, step.text, step.data);
     done_ = rehearsal_.take_done();
+    note_dialogue(step);
     if (!taken && failures_.empty()) fail(step.place, taken.error().message);
+  }
+
+  void note_dialogue(const TestStep& step) {
+    dialogue_.push_back("> " + line_of(step));
+    for (const auto& node : trace_.take(rehearsal_.session(), rehearsal_.profile())) {
+      for (auto& line : lines_of(node)) dialogue_.push_back(std::move(line));
+    }
+    for (const auto& output : done_.outputs) {
+      dialogue_.push_back("< " + output.text);
+      if (!output.data.is_null()) dialogue_.push_back("< data: " + model::json_text(output.data));
+    }
+    for (const auto& line : done_.log) dialogue_.push_back("# log: " + line);
+    if (!done_.error.empty()) dialogue_.push_back("! the Turn failed: " + done_.error);
   }
 
   std::optional<model::CallResult> answer(const model::PendingCall& call) {
     (call.search ? searches_ : calls_).push_back(request_of(call));
     auto found = stubs_.answer(call);
+    trace_.calls(call, found);
     if (!found) {
       const std::string list = call.search ? "searches" : "calls";
       fail(place_, "no stub under '" + list + "' fits " + to_string(call));
@@ -104,7 +147,9 @@ class Conversation {
 
   const TestCase& test_;
   Stubs stubs_;
+  Trace trace_;
   Rehearsal rehearsal_;
+  std::vector<std::string> dialogue_;  // lines about Nodes begin with a blank
   // Of the step:
   Place place_;
   Rehearsal::Done done_;
@@ -113,8 +158,8 @@ class Conversation {
   std::vector<Failure> failures_;
 };
 
-Checked<std::vector<TestResult>> run_tests(std::string_view text, const std::string& file_name,
-                                           const ReadFile& read, const Limits& limits) {
+Checked<SuiteResult> run_tests(std::string_view text, const std::string& file_name,
+                               const ReadFile& read, std::string_view only) {
   const auto refused = [&](std::string message) {
     return tl::unexpected(Problems{{file_name, {}, "", std::move(message)}});
   };
@@ -127,18 +172,19 @@ Checked<std::vector<TestResult>> run_tests(std::string_view text, const std::str
     return found == file->environment.end() ? std::nullopt : std::optional(found->second);
   });
   if (!bundle) return tl::unexpected(bundle.error());
-  auto stage = stage_of(*bundle, file->endpoint, file->flow);
+  const auto stage = stage_of(*bundle, file->endpoint, file->flow);
   if (!stage) return refused(stage.error().message);
-  stage->limits = limits;
-  std::vector<TestResult> results;
-  for (const auto& test : file->tests) {
-    const auto began = std::chrono::steady_clock::now();
-    TestResult result{.name = test.name, .failures = Conversation(*stage, *file, test).run()};
-    result.took = std::chrono::duration_cast<std::chrono::microseconds>(
-        std::chrono::steady_clock::now() - began);
-    results.push_back(std::move(result));
+  std::vector<std::shared_ptr<const Flow>> flows;
+  for (const auto& flow : bundle->flows) {
+    if (auto found = stage->library->flow(flow.name, 0)) flows.push_back(std::move(found->flow));
   }
-  return results;
+  SuiteResult suite{
+      .file = file_name, .bundle = file->bundle, .coverage = Coverage(std::move(flows))};
+  for (const auto& test : file->tests) {
+    if (test.name.find(only) == std::string::npos) continue;
+    suite.tests.push_back(Conversation(*stage, *file, test, *suite.coverage).run());
+  }
+  return suite;
 }
 
 }  // namespace
@@ -150,10 +196,10 @@ bool SuiteResult::passed() const {
 }
 
 SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
-                           const ReadFile& read, const Limits& limits) {
-  auto tests = run_tests(text, file_name, read, limits);
-  if (!tests) return {.file = file_name, .problems = std::move(tests.error())};
-  return {.file = file_name, .tests = std::move(*tests)};
+                           const ReadFile& read, std::string_view only) {
+  auto suite = run_tests(text, file_name, read, only);
+  if (!suite) return {.file = file_name, .problems = std::move(suite.error())};
+  return std::move(*suite);
 }
 
 }  // namespace conversed::flows::tools

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "flows/problem.h"
-#include "flows/turn/turn.h"
+#include "flows/tools/coverage.h"
 
 namespace conversed::flows::tools {
 
@@ -25,12 +25,16 @@ struct TestResult {
   std::string name;
   std::chrono::microseconds took{};
   std::vector<Failure> failures{};  // of the first step that fails; empty: passed
+  // If it failed: its steps up to there, as `flow chat` shows them, and the Nodes of the last one.
+  std::vector<std::string> dialogue{};
 };
 
 struct SuiteResult {
   std::string file;
   Problems problems{};  // of the file or of its bundle; if there are any, no test ran
   std::vector<TestResult> tests{};
+  std::string bundle{};                // as the file names it
+  std::optional<Coverage> coverage{};  // of the tests that ran; empty if none could
 
   [[nodiscard]] bool passed() const;
 };
@@ -38,10 +42,10 @@ struct SuiteResult {
 // The text of a file by its name in the test file. Nothing if it can't be read.
 using ReadFile = std::function<std::optional<std::string>(const std::string& name)>;
 
-// Runs the conversations of a test file one after the other, each in its own session. The file sets
-// the time. Thread-safe.
+// Runs the conversations of a test file one after the other, each in its own session: those whose
+// name contains `only`. The file sets the time. Thread-safe.
 [[nodiscard]] SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
-                                         const ReadFile& read, const Limits& limits = {});
+                                         const ReadFile& read, std::string_view only = {});
 
 // The results as JUnit XML for CI servers. Failures have file and line.
 [[nodiscard]] std::string junit_of(const std::vector<SuiteResult>& suites);

@@ -61,22 +61,22 @@ std::string label_of(const Flow::Slot& slot, std::string_view special, std::stri
   return label;
 }
 
-std::string name_of(NodeIndex index) {
+}  // namespace
+
+std::string box_of(NodeIndex index) {
   return index == end_of_flow ? "done" : "n" + std::to_string(static_cast<std::uint32_t>(index));
 }
 
-}  // namespace
-
 Graph graph_of(const Flow& flow) {
   Graph graph;
-  graph.arrows.push_back({"start", name_of(flow.start()), "", false});
+  graph.arrows.push_back({"start", box_of(flow.start()), "", false});
   for (std::size_t i = 0; i < flow.slots().size(); ++i) {
     const auto& slot = flow.slots()[i];
-    graph.boxes.push_back({name_of(NodeIndex(i)), &slot, plain(slot.outline.label, "")});
+    graph.boxes.push_back({box_of(NodeIndex(i)), &slot, plain(slot.outline.label, "")});
   }
   for (const auto& arrow : arrows_of(flow)) {
     graph.arrows.push_back(
-        {name_of(NodeIndex(arrow.from)), name_of(arrow.to), plain(arrow.name, ""), arrow.waits});
+        {box_of(NodeIndex(arrow.from)), box_of(arrow.to), plain(arrow.name, ""), arrow.waits});
   }
   return graph;
 }
@@ -92,34 +92,71 @@ std::string mermaid_of(const Flow& flow) {
     for (auto at = label.find('#'); at != std::string::npos; at = label.find('#', at)) {
       label.replace(at, 1, "id ");
     }
-    text += "  " + name_of(NodeIndex(i)) + "[\"" + label + "\"]\n";
+    text += "  " + box_of(NodeIndex(i)) + "[\"" + label + "\"]\n";
   }
   if (ends(flow, arrows)) text += "  done([end])\n";
-  text += "  start --> " + name_of(flow.start()) + "\n";
+  text += "  start --> " + box_of(flow.start()) + "\n";
   for (const auto& arrow : arrows) {
     text += "  n" + std::to_string(arrow.from) + (arrow.waits ? " -.->" : " -->");
     if (!arrow.name.empty()) text += "|\"" + plain(arrow.name, special) + "\"|";
-    text += " " + name_of(arrow.to) + "\n";
+    text += " " + box_of(arrow.to) + "\n";
   }
   return text;
 }
 
-std::string dot_of(const Flow& flow) {
-  constexpr std::string_view special = "\"\\";
+namespace {
+
+constexpr std::string_view dot_special = "\"\\";
+constexpr const char* dot_style =
+    "  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
+    "  edge [fontname=\"sans-serif\", fontsize=9];\n";
+
+std::string color_of(bool is_taken, const char* taken) {
+  return is_taken ? std::string(", color=\"#2e7d32\", ") + taken
+                  : ", color=\"#c62828\", fontcolor=\"#c62828\"";
+}
+
+// The boxes and arrows. Each box's name begins with `prefix`. Without `taken` there are no colors.
+std::string dot_body(const Flow& flow, const std::string& prefix, const Taken* taken) {
   const auto arrows = arrows_of(flow);
   std::string text =
-      "digraph flow {\n  node [shape=box, style=rounded, fontname=\"sans-serif\", fontsize=11];\n"
-      "  edge [fontname=\"sans-serif\", fontsize=9];\n  start [shape=oval, label=\"" +
-      plain(flow.name(), special) + "\"];\n";
+      "  " + prefix + "start [shape=oval, label=\"" + plain(flow.name(), dot_special) + "\"];\n";
   for (std::size_t i = 0; i < flow.slots().size(); ++i) {
-    text += "  " + name_of(NodeIndex(i)) + " [label=\"" +
-            label_of(flow.slots()[i], special, "\\n") + "\"];\n";
+    const std::string box = box_of(NodeIndex(i));
+    text +=
+        "  " + prefix + box + " [label=\"" + label_of(flow.slots()[i], dot_special, "\\n") + '"';
+    if (taken != nullptr) {
+      text +=
+          color_of(taken->boxes.contains(box), "style=\"rounded,filled\", fillcolor=\"#d7f0dd\"");
+    }
+    text += "];\n";
   }
-  if (ends(flow, arrows)) text += "  done [shape=oval, label=\"end\"];\n";
-  text += "  start -> " + name_of(flow.start()) + ";\n";
+  if (ends(flow, arrows)) text += "  " + prefix + "done [shape=oval, label=\"end\"];\n";
+  text += "  " + prefix + "start -> " + prefix + box_of(flow.start()) + ";\n";
   for (const auto& arrow : arrows) {
-    text += "  n" + std::to_string(arrow.from) + " -> " + name_of(arrow.to) + " [label=\"" +
-            plain(arrow.name, special) + "\"" + (arrow.waits ? ", style=dashed" : "") + "];\n";
+    const std::string from = box_of(NodeIndex(arrow.from));
+    const std::string to = box_of(arrow.to);
+    text += "  " + prefix + from + " -> " + prefix + to + " [label=\"" +
+            plain(arrow.name, dot_special) + "\"" + (arrow.waits ? ", style=dashed" : "");
+    if (taken != nullptr) text += color_of(taken->arrows.contains({from, to}), "penwidth=2");
+    text += "];\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string dot_of(const Flow& flow) {
+  return std::string("digraph flow {\n") + dot_style + dot_body(flow, "", nullptr) + "}\n";
+}
+
+std::string dot_of(const std::vector<TakenFlow>& flows) {
+  std::string text = std::string("digraph coverage {\n") + dot_style;
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    const std::string number = std::to_string(i);
+    text += "  subgraph cluster_" + number + " {\n  fontname=\"sans-serif\"; label=\"" +
+            plain(flows[i].title, dot_special) + "\";\n" +
+            dot_body(flows[i].flow, 'f' + number + '_', &flows[i].taken) + "  }\n";
   }
   return text + "}\n";
 }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flows/flow.h"
@@ -27,6 +29,14 @@ struct Graph {
 
 // Valid as long as the Flow.
 [[nodiscard]] Graph graph_of(const Flow& flow);
+// The name of the Node's box.
+[[nodiscard]] std::string box_of(NodeIndex index);
+
+// The boxes that ran, and the arrows that were taken: from one box to another.
+struct Taken {
+  std::set<std::string> boxes;
+  std::set<std::pair<std::string, std::string>> arrows;
+};
 
 // A Flow as a picture. Each Node is a box with its type and its text. Each way is an arrow, which
 // is dashed after Nodes that wait. Texts are cut to one line.
@@ -35,5 +45,13 @@ struct Graph {
 [[nodiscard]] std::string mermaid_of(const Flow& flow);
 // For Graphviz's `dot`.
 [[nodiscard]] std::string dot_of(const Flow& flow);
+// One picture of several Flows. Boxes and arrows that were taken are green and filled or thick, the
+// others red.
+struct TakenFlow {
+  const Flow& flow;
+  const Taken& taken;
+  std::string title;
+};
+[[nodiscard]] std::string dot_of(const std::vector<TakenFlow>& flows);
 
 }  // namespace conversed::flows::tools

@@ -2,6 +2,7 @@
 
 #include "flows/expression/text.h"
 #include "flows/tools/flow_test.h"
+#include "store/text/joined.h"
 #include "store/text/markup.h"
 
 namespace conversed::flows::tools {
@@ -46,6 +47,10 @@ std::string junit_of(const std::vector<SuiteResult>& suites) {
       xml += "    <testcase classname=\"" + escaped(suite.file) + "\" name=\"" +
              escaped(test.name) + "\" time=\"" + seconds(test.took) + "\">\n";
       for (const auto& failure : test.failures) xml += failure_of(suite.file, failure);
+      if (!test.dialogue.empty()) {
+        xml +=
+            "      <system-out>" + escaped(text::joined(test.dialogue, "\n")) + "</system-out>\n";
+      }
       xml += "    </testcase>\n";
     }
     xml += "  </testsuite>\n";

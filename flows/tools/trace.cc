@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "flows/node_types.h"
+#include "flows/tools/coverage.h"
 #include "flows/tools/stubs.h"
 #include "store/text/utf8.h"
 
@@ -51,6 +52,7 @@ std::string shown(const json& value) {
 }  // namespace
 
 void Trace::runs(const Flow& flow, const Flow::Slot& node, const expression::Scope& scope) {
+  if (coverage_ != nullptr) coverage_->runs(flow, node);
   if (!nodes_.empty()) note_changes(*scope.context, *scope.profile);
   context_ = *scope.context;
   profile_ = *scope.profile;
@@ -58,6 +60,10 @@ void Trace::runs(const Flow& flow, const Flow::Slot& node, const expression::Sco
                     .address = node.address,
                     .type = std::string(node.type->name),
                     .label = node.outline.label});
+}
+
+void Trace::leads(const Flow& flow, const Flow::Slot& node, NodeIndex to) {
+  if (coverage_ != nullptr) coverage_->leads(flow, node, to);
 }
 
 void Trace::evaluated(std::string_view source, const model::Result<json>& value) {

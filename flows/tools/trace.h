@@ -33,10 +33,16 @@ struct TracedNode {
   std::optional<nlohmann::json> answer{};  // of the call, if there was one
 };
 
+class Coverage;
+
 // Notes the Nodes of Turns. One thread.
 class Trace final : public TurnObserver {
  public:
+  // `coverage`, which may be null, must outlive it. It counts the same Nodes.
+  explicit Trace(Coverage* coverage = nullptr) : coverage_(coverage) {}
+
   void runs(const Flow& flow, const Flow::Slot& node, const expression::Scope& scope) override;
+  void leads(const Flow& flow, const Flow::Slot& node, NodeIndex to) override;
   void evaluated(std::string_view source, const model::Result<nlohmann::json>& value) override;
   void calls(const model::PendingCall& call, const std::optional<model::CallResult>& result);
 
@@ -47,6 +53,7 @@ class Trace final : public TurnObserver {
  private:
   void note_changes(const nlohmann::json& context, const nlohmann::json& profile);
 
+  Coverage* const coverage_;
   std::vector<TracedNode> nodes_;
   nlohmann::json context_;  // before the last Node
   nlohmann::json profile_;

@@ -87,6 +87,8 @@ class TurnObserver : public expression::Observer {
  public:
   // A Node begins to run, or gets what it waited for. `scope` has the values before.
   virtual void runs(const Flow& flow, const Flow::Slot& node, const expression::Scope& scope) = 0;
+  // The Node that ran last leads to another one of its Flow, or to the Flow's end.
+  virtual void leads(const Flow& flow, const Flow::Slot& node, NodeIndex to) = 0;
 };
 
 // All inputs of a Turn. The referenced objects must outlive the call of `run_turn`.

@@ -195,15 +195,23 @@ void TurnRunner::note_visit() {
   if (&flow() != &input_.flow) last = flow().name() + ": " + last;
 }
 
+// Tells the observer that the current Node leads there. Returns `to`.
+NodeIndex TurnRunner::noted_way(NodeIndex to) const {
+  if (input_.observer != nullptr && top().at != end_of_flow) {
+    input_.observer->leads(flow(), here(), to);
+  }
+  return to;
+}
+
 // Follows the Steps, beginning with `step` of the current Node, until one ends the Turn.
 Result<void> TurnRunner::advance(Step step) {
   model::PendingCall pending;
   while (true) {
     NodeIndex next = end_of_flow;
     if (std::holds_alternative<Continue>(step)) {
-      next = here().next;
+      next = noted_way(here().next);
     } else if (const auto* jump = std::get_if<Jump>(&step)) {
-      next = jump->to;
+      next = noted_way(jump->to);
     } else if (const auto* entered = std::get_if<Enter>(&step)) {
       auto first = enter(*entered);
       if (!first) return model::fail(first.error());
@@ -243,7 +251,7 @@ Result<bool> TurnRunner::go_on(NodeIndex next) {
   while (next == end_of_flow) {
     if (frames_.size() == 1) return false;
     frames_.pop_back();
-    next = here().next;
+    next = noted_way(here().next);
   }
   came_from_ = std::exchange(frames_.back().at, next);
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());

@@ -3,6 +3,8 @@
 import base64
 import json
 import pathlib
+import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -49,6 +51,60 @@ class FlowTools(unittest.TestCase):
         self.assertIn("says Hi", done.stdout)
         suites = xml.parse(report).getroot().findall("testsuite")
         self.assertEqual([(suite.get("tests"), suite.get("errors")) for suite in suites], [("1", "1"), ("1", "0")])
+
+    def test_a_test_that_fails_shows_its_dialogue_and_the_nodes_of_the_failing_step(self):
+        (self.folder / "t.yaml").write_text(TESTS.replace("text: Hi", "text: Bye"))
+        done = self.flow("test", self.folder / "t.yaml")
+        self.assertEqual(done.returncode, 1, done)
+        lines = [line.strip() for line in done.stdout.splitlines()[1:]]
+        self.assertEqual(lines[:3], ["> x", "F: nodes[0] say: Hi", "< Hi"])
+        self.assertRegex(lines[3], r"t\.yaml:2: text: \[0\]: expected \"Bye\", there is \"Hi\"$")
+
+    def test_only_tests_of_a_name_are_run(self):
+        done = self.flow("test", self.folder / "good.yaml", "--only", "Hi")
+        self.assertEqual((done.returncode, done.stdout.count("ok    ")), (0, 1), done)
+        done = self.flow("test", self.folder / "good.yaml", "--only", "Bye")
+        self.assertEqual((done.returncode, done.stderr), (1, "conversectl: no test's name contains 'Bye'\n"), done)
+
+    def test_coverage_joins_the_test_files_of_a_bundle(self):
+        (self.folder / "b.yaml").write_text(BUNDLE.replace(
+            "{say: Hi}", "{if: \"input.text == 'x'\", then: [{say: Hi}], else: [{say: Bye}]}"))
+        (self.folder / "bye.yaml").write_text(TESTS.replace("user: x", "user: y").replace("text: Hi", "text: Bye"))
+        good, bye = self.folder / "good.yaml", self.folder / "bye.yaml"
+        lines = self.flow("test", good, "--coverage").stdout.splitlines()[1:]
+        self.assertEqual(lines, [f"{self.folder}/b.yaml: F: 2 of 3 Nodes, 1 of 2 branches",
+                                 "      nodes[0] if: else is never taken", "      nodes[0].else[0] say: Bye never runs"])
+        lines = self.flow("test", good, bye, "--coverage").stdout.splitlines()[2:]
+        self.assertEqual(lines, [f"{self.folder}/b.yaml: F: 3 of 3 Nodes, 2 of 2 branches"])
+        report = json.loads(subprocess.run([f"{BIN}/conversectl", "--json", "flow", "test", good, "--coverage"], check=True,
+                                           capture_output=True, timeout=60).stdout)
+        self.assertEqual(report[0]["coverage"], [{"flow": "F", "nodes": 3, "nodesRun": 2, "branches": 2, "branchesTaken": 1,
+                                                  "missed": ["nodes[0] if: else is never taken", "nodes[0].else[0] say: Bye never runs"]}])
+        picture = self.folder / "covered.dot"
+        self.assertEqual(self.flow("test", good, bye, "--coverage-picture", picture).returncode, 0)
+        self.assertIn('label="F: 3 of 3 Nodes, 2 of 2 branches"', picture.read_text())
+        done = self.flow("test", good, "--coverage-picture", "covered.png")
+        self.assertIn("ends in .svg or .dot", done.stderr)
+
+    @unittest.skipUnless(shutil.which("dot"), "Graphviz is missing")
+    def test_the_picture_of_the_coverage_is_drawn_by_graphviz(self):
+        picture = self.folder / "covered.svg"
+        done = self.flow("test", self.folder / "good.yaml", "--coverage-picture", picture)
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("F: 1 of 1 Nodes, 0 of 0 branches", "".join(xml.parse(picture).getroot().itertext()))
+
+    def test_watched_tests_run_again_and_show_what_fails(self):
+        path = self.folder / "t.yaml"
+        path.write_text(TESTS.replace("text: Hi", "text: Bye"))
+        process = subprocess.Popen([f"{BIN}/conversectl", "flow", "test", path, "--watch", "1"], stdout=subprocess.PIPE, text=True)
+        for cleanup in (process.stdout.close, process.wait, process.kill):
+            self.addCleanup(cleanup)
+        self.assertEqual(process.stdout.readline(), "1 of 1 tests fail\n")
+        path.write_text(TESTS)
+        while (line := process.stdout.readline()) != "0 of 1 tests fail\n":
+            self.assertTrue(line, "the watch ended")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(60), 0)
 
     def test_flow_check_accepts_generated_webhook_secrets_and_refuses_weak_ones(self):
         def make(*options):

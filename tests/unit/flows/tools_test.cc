@@ -7,6 +7,7 @@
 
 #include "flows/bundle/loader.h"
 #include "flows/tools/check.h"
+#include "flows/tools/coverage.h"
 #include "flows/tools/flow_test.h"
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/graph.h"
@@ -160,12 +161,16 @@ TEST(Match, ComparesNamedFieldsOnly) {
   EXPECT_EQ(tools::difference("a", "b"), "expected \"b\", there is \"a\"");
 }
 
-tools::SuiteResult run(const std::string& nodes, const std::string& tests) {
+tools::SuiteResult run(const std::string& nodes, const std::string& tests,
+                       std::string_view only = {}) {
   const std::string bundle = std::string(header) + "flows:\n- name: F\n  nodes:\n" + nodes;
-  return tools::run_flow_tests("bundle: b.yaml\n" + tests, "t.yaml", [&](const std::string& name) {
-    EXPECT_EQ(name, "b.yaml");
-    return std::optional(bundle);
-  });
+  return tools::run_flow_tests(
+      "bundle: b.yaml\n" + tests, "t.yaml",
+      [&](const std::string& name) {
+        EXPECT_EQ(name, "b.yaml");
+        return std::optional(bundle);
+      },
+      only);
 }
 
 Texts failures(const tools::SuiteResult& suite) {
@@ -198,6 +203,67 @@ TEST(FlowTest, FailsForCallsWithoutAStubAndTurnsThatFail) {
   EXPECT_EQ(failures(run(endless,
                          "tests:\n- {name: a, steps: [{user: x, expect: {error: 100 times}}]}\n")),
             (Texts{}));
+}
+
+constexpr const char* greeting =
+    "  - if: input.text == 'Ann'\n    then: [{say: Hi Ann}]\n    else: [{say: \"Who?\"}, {stop: "
+    "true}]\n"
+    "  - wait: true\n  - if: input.data.n\n    then: [{say: Bye}]\n";
+
+TEST(FlowTest, ShowsTheDialogueAndTheNodesOfTheStepThatFails) {
+  const auto suite = run(greeting,
+                         "tests:\n- name: a\n  steps:\n  - user: Ann\n  - inject: {n: 1}\n"
+                         "  - {user: Bob, expect: {text: Hi Bob}}\n"
+                         "- {name: b, steps: [{user: Bob, expect: {text: \"Who?\"}}]}\n");
+  ASSERT_EQ(suite.tests.size(), 2U);
+  EXPECT_EQ(suite.tests[0].dialogue,
+            (Texts{"> Ann", "< Hi Ann", "> /inject {\"n\":1}", "< Bye", "> Bob",
+                   "  F: nodes[0] if: input.text == 'Ann'", "      input.text == 'Ann' = false",
+                   "  F: nodes[0].else[0] say: Who?", "  F: nodes[0].else[1] stop", "< Who?"}));
+  EXPECT_EQ(suite.tests[1].dialogue, (Texts{}));
+}
+
+TEST(FlowTest, RunsOnlyTheTestsWhoseNameHasThePart) {
+  const std::string tests =
+      "tests:\n- {name: one, steps: [{user: a}]}\n- {name: another, steps: [{user: b}]}\n";
+  const auto suite = run("  - say: x\n", tests, "other");
+  ASSERT_EQ(suite.tests.size(), 1U);
+  EXPECT_EQ(suite.tests[0].name, "another");
+  EXPECT_TRUE(run("  - say: x\n", tests, "nobody").tests.empty());
+}
+
+TEST(Coverage, CountsNodesAndBranchesOfAllConversations) {
+  const auto ann = run(greeting, "tests: [{name: a, steps: [{user: Ann}, {inject: {n: 0}}]}]\n");
+  ASSERT_TRUE(ann.coverage);
+  auto report = ann.coverage->report();
+  ASSERT_EQ(report.size(), 1U);
+  EXPECT_EQ(to_string(report[0]), "F: 4 of 7 Nodes, 2 of 4 branches");
+  EXPECT_EQ(report[0].missed,
+            (Texts{"nodes[0] if: else is never taken", "nodes[2] if: then is never taken",
+                   "nodes[0].else[0] say: Who? never runs", "nodes[0].else[1] stop never runs",
+                   "nodes[2].then[0] say: Bye never runs"}));
+  const auto dot = ann.coverage->dot();
+  EXPECT_NE(dot.find("f0_n0 -> f0_n3 [label=\"then\", color=\"#2e7d32\", penwidth=2];"), dot.npos)
+      << dot;
+  EXPECT_NE(dot.find("label=\"F: 4 of 7 Nodes, 2 of 4 branches\""), dot.npos) << dot;
+  const auto bob =
+      run(greeting, "tests: [{name: a, steps: [{user: Bob}, {user: Ann}, {inject: {n: 1}}]}]\n");
+  ASSERT_TRUE(bob.coverage);
+  auto both = *ann.coverage;
+  both.add(*bob.coverage);
+  EXPECT_EQ(to_string(both.report()[0]), "F: 7 of 7 Nodes, 4 of 4 branches");
+  EXPECT_EQ(both.report()[0].missed, (Texts{}));
+}
+
+// The conversation goes through another Flow and waits there.
+TEST(Coverage, FollowsTheWayBackFromAnotherFlow) {
+  const auto suite =
+      run("  - {executeFlow: Sub}\n  - say: Back\n- name: Sub\n  nodes:\n  - wait: true\n",
+          "flow: F\ntests: [{name: a, steps: [{user: x}, {user: y, expect: {text: Back}}]}]\n");
+  EXPECT_EQ(failures(suite), (Texts{}));
+  const auto dot = suite.coverage->dot();
+  EXPECT_NE(dot.find("f0_n0 -> f0_n1 [label=\"\", color=\"#2e7d32\", penwidth=2];"), dot.npos)
+      << dot;
 }
 
 TEST(FlowTest, SaysWhatIsWrongWithItsFile) {
@@ -235,6 +301,7 @@ TEST(FlowTest, WritesJUnit) {
   EXPECT_NE(xml.find("tests=\"1\" failures=\"1\" errors=\"0\""), std::string::npos) << xml;
   EXPECT_NE(xml.find("name=\"&lt;one&gt;\""), std::string::npos);
   EXPECT_NE(xml.find("t.yaml:5: text: [0]: expected &quot;b&quot;"), std::string::npos);
+  EXPECT_NE(xml.find("<system-out>&gt; x\n"), std::string::npos) << xml;
 }
 
 TEST(FlowTest, RunsTheConversationsOfRealFlows) {

@@ -1,0 +1,31 @@
+#include "daemon/ctl/files/graphviz.h"
+
+#include <array>
+#include <cstdio>
+#include <memory>
+
+namespace conversed::ctl {
+
+// `dot` reads from a pipe and writes to a temporary file.
+model::Result<std::string> drawn_by_graphviz(const std::string& dot) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::tmpfile(), std::fclose);
+  if (!file) return model::fail(model::Errc::unavailable, "no temporary file can be made");
+  const std::string command = "dot -Tsvg >&" + std::to_string(fileno(file.get()));
+  std::FILE* pipe = popen(command.c_str(), "w");
+  if (pipe == nullptr) return model::fail(model::Errc::unavailable, "dot can't be started");
+  std::fwrite(dot.data(), 1, dot.size(), pipe);
+  if (pclose(pipe) != 0) {
+    return model::fail(model::Errc::unavailable,
+                       "dot failed; it comes with Graphviz (apt install graphviz). The format "
+                       "dot needs no Graphviz");
+  }
+  std::string picture;
+  std::array<char, 16 * 1024> part;
+  std::rewind(file.get());
+  while (const auto count = std::fread(part.data(), 1, part.size(), file.get())) {
+    picture.append(part.data(), count);
+  }
+  return picture;
+}
+
+}  // namespace conversed::ctl
