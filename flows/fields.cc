@@ -9,11 +9,6 @@
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
-namespace {
-
-constexpr std::size_t max_name_characters = 200;
-
-}  // namespace
 
 std::string to_string(const Problem& problem) {
   std::string line = problem.file;
@@ -181,7 +176,7 @@ std::vector<std::string> View::unique(const Read& read) const {
   return list;
 }
 
-Fields::Fields(const View& view, std::span<const std::string_view> known) : view_(view) {
+void expect_keys(const View& view, std::span<const std::string_view> known) {
   if (!view.expect_mapping()) return;
   for (const auto& member : view.value().members()) {
     if (std::find(known.begin(), known.end(), member.name) != known.end()) continue;
@@ -190,21 +185,29 @@ Fields::Fields(const View& view, std::span<const std::string_view> known) : view
   }
 }
 
-std::optional<View> Fields::require(std::string_view name) const {
-  auto found = find(name);
-  if (!found && view_.value().is_object()) {
-    view_.problem("'" + std::string(name) + "' is missing");
+Fields::Fields(const View& view, std::span<const Key> keys) : view_(view), keys_(keys) {
+  std::vector<std::string_view> known;
+  for (const Key& each : keys) known.push_back(each.name);
+  expect_keys(view, known);
+  if (!view.value().is_object()) return;
+  for (const Key& each : keys) {
+    if (each.is_required && !find(each.name)) {
+      view.problem("'" + std::string(each.name) + "' is missing");
+    }
   }
-  return found;
+}
+
+const Key& Fields::key(std::string_view name) const {
+  return *std::ranges::find(keys_, name, &Key::name);
 }
 
 std::string Fields::name(std::string_view field) const {
-  const auto found = require(field);
+  const auto found = find(field);
   return found ? found->name().value_or("") : "";
 }
 
 std::string Fields::text(std::string_view field) const {
-  const auto found = require(field);
+  const auto found = find(field);
   if (!found) return {};
   auto read = found->text();
   if (read && read->empty()) found->problem("the text is empty; write one");
@@ -216,10 +219,22 @@ std::string Fields::optional_text(std::string_view field) const {
   return found ? found->text().value_or("") : "";
 }
 
-std::string Fields::one_of(std::string_view field,
-                           std::span<const std::string_view> choices) const {
-  const auto found = require(field);
-  return found ? found->one_of(choices).value_or("") : "";
+std::string Fields::one_of(std::string_view field) const {
+  const auto found = find(field);
+  if (!found) return std::string(key(field).default_word);
+  return found->one_of(key(field).choices).value_or("");
+}
+
+std::optional<std::int64_t> Fields::integer(std::string_view field) const {
+  const auto found = find(field);
+  return found ? found->integer(key(field).least, key(field).most) : std::nullopt;
+}
+
+std::optional<std::chrono::milliseconds> Fields::duration(std::string_view field) const {
+  using std::chrono::milliseconds;
+  const auto found = find(field);
+  if (!found) return std::nullopt;
+  return found->duration(milliseconds(key(field).least), milliseconds(key(field).most));
 }
 
 bool Fields::flag(std::string_view field, bool otherwise) const {

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flows/keys.h"
 #include "flows/problem.h"
 #include "store/text/joined.h"
 #include "store/text/near.h"
@@ -86,32 +86,38 @@ class View {
   std::size_t index_ = 0;
 };
 
-// The fields of a mapping. A value of another type and an unknown field are reported at once.
+// Reports a value of another type than a mapping, and each of its keys that is not known.
+void expect_keys(const View& view, std::span<const std::string_view> known);
+
+// The fields of a mapping. A value of another type, an unknown key and a missing required one are
+// reported at once.
 class Fields {
  public:
-  Fields(const View& view, std::initializer_list<std::string_view> known)
-      : Fields(view, std::span(known.begin(), known.size())) {}
-  Fields(const View& view, std::span<const std::string_view> known);
+  // `keys` must outlive this.
+  Fields(const View& view, std::span<const Key> keys);
 
   [[nodiscard]] const View& view() const { return view_; }
   // Nothing if the field is missing or null.
   [[nodiscard]] std::optional<View> find(std::string_view name) const { return view_.find(name); }
-  // Like `find`, but reports a problem if the field is missing or null.
-  [[nodiscard]] std::optional<View> require(std::string_view name) const;
 
-  // If the field is missing, these report a problem and return an empty value.
+  // If the field is missing, these return an empty value, or its default.
   [[nodiscard]] std::string name(std::string_view field) const;
-  [[nodiscard]] std::string text(std::string_view field) const;  // required, not empty
+  [[nodiscard]] std::string text(std::string_view field) const;  // not empty
   [[nodiscard]] std::string optional_text(std::string_view field) const;
-  [[nodiscard]] std::string one_of(std::string_view field,
-                                   std::span<const std::string_view> choices) const;
+  [[nodiscard]] std::string one_of(std::string_view field) const;
   [[nodiscard]] bool flag(std::string_view field, bool otherwise) const;
+  // Within the bounds of its key.
+  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view field) const;
+  [[nodiscard]] std::optional<std::chrono::milliseconds> duration(std::string_view field) const;
   // Calls `read` for each element of the list, if any. Reports a value of another type.
   void each(std::string_view field, const std::function<void(const View&)>& read) const;
   [[nodiscard]] std::vector<std::string> names(std::string_view field) const;
 
  private:
+  [[nodiscard]] const Key& key(std::string_view name) const;  // which must be in the table
+
   View view_;
+  std::span<const Key> keys_;
 };
 
 // The end of `unknown key 'nodse'; did you mean 'nodes'?`. Empty if no known word is near.

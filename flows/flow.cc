@@ -56,7 +56,7 @@ NodeIndex Flow::find(const std::string& address) const {
 
 std::shared_ptr<const Flow> FlowCompiler::compile(const View& definition) {
   const std::size_t problems_before = report_.size();
-  const Fields fields(definition, {"name", "lexicons", "nodes"});
+  const Fields fields(definition, flow_keys);
   flow_->name_ = fields.name("name");
   flow_->lexicons_ = fields.names("lexicons");
   if (known_ != nullptr) {
@@ -64,7 +64,7 @@ std::shared_ptr<const Flow> FlowCompiler::compile(const View& definition) {
       expect_known(item, "there is no lexicon", known_->lexicons);
     });
   }
-  if (const auto nodes = fields.require("nodes")) {
+  if (const auto nodes = fields.find("nodes")) {
     flow_->start_ = sequence(*nodes, "nodes", end_of_flow);
   }
   check_references();

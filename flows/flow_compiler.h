@@ -9,6 +9,9 @@
 
 namespace conversed::flows {
 
+inline constexpr Key flow_keys[]{must_have("name", Form::name), may_have("lexicons", Form::names),
+                                 must_have("nodes", Form::nodes)};
+
 // Compiles one Flow. The Nodes of a list get neighboring places in the array, so the successor of
 // each Node is known before its branches are compiled. The readers of files bound the nesting and
 // thereby the recursion. One thread, one use.

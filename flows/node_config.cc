@@ -93,13 +93,13 @@ void NodeConfig::check_keys() {
     const std::string path = node_.member(member).path();
     if (std::ranges::find(beside, member.name) == beside.end()) {
       node_.report().add(member.place, path, misplaced(member.name, inside, beside));
-    } else if (!type_.free_form && config_.value().find(member.name) != nullptr) {
+    } else if (!type_.is_free_form() && config_.value().find(member.name) != nullptr) {
       node_.report().add(member.place, path, "stands here and in the mapping as well; remove one");
     }
   }
-  if (type_.free_form) return;
+  if (type_.is_free_form()) return;
   if (type_.fields.empty()) return expect_true();
-  if (config_.value().is_object() || type_.shorthand.empty()) (void)Fields(config_, inside);
+  if (config_.value().is_object() || type_.shorthand.empty()) expect_keys(config_, inside);
 }
 
 void NodeConfig::expect_true() {
@@ -116,7 +116,7 @@ void NodeConfig::read_fields(Node& node) {
 }
 
 std::optional<View> NodeConfig::find(std::string_view field) const {
-  if (type_.free_form) return std::nullopt;
+  if (type_.is_free_form()) return std::nullopt;
   if (!config_.value().is_object() && field == type_.shorthand && !config_.value().is_null()) {
     return config_;
   }

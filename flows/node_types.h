@@ -1,7 +1,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +8,8 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "flows/node.h"
 #include "flows/node_config.h"
@@ -20,48 +21,12 @@ using NodePtr = std::unique_ptr<const Node>;
 
 // One config key of a Node type. Other keys are problems. docs/flows/nodes.md describes each key.
 // Kept by: NodeTypes.AreDocumented.
-struct NodeField {
-  std::string_view name;
-  bool is_required = false;
+struct NodeField : KeyWords<NodeField> {
   // Reads the field into its member of the Node. `found` is null if the field is missing. Null: the
   // Node's `check` reads the field.
   void (*read)(NodeConfig& config, const NodeField& field, const View* found, Node& node) = nullptr;
-  std::int64_t least = 0;  // for a number, or for a duration in milliseconds
-  std::int64_t most = 0;
-  std::span<const std::string_view> choices{};  // for a text
   bool is_beside = false;  // allowed beside the type's name, too, not only in the mapping under it
-  // The default of a number, of a duration in milliseconds, or of a flag.
-  std::optional<std::int64_t> default_number{};
-  std::string_view default_word{};  // the default of a text
 
-  [[nodiscard]] constexpr NodeField within(std::int64_t low, std::int64_t high) const {
-    NodeField field = *this;
-    field.least = low;
-    field.most = high;
-    return field;
-  }
-  [[nodiscard]] constexpr NodeField within(std::chrono::milliseconds low,
-                                           std::chrono::milliseconds high) const {
-    return within(low.count(), high.count());
-  }
-  [[nodiscard]] constexpr NodeField one_of(std::span<const std::string_view> words) const {
-    NodeField field = *this;
-    field.choices = words;
-    return field;
-  }
-  [[nodiscard]] constexpr NodeField by_default(std::int64_t number) const {
-    NodeField field = *this;
-    field.default_number = number;
-    return field;
-  }
-  [[nodiscard]] constexpr NodeField by_default(std::chrono::milliseconds time) const {
-    return by_default(time.count());
-  }
-  [[nodiscard]] constexpr NodeField by_default(std::string_view word) const {
-    NodeField field = *this;
-    field.default_word = word;
-    return field;
-  }
   [[nodiscard]] constexpr NodeField or_beside() const {
     NodeField field = *this;
     field.is_beside = true;
@@ -69,10 +34,44 @@ struct NodeField {
   }
 };
 
+// The form of a field that is read into a T. Fields of other types name theirs.
+template <typename T>
+inline constexpr Form form_of = Form::anything;
+template <typename T>
+inline constexpr Form form_of<std::optional<T>> = form_of<T>;
+template <>
+inline constexpr Form form_of<bool> = Form::flag;
+template <>
+inline constexpr Form form_of<int> = Form::number;
+template <>
+inline constexpr Form form_of<std::chrono::milliseconds> = Form::duration;
+template <>
+inline constexpr Form form_of<std::string> = Form::name;
+template <>
+inline constexpr Form form_of<std::vector<std::string>> = Form::names;
+template <>
+inline constexpr Form form_of<expression::Template> = Form::text;
+template <>
+inline constexpr Form form_of<std::vector<expression::Template>> = Form::texts;
+template <>
+inline constexpr Form form_of<expression::Expression> = Form::scalar;
+template <>
+inline constexpr Form form_of<expression::Path> = Form::text;
+template <>
+inline constexpr Form form_of<NodeConfig::Headers> = Form::text_map;
+template <>
+inline constexpr Form form_of<NodeConfig::Knowledge> = Form::name;
+template <>
+inline constexpr Form form_of<NodeIndex> = Form::nodes;
+
 template <typename Owner, typename T>
 [[nodiscard]] Owner& owner_of(T Owner::*, Node& node) {
   return static_cast<Owner&>(node);
 }
+template <typename Owner, typename T>
+[[nodiscard]] T value_in(T Owner::*);
+template <typename Member>
+using type_of_member = decltype(value_in(std::declval<Member>()));
 
 template <typename T>
 void take_default(const NodeField& field, T& into) {
@@ -102,9 +101,12 @@ void read_member(NodeConfig& config, const NodeField& field, const View* found, 
 // reader `NodeConfig::read` reads it by the member's type.
 template <auto member = nullptr, auto reader = nullptr>
 [[nodiscard]] constexpr NodeField optional(std::string_view name) {
-  NodeField field{.name = name};
-  if constexpr (!std::is_null_pointer_v<decltype(member)>)
+  NodeField field;
+  field.name = name;
+  if constexpr (!std::is_null_pointer_v<decltype(member)>) {
     field.read = &read_member<member, reader>;
+    field.form = form_of<type_of_member<decltype(member)>>;
+  }
   return field;
 }
 
@@ -120,11 +122,13 @@ struct NodeType {
   std::string_view name;
   // The field of a value that is not a mapping (`- say: Hello`). Empty: none.
   std::string_view shorthand{};
-  // The config's keys are names that the author chooses, not `fields` (`addToContext`). A type with
-  // neither is written `- stop: true`.
-  bool free_form = false;
+  // The config's keys are names that the author chooses, not `fields`: `any_mapping`
+  // (`addToContext`) or `texts` (`removeFromContext`). A type with neither is written `- stop:
+  // true`.
+  Form form = Form::mapping;
   bool continues = true;  // the Node that follows may run next
   std::span<const NodeField> fields{};
+  [[nodiscard]] constexpr bool is_free_form() const { return form != Form::mapping; }
   // Reads the config and reports its problems to it. Never returns null.
   NodePtr (*create)(NodeConfig& config) = nullptr;
 };

@@ -243,11 +243,12 @@ Value security_of(Credential credential) {
 
 // The tag of a path: that of the first row whose prefix the path has.
 std::string_view tag_of(std::string_view path) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> chapters{{
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 12> chapters{{
       {"/management", "Management"},
       {"/auth/", "OAuth 2.0"},
       {"/.well-known/", "OAuth 2.0"},
       {"/openapi.", "About"},
+      {"/schemas/", "About"},
       {"/v2.0/tasks", "Tasks"},
       {"/v2.0/projects/", "Projects"},
       {"/v2.0/connections/", "Projects"},

@@ -1,4 +1,5 @@
 // GET /openapi.json and GET /openapi.yaml: the OpenAPI document of all operations, these included.
+// GET /schemas/bundle.json and GET /schemas/test.json: the JSON Schemas of files for editors.
 #include <map>
 #include <memory>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "api/operations/all.h"
 #include "api/operations/operations.h"
 #include "api/services.h"
+#include "flows/tools/schema.h"
 #include "store/model/json.h"
 #include "store/runtime/guarded.h"
 #include "store/yaml/writer.h"
@@ -57,6 +59,26 @@ Description describe_openapi(std::string_view type) {
           .answers = {{.description = "This document.", .content = {{type, free_object()}}}}};
 }
 
+// Constant, so it is made once.
+template <nlohmann::ordered_json (*make)()>
+model::Result<Response> file_schema(const Call& /*call*/, DaemonServices& /*services*/) {
+  static const std::string schema = make().dump();
+  return Response{.status = status::ok,
+                  .content_type = "application/schema+json; charset=utf-8",
+                  .headers = {{"Cache-Control", "public, max-age=3600"}},
+                  .body = schema};
+}
+
+Description describe_file_schema(std::string_view file) {
+  return {.summary = "Get the JSON Schema of " + std::string(file),
+          .details =
+              "Editors complete and check the file with it: `# yaml-language-server: "
+              "$schema=` and this address in its first line.",
+          .answers = {{.description = "A schema (JSON Schema 2020-12).",
+                       .content = {{"application/schema+json", free_object()}},
+                       .headers = {{"Cache-Control", "It may be kept for an hour.", text(1)}}}}};
+}
+
 }  // namespace
 
 Operations openapi_operations() {
@@ -65,6 +87,12 @@ Operations openapi_operations() {
               [] { return describe_openapi("application/json"); }),
       for_all("getOpenApiYaml", Method::get, "/openapi.yaml", document_as_yaml,
               [] { return describe_openapi("application/yaml"); }),
+      for_all("getBundleSchema", Method::get, "/schemas/bundle.json",
+              file_schema<flows::tools::bundle_schema>,
+              [] { return describe_file_schema("bundles"); }),
+      for_all("getTestFileSchema", Method::get, "/schemas/test.json",
+              file_schema<flows::tools::test_file_schema>,
+              [] { return describe_file_schema("flow tests"); }),
   };
   return rows;
 }

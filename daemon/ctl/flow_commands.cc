@@ -16,6 +16,7 @@
 #include "flows/flow.h"
 #include "flows/tools/check.h"
 #include "flows/tools/graph.h"
+#include "flows/tools/schema.h"
 #include "store/text/utf8.h"
 
 namespace conversed::ctl {
@@ -138,6 +139,13 @@ int make_new(Client& client, const Values& values) {
   return flow_new(values.text("FILE"), client.options().json);
 }
 
+int schema(Client& client, const Values& values) {
+  const auto made = values.text("KIND") == "test" ? flows::tools::test_file_schema()
+                                                  : flows::tools::bundle_schema();
+  say_lines(made.dump(client.options().json ? -1 : 2));
+  return 0;
+}
+
 Command chat_command() {
   return Command{
       "flow chat",
@@ -184,6 +192,16 @@ Command test_command() {
       .watched();
 }
 
+Command schema_command() {
+  return Command{
+      "flow schema",
+      {"Print the JSON Schema of bundles or of flow tests, for editors", "bundle",
+       "write it to a file, and name the file in the first line of a bundle: "
+       "`# yaml-language-server: $schema=FILE`."},
+      {Option{"KIND", "bundle or test"}.with_preset("bundle").one_of({"bundle", "test"})}}
+      .runs(schema);
+}
+
 // A value on one line, cut if it is long.
 std::string short_text(const nlohmann::json& value) {
   constexpr std::size_t longest = 100;
@@ -222,8 +240,8 @@ void show_diff(const Fields& found, const Values& values) {
 
 }  // namespace
 
-// `new`, `check`, `chat`, `graph` and `test` work on files, without a daemon. `graph` also draws
-// Flows of a daemon.
+// `new`, `check`, `chat`, `graph`, `schema` and `test` work on files, without a daemon. `graph`
+// also draws Flows of a daemon.
 std::vector<Group> flow_commands() {
   constexpr auto number = Option::Kind::number;
   const Option flow = Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow);
@@ -243,7 +261,7 @@ std::vector<Group> flow_commands() {
                     {Option{"FILE", "YAML or JSON bundles", Option::Kind::several}.require().file(),
                      Option{"--strict", "Exit 1 for warnings, too", Option::Kind::flag}}}
                 .runs(check),
-            graph_command(), test_command(),
+            graph_command(), test_command(), schema_command(),
             Command{"flow versions",
                     {"List the versions of a Flow of the daemon", "Orders",
                      "`flow diff` compares two of them, `flow rollback` restores one."},

@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <utility>
 
+#include "flows/bundle/bundle_keys.h"
 #include "flows/bundle/loader.h"
 #include "flows/fields.h"
 #include "flows/flow_compiler.h"
@@ -16,21 +16,6 @@
 
 namespace conversed::flows {
 namespace {
-
-constexpr std::array<std::string_view, 10> parts{
-    "conversed", "project",         "members", "tokens",    "connections",
-    "lexicons",  "knowledgeStores", "flows",   "endpoints", "proactive"};
-
-// Roles within a project. A project's file must not grant other roles.
-constexpr std::array<std::string_view, 6> project_roles{"connectionAdmin", "conversationAdmin",
-                                                        "memberManager",   "proactiveAdmin",
-                                                        "projectAdmin",    "tokenAdmin"};
-
-constexpr std::array<std::string_view, 7> token_types{
-    "answer", "context", "custom", "flow-input", "flow-output", "input", "profile"};
-
-constexpr std::array<std::string_view, 4> connection_types{"httpBasic", "httpBearer", "httpHeader",
-                                                           "llm"};
 
 // The required fields of a Connection. It may have others.
 std::vector<std::string> required_fields(std::string_view type) {
@@ -55,21 +40,16 @@ bool is_variable_name(std::string_view name) {
   return is_word(name, "_") && (name.front() < '0' || name.front() > '9');
 }
 
-using std::chrono::hours;
-using std::chrono::milliseconds;
-using std::chrono::seconds;
-
-constexpr milliseconds longest = hours(24 * 366);
 constexpr std::size_t max_text_characters = 4000;
 
 void read_quiet_hours(const View& view) {
-  const Fields fields(view, {"from", "to", "timezone"});
+  const Fields fields(view, quiet_hours_keys);
   for (const std::string_view field : {"from", "to"}) {
-    const auto at = fields.require(field);
+    const auto at = fields.find(field);
     const auto time = at ? at->text() : std::nullopt;
     if (time && !minute_of_day(*time)) at->problem("expected a time of day such as \"22:00\"");
   }
-  if (const auto at = fields.require("timezone")) {
+  if (const auto at = fields.find("timezone")) {
     const auto zone = at->text();
     if (zone && !TimeZone::find(*zone))
       at->problem("unknown time zone; expected one such as UTC or Europe/Berlin");
@@ -100,9 +80,9 @@ class BundleReader {
       : root_(root), environment_(environment), variables_(variables) {}
 
   model::Bundle read() {
-    const Fields top(root_, parts);
+    const Fields top(root_, bundle_keys);
     if (!root_.value().is_object()) return {};
-    if (const auto format = top.require("conversed")) {
+    if (const auto format = top.find("conversed")) {
       if (format->value().scalar() != 1) {
         format->problem("write 1: this version reads no other format");
       }
@@ -177,9 +157,9 @@ class BundleReader {
   }
 
   void read_project(const Fields& top) {
-    const auto view = top.require("project");
+    const auto view = top.find("project");
     if (!view) return;
-    const Fields fields(*view, {"name", "locales"});
+    const Fields fields(*view, project_keys);
     bundle_.project_name = fields.name("name");
     bundle_.locales = fields.names("locales");
     const auto locales = fields.find("locales");
@@ -191,7 +171,7 @@ class BundleReader {
   }
 
   model::BundleMember read_member(const View& view) {
-    const Fields fields(view, {"email", "name", "roles", "allowedLocales"});
+    const Fields fields(view, member_keys);
     model::BundleMember member;
     member.email = fields.text("email");
     if (!member.email.empty() && !text::is_email(member.email)) {
@@ -210,19 +190,19 @@ class BundleReader {
   }
 
   model::BundleToken read_token(const View& view) {
-    const Fields fields(view, {"label", "type", "script"});
+    const Fields fields(view, token_keys);
     model::BundleToken token;
     token.label = fields.name("label");
-    token.type = fields.find("type") ? fields.one_of("type", token_types) : "custom";
+    token.type = fields.one_of("type");
     token.script = fields.optional_text("script");
     return token;
   }
 
   model::BundleConnection read_connection(const View& view) {
-    const Fields fields(view, {"name", "type", "hosts", "fields"});
+    const Fields fields(view, connection_keys);
     model::BundleConnection connection;
     connection.name = fields.name("name");
-    connection.type = fields.one_of("type", connection_types);
+    connection.type = fields.one_of("type");
     connection.fields = nlohmann::json::object();
     connection.source = nlohmann::json::object();
     if (const auto values = fields.find("fields")) {
@@ -338,7 +318,7 @@ class BundleReader {
   }
 
   model::BundleLexicon read_lexicon(const View& view) {
-    const Fields fields(view, {"name", "slots", "entries"});
+    const Fields fields(view, lexicon_keys);
     model::BundleLexicon lexicon;
     lexicon.name = fields.name("name");
     lexicon.slots = fields.names("slots");
@@ -350,7 +330,7 @@ class BundleReader {
   }
 
   static model::BundleLexiconEntry read_entry(const View& view, const Names& slots) {
-    const Fields fields(view, {"mainKeyphrase", "keyphrases", "slots", "data"});
+    const Fields fields(view, entry_keys);
     model::BundleLexiconEntry entry;
     entry.main_keyphrase = fields.name("mainKeyphrase");
     entry.keyphrases = fields.names("keyphrases");
@@ -362,7 +342,7 @@ class BundleReader {
   }
 
   model::BundleKnowledgeStore read_knowledge_store(const View& view) {
-    const Fields fields(view, {"name", "sources"});
+    const Fields fields(view, knowledge_store_keys);
     model::BundleKnowledgeStore store;
     store.name = fields.name("name");
     read_list(fields, "sources", "name", &model::BundleSource::name, store.sources,
@@ -371,11 +351,11 @@ class BundleReader {
   }
 
   model::BundleSource read_source(const View& view) {
-    const Fields fields(view, {"name", "chunks"});
+    const Fields fields(view, source_keys);
     model::BundleSource source;
     source.name = fields.name("name");
     fields.each("chunks", [&](const View& item) {
-      const Fields chunk_fields(item, {"text", "data"});
+      const Fields chunk_fields(item, chunk_keys);
       model::BundleChunk chunk;
       chunk.text = chunk_fields.text("text");
       if (const auto data = chunk_fields.find("data")) chunk.data = data->value().to_json();
@@ -392,17 +372,14 @@ class BundleReader {
   }
 
   model::BundleEndpoint read_endpoint(const View& view) {
-    const Fields fields(
-        view, {"name", "flow", "sessionExpiry", "activeOnly", "errorText", "urlToken", "output"});
+    const Fields fields(view, endpoint_keys);
     model::BundleEndpoint endpoint;
     endpoint.name = fields.name("name");
     endpoint.flow = fields.name("flow");
     if (const auto at = fields.find("flow"); at && !endpoint.flow.empty()) {
       expect_known(*at, "there is no Flow", known_.flows);
     }
-    if (const auto at = fields.find("sessionExpiry")) {
-      endpoint.session_expiry = at->duration(seconds(1), longest).value_or(endpoint.session_expiry);
-    }
+    endpoint.session_expiry = fields.duration("sessionExpiry").value_or(endpoint.session_expiry);
     endpoint.active_only = fields.flag("activeOnly", false);
     endpoint.error_text = fields.optional_text("errorText");
     expect_short(fields, "errorText");
@@ -418,12 +395,12 @@ class BundleReader {
   }
 
   void read_output(const View& view, model::BundleEndpoint& endpoint) {
-    const Fields fields(view, {"webhook"});
+    const Fields fields(view, output_keys);
     const auto at = fields.find("webhook");
     if (!at) return;
-    const Fields webhook_fields(*at, {"url", "secret"});
+    const Fields webhook_fields(*at, webhook_keys);
     model::BundleWebhook webhook;
-    if (const auto url = webhook_fields.require("url")) {
+    if (const auto url = webhook_fields.find("url")) {
       const auto text = url->text();
       if (text) webhook.url = expand(*url, *text);
       if (text && has_variable(*text)) webhook.url_source = *text;
@@ -451,36 +428,34 @@ class BundleReader {
   void read_proactive(const Fields& top) {
     const auto view = top.find("proactive");
     if (!view) return;
-    const Fields fields(*view, {"journey"});
-    if (const auto journey = fields.require("journey")) read_journey(*journey);
+    const Fields fields(*view, proactive_keys);
+    if (const auto journey = fields.find("journey")) read_journey(*journey);
     bundle_.proactive = view->value().to_json();
   }
 
   void read_journey(const View& view) {
-    const Fields fields(view, {"after", "text", "flow", "endpoint", "quietHours", "expiresAfter",
-                               "maxPerSession", "maxPerDay"});
-    std::optional<milliseconds> after;
-    if (const auto at = fields.require("after")) after = at->duration(seconds(1), longest);
+    const Fields fields(view, journey_keys);
+    const auto after = fields.duration("after");
     if (const auto flow = fields.find("flow")) {
       if (const auto at = fields.find("text"))
         at->problem("a journey has `text` or `flow`; remove one");
       if (flow->name()) expect_known(*flow, "there is no Flow", known_.flows);
     } else {
+      if (!fields.find("text") && view.value().is_object()) view.problem("'text' is missing");
       (void)fields.text("text");
       expect_short(fields, "text");
     }
     if (const auto at = fields.find("endpoint"); at && at->name()) {
       expect_known(*at, "there is no Endpoint", names_in(root_.value(), "endpoints", "name"));
     }
-    if (const auto at = fields.find("expiresAfter")) {
-      const auto expires = at->duration(seconds(1), longest);
-      if (after && expires && *expires < *after) {
-        at->problem(
-            "is shorter than `after`: the follow-up would expire before it is due; make it longer");
-      }
+    const auto expires = fields.duration("expiresAfter");
+    if (after && expires && *expires < *after) {
+      fields.find("expiresAfter")
+          ->problem(
+              "is shorter than `after`: the follow-up would expire before it is due; make it "
+              "longer");
     }
-    if (const auto at = fields.find("maxPerSession")) (void)at->integer(1, 1000);
-    if (const auto at = fields.find("maxPerDay")) (void)at->integer(1, 1000);
+    for (const std::string_view most : {"maxPerSession", "maxPerDay"}) (void)fields.integer(most);
     if (const auto quiet = fields.find("quietHours")) read_quiet_hours(*quiet);
   }
 

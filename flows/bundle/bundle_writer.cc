@@ -52,7 +52,7 @@ ordered_json node_in_order(const json& node, const NodeType& type) {
   }
   auto ordered = with_first(node, beside);
   const auto& config = node[std::string(type.name)];
-  if (config.is_object() && !type.free_form) {
+  if (config.is_object() && !type.is_free_form()) {
     ordered[std::string(type.name)] = with_first(config, inside);
   }
   return ordered;

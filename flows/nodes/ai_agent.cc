@@ -21,6 +21,18 @@ constexpr std::size_t max_tools = 64;
 constexpr std::size_t max_stores = 16;
 constexpr std::size_t compared_a_step = 32;  // names or choices of a schema
 
+constexpr Key tool_keys[]{must_have("name", Form::text),
+                          must_have("description", Form::text),
+                          may_have("parameters", Form::any_mapping),
+                          may_have("storeIn", Form::text),
+                          may_have("do", Form::nodes),
+                          may_have("result", Form::anything)};
+constexpr Key store_keys[]{must_have("store", Form::name), may_have("sources", Form::names),
+                           may_have("description", Form::text),
+                           may_have("limit", Form::number)
+                               .within(1, max_knowledge_hits)
+                               .by_default(default_knowledge_hits)};
+
 struct Tool {
   std::string name;
   std::string description;
@@ -295,7 +307,7 @@ json read_parameters(const Fields& fields) {
 
 Tool read_tool(NodeConfig& config, const View& view, std::size_t index,
                std::set<std::string>& names) {
-  const Fields fields(view, {"name", "description", "parameters", "storeIn", "do", "result"});
+  const Fields fields(view, tool_keys);
   Tool tool{.name = fields.text("name"),
             .description = fields.text("description"),
             .parameters = read_parameters(fields)};
@@ -332,17 +344,15 @@ void Tools::read(NodeConfig& config, const View& at, Tools& into) {
 }
 
 AgentKnowledge read_store(NodeConfig& config, const View& view) {
-  const Fields fields(view, {"store", "sources", "description", "limit"});
+  const Fields fields(view, store_keys);
   AgentKnowledge store{.knowledge = {}, .description = fields.optional_text("description")};
-  if (const auto at = fields.require("store")) {
+  if (const auto at = fields.find("store")) {
     store.knowledge = config.knowledge_at(*at, fields.find("sources"));
   }
   if (store.description.empty()) {
     store.description = "Searches the knowledge of " + store.knowledge.store + ".";
   }
-  if (const auto limit = fields.find("limit")) {
-    store.limit = static_cast<int>(limit->integer(1, max_knowledge_hits).value_or(store.limit));
-  }
+  store.limit = static_cast<int>(fields.integer("limit").value_or(store.limit));
   return store;
 }
 
@@ -364,8 +374,10 @@ void read_stores(NodeConfig& config, const View& at, std::vector<AgentKnowledge>
 
 constexpr auto ai_agent_fields = with_chat_fields(
     {required<&AiAgentNode::instructions>("instructions"), optional<&AiAgentNode::prompt>("prompt"),
-     optional<&AiAgentNode::tools, &Tools::read>("tools"),
-     optional<&AiAgentNode::knowledge, &read_stores>("knowledge"),
+     optional<&AiAgentNode::tools, &Tools::read>("tools").as(Form::mappings).of(tool_keys),
+     optional<&AiAgentNode::knowledge, &read_stores>("knowledge")
+         .as(Form::mapping_or_mappings)
+         .of(store_keys),
      optional<&AiAgentNode::kept_messages>("memory").within(0, 200).by_default(20),
      optional<&AiAgentNode::max_turns>("maxTurns").within(1, 50).by_default(8),
      optional<&AiAgentNode::token_budget>("tokenBudget").within(1, 10'000'000).by_default(50'000)});

@@ -63,7 +63,7 @@ inline constexpr NodeField chat_fields[]{
     required<&ChatNode::connection, &NodeConfig::model_connection>("connection"),
     optional<&ChatNode::model>("model"),
     optional<&ChatNode::max_tokens>("maxTokens").within(1, 100'000).by_default(1000),
-    optional<&ChatNode::options, &ChatNode::read_options>("options"),
+    optional<&ChatNode::options, &ChatNode::read_options>("options").as(Form::any_mapping),
     optional<&ChatNode::store_in>("storeIn"),
     optional<&ChatNode::say>("say"),
     optional<&ChatNode::timeout>("timeout")

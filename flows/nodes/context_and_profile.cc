@@ -46,16 +46,16 @@ struct RemoveNode final : Node {
 }  // namespace
 
 constinit const NodeType add_to_context_node{
-    .name = "addToContext", .free_form = true, .create = create<WriteNode<context_root>>};
+    .name = "addToContext", .form = Form::any_mapping, .create = create<WriteNode<context_root>>};
 
 constinit const NodeType update_profile_node{
-    .name = "updateProfile", .free_form = true, .create = create<WriteNode<profile_root>>};
+    .name = "updateProfile", .form = Form::any_mapping, .create = create<WriteNode<profile_root>>};
 
 constinit const NodeType remove_from_context_node{
-    .name = "removeFromContext", .free_form = true, .create = create<RemoveNode<context_root>>};
+    .name = "removeFromContext", .form = Form::texts, .create = create<RemoveNode<context_root>>};
 
 constinit const NodeType remove_from_profile_node{
-    .name = "removeFromProfile", .free_form = true, .create = create<RemoveNode<profile_root>>};
+    .name = "removeFromProfile", .form = Form::texts, .create = create<RemoveNode<profile_root>>};
 
 constinit const NodeType reset_context_node{.name = "resetContext",
                                             .create = create<ChangeNode<&Turn::reset_context>>};

@@ -167,7 +167,7 @@ struct HttpRequestNode final : CallNode {
 };
 
 constexpr NodeField http_request_fields[]{
-    required<&HttpRequestNode::url, &UrlTemplate::read>("url"),
+    required<&HttpRequestNode::url, &UrlTemplate::read>("url").as(Form::text),
     optional<&HttpRequestNode::method>("method").one_of(methods).by_default("GET"),
     optional<&HttpRequestNode::connection, &NodeConfig::connection>("connection"),
     optional<&HttpRequestNode::headers>("headers"),

@@ -5,6 +5,8 @@
 namespace conversed::flows {
 namespace {
 
+constexpr std::int64_t most_passes = 1'000'000;
+
 struct IntervalNode final : Node {
   std::int64_t passes = 0;  // 0: the interval is a time
   std::chrono::milliseconds time{};
@@ -15,7 +17,7 @@ struct IntervalNode final : Node {
     constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 366);
     const auto every = config.find("every");
     if (every && every->value().scalar().is_number()) {
-      passes = every->integer(1, 1'000'000).value_or(1);
+      passes = every->integer(1, most_passes).value_or(1);
     } else if (every) {
       time = every->duration(std::chrono::milliseconds(1), longest).value_or(longest);
     }
@@ -41,8 +43,9 @@ struct IntervalNode final : Node {
   }
 };
 
-constexpr NodeField interval_fields[]{required("every"), required<&IntervalNode::due>("do"),
-                                      optional<&IntervalNode::otherwise>("else")};
+constexpr NodeField interval_fields[]{
+    required("every").as(Form::number_or_duration).within(1, most_passes),
+    required<&IntervalNode::due>("do"), optional<&IntervalNode::otherwise>("else")};
 
 }  // namespace
 

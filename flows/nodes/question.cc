@@ -225,18 +225,18 @@ constexpr NodeField question_fields[]{
     optional<&QuestionNode::max_attempts>("maxAttempts").within(1, 100).by_default(3),
     optional<&QuestionNode::on_no_answer>("onNoAnswer"),
     optional<&QuestionNode::valid>("validIf"),
-    optional<&QuestionNode::escape, &Phrases::read>("escape"),
+    optional<&QuestionNode::escape, &Phrases::read>("escape").as(Form::names),
     optional<&QuestionNode::escape_if>("escapeIf"),
     optional<&QuestionNode::on_escape>("onEscape"),
     optional<&QuestionNode::time_out>("timeout").within(std::chrono::seconds(1),
                                                         std::chrono::hours(24 * 30)),
     optional<&QuestionNode::if_timed_out>("onTimeout"),
     optional<&QuestionNode::slot, &NodeConfig::slot>("slot"),
-    optional<&QuestionNode::pattern, &read_pattern>("pattern"),
+    optional<&QuestionNode::pattern, &read_pattern>("pattern").as(Form::text),
     optional<&QuestionNode::date_order>("dateOrder").one_of(date_orders).by_default("dayFirst"),
-    optional<&QuestionNode::zone, &read_zone>("timezone"),
-    optional<&QuestionNode::yes, &Phrases::read>("yes"),
-    optional<&QuestionNode::no, &Phrases::read>("no"),
+    optional<&QuestionNode::zone, &read_zone>("timezone").as(Form::text),
+    optional<&QuestionNode::yes, &Phrases::read>("yes").as(Form::names),
+    optional<&QuestionNode::no, &Phrases::read>("no").as(Form::names),
     optional<&QuestionNode::data>("data")};
 
 }  // namespace

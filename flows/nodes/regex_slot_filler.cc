@@ -47,7 +47,8 @@ struct RegexSlotFillerNode final : Node {
 };
 
 constexpr NodeField regex_slot_filler_fields[]{
-    required("pattern"), required<&RegexSlotFillerNode::slot, &NodeConfig::slot>("slot"),
+    required("pattern").as(Form::text),
+    required<&RegexSlotFillerNode::slot, &NodeConfig::slot>("slot"),
     optional<&RegexSlotFillerNode::group>("group").within(0, 20).by_default(0),
     optional<&RegexSlotFillerNode::ignore_case>("ignoreCase").by_default(true),
     optional<&RegexSlotFillerNode::store_in>("storeIn")};

@@ -8,6 +8,7 @@ namespace conversed::flows {
 namespace {
 
 constexpr std::array<std::string_view, 3> orders{"inTurn", "oneByOne", "random"};
+constexpr Key quick_reply_keys[]{must_have("text", Form::text), may_have("value", Form::anything)};
 
 struct SayNode final : Node {
   std::vector<expression::Template> alternatives;
@@ -21,7 +22,7 @@ struct SayNode final : Node {
     if (!list || !list->expect_list()) return;
     for (const View& reply : list->items()) {
       if (reply.value().is_text()) continue;
-      const Fields fields(reply, {"text", "value"});
+      const Fields fields(reply, quick_reply_keys);
       (void)fields.text("text");
     }
     const auto at = config.find("data");
@@ -72,7 +73,10 @@ struct SayNode final : Node {
 constexpr NodeField say_fields[]{
     optional<&SayNode::alternatives>("text"),
     optional<&SayNode::order>("order").one_of(orders).by_default("random"),
-    optional<&SayNode::data>("data"), optional<&SayNode::quick_replies>("quickReplies")};
+    optional<&SayNode::data>("data"),
+    optional<&SayNode::quick_replies>("quickReplies")
+        .as(Form::texts_and_mappings)
+        .of(quick_reply_keys)};
 
 }  // namespace
 

@@ -27,7 +27,7 @@ struct SearchKnowledgeNode final : CallNode {
 
 constexpr NodeField search_knowledge_fields[]{
     required<&SearchKnowledgeNode::knowledge, &NodeConfig::knowledge>("store"),
-    optional("sources"),
+    optional("sources").as(Form::names),
     optional<&SearchKnowledgeNode::query>("query"),
     optional<&SearchKnowledgeNode::limit>("limit")
         .within(1, max_knowledge_hits)

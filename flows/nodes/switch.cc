@@ -51,10 +51,11 @@ struct SwitchNode final : Node {
   }
 };
 
-constexpr NodeField switch_fields[]{required<&SwitchNode::on, &SwitchNode::read_subject>("on"),
-                                    required<&SwitchNode::cases, &SwitchNode::read_cases>("cases"),
-                                    optional<&SwitchNode::loosely>("ignoreCase").by_default(false),
-                                    optional<&SwitchNode::otherwise>("default")};
+constexpr NodeField switch_fields[]{
+    required<&SwitchNode::on, &SwitchNode::read_subject>("on"),
+    required<&SwitchNode::cases, &SwitchNode::read_cases>("cases").as(Form::nodes_map),
+    optional<&SwitchNode::loosely>("ignoreCase").by_default(false),
+    optional<&SwitchNode::otherwise>("default")};
 
 }  // namespace
 

@@ -17,7 +17,6 @@ using std::chrono::milliseconds;
 
 // A Tuesday at ten in the middle of a year, far from special days of the calendar.
 constexpr std::int64_t default_now = 1'781'604'000'000;  // 2026-06-16 10:00 UTC
-constexpr milliseconds longest = std::chrono::hours(24 * 366);
 
 // Expected texts, at any depth, may be regular expressions.
 void check_patterns(const View& view) {
@@ -44,12 +43,6 @@ std::optional<std::string> text_of(const Fields& fields, std::string_view name) 
   return found ? found->text() : std::nullopt;
 }
 
-std::int64_t count_of(const Fields& fields, std::string_view name, std::int64_t least) {
-  constexpr std::int64_t most = 1'000'000'000;
-  const auto found = fields.find(name);
-  return found ? found->integer(least, most).value_or(0) : 0;
-}
-
 // The answer of a model's server: a text, or a list of tools that the model asks for.
 json model_answer(const View& view) {
   json message = {{"role", "assistant"}, {"content", nullptr}};
@@ -58,7 +51,7 @@ json model_answer(const View& view) {
   } else {
     json calls = json::array();
     for (std::size_t i = 0; i < view.value().items().size(); ++i) {
-      const Fields fields(view.item(i), {"tool", "arguments"});
+      const Fields fields(view.item(i), tool_call_keys);
       json arguments = value_of(fields, "arguments");
       if (arguments.is_null()) arguments = json::object();
       // A text may be any arguments, also ones that are not JSON.
@@ -74,7 +67,7 @@ json model_answer(const View& view) {
 }
 
 SearchStub read_search_stub(const View& view) {
-  const Fields fields(view, {"store", "query", "hits", "error", "times"});
+  const Fields fields(view, search_stub_keys);
   SearchStub stub;
   stub.store = fields.optional_text("store");
   stub.query = fields.optional_text("query");
@@ -87,25 +80,23 @@ SearchStub read_search_stub(const View& view) {
     if (item.value().is_text()) {
       hit["text"] = item.value().text();
     } else {
-      const Fields parts(item, {"id", "source", "text", "data", "score"});
-      hit.update(item.value().to_json());
+      const Fields parts(item, hit_keys);
+      if (item.value().is_object()) hit.update(item.value().to_json());
     }
     stub.hits.push_back(std::move(hit));
   });
   stub.error = fields.optional_text("error");
-  stub.times = count_of(fields, "times", 1);
+  stub.times = fields.integer("times").value_or(0);
   return stub;
 }
 
 Stub read_stub(const View& view) {
-  const Fields fields(view, {"method", "url", "status", "body", "error", "llm", "tokens", "times"});
+  const Fields fields(view, call_stub_keys);
   Stub stub;
   stub.method = fields.optional_text("method");
   stub.url = fields.optional_text("url");
   if (const auto url = fields.find("url")) check_patterns(*url);
-  if (const auto status = fields.find("status")) {
-    stub.status = static_cast<int>(status->integer(100, 599).value_or(200));
-  }
+  stub.status = static_cast<int>(fields.integer("status").value_or(stub.status));
   stub.body = value_of(fields, "body");
   if (const auto llm = fields.find("llm")) {
     if (fields.find("body")) llm->problem("a stub has `body` or `llm`; remove one");
@@ -113,8 +104,8 @@ Stub read_stub(const View& view) {
     stub.body = model_answer(*llm);
   }
   stub.error = fields.optional_text("error");
-  stub.tokens = count_of(fields, "tokens", 0);
-  stub.times = count_of(fields, "times", 1);
+  stub.tokens = fields.integer("tokens").value_or(0);
+  stub.times = fields.integer("times").value_or(0);
   return stub;
 }
 
@@ -125,8 +116,7 @@ void read_stubs(const Fields& fields, StubList& into) {
 }
 
 Expectation read_expectation(const View& view) {
-  const Fields fields(view, {"text", "data", "context", "profile", "calls", "searches", "node",
-                             "state", "error", "log"});
+  const Fields fields(view, expectation_keys);
   Expectation expected;
   expected.place = view.value().place();
   for (const auto* name :
@@ -166,7 +156,7 @@ void read_input(const View& view, TestStep& step) {
     step.data = value.to_json();
     return;
   }
-  const Fields fields(view, {"text", "data"});
+  const Fields fields(view, input_keys);
   step.text = text_of(fields, "text");
   step.data = value_of(fields, "data");
 }
@@ -177,7 +167,7 @@ TestStep read_step(const View& view) {
        {"inject", EventType::inject},
        {"followUp", EventType::follow_up},
        {"advance", EventType::timer}}};
-  const Fields fields(view, {"user", "inject", "followUp", "advance", "expect"});
+  const Fields fields(view, step_keys);
   TestStep step;
   step.place = view.value().place();
   for (const auto& [name, event] : events) {
@@ -186,7 +176,7 @@ TestStep read_step(const View& view) {
     if (step.event) found->problem("a step does one thing; write another step");
     step.event = event;
     if (event == EventType::timer) {
-      step.time = found->duration(milliseconds(1), longest).value_or(milliseconds(0));
+      step.time = fields.duration(name).value_or(milliseconds(0));
     } else {
       read_input(*found, step);
     }
@@ -200,13 +190,12 @@ TestStep read_step(const View& view) {
 }
 
 TestCase read_case(const View& view) {
-  const Fields fields(view, {"name", "context", "profile", "calls", "searches", "steps"});
+  const Fields fields(view, test_keys);
   TestCase test;
   test.name = fields.name("name");
   test.context = object_of(fields, "context");
   test.profile = object_of(fields, "profile");
   read_stubs(fields, test.stubs);
-  (void)fields.require("steps");
   fields.each("steps", [&](const View& item) { test.steps.push_back(read_step(item)); });
   return test;
 }
@@ -229,16 +218,12 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
   if (!located) return tl::unexpected<Problems>(std::move(located.error()));
   Report report{file_name};
   const View root(*located, report);
-  const Fields fields(
-      root, {"bundle", "endpoint", "flow", "environment", "now", "calls", "searches", "tests"});
+  const Fields fields(root, test_file_keys);
   TestFile file;
   file.bundle = fields.text("bundle");
   file.endpoint = fields.optional_text("endpoint");
   file.flow = fields.optional_text("flow");
-  file.now = model::from_unix_ms(default_now);
-  if (const auto now = fields.find("now")) {
-    file.now = model::from_unix_ms(now->integer(0, std::int64_t{1} << 45).value_or(default_now));
-  }
+  file.now = model::from_unix_ms(fields.integer("now").value_or(default_now));
   if (const auto environment = fields.find("environment")) {
     for (const auto& member : environment->value().members()) {
       if (auto value = environment->member(member).text()) {
@@ -247,7 +232,7 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
     }
   }
   read_stubs(fields, file.stubs);
-  const auto tests = fields.require("tests");
+  const auto tests = fields.find("tests");
   if (tests && tests->value().is_array() && tests->value().items().empty()) {
     tests->problem("there are no tests; write one");
   }

@@ -9,12 +9,63 @@
 #include <utility>
 #include <vector>
 
+#include "flows/keys.h"
 #include "flows/problem.h"
 #include "flows/tools/stubs.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
 
 namespace conversed::flows::tools {
+
+// The keys of a test file. docs/flows/testing.md describes them.
+// Kept by: TestFileKeys.AreDocumented.
+inline constexpr std::int64_t most_answers = 1'000'000'000;
+inline constexpr Key expectation_keys[]{
+    may_have("text", Form::anything),       may_have("data", Form::anything),
+    may_have("context", Form::any_mapping), may_have("profile", Form::any_mapping),
+    may_have("calls", Form::anything),      may_have("searches", Form::anything),
+    may_have("node", Form::text),           may_have("state", Form::text),
+    may_have("error", Form::text),          may_have("log", Form::text)};
+inline constexpr Key input_keys[]{may_have("text", Form::text), may_have("data", Form::anything)};
+inline constexpr Key step_keys[]{
+    may_have("user", Form::text_or_mapping).of(input_keys), may_have("inject", Form::anything),
+    may_have("followUp", Form::anything),
+    may_have("advance", Form::duration)
+        .within(std::chrono::milliseconds(1), std::chrono::hours(24 * 366)),
+    may_have("expect", Form::mapping).of(expectation_keys)};
+inline constexpr Key tool_call_keys[]{must_have("tool", Form::text),
+                                      may_have("arguments", Form::anything)};
+inline constexpr Key call_stub_keys[]{
+    may_have("method", Form::text),
+    may_have("url", Form::text),
+    may_have("status", Form::number).within(100, 599).by_default(200),
+    may_have("body", Form::anything),
+    may_have("error", Form::text),
+    may_have("llm", Form::text_or_mappings).of(tool_call_keys),
+    may_have("tokens", Form::number).within(0, most_answers),
+    may_have("times", Form::number).within(1, most_answers)};
+inline constexpr Key hit_keys[]{may_have("id", Form::anything), may_have("source", Form::anything),
+                                may_have("text", Form::anything), may_have("data", Form::anything),
+                                may_have("score", Form::anything)};
+inline constexpr Key search_stub_keys[]{
+    may_have("store", Form::text), may_have("query", Form::text),
+    may_have("hits", Form::texts_and_mappings).of(hit_keys), may_have("error", Form::text),
+    may_have("times", Form::number).within(1, most_answers)};
+inline constexpr Key test_keys[]{must_have("name", Form::name),
+                                 may_have("context", Form::any_mapping),
+                                 may_have("profile", Form::any_mapping),
+                                 may_have("calls", Form::mappings).of(call_stub_keys),
+                                 may_have("searches", Form::mappings).of(search_stub_keys),
+                                 must_have("steps", Form::mappings).of(step_keys)};
+inline constexpr Key test_file_keys[]{
+    must_have("bundle", Form::text),
+    may_have("endpoint", Form::text),
+    may_have("flow", Form::text),
+    may_have("environment", Form::text_map),
+    may_have("now", Form::number).within(0, std::int64_t{1} << 45),
+    may_have("calls", Form::mappings).of(call_stub_keys),
+    may_have("searches", Form::mappings).of(search_stub_keys),
+    must_have("tests", Form::mappings).of(test_keys)};
 
 // The expected state after a step.
 struct Expectation {

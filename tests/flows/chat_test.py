@@ -83,6 +83,10 @@ class FlowFiles(unittest.TestCase):
                 bundle = bundle if bundle.endswith(".yaml") else f"{bundle}.yaml"
                 self.assertIn("no findings", self.ctl("flow", "check", "--strict", bundle).stdout)
                 self.assertEqual(self.ctl("flow", "test", f"{made}.test.yaml").stdout.count("ok    "), 2)
+                for file, kind in ((bundle, "bundle"), (f"{made}.test.yaml", "test")):
+                    first = (self.folder / file).read_text().splitlines()[0]
+                    self.assertEqual(first, f"# yaml-language-server: $schema=.conversed/{kind}.json")
+                    self.assertEqual((self.folder / ".conversed" / f"{kind}.json").read_text(), self.ctl("flow", "schema", kind).stdout)
 
     def test_new_overwrites_no_file(self):
         self.assertIn("shop.yaml: exists already", self.ctl("flow", "new", "shop.yaml", code=1).stderr)

@@ -6,9 +6,18 @@
 #include "daemon/ctl/files/text_file.h"
 #include "daemon/ctl/output/output.h"
 #include "flows/bundle/loader.h"
+#include "flows/tools/schema.h"
 
 namespace conversed::ctl {
 namespace {
+
+// The folder of the schemas, beside the files.
+constexpr const char* schema_folder = ".conversed";
+
+// The first line of a file, by which editors find its schema.
+std::string schema_line(const char* name) {
+  return std::string("# yaml-language-server: $schema=") + schema_folder + '/' + name + '\n';
+}
 
 constexpr std::string_view bundle_head =
     R"(# A bundle: Flows and all that they use. `conversectl flow check` lists its problems,
@@ -64,17 +73,30 @@ int flow_new(const std::string& file, bool json) {
   const auto quoted = [](const std::filesystem::path& part) {
     return nlohmann::json(part.string()).dump();  // a text of JSON is one of YAML, too
   };
-  std::string bundle(bundle_head);
-  bundle.append("project: {name: ").append(quoted(name)).append("}\n").append(bundle_body);
+  std::string bundle = schema_line("bundle.json");
+  bundle.append(bundle_head)
+      .append("project: {name: ")
+      .append(quoted(name))
+      .append("}\n")
+      .append(bundle_body);
   if (const auto loaded = flows::load_bundle(bundle, path.string(), {}); !loaded) {
     return failed({model::Errc::invalid_argument, flows::to_string(loaded.error())});
   }
   if (auto written = write_new_file(path.string(), bundle); !written) {
     return failed(written.error());
   }
-  const auto test_file = "bundle: " + quoted(path.filename()) + '\n' + std::string(tests);
+  const auto test_file =
+      schema_line("test.json") + "bundle: " + quoted(path.filename()) + '\n' + std::string(tests);
   if (auto written = write_new_file(test_path.string(), test_file); !written) {
     return failed(written.error());
+  }
+  const auto schemas = path.parent_path() / schema_folder;
+  std::error_code failure;  // writing the files reports it
+  std::filesystem::create_directories(schemas, failure);
+  for (const auto& [name, schema] : {std::pair("bundle.json", flows::tools::bundle_schema()),
+                                     std::pair("test.json", flows::tools::test_file_schema())}) {
+    auto written = write_file((schemas / name).string(), schema.dump(2) + '\n');
+    if (!written) return failed(written.error());
   }
   if (json) return say_json({{"bundle", path.string()}, {"tests", test_path.string()}});
   say("Wrote " + path.string() + " and " + test_path.string() + ". Go on with:");

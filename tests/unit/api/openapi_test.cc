@@ -225,6 +225,19 @@ TEST(OpenApi, IsServedAsYaml) {
             json::parse(world.call({Method::get, "/openapi.json", {}, "", {}}).body));
 }
 
+TEST(OpenApi, SchemasOfFilesAreServedToEveryoneAndMayBeKept) {
+  World world;
+  for (const auto* path : {"/schemas/bundle.json", "/new/schemas/test.json"}) {
+    const auto answer = world.call({Method::get, path, {}, "", {}});
+    ASSERT_EQ(answer.status, 200) << path;
+    EXPECT_EQ(answer.content_type, "application/schema+json; charset=utf-8");
+    EXPECT_EQ(test::header(answer, "Cache-Control"), "public, max-age=3600");
+    const json schema = json::parse(answer.body);
+    EXPECT_EQ(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    EXPECT_EQ(schema["additionalProperties"], false);
+  }
+}
+
 TEST(OpenApi, OperationsOfTheVersionEndWithIt) {
   each_operation(document(), [](const std::string& path, const auto&, const json& operation) {
     EXPECT_EQ(operation["operationId"].get<std::string>().ends_with("_2_0"),

@@ -4,12 +4,17 @@
 
 #include <fstream>
 #include <map>
+#include <span>
 #include <sstream>
 #include <utility>
 #include <vector>
 
+#include "flows/bundle/bundle_keys.h"
 #include "flows/flow.h"
 #include "flows/node_types.h"
+#include "flows/tools/flow_test_file.h"
+#include "flows/tools/node_pages.h"
+#include "flows/tools/schema.h"
 #include "store/text/quantity.h"
 
 namespace conversed::flows {
@@ -337,6 +342,56 @@ TEST(NodeTypes, AreDocumented) {
       EXPECT_NE(text.find(bounds), std::string::npos) << place << " does not say " << bounds;
     }
   }
+}
+
+std::string page_of_flows(const std::string& name) {
+  std::ifstream file(CONVERSED_SOURCE_DIR "/docs/flows/" + name);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Each key stands in the text, in a table or in an example, and so does each choice.
+void expect_documented(std::span<const Key> keys, const std::string& text) {
+  const auto stands = [&](std::string_view word) {
+    return text.find('`' + std::string(word) + '`') != text.npos ||
+           text.find(std::string(word) + ':') != text.npos;
+  };
+  for (const Key& key : keys) {
+    EXPECT_TRUE(stands(key.name)) << key.name;
+    for (const auto choice : key.choices) {
+      EXPECT_NE(text.find(choice), text.npos) << key.name << " names no " << choice;
+    }
+    if (key.form == Form::number && key.most > 1 && key.most <= 1000) {
+      EXPECT_NE(text.find(std::to_string(key.least) + " to " + std::to_string(key.most)), text.npos)
+          << key.name;
+    }
+    expect_documented(key.keys, text);
+  }
+}
+
+TEST(BundleKeys, AreDocumented) {
+  expect_documented(bundle_keys, page_of_flows("bundles.md") + page_of_flows("follow-ups.md"));
+}
+
+TEST(TestFileKeys, AreDocumented) {
+  expect_documented(tools::test_file_keys, page_of_flows("testing.md"));
+}
+
+TEST(Schema, KnowsEveryNodeTypeWithItsSentences) {
+  const auto node = tools::bundle_schema()["$defs"]["node"]["properties"];
+  EXPECT_EQ(node.size(), node_types().size() + 3) << "with id, then and else";
+  for (const auto* type : node_types()) {
+    const auto& schema = node.at(std::string(type->name));
+    EXPECT_FALSE(schema.value("description", "").empty()) << type->name;
+    for (const auto& field : type->fields) {
+      EXPECT_NE(schema.dump().find('"' + std::string(field.name) + '"'), std::string::npos);
+      const auto sentence = tools::description_of(type->name, field.name);
+      EXPECT_FALSE(sentence.empty()) << type->name << "." << field.name;
+      EXPECT_EQ(sentence.find("]("), std::string::npos) << sentence;
+    }
+  }
+  EXPECT_EQ(tools::description_of("say", "order"),
+            "How one of a list is chosen. `inTurn` begins again after the last one, `oneByOne` "
+            "repeats the last one. Default `random`.");
 }
 
 TEST(NodeTypes, HaveExamplesThatLoad) {

@@ -1,0 +1,45 @@
+#include "flows/tools/node_pages.h"
+
+#include <algorithm>
+
+namespace conversed::flows::tools {
+namespace {
+
+// The rest of the line behind `before`. Empty if the text has none.
+std::string_view line_behind(std::string_view text, const std::string& before) {
+  const auto at = text.find(before);
+  if (at == std::string_view::npos) return {};
+  text.remove_prefix(at + before.size());
+  return text.substr(0, text.find('\n'));
+}
+
+// Leaves the words of each `[words](address)`.
+std::string without_links(std::string_view text) {
+  std::string plain;
+  while (true) {
+    const auto middle = text.find("](");
+    const auto begin = text.substr(0, middle).rfind('[');
+    const auto end = middle == text.npos ? middle : text.find(')', middle);
+    if (begin == text.npos || end == text.npos) return plain.append(text);
+    plain.append(text.substr(0, begin)).append(text.substr(begin + 1, middle - begin - 1));
+    text.remove_prefix(end + 1);
+  }
+}
+
+}  // namespace
+
+std::string description_of(std::string_view type, std::string_view key) {
+  const std::string heading = "\n## `" + std::string(type) + "`\n";
+  if (key.empty()) return without_links(line_behind(nodes_page, heading));
+  const auto at = nodes_page.find(heading);
+  if (at == std::string_view::npos) return {};
+  auto section = nodes_page.substr(at + heading.size());
+  section = section.substr(0, section.find("\n## "));
+  // | `key` | value | what |
+  auto row = line_behind(section, "\n| `" + std::string(key) + "` | ");
+  row.remove_prefix(std::min(row.find(" | "), row.size()));
+  row = row.substr(std::min<std::size_t>(3, row.size()));
+  return without_links(row.substr(0, row.rfind(" |")));
+}
+
+}  // namespace conversed::flows::tools
