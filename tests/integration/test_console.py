@@ -29,12 +29,12 @@ flows:
       - if: {condition: "input.text == 'fail'", then: [{httpRequest: {connection: crm, url: "http://127.0.0.1:1/"}}]}
       - if: {condition: "input.text == 'ask'", then: [{id: where, question: {text: "Where to?", storeIn: context.where}}]}
       - say: "Heard: {{input.text}}"
+  - {name: Draft, nodes: [{say: "Hi {{contxt.name}}"}]}
   - {name: Rotor, nodes: [{id: again, addToContext: {n: 1}}, {goTo: again}]}
   - name: Shipping
     nodes:
       - {id: greeting, say: "Welcome"}
       - {id: price, say: "It is free"}
-  - {name: Draft, nodes: [{say: "Hi {{contxt.name}}"}]}
 endpoints:
   - {name: web, flow: Orders}
   - {name: webhook, flow: Shipping, output: {webhook: {url: "http://127.0.0.1:1/"}}}
