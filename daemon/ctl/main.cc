@@ -65,6 +65,7 @@ int main(int argc, char** argv) {
       "a\n"
       "terminal.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage."};
+  app.name("conversectl");  // of usage lines
   app.footer(
       "Example: conversectl --as you@example.com import shop.yaml\n"
       "Next: conversectl chat web, with an Endpoint that the import has printed.");

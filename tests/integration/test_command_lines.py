@@ -195,6 +195,10 @@ class CommandLines(CtlCase):
                 for option in re.findall(r"--[a-z-]+", example[1] or ""):
                     self.assertRegex(text, rf"(?m)^ *(-\w,)?{option}\b")
 
+    def test_usage_lines_begin_as_a_command_line_does(self):
+        for path in commands():
+            self.assertIn("\nUsage: " + " ".join(("conversectl", *path)), help_of(path))
+
     def test_the_script_that_starts_a_daemon_runs_in_an_empty_folder(self):
         lines = next(lines for document in DOCUMENTS for lines in blocks(document) if BEGINS_DAEMON in lines)
         at = lines.index(BEGINS_DAEMON)
