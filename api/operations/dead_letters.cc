@@ -267,10 +267,12 @@ json trial_json(const flows::tools::Trial& trial, const CompiledFlow& flow) {
   for (const auto& output : trial.done.outputs) {
     outputs.push_back({{"text", output.text}, {"data", output.data}});
   }
+  json nodes = json::array();
+  for (const auto& node : trial.nodes) nodes.push_back(to_json(node));
   const auto or_null = [](const std::string& text) { return text.empty() ? json() : json(text); };
   return {{"flow", flow.flow->name()},
           {"flowVersion", flow.version.version},
-          {"nodes", trial.done.nodes},
+          {"nodes", std::move(nodes)},
           {"outputs", std::move(outputs)},
           {"calls", trial.calls},
           {"log", trial.done.log},
@@ -349,6 +351,21 @@ void try_in_turn(Call call, SessionServices& services, Reply reply) {
   waiting->reply.fail({Errc::unavailable, "too many tries wait for their turn; try again later"});
 }
 
+Schema tried_node_schema() {
+  const auto evaluation = object({{"source", described("The expression.", text())},
+                                  {"value", anything()},
+                                  {"error", text(1), Need::optional}});
+  const auto change = object({{"path", text(1)}, {"before", anything()}, {"after", anything()}});
+  return object({{"flow", text(1)},
+                 {"node", described("Its address.", text(1))},
+                 {"type", text(1)},
+                 {"label", described("Its text or condition; may be empty.", text())},
+                 {"evaluations", list_of(evaluation, 20)},
+                 {"changes", list_of(change, 20)},
+                 {"call", described("What it asks for.", anything()), Need::optional},
+                 {"answer", anything(), Need::optional}});
+}
+
 Description describe_try_letter() {
   const auto answer = object({{"status", with_default(200, integer(100, 599)), Need::optional},
                               {"body", anything(), Need::optional}});
@@ -362,7 +379,9 @@ Description describe_try_letter() {
   const auto trial = object(
       {{"flow", text(1)},
        {"flowVersion", integer(1)},
-       {"nodes", described("Their addresses, in order.", list_of(text(1)))},
+       {"nodes",
+        described("The last 200 Nodes that ran, in order. A value of more than 200 bytes is cut.",
+                  list_of(tried_node_schema(), 200))},
        {"outputs", list_of(output)},
        {"calls", described("What the Flow asks for.", list_of(free_object()))},
        {"log", list_of(text())},

@@ -1,6 +1,8 @@
 // conversectl inject, chat, sessions, deadletters.
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/names.h"
+#include "daemon/ctl/output/output.h"
+#include "flows/tools/trace.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 
@@ -110,6 +112,43 @@ model::Result<void> prepare_try(const Values& values, Request& request) {
   return {};
 }
 
+flows::tools::TracedNode traced_node(const Fields& node) {
+  flows::tools::TracedNode made{.flow = node.text("flow"),
+                                .address = node.text("node"),
+                                .type = node.text("type"),
+                                .label = node.text("label")};
+  for (const auto& each : node.objects("evaluations")) {
+    made.evaluations.push_back({each.text("source"), each.any("value"), each.text_if_any("error")});
+  }
+  for (const auto& each : node.objects("changes")) {
+    made.changes.push_back({each.text("path"), each.any("before"), each.any("after")});
+  }
+  if (node.has("call")) made.call = node.any("call");
+  if (node.has("answer")) made.answer = node.any("answer");
+  return made;
+}
+
+// The Nodes as `flow chat --trace` shows them, what they said, and the end.
+void show_trial(const Fields& trial, const Values& /*values*/) {
+  say("Flow " + trial.text("flow") + ", version " + std::to_string(trial.number("flowVersion")));
+  for (const auto& node : trial.objects("nodes")) {
+    for (const auto& line : flows::tools::lines_of(traced_node(node))) say(line);
+  }
+  for (const auto& output : trial.objects("outputs")) {
+    say("< " + output.text("text"));
+    if (output.has("data")) say("  data: " + output.any("data").dump());
+  }
+  for (const auto& line : trial.texts("log")) say("# log: " + line);
+  if (trial.has("error")) {
+    say((trial.has("failedAt") ? "! fails at " + trial.text("failedAt") + ": " : "! ") +
+        trial.text("error"));
+  } else if (trial.has("waitsAt")) {
+    say("? waits at " + trial.text("waitsAt"));
+  } else {
+    say("The Flow has ended.");
+  }
+}
+
 Group dead_letters() {
   const Option any = {"ID", "The dead letter's id, as `deadletters list` shows it"};
   const Option id = any.require();
@@ -162,7 +201,8 @@ Group dead_letters() {
             Option{"--answers",
                    "Answers of the Flow's calls in order, as JSON: [{\"status\": 200, "
                    "\"body\": {}}]; other calls are refused"}},
-           "POST /management/deadletters/{ID}/try"}
+           "POST /management/deadletters/{ID}/try",
+           show_trial}
            .prepared_by(prepare_try),
        bulk_command("deadletters replay",
                     {"Process dead letters again, behind their sessions' newer events: one, or all "

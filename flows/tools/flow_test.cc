@@ -95,7 +95,7 @@ class Conversation {
   std::optional<model::CallResult> answer(const model::PendingCall& call) {
     (call.search ? searches_ : calls_).push_back(request_of(call));
     auto found = stubs_.answer(call);
-    trace_.calls(call, found);
+    trace_.calls(request_of(call), found);
     if (!found) {
       const std::string list = call.search ? "searches" : "calls";
       fail(place_, "no stub under '" + list + "' fits " + to_string(call));

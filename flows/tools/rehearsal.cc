@@ -342,7 +342,6 @@ std::string Rehearsal::excess(const model::Effects& effects, std::size_t turn,
 void Rehearsal::apply(model::Effects effects) {
   session_ = std::move(effects.session);
   if (effects.profile) profile_ = std::move(*effects.profile);
-  std::ranges::move(effects.notes.nodes, std::back_inserter(done_.nodes));
   std::ranges::move(effects.outputs, std::back_inserter(done_.outputs));
   std::ranges::move(effects.log, std::back_inserter(done_.log));
   take_timers(effects);

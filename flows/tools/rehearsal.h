@@ -45,7 +45,6 @@ class Rehearsal {
  public:
   // The effects of the Turns since the last `take_done`.
   struct Done {
-    std::vector<std::string> nodes{};  // the addresses of those that ran
     std::vector<model::Output> outputs{};
     std::vector<std::string> log{};
     std::string error{};      // of the last Turn that failed, or exceeded the limits of its run

@@ -29,24 +29,19 @@ std::string path_of(std::string root, const std::string& pointer) {
   return root;
 }
 
-void add_changes(std::vector<TracedNode::Change>& into, const std::string& root, const json& before,
-                 const json& after) {
-  for (const auto& change : json::diff(before, after)) {
-    const auto& name = change.at("path").get_ref<const std::string&>();
-    const json::json_pointer pointer(name);
-    into.push_back({.path = path_of(root, name),
-                    .before = before.contains(pointer) ? before.at(pointer) : json(),
-                    .after = after.contains(pointer) ? after.at(pointer) : json()});
-  }
+std::string text_of(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string shortened(std::string_view whole, std::size_t longest) {
+  std::string cut(text::cut(whole, longest));
+  return cut.size() < whole.size() ? cut + "..." : cut;
 }
 
 // A value on one line, cut if it is long.
 std::string shown(const json& value) {
   constexpr std::size_t longest = 200;
-  if (value.is_null()) return "nothing";
-  const std::string whole = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  const std::string cut(text::cut(whole, longest));
-  return cut.size() < whole.size() ? cut + "..." : cut;
+  return value.is_null() ? "nothing" : shortened(text_of(value), longest);
 }
 
 }  // namespace
@@ -56,10 +51,11 @@ void Trace::runs(const Flow& flow, const Flow::Slot& node, const expression::Sco
   if (!nodes_.empty()) note_changes(*scope.context, *scope.profile);
   context_ = *scope.context;
   profile_ = *scope.profile;
+  if (nodes_.size() == limits_.nodes) nodes_.erase(nodes_.begin());
   nodes_.push_back({.flow = flow.name(),
                     .address = node.address,
                     .type = std::string(node.type->name),
-                    .label = node.outline.label});
+                    .label = kept_text(node.outline.label)});
 }
 
 void Trace::leads(const Flow& flow, const Flow::Slot& node, NodeIndex to) {
@@ -67,19 +63,19 @@ void Trace::leads(const Flow& flow, const Flow::Slot& node, NodeIndex to) {
 }
 
 void Trace::evaluated(std::string_view source, const model::Result<json>& value) {
-  if (nodes_.empty()) return;
-  nodes_.back().evaluations.push_back({.source = std::string(source),
-                                       .value = value ? *value : json(),
-                                       .error = value ? "" : value.error().message});
+  if (nodes_.empty() || nodes_.back().evaluations.size() == limits_.details) return;
+  nodes_.back().evaluations.push_back({.source = kept_text(source),
+                                       .value = value ? kept(*value) : json(),
+                                       .error = value ? "" : kept_text(value.error().message)});
 }
 
-void Trace::calls(const model::PendingCall& call, const std::optional<model::CallResult>& result) {
+void Trace::calls(json request, const std::optional<model::CallResult>& result) {
   if (nodes_.empty()) return;
-  nodes_.back().call = request_of(call);
+  nodes_.back().call = kept(std::move(request));
   if (!result) return;
-  nodes_.back().answer = result->error_code.empty()
-                             ? json{{"status", result->status}, {"body", result->body}}
-                             : json{{"status", result->status}, {"error", result->error_code}};
+  nodes_.back().answer = kept(
+      result->error_code.empty() ? json{{"status", result->status}, {"body", result->body}}
+                                 : json{{"status", result->status}, {"error", result->error_code}});
 }
 
 std::vector<TracedNode> Trace::take(const model::Session& session, const model::Profile& profile) {
@@ -88,8 +84,30 @@ std::vector<TracedNode> Trace::take(const model::Session& session, const model::
 }
 
 void Trace::note_changes(const json& context, const json& profile) {
-  add_changes(nodes_.back().changes, "context", context_, context);
-  add_changes(nodes_.back().changes, "profile", profile_, profile);
+  add_changes("context", context_, context);
+  add_changes("profile", profile_, profile);
+}
+
+void Trace::add_changes(const std::string& root, const json& before, const json& after) {
+  auto& changes = nodes_.back().changes;
+  for (const auto& change : json::diff(before, after)) {
+    if (changes.size() == limits_.details) return;
+    const auto& name = change.at("path").get_ref<const std::string&>();
+    const json::json_pointer pointer(name);
+    changes.push_back({.path = kept_text(path_of(root, name)),
+                       .before = before.contains(pointer) ? kept(before.at(pointer)) : json(),
+                       .after = after.contains(pointer) ? kept(after.at(pointer)) : json()});
+  }
+}
+
+json Trace::kept(json value) const {
+  if (limits_.bytes == TraceLimits::none) return value;
+  auto whole = text_of(value);
+  return whole.size() <= limits_.bytes ? value : json(shortened(whole, limits_.bytes));
+}
+
+std::string Trace::kept_text(std::string_view text) const {
+  return shortened(text, limits_.bytes);
 }
 
 std::vector<std::string> lines_of(const TracedNode& node) {

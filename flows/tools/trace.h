@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flows/turn/turn.h"
@@ -35,25 +38,41 @@ struct TracedNode {
 
 class Coverage;
 
+// What a trace keeps. By default it keeps all.
+struct TraceLimits {
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+  std::size_t nodes = none;    // the last ones
+  std::size_t details = none;  // values of a Node, and changes
+  std::size_t bytes = none;    // of a text or value; the rest is cut off
+};
+
 // Notes the Nodes of Turns. One thread.
 class Trace final : public TurnObserver {
  public:
   // `coverage`, which may be null, must outlive it. It counts the same Nodes.
-  explicit Trace(Coverage* coverage = nullptr) : coverage_(coverage) {}
+  explicit Trace(Coverage* coverage = nullptr, const TraceLimits& limits = {})
+      : coverage_(coverage), limits_(limits) {}
 
   void runs(const Flow& flow, const Flow::Slot& node, const expression::Scope& scope) override;
   void leads(const Flow& flow, const Flow::Slot& node, NodeIndex to) override;
   void evaluated(std::string_view source, const model::Result<nlohmann::json>& value) override;
-  void calls(const model::PendingCall& call, const std::optional<model::CallResult>& result);
+  void calls(nlohmann::json request, const std::optional<model::CallResult>& result);
 
   // The Nodes since the last `take`. `session` and `profile` are as the last Turn left them.
   [[nodiscard]] std::vector<TracedNode> take(const model::Session& session,
                                              const model::Profile& profile);
+  // The same if the last Turn failed: it ended within its last Node.
+  [[nodiscard]] std::vector<TracedNode> take_failed() { return std::exchange(nodes_, {}); }
 
  private:
   void note_changes(const nlohmann::json& context, const nlohmann::json& profile);
+  void add_changes(const std::string& root, const nlohmann::json& before,
+                   const nlohmann::json& after);
+  [[nodiscard]] nlohmann::json kept(nlohmann::json value) const;
+  [[nodiscard]] std::string kept_text(std::string_view text) const;
 
   Coverage* const coverage_;
+  const TraceLimits limits_;
   std::vector<TracedNode> nodes_;
   nlohmann::json context_;  // before the last Node
   nlohmann::json profile_;

@@ -27,17 +27,22 @@ model::CallResult refusal() {
 Trial run_trial(const Stage& stage, model::Session session, model::Profile profile,
                 model::Event event, model::Timestamp now, std::vector<model::CallResult> answers) {
   Trial trial;
+  Trace trace(nullptr, {.nodes = 200, .details = 20, .bytes = 200});
   const auto answer = [&](const model::PendingCall& call) -> std::optional<model::CallResult> {
     const std::size_t made = trial.calls.size();
     trial.calls.push_back(shown(call));
-    return made < answers.size() ? std::move(answers[made]) : refusal();
+    auto result = made < answers.size() ? std::move(answers[made]) : refusal();
+    trace.calls(trial.calls.back(), result);
+    return result;
   };
   Rehearsal rehearsal(
-      stage, now, answer, nullptr,
+      stage, now, answer, &trace,
       {.turns = 60, .outputs = 200, .log_lines = 200, .bytes = std::size_t{4} << 20});
   rehearsal.start(std::move(session), std::move(profile));
   rehearsal.run(std::move(event));
   trial.done = rehearsal.take_done();
+  trial.nodes = trial.done.error.empty() ? trace.take(rehearsal.session(), rehearsal.profile())
+                                         : trace.take_failed();
   trial.waits_at = rehearsal.waits_at();
   return trial;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "flows/tools/rehearsal.h"
+#include "flows/tools/trace.h"
 
 namespace conversed::flows::tools {
 
@@ -14,6 +15,8 @@ struct Trial {
   // happened.
   Rehearsal::Done done;
   nlohmann::json calls = nlohmann::json::array();  // {"method", "server"} or {"store", "query"}
+  // The last ones that ran, with shortened values. If a Turn failed, the last one is where.
+  std::vector<TracedNode> nodes;
   std::string waits_at;  // the Node at which the Flow waits at the end; empty: it has ended
 };
 

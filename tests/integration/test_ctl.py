@@ -306,7 +306,12 @@ class Commands(CtlCase):
         tried = self.json("deadletters", "try", letter, "--flow-version", "1")
         self.assertEqual((tried["flow"], tried["flowVersion"], tried["outputs"]), (f"Loop {RIGHT_TO_LEFT}", 1, []))
         self.assertIn(tried["failedAt"], tried["error"])
-        self.assertEqual(sheet(self.people("deadletters", "try", letter, "--answers", "[]"))["flowVersion"], "1")
+        self.assertEqual({node["node"] for node in tried["nodes"]}, {tried["failedAt"], "nodes[1]"})
+        text = self.people("deadletters", "try", letter, "--answers", "[]")
+        loop = r"Loop \u202e"
+        self.assertIn(f"Flow {loop}, version 1\n  {loop}: {tried['failedAt']} addToContext", text)
+        self.assertIn("context.said: nothing -> ", text)
+        self.assertIn(f"! fails at {tried['failedAt']}: ", text)
         self.assertEqual(self.daemon.ctl("deadletters", "show", letter)["state"], "new")
         self.assertIn("no such version", self.run_ctl("deadletters", "try", letter, "--flow-version", "99", code=1).stderr)
         self.assertIn("--answers", self.run_ctl("deadletters", "try", letter, "--answers", "{", code=1).stderr)

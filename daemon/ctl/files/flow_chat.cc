@@ -96,7 +96,7 @@ class FlowChat {
             script.stage, script.now,
             [this](const model::PendingCall& call) {
               auto answer = stubs_.answer(call);
-              trace_.calls(call, answer);
+              trace_.calls(flows::tools::request_of(call), answer);
               return answer;
             },
             options.trace ? &trace_ : nullptr) {}

@@ -45,8 +45,41 @@ TEST(Trial, AnswersCallsInOrderThenRefusesThem) {
   ASSERT_EQ(trial.calls.size(), 3U);
   EXPECT_EQ(trial.calls[2], (json{{"method", "GET"}, {"server", "x.example"}}));
   EXPECT_NE(trial.done.error.find("a try makes no calls"), std::string::npos) << trial.done.error;
-  EXPECT_FALSE(trial.done.nodes.empty());
-  EXPECT_EQ(trial.done.failed_at, trial.done.nodes.back());
+}
+
+TEST(Trial, ShowsTheNodesOfTheTurnThatFails) {
+  Conversation talk(
+      "- addToContext: {n: 7}\n"
+      "- {id: far, httpRequest: {url: \"http://x.example/{{context.n}}\"}}\n"
+      "- say: \"{{context.n}}\"\n"
+      "- {id: wrong, say: \"{{context.missing.member}}\"}\n");
+  const auto trial = try_event(talk, {{.status = 200, .body = "secret"}});
+  Texts lines;
+  for (const auto& node : trial.nodes) {
+    for (auto& line : lines_of(node)) lines.push_back(std::move(line));
+  }
+  ASSERT_FALSE(trial.nodes.empty());
+  EXPECT_EQ(trial.nodes.back().address, "wrong") << testing::PrintToString(lines);
+  EXPECT_EQ(trial.done.failed_at, "wrong");
+  EXPECT_TRUE(trial.nodes.back().changes.empty()) << "the Turn has changed nothing";
+  ASSERT_EQ(trial.nodes.back().evaluations.size(), 1U) << testing::PrintToString(lines);
+  EXPECT_NE(trial.nodes.back().evaluations.front().error, "");
+  EXPECT_NE(std::ranges::find(lines, "      context.n: nothing -> 7"), lines.end())
+      << testing::PrintToString(lines);
+  EXPECT_NE(std::ranges::find(lines, R"(      call {"method":"GET","server":"x.example"})"),
+            lines.end())
+      << testing::PrintToString(lines);
+}
+
+TEST(Trial, KeepsTheLastNodesAndTheBeginOfTheirValues) {
+  Conversation talk("- {id: again, addToContext: {long: \"" + std::string(300, 'x') +
+                    "{{context.long || ''}}\"}}\n- addToContext: {n: 1}\n- goTo: again\n");
+  const auto trial = try_event(talk, {});
+  EXPECT_EQ(trial.nodes.size(), 200U);
+  EXPECT_EQ(trial.done.failed_at, "again");
+  for (const auto& node : trial.nodes) {
+    EXPECT_LT(to_json(node).dump().size(), 2'000U);
+  }
 }
 
 TEST(Trial, HasTheEffectsOfATurnThatFails) {
