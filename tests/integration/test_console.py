@@ -334,6 +334,7 @@ class Console(ConsoleCase):
         receipt = self.receipt_of("user of waits", "waits", "yonder")
         self.open("receipt/" + receipt)
         self.browser.wait_until("document.querySelector('.waterfall').innerText.includes('try 2')")
+        self.browser.wait_until("document.querySelector('.waterfall').innerText.includes('The webhook of the Endpoint yonder')")
         views = [each for each in self.audit("showReceipt") if each["object"] == f"receiptId={receipt}"]
         self.assertEqual(len(views), 1, "one view, however often it is refreshed")
         self.open(session)

@@ -61,6 +61,7 @@ export function waterfall({ steps }, nameOf) {
     bar.style.width = `${Math.min(100, ((endOf(step) - step.fromMs) / whole) * 100)}%`;
     return el('li', {},
       el('div', {}, el('strong', {}, title), ' ', el('span', { className: 'soft' }, detail),
+        step.waits?.length ? el('div', { className: 'small' }, step.waits[0].subject) : null,
         step.answer ? el('div', { className: 'soft small' }, el('q', {}, step.answer)) : null),
       el('div', { className: 'bar', 'aria-hidden': 'true' }, bar),
       el('div', { className: 'took' }, step.what === 'accepted' ? null : took(step), el('div', { className: 'soft small' }, clock(step.fromMs / 1000))));
