@@ -148,10 +148,11 @@ class Postgres:
     def fill(self, rows):
         for table, columns in COLUMNS.items():
             psql = subprocess.Popen([postgres.newest_programs() / "psql", "-Xq", "-v", "ON_ERROR_STOP=1", "-c",
-                                     f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT csv)", self.server.url],
+                                     f"COPY {table} ({', '.join(columns)}) FROM STDIN (FORMAT csv, NULL '\\N')",
+                                     self.server.url],
                                     stdin=subprocess.PIPE)
             with io.TextIOWrapper(psql.stdin, encoding="utf-8", newline="") as into:
-                csv.writer(into).writerows(getattr(rows, table)())
+                csv.writer(into).writerows([r"\N" if value is None else value for value in row] for row in getattr(rows, table)())
             if psql.wait() != 0:
                 raise SystemExit(f"{table} could not be filled")
         self.server.run_sql("VACUUM ANALYZE")
