@@ -93,9 +93,10 @@ int flow_new(const std::string& file, bool json) {
   const auto schemas = path.parent_path() / schema_folder;
   std::error_code failure;  // writing the files reports it
   std::filesystem::create_directories(schemas, failure);
-  for (const auto& [file, schema] : {std::pair("bundle.json", flows::tools::bundle_schema()),
-                                     std::pair("test.json", flows::tools::test_file_schema())}) {
-    auto written = write_file((schemas / file).string(), schema.dump(2) + '\n');
+  for (const auto& [schema_name, schema] :
+       {std::pair("bundle.json", flows::tools::bundle_schema()),
+        std::pair("test.json", flows::tools::test_file_schema())}) {
+    auto written = write_file((schemas / schema_name).string(), schema.dump(2) + '\n');
     if (!written) return failed(written.error());
   }
   if (json) return say_json({{"bundle", path.string()}, {"tests", test_path.string()}});
