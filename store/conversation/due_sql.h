@@ -78,6 +78,13 @@ inline constexpr std::string_view sql_of_execution_call =
     "SELECT id FROM pending_calls WHERE id > :i || '-c' AND id < :j || '-d' AND time_out = 0"
     " ORDER BY id LIMIT 1";
 
+// Whether an output of the session fits a pattern. For EXISTS, PostgreSQL would read the outputs of
+// all sessions into a hash table.
+// Kept by: PostgresTest.SearchOfListedSessionsReadsTheirOutputsAlone.
+inline constexpr std::string_view sql_of_fitting_output =
+    "(SELECT 1 FROM outputs WHERE session = sessions.id AND LOWER(text) LIKE :x ESCAPE '!' LIMIT 1)"
+    " IS NOT NULL";
+
 // What pages show of the calls, timers and time-outs of sessions, and of one of them.
 inline constexpr std::string_view sql_of_calls_of_sessions =
     "SELECT session, id, due_at, time_out, attempts, try_at, upstream, retries, time_limit"

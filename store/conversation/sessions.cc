@@ -169,14 +169,12 @@ ListedSession listed_from(std::int64_t row, model::SessionKey key, std::int64_t 
 }
 
 // The sessions of `source`. `has_text`: one of its outputs fits the pattern, which may be empty.
-// For EXISTS, PostgreSQL would read all outputs of all sessions into a hash table.
 std::string sql_of_listed(const std::string& source) {
   return "SELECT id, key, version, started_at, last_activity_at,"
          " CASE WHEN execution IS NULL THEN 0 ELSE 1 END, inbox_size, last_output_seq,"
-         " CASE WHEN :w = '' OR (SELECT 1 FROM outputs WHERE session = sessions.id"
-         " AND LOWER(text) LIKE :x ESCAPE '!' LIMIT 1) IS NOT NULL THEN 1 ELSE 0 END"
-         " FROM sessions WHERE " +
-         source + " LIMIT :l";
+         " CASE WHEN :w = '' OR " +
+         std::string(sql_of_fitting_output) + " THEN 1 ELSE 0 END FROM sessions WHERE " + source +
+         " LIMIT :l";
 }
 
 // For LIKE: texts that contain this one. Empty for an empty text.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "store/conversation/due_sql.h"
 #include "store/sql/migrations.h"
 #include "store/sql/postgres_watch.h"
 #include "tests/unit/store/fixture.h"
@@ -60,6 +61,28 @@ TEST_F(PostgresTest, BadUtf8IsPoisonAndNothingElseIs) {
   bad.outputs.front().text = "\xff";
   EXPECT_EQ(commit_now(store->committer(), std::move(bad)), Outcome::poison);
   EXPECT_EQ(commit_now(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
+}
+
+TEST_F(PostgresTest, SearchOfListedSessionsReadsTheirOutputsAlone) {
+  auto store = open(place_.store());
+  Connection& connection = *outside_;
+  connection.script(
+      "INSERT INTO sessions (id, key, project_id, version, position_epoch, position_partition,"
+      " position_offset, started_at, last_activity_at, context, flow_state, last_output_seq,"
+      " inbox_size) SELECT i, 'key ' || i, 'project', 1, 0, 0, 0, 0, 0, '{}', 'null', 1, 0"
+      " FROM generate_series(1, 5000) AS i;"
+      "INSERT INTO outputs (id, session, seq, output_id, input_id, text, trace_id, source,"
+      " created_at, timers_ahead) SELECT i, i, 1, 'o', 'i', 'hello', '', 'bot', 0, 0"
+      " FROM generate_series(1, 5000) AS i;"
+      "ANALYZE sessions; ANALYZE outputs");
+  std::string plan;
+  connection.rows_once(
+      [&](std::vector<SqlValue>&& row) { plan += std::get<std::string>(row.back()) + "\n"; },
+      "EXPLAIN SELECT CASE WHEN " + std::string(sql_of_fitting_output) +
+          " THEN 1 ELSE 0 END FROM sessions WHERE project_id = 'project' ORDER BY id DESC LIMIT "
+          "200",
+      {"%word%"}, {SqlType::text});
+  EXPECT_NE(plan.find("outputs_by_session"), std::string::npos) << plan;
 }
 
 // Columns by table.
