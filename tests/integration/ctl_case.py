@@ -9,7 +9,7 @@ import unicodedata
 
 from case import BIN, DaemonCase
 
-CTL = pathlib.Path(BIN) / "conversectl"
+CTL = pathlib.Path(BIN).resolve() / "conversectl"
 TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
 ID = r"[0-9a-z]{24}"
 RIGHT_TO_LEFT = "\u202e"

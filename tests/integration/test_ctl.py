@@ -408,6 +408,14 @@ class Commands(CtlCase):
                 self.assertEqual(made, {"bundle": str(path), "tests": str(tests)})
             self.assertTrue(path.exists() and tests.exists())
 
+    def test_flow_schema(self):
+        bundle = json.loads(self.people("flow", "schema"))
+        self.assertEqual(bundle, self.json("flow", "schema", "bundle"))
+        self.assertEqual(self.daemon.request("GET", "/schemas/bundle.json")[:2], (200, bundle))
+        test = self.json("flow", "schema", "test")
+        self.assertEqual(set(test["required"]), {"bundle", "tests"})
+        self.assertEqual(self.daemon.request("GET", "/schemas/test.json")[:2], (200, test))
+
     def test_flow_chat(self):
         path = pathlib.Path(self.folder.name) / "chat.yaml"
         path.write_text("conversed: 1\nproject: {name: P}\nflows: [{name: F, nodes: [{say: \"You said {{input.text}}.\"}]}]\n")

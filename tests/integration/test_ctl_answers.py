@@ -5,6 +5,7 @@ import itertools
 import json
 import re
 import subprocess
+import tempfile
 import threading
 import unittest
 
@@ -77,11 +78,13 @@ class StrangeAnswers(StrangerCase):
         return arguments + (["--password-stdin"] if "--password-stdin" in text else [])
 
     def test_no_command_aborts(self):
+        folder = tempfile.TemporaryDirectory()  # `flow new` writes files
+        self.addCleanup(folder.cleanup)
         for path in set(commands()) - self.OF_FILES:
             arguments = self.arguments(path)
             for type(self).status, type(self).answer in [(200, answer) for answer in self.ANSWERS] + \
                     [(status, self.ERROR) for status in (301, 401)]:
-                done = self.run_ctl(*arguments, input=PASSWORD + "\n")
+                done = self.run_ctl(*arguments, input=PASSWORD + "\n", cwd=folder.name)
                 with self.subTest(arguments=arguments, status=self.status, answer=self.answer):
                     self.assertIn(done.returncode, (0, 1), done)
                     if done.returncode == 1:
