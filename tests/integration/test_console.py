@@ -381,6 +381,7 @@ class Console(ConsoleCase):
         self.browser.run("[...document.querySelectorAll('button')].find((each) => each.textContent === 'Try without effects').click()")
         self.browser.wait_until("document.querySelector('main').innerText.includes('nothing was sent or stored')")
         self.assertIn("It fails again at again", self.shown())
+        self.assertIn("addToContext", self.browser.run("document.querySelector('main details').textContent"))
         _, after, _ = self.daemon.request("GET", "/new/management/deadletters?flow=Rotor", basic=True)
         self.assertEqual(after["items"], letters["items"])
 

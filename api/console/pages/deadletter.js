@@ -1,16 +1,25 @@
 // One dead letter, with its event.
 import { act, ask, at, naming } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { button, code, facts, head, json, link, number, panel, sessionLink, time } from '../shell/pieces.js';
+import { button, code, counted, facts, head, json, link, number, panel, sessionLink, time } from '../shell/pieces.js';
 import { whereFailed } from '../shell/waiting.js';
 import { settle, typeOf } from './deadletters.js';
+
+const value = (each) => code(JSON.stringify(each) ?? 'nothing');
+
+function step({ node, type, label, evaluations, changes, call }) {
+  return el('li', {}, code(node), ` ${type} `, el('span', { className: 'soft' }, label),
+    evaluations.map((each) => el('div', { className: `small ${each.error ? 'bad' : ''}` }, code(each.source), each.error ? `: ${each.error}` : [' = ', value(each.value)])),
+    changes.map(({ path, after }) => el('div', { className: 'small' }, code(path), ' ', el('ins', {}, '= ', value(after)))),
+    call ? el('div', { className: 'small' }, 'asks for ', value(call)) : null);
+}
 
 // What the newest version of its Flow would do with the event, without any effect.
 function trial({ flow, flowVersion, nodes, outputs, error, failedAt, waitsAt }) {
   return [
     el('p', {}, error ? ['It fails again', failedAt ? [' at ', code(failedAt)] : null, `: ${error}.`]
       : waitsAt ? ['It runs, and waits at ', code(waitsAt), '.'] : 'It runs to its end.', ` This was ${flow} version ${number(flowVersion)}; nothing was sent or stored.`),
-    nodes.length ? el('div', { className: 'chips' }, nodes.map((node) => code(node))) : null,
+    nodes.length ? el('details', {}, el('summary', {}, counted(nodes.length, 'Node')), el('ol', {}, nodes.map(step))) : null,
     outputs.map((output) => el('div', { className: 'bubble' }, output.text ?? json(output.data))),
   ];
 }
