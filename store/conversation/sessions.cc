@@ -65,7 +65,7 @@ std::optional<model::Session> load_session(Connection& connection, const model::
     return session;
   };
   // A missing row has NULLs, which are read as 0 and empty.
-  return *connection.first(
+  return connection.first(
       read_row,
       "SELECT s.version, s.position_epoch, s.position_partition, s.position_offset, s.started_at,"
       " s.last_activity_at, s.context, s.flow_state, s.execution, s.last_output_seq, s.inbox_size,"
