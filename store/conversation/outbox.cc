@@ -15,19 +15,17 @@ namespace {
 
 constexpr std::string_view output_columns_of_session =
     "SELECT output_id, seq, input_id, text, COALESCE(data, 'null'), trace_id, tracestate, source,"
-    " created_at, 0 FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND seq "
-    "> :a"
-    " ORDER BY seq LIMIT :l";
+    " created_at, 0 FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+    " AND seq > :a ORDER BY seq LIMIT :l";
 constexpr std::string_view output_columns_of_input =
     "SELECT output_id, seq, input_id, text, COALESCE(data, 'null'), trace_id, tracestate, source,"
-    " created_at, 0 FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k) AND "
-    "input_id = :i"
-    " ORDER BY seq";
+    " created_at, 0 FROM outputs WHERE session = (SELECT id FROM sessions WHERE key = :k)"
+    " AND input_id = :i ORDER BY seq";
 // CROSS JOIN makes SQLite begin with `deliveries`. Else it reads all outputs of the session.
 constexpr std::string_view output_columns_of_deliveries =
     "SELECT o.output_id, o.seq, o.input_id, o.text, COALESCE(o.data, 'null'), o.trace_id,"
-    " o.tracestate, o.source, o.created_at + o.timers_ahead, d.withdrawable FROM deliveries d "
-    "CROSS JOIN outputs o"
+    " o.tracestate, o.source, o.created_at + o.timers_ahead, d.withdrawable"
+    " FROM deliveries d CROSS JOIN outputs o"
     " WHERE d.session = :s AND o.session = d.session AND o.seq = d.seq ORDER BY d.seq LIMIT :l";
 
 constexpr auto output_row = row_of<&Output::id, &Output::seq, &Output::input_id, &Output::text,

@@ -28,10 +28,12 @@ void read_part(std::string* damage, const F& part) {
   }
 }
 
-// Reads session and profile by one statement, from one snapshot. `loaded`: where they go, if
-// damaged parts are to be left empty; null: only the session is wanted, and damage is thrown.
+enum class Wanted : std::uint8_t { session, session_and_profile };
+
+// Reads both by one statement, from one snapshot. `loaded`: where the profile and the damage go,
+// and damaged parts are left empty; null: damage is thrown.
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
-                                           Sessions::Loaded* loaded = nullptr) {
+                                           Wanted wanted, Sessions::Loaded* loaded = nullptr) {
   std::string* const damage = loaded == nullptr ? nullptr : &loaded->damage;
   const auto read_row = [&](std::int64_t version, std::int64_t epoch, std::int32_t partition,
                             std::int64_t offset, model::Timestamp started, model::Timestamp active,
@@ -64,22 +66,25 @@ std::optional<model::Session> load_session(Connection& connection, const model::
     session.last_receipt = std::move(last_receipt);
     return session;
   };
-  // A missing row has NULLs, which are read as 0 and empty.
-  return connection.first(
-      read_row,
+  static const std::string columns =
       "SELECT s.version, s.position_epoch, s.position_partition, s.position_offset, s.started_at,"
       " s.last_activity_at, s.context, s.flow_state, s.execution, s.last_output_seq, s.inbox_size,"
-      " s.last_receipt, p.version, p.data FROM (SELECT 1) AS one"
-      " LEFT JOIN sessions s ON s.key = :k"
-      " LEFT JOIN profiles p ON p.project_id = :p AND p.user_id = :u",
-      key.encode(), key.project_id, key.user_id);
+      " s.last_receipt";
+  static const std::string sql_of_session = columns + ", 0, '' FROM sessions s WHERE s.key = :k";
+  // A missing row has NULLs, which are read as 0 and empty.
+  static const std::string sql_of_both =
+      columns +
+      ", p.version, p.data FROM (SELECT 1) AS one LEFT JOIN sessions s ON s.key = :k"
+      " LEFT JOIN profiles p ON p.project_id = :p AND p.user_id = :u";
+  if (wanted == Wanted::session) return connection.first(read_row, sql_of_session, key);
+  return connection.first(read_row, sql_of_both, key, key.project_id, key.user_id);
 }
 
 }  // namespace
 
 Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<model::Session>> {
-    return load_session(connection, key);
+    return load_session(connection, key, Wanted::session);
   });
 }
 
@@ -109,7 +114,7 @@ Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& ke
     Loaded loaded;
     loaded.profile.project_id = key.project_id;
     loaded.profile.user_id = key.user_id;
-    loaded.session = load_session(connection, key, &loaded);
+    loaded.session = load_session(connection, key, Wanted::session_and_profile, &loaded);
     return loaded;
   });
 }
@@ -293,7 +298,7 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     Loaded loaded;
-    const auto before = load_session(connection, key, &loaded);
+    const auto before = load_session(connection, key, Wanted::session, &loaded);
     if (!before) return fail(Errc::not_found, "there is no such session");
     const auto session = *connection.value<std::int64_t>(
         "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"

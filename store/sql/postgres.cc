@@ -155,7 +155,7 @@ class PostgresStatement final : public Statement {
     for (const SqlType type : parameters) {
       types_.push_back(type == SqlType::integer ? int8_oid : text_oid);
     }
-    if (sql_.starts_with("UPDATE")) name_of_row_ = {parameters.size() - 1, 1};
+    if (sql_.starts_with("UPDATE") && !types_.empty()) name_of_row_ = {types_.size() - 1, 1};
     const auto key = sql_.find("ON CONFLICT (");
     if (key != std::string::npos && sql_.find("DO UPDATE") != std::string::npos) {
       const auto columns_of_key = std::string_view(sql_).substr(key, sql_.find(')', key) - key);

@@ -63,7 +63,8 @@ std::string unescaped(std::string_view stored) {
 }
 
 // The rows are joined by LATERAL with a part that LIMIT or OFFSET keeps apart. So the server looks
-// up row by row, also in tables that were empty when it made its plan.
+// up row by row, also in tables that were empty when it made its plan. A row that is found by its
+// ctid is still the row that the condition has chosen, since one transaction writes at a time.
 std::string sql_of_rows(std::string_view sql, std::size_t parameters) {
   std::string arrays;
   std::string names;
@@ -73,7 +74,13 @@ std::string sql_of_rows(std::string_view sql, std::size_t parameters) {
   }
   const auto given = "unnest(" + arrays + ") AS given (" + names + ')';
   std::string one;
-  for (const char c : sql) one += c == '$' ? "given.p" : std::string(1, c);
+  for (const char c : sql) {
+    if (c == '$') {
+      one += "given.p";
+    } else {
+      one += c;
+    }
+  }
   if (sql.starts_with("SELECT")) {
     return "SELECT answer.*, given.n FROM unnest(" + arrays + ") WITH ORDINALITY AS given (" +
            names + ", n) CROSS JOIN LATERAL (SELECT * FROM (" + one +

@@ -90,7 +90,7 @@ struct SqlAnswer {
   std::vector<SqlSlot> columns{};
 };
 
-// One prepared statement with its bound values; a slot keeps its memory from use to use.
+// One prepared statement with its bound values.
 class Statement {
  public:
   Statement(std::span<const SqlType> parameters, std::span<const SqlType> columns);
