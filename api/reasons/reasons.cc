@@ -354,8 +354,8 @@ Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt)
     Read read;
     auto session = store_.sessions().load(receipt.session);
     if (!session) return fail(session.error());
-    const bool goes_on = *session && (*session)->execution &&
-                         (*session)->execution->input_id == receipt.input_id;
+    const bool goes_on =
+        *session && (*session)->execution && (*session)->execution->input_id == receipt.input_id;
     auto waits = goes_on ? of_execution(**session, read) : Waits();
     if (!waits) return fail(waits.error());
     open.execution = *std::move(waits);
