@@ -164,7 +164,7 @@ Result<json> import_all(ProjectServices& services, const Principal& principal,
   return report;
 }
 
-// The changes that an import would make.
+// The changes that an import would make, and whether all sessions were counted.
 Result<json> planned(ProjectServices& services, const Principal& principal,
                      const model::Bundle& bundle) {
   model::Bundle present;
@@ -180,7 +180,8 @@ Result<json> planned(ProjectServices& services, const Principal& principal,
     present = *std::move(exported);
     sessions = *std::move(standing);
   }
-  return json(plan_shape()(import_plan(present, bundle, sessions)));
+  return json{{"plan", plan_shape()(import_plan(present, bundle, sessions))},
+              {"isComplete", sessions.is_complete()}};
 }
 
 // Runs on the pool of imports. Frees the request as soon as it is read, because the request may
@@ -207,7 +208,7 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
   if (report && *dry_run) {
     auto plan = planned(services, *call.principal, *bundle);
     if (!plan) return model::fail(store_error(plan.error()));
-    (*report)["plan"] = *std::move(plan);
+    report->update(*plan);
   }
   return from_store(std::move(report)).map(ok);
 }
@@ -273,11 +274,12 @@ Description describe_import() {
                        "  - {name: Echo, nodes: [{say: \"{{input.text}}\"}]}\n"
                        "endpoints:\n"
                        "  - {name: web, flow: Echo}\n"}};
-  const auto no_problems =
-      object({{"problems", list_of(anything(), 0)},
-              warnings_property(),
-              {"plan", described("Each part of the bundle and of the present project.",
-                                 list_of(plan_shape().schema()))}});
+  const auto no_problems = object(
+      {{"problems", list_of(anything(), 0)},
+       warnings_property(),
+       {"plan", described("Each part of the bundle and of the present project.",
+                          list_of(plan_shape().schema()))},
+       {"isComplete", described("False: only the newest sessions were counted.", boolean())}});
   return {.summary = "Import a project bundle",
           .details =
               "Imports the whole bundle or nothing. A 400 has all problems, with their places, in "

@@ -28,6 +28,7 @@ nlohmann::json referenced_environment(const std::string& text) {
 void show_plan(const Fields& report) {
   Table changes({"CHANGE", "PART", "NAME"});
   Table sessions({"FLOW", "NODE", "SESSIONS", "AFTER THE IMPORT"});
+  const bool is_complete = report.flag("isComplete");
   std::size_t unchanged = 0;
   for (const Fields& part : report.objects("plan")) {
     const auto change = part.text("change");
@@ -37,13 +38,14 @@ void show_plan(const Fields& report) {
         {change == "leftOver" ? "left over" : change, part.text("part"), part.text("name")});
     for (const Fields& waiting : part.objects("waiting")) {
       sessions.add({part.text("name"), waiting.text("node"),
-                    std::to_string(waiting.number("sessions")),
+                    (is_complete ? "" : "at least ") + std::to_string(waiting.number("sessions")),
                     waiting.flag("stays") ? "wait on" : "start the Flow again"});
     }
   }
   changes.print("An import would change nothing.");
   say("Unchanged parts: " + std::to_string(unchanged));
-  sessions.print("No session waits in a changed Flow.");
+  sessions.print(is_complete ? "No session waits in a changed Flow."
+                             : "None of the newest sessions waits in a changed Flow.");
 }
 
 void show_import(const Fields& report, const Values& values) {

@@ -301,6 +301,7 @@ class ImportPlan : public ConnectionUsages {
     const auto response = world_.manage(Method::post, "/management/import",
                                         {{"file", "p.yaml"}, {"text", text}}, {{"dryRun", "true"}});
     EXPECT_EQ(response.status, 200) << response.body;
+    EXPECT_EQ(body_of(response).at("isComplete"), true);
     return body_of(response).at("plan");
   }
   // `changed Flow Main`, without the unchanged parts.
@@ -326,6 +327,15 @@ TEST_F(ImportPlan, OfTheSameBundleHasNoChange) {
       Method::post, "/management/import",
       {{"file", "p.yaml"}, {"text", whole}, {"environment", environment}}, {{"dryRun", "true"}});
   EXPECT_EQ(changes(body_of(response).at("plan")), (std::vector<std::string>{}));
+}
+
+TEST_F(ImportPlan, TellsThatOnlyTheNewestSessionsWereCounted) {
+  for (int i = 0; i < 150; ++i) put(0, "user " + std::to_string(i), "ask");
+  world_.options.steady_now = [this] { return world_.steady += std::chrono::milliseconds(20); };
+  const auto response =
+      world_.manage(Method::post, "/management/import",
+                    {{"file", "p.yaml"}, {"text", users_of_crm}}, {{"dryRun", "true"}});
+  EXPECT_EQ(body_of(response).at("isComplete"), false) << response.body;
 }
 
 TEST_F(ImportPlan, OfANewProjectHasNewPartsOnly) {
