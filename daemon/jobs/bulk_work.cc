@@ -142,7 +142,9 @@ class Work {
     auto window = window_behind(data_.at("after"));
     for (int n = 1; n < pages_a_step && window && window->letters.empty() && window->last > 0;
          ++n) {
-      window = window_behind(window->last);
+      auto next = window_behind(window->last);
+      if (!next) break;  // the progress so far is stored
+      window = std::move(next);
     }
     if (!window) return fail(window.error());
     if (window->last == 0) return commit(data_.at("last"), true, {});
@@ -253,7 +255,9 @@ class Work {
     };
     auto walked = walk_from(after);
     for (int n = 1; n < pages_a_step && walked && walked->rows.empty() && walked->next; ++n) {
-      walked = walk_from(*walked->next);
+      auto next = walk_from(*walked->next);
+      if (!next) break;  // as above
+      walked = std::move(next);
     }
     if (!walked) return fail(walked.error());
     const bool drops = job_.type == model::drop_deliveries;
