@@ -121,9 +121,7 @@ Result<void> Calls::bring_forward(model::Timestamp latest, model::Timestamp now)
 }
 
 Result<std::int64_t> Calls::pending() const {
-  static const auto sql = "SELECT COUNT(*) FROM (" + std::string(sql_of_time_outs) +
-                          " LIMIT :m) AS counted WHERE time_out = 0";
-  return read_number(database_, sql, most_counted);
+  return read_count(database_, most_counted, sql_of_running_calls);
 }
 
 }  // namespace conversed::store

@@ -99,7 +99,7 @@ class Calls : Rows {
   // was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 
-  // The number of calls and timers that executions wait for, among `most_counted` rows.
+  // The number of calls and timers that executions wait for, at most `most_counted`.
   [[nodiscard]] model::Result<std::int64_t> pending() const;
 };
 

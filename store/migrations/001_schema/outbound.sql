@@ -74,8 +74,10 @@ CREATE TABLE pending_calls (
 CREATE INDEX pending_calls_by_due ON pending_calls (due_at, id) WHERE due_at IS NOT NULL AND appended = 0;
 -- Calls to be made, by project and target.
 CREATE INDEX pending_calls_to_make ON pending_calls (project_id, target, try_at, id) WHERE target IS NOT NULL AND appended = 0;
--- A session's calls and timers, when it is reset, and their number.
-CREATE INDEX pending_calls_by_session ON pending_calls (session, time_out);
+-- A session's calls and timers, when it is reset.
+CREATE INDEX pending_calls_by_session ON pending_calls (session);
+-- The number of calls and timers of executions. With `time_out` SQLite counts them without reading their rows.
+CREATE INDEX pending_calls_running ON pending_calls (session, time_out) WHERE time_out = 0;
 
 -- Follow-ups that wait for their time. The row is the claim.
 CREATE TABLE follow_ups (

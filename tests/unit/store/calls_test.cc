@@ -125,6 +125,25 @@ TEST_F(CallsTest, TargetIsAsciiAndBoundedWhateverTheUrlSays) {
   EXPECT_EQ(words_of_upstream(shown_target(model)), "a language model");
 }
 
+TEST_F(CallsTest, CallsAreCountedBesideAnyNumberOfQuestions) {
+  model::PendingCall question;
+  question.id = "question";
+  question.session = key_of("asked");
+  question.trace_id = model::new_trace_id();
+  question.due_at = clock_.now() + 1h;
+  question.is_time_out = true;
+  put(question);
+  ASSERT_TRUE(store_->committer().write_and_wait([](Writer& writer) {
+    writer.connection().run(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :m)"
+        " INSERT INTO pending_calls (id, session, trace_id, due_at, time_out)"
+        " SELECT 'q' || i, session, trace_id, due_at, 1 FROM pending_calls, n",
+        most_counted);
+  }));
+  put(call("a", "https://one.example/"));
+  EXPECT_EQ(store_->calls().pending(), 1);
+}
+
 TEST_F(CallsTest, PagesDoNotReadRequests) {
   auto asked = call("a", "https://one.example/x");
   asked.http->retries = 2;

@@ -78,7 +78,7 @@ TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
 
 TEST_F(WaitingTest, CountsReadIndexesAlone) {
   for (const auto sql :
-       {sql_of_new_letters, sql_of_pending_deliveries, sql_of_inbox_events, sql_of_time_outs}) {
+       {sql_of_new_letters, sql_of_pending_deliveries, sql_of_inbox_events, sql_of_running_calls}) {
     const auto plan = plan_of(*store_, sql, {});
     const bool is_alone = plan.find("COVERING INDEX") != std::string::npos ||
                           plan.find("Index Only Scan") != std::string::npos;
