@@ -81,7 +81,7 @@ class Conversation {
 
   void note_dialogue(const TestStep& step) {
     dialogue_.push_back("> " + line_of(step));
-    for (const auto& node : trace_.take(rehearsal_.session(), rehearsal_.profile())) {
+    for (const auto& node : trace_.take(rehearsal_, done_)) {
       for (auto& line : lines_of(node)) dialogue_.push_back(std::move(line));
     }
     for (const auto& output : done_.outputs) {

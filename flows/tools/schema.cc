@@ -151,6 +151,7 @@ Json node() {
   Json properties = {{"id", {{"type", "string"}, {"pattern", "^[A-Za-z_][A-Za-z0-9_-]{0,63}$"}}}};
   Json one = Json::array();
   std::map<std::string, Json> owners;
+  std::map<std::string, std::string> sentences;
   for (const NodeType* type : node_types()) {
     const std::string name(type->name);
     properties[name] = described(config_of(*type), description_of(name, ""));
@@ -159,7 +160,9 @@ Json node() {
     for (const auto& field : type->fields) {
       if (!field.is_beside) continue;
       const std::string beside(field.name);
-      properties[beside] = schema_of(field);
+      auto& text = sentences[beside];
+      text += (text.empty() ? "`" : "\n`") + name + "`: " + description_of(name, beside);
+      properties[beside] = described(schema_of(field), text);
       owners[beside]["anyOf"].push_back(is_of_type);
     }
   }

@@ -78,8 +78,10 @@ void Trace::calls(json request, const std::optional<model::CallResult>& result) 
                                  : json{{"status", result->status}, {"error", result->error_code}});
 }
 
-std::vector<TracedNode> Trace::take(const model::Session& session, const model::Profile& profile) {
-  if (!nodes_.empty()) note_changes(session.context, profile.data);
+std::vector<TracedNode> Trace::take(const Rehearsal& rehearsal, const Rehearsal::Done& done) {
+  if (!nodes_.empty() && done.error.empty()) {
+    note_changes(rehearsal.session().context, rehearsal.profile().data);
+  }
   return std::exchange(nodes_, {});
 }
 

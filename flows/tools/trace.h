@@ -5,11 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "flows/turn/turn.h"
-#include "store/model/session.h"
+#include "flows/tools/rehearsal.h"
 
 namespace conversed::flows::tools {
 
@@ -58,11 +56,11 @@ class Trace final : public TurnObserver {
   void evaluated(std::string_view source, const model::Result<nlohmann::json>& value) override;
   void calls(nlohmann::json request, const std::optional<model::CallResult>& result);
 
-  // The Nodes since the last `take`. `session` and `profile` are as the last Turn left them.
-  [[nodiscard]] std::vector<TracedNode> take(const model::Session& session,
-                                             const model::Profile& profile);
-  // The same if the last Turn failed: it ended within its last Node.
-  [[nodiscard]] std::vector<TracedNode> take_failed() { return std::exchange(nodes_, {}); }
+  // The Nodes since the last `take`, whose Turns had these effects. The last Node of a Turn that
+  // failed shows no changes, because the Turn has none.
+  // Kept by: FlowTest.ShowsNoChangesOfATurnThatFails.
+  [[nodiscard]] std::vector<TracedNode> take(const Rehearsal& rehearsal,
+                                             const Rehearsal::Done& done);
 
  private:
   void note_changes(const nlohmann::json& context, const nlohmann::json& profile);

@@ -41,8 +41,7 @@ Trial run_trial(const Stage& stage, model::Session session, model::Profile profi
   rehearsal.start(std::move(session), std::move(profile));
   rehearsal.run(std::move(event));
   trial.done = rehearsal.take_done();
-  trial.nodes = trial.done.error.empty() ? trace.take(rehearsal.session(), rehearsal.profile())
-                                         : trace.take_failed();
+  trial.nodes = trace.take(rehearsal, trial.done);
   trial.waits_at = rehearsal.waits_at();
   return trial;
 }

@@ -80,11 +80,21 @@ class FlowTools(unittest.TestCase):
                                            capture_output=True, timeout=60).stdout)
         self.assertEqual(report[0]["coverage"], [{"flow": "F", "nodes": 3, "nodesRun": 2, "branches": 2, "branchesTaken": 1,
                                                   "missed": ["nodes[0] if: else is never taken", "nodes[0].else[0] say: Bye never runs"]}])
+        both = json.loads(subprocess.run([f"{BIN}/conversectl", "--json", "flow", "test", good, f"{self.folder}/./bye.yaml",
+                                          "--coverage"], check=True, capture_output=True, timeout=60).stdout)
+        self.assertEqual([(suite["bundle"], suite["coverage"][0]["nodesRun"]) for suite in both], [(f"{self.folder}/b.yaml", 3)] * 2)
         picture = self.folder / "covered.dot"
         self.assertEqual(self.flow("test", good, bye, "--coverage-picture", picture).returncode, 0)
         self.assertIn('label="F: 3 of 3 Nodes, 2 of 2 branches"', picture.read_text())
         done = self.flow("test", good, "--coverage-picture", "covered.png")
         self.assertIn("ends in .svg or .dot", done.stderr)
+
+    def test_without_graphviz_a_picture_is_an_error_that_says_what_to_do(self):
+        (self.folder / "b.yaml").write_text(BUNDLE.replace("[{say: Hi}]", f"[{', '.join(['{say: Hi}'] * 5000)}]"))
+        done = subprocess.run([f"{BIN}/conversectl", "flow", "graph", self.folder / "b.yaml", "--format", "svg"], capture_output=True,
+                              text=True, timeout=60, env={"PATH": str(self.folder)})
+        self.assertEqual(done.returncode, 1, done)
+        self.assertIn("apt install graphviz", done.stderr)
 
     @unittest.skipUnless(shutil.which("dot"), "Graphviz is missing")
     def test_the_picture_of_the_coverage_is_drawn_by_graphviz(self):

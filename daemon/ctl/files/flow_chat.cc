@@ -206,14 +206,14 @@ class FlowChat {
 
   // Shows what the Turns have done, and what the session waits for.
   void show() {
-    for (const auto& node : trace_.take(rehearsal_.session(), rehearsal_.profile())) {
+    const auto done = rehearsal_.take_done();
+    for (const auto& node : trace_.take(rehearsal_, done)) {
       if (json_) {
         say_json(to_json(node));
       } else {
         for (const auto& line : lines_of(node)) say(line);
       }
     }
-    const auto done = rehearsal_.take_done();
     for (const auto& output : done.outputs) {
       if (json_) {
         say_json({{"text", output.text}, {"data", output.data}});

@@ -29,7 +29,7 @@ SuiteResult run_file(const std::string& path, const std::string& only) {
         return bundle ? std::optional(std::move(*bundle)) : std::nullopt;
       },
       only);
-  suite.bundle = folder / suite.bundle;
+  suite.bundle = (folder / suite.bundle).lexically_normal();
   return suite;
 }
 
@@ -83,7 +83,7 @@ json to_json(const Coverage& coverage) {
   return flows;
 }
 
-json to_json(const SuiteResult& suite, bool with_coverage) {
+json to_json(const SuiteResult& suite) {
   json problems = json::array();
   for (const auto& problem : suite.problems) {
     problems.push_back({{"line", problem.place.line}, {"message", problem.message}});
@@ -100,12 +100,10 @@ json to_json(const SuiteResult& suite, bool with_coverage) {
                      {"failures", std::move(failures)},
                      {"dialogue", test.dialogue}});
   }
-  json made = {{"file", suite.file},
-               {"passed", suite.passed()},
-               {"problems", std::move(problems)},
-               {"tests", std::move(tests)}};
-  if (with_coverage && suite.coverage) made["coverage"] = to_json(*suite.coverage);
-  return made;
+  return {{"file", suite.file},
+          {"passed", suite.passed()},
+          {"problems", std::move(problems)},
+          {"tests", std::move(tests)}};
 }
 
 // A picture has the Flows of one bundle.
@@ -141,8 +139,14 @@ int flow_test(const FlowTestOptions& options) {
     return failed({model::Errc::not_found, "no test's name contains '" + options.only + "'"});
   }
   if (options.json) {
+    const auto coverage = coverage_of(suites);
     json report = json::array();
-    for (const auto& suite : suites) report.push_back(to_json(suite, options.coverage));
+    for (const auto& suite : suites) {
+      report.push_back(to_json(suite));
+      if (!options.coverage || !suite.coverage) continue;
+      report.back()["bundle"] = suite.bundle;
+      report.back()["coverage"] = to_json(coverage.at(suite.bundle));
+    }
     say_json(report);
   } else {
     if (options.watched) {

@@ -1,6 +1,7 @@
 #include "daemon/ctl/files/graphviz.h"
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <memory>
 
@@ -13,11 +14,15 @@ model::Result<std::string> drawn_by_graphviz(const std::string& dot) {
   const std::string command = "dot -Tsvg >&" + std::to_string(fileno(file.get()));
   std::FILE* pipe = popen(command.c_str(), "w");
   if (pipe == nullptr) return model::fail(model::Errc::unavailable, "dot can't be started");
+  // If `dot` is missing, nobody reads the pipe. Its exit code tells.
+  auto* const on_pipe = std::signal(SIGPIPE, SIG_IGN);
   std::fwrite(dot.data(), 1, dot.size(), pipe);
-  if (pclose(pipe) != 0) {
+  const int code = pclose(pipe);
+  std::signal(SIGPIPE, on_pipe);
+  if (code != 0) {
     return model::fail(model::Errc::unavailable,
-                       "dot failed; it comes with Graphviz (apt install graphviz). The format "
-                       "dot needs no Graphviz");
+                       "dot failed; it comes with Graphviz (apt install graphviz). Without it "
+                       "use --format dot, or the name of a file that ends in .dot");
   }
   std::string picture;
   std::array<char, 16 * 1024> part;

@@ -389,6 +389,9 @@ TEST(Schema, KnowsEveryNodeTypeWithItsSentences) {
       EXPECT_EQ(sentence.find("]("), std::string::npos) << sentence;
     }
   }
+  const auto beside = node["else"]["description"].get<std::string>();
+  EXPECT_TRUE(beside.starts_with("`if`: Run if not.")) << beside;
+  EXPECT_NE(beside.find("\n`once`: Run at every later pass."), beside.npos) << beside;
   EXPECT_EQ(tools::description_of("say", "order"),
             "How one of a list is chosen. `inTurn` begins again after the last one, `oneByOne` "
             "repeats the last one. Default `random`.");

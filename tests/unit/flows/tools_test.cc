@@ -256,6 +256,15 @@ TEST(FlowTest, ShowsTheDialogueAndTheNodesOfTheStepThatFails) {
   EXPECT_EQ(suite.tests[1].dialogue, (Texts{}));
 }
 
+TEST(FlowTest, ShowsNoChangesOfATurnThatFails) {
+  const auto suite = run("  - addToContext: {n: 1}\n  - {id: again, say: x}\n  - goTo: again\n",
+                         "tests: [{name: a, steps: [{user: x}]}]\n");
+  ASSERT_EQ(suite.tests.size(), 1U);
+  const auto& lines = suite.tests[0].dialogue;
+  EXPECT_NE(std::ranges::find(lines, "      context.n: nothing -> 1"), lines.end());
+  EXPECT_EQ(std::ranges::find(lines, "      context.n: 1 -> nothing"), lines.end());
+}
+
 TEST(FlowTest, RunsOnlyTheTestsWhoseNameHasThePart) {
   const std::string tests =
       "tests:\n- {name: one, steps: [{user: a}]}\n- {name: another, steps: [{user: b}]}\n";
