@@ -328,7 +328,7 @@ class Console(ConsoleCase):
         self.inject("yonder", "waits", text="news")
         session = "/".join(["sessions", self.tokens["yonder"], "user of waits", "waits"])
         self.open(session)
-        self.browser.wait_until("document.querySelector('main').innerText.includes('after 1 failed try')")
+        self.browser.wait_until("document.querySelector('main').innerText.match(/after \\d+ failed tr(y|ies)/)")
         self.assertIn("The webhook of the Endpoint yonder", self.shown())
         self.assertIn("inject: news from " + daemon_process.EMAIL, self.shown())
         receipt = self.receipt_of("user of waits", "waits", "yonder")
