@@ -4,6 +4,7 @@
 
 #include "store/model/hex.h"
 #include "store/model/url.h"
+#include "store/text/utf8.h"
 
 namespace conversed::store {
 
@@ -26,7 +27,8 @@ std::string target_of(const PendingCall& call) {
 
 std::string shown_target(const PendingCall& call) {
   if (call.search) return std::string(shown_search) + call.search->store;
-  return call.http->to_model ? target_of(call) : model::authority_of(call.http->url);
+  if (call.http->to_model) return target_of(call);
+  return text::well_formed(model::authority_of(call.http->url));
 }
 
 std::string words_of_upstream(const std::string& shown) {

@@ -117,6 +117,7 @@ TEST_F(CallsTest, TargetIsAsciiAndBoundedWhateverTheUrlSays) {
   EXPECT_LE(odd.size(), 255U);
   EXPECT_TRUE(odd.starts_with("host b%C3%BC%0Axxx"));
   put(call("a", std::string("https://\0\xff/", 11)));
+  EXPECT_EQ(shown_target(call("a", "https://a\xff/")), "a\xef\xbf\xbd");
   auto model = call("b", "/chat");
   model.http->to_model = true;
   model.http->connection_id = "c1";
