@@ -29,6 +29,7 @@ class Report {
   void add(Place place, std::string path, std::string message);
   // Includes the problems that were not kept, because there were too many.
   [[nodiscard]] std::size_t size() const { return problems_.size() + omitted_; }
+  [[nodiscard]] bool is_full() const { return problems_.size() >= max_problems_; }
   // The problems in the file's order. The last line says how many are not listed.
   [[nodiscard]] Problems take();
 

@@ -78,6 +78,25 @@ json content_of(const model::BundleEndpoint& endpoint) {
                       endpoint.error_text, std::move(webhooks)});
 }
 
+// The parts of a project without a name of their own.
+struct Setting {
+  std::string name;
+  json value;
+};
+
+json content_of(const Setting& setting) {
+  return setting.value;
+}
+
+// An import without a journey removes the present one. None for a project that does not exist.
+std::vector<Setting> settings_of(const model::Bundle& bundle, bool has_journey) {
+  std::vector<Setting> settings;
+  if (bundle.project_name.empty()) return settings;
+  settings.push_back({"locales", bundle.locales});
+  if (has_journey) settings.push_back({"journey", bundle.proactive});
+  return settings;
+}
+
 // ---- Comparing
 
 template <typename Part>
@@ -114,6 +133,16 @@ std::shared_ptr<const flows::Flow> imported_flow(const model::Bundle& bundle,
   return flow ? *std::move(flow) : nullptr;
 }
 
+// Whether a session that waits at the Node, or in a Flow that it entered, goes on with an input.
+bool can_go_on(const flows::Flow& flow, const std::string& address) {
+  const auto at = flow.find(address);
+  if (at == flows::end_of_flow) return false;
+  const auto& slot = flow.slot(at);
+  return slot.node->awaits() == flows::Node::Awaits::input ||
+         std::ranges::find(slot.outline.uses, flows::Flow::Use::Kind::flow,
+                           &flows::Flow::Use::kind) != slot.outline.uses.end();
+}
+
 void add_sessions(const model::Bundle& bundle, const StandingSessions& sessions,
                   PlannedPart& planned) {
   if (planned.part != "Flow" || planned.change == Change::unchanged) return;
@@ -121,11 +150,12 @@ void add_sessions(const model::Bundle& bundle, const StandingSessions& sessions,
   for (const auto& [place, count] : sessions.places()) {
     if (place.flow != planned.name) continue;
     auto& waiting = planned.waiting;
-    auto node = std::ranges::find(waiting, place.at, &PlannedPart::Waiting::node);
-    if (node == waiting.end()) {
-      const bool stays = flow == nullptr || flow->find(place.at) != flows::end_of_flow;
-      node = waiting.insert(waiting.end(), {place.at, 0, stays});
-    }
+    // A running execution stays in its version.
+    const bool stays = place.version != 0 || flow == nullptr || can_go_on(*flow, place.at);
+    const std::string& address = place.at;
+    auto node = std::ranges::find_if(
+        waiting, [&](const auto& each) { return each.node == address && each.stays == stays; });
+    if (node == waiting.end()) node = waiting.insert(waiting.end(), {place.at, 0, stays});
     node->sessions += count;
   }
 }
@@ -149,6 +179,8 @@ std::string_view to_string(Change change) {
 std::vector<PlannedPart> import_plan(const model::Bundle& project, const model::Bundle& bundle,
                                      const StandingSessions& sessions) {
   std::vector<PlannedPart> plan;
+  const bool has_journey = !project.proactive.is_null() || !bundle.proactive.is_null();
+  compare("project", settings_of(project, has_journey), settings_of(bundle, has_journey), plan);
   compare("member", project.members, bundle.members, plan);
   compare("Token", project.tokens, bundle.tokens, plan);
   compare("Connection", project.connections, bundle.connections, plan);

@@ -44,6 +44,11 @@ std::string first_name(std::string_view path) {
   return std::string(rest.substr(0, rest.find_first_of(".[")));
 }
 
+// Bounds, because the daemon checks what its users import.
+constexpr std::size_t most_ways = 10'000'000;  // Nodes times Flows that Endpoints run
+constexpr std::size_t most_near = 1'000;       // names among which a near one is searched
+constexpr std::size_t most_values = 100;       // of a member of `input`
+
 class Checker {
  public:
   Checker(const Located& root, Report& report) : root_(root), report_(report) {}
@@ -65,9 +70,13 @@ class Checker {
     if (const Located* proactive = root_.find("proactive")) {
       add_flow_of(proactive->find("journey"));
     }
-    const auto reach = reach_of(all, run);
+    std::size_t nodes = all.size();
+    for (const auto* flow : all) nodes += flow->slots().size();
+    const bool has_ways =
+        nodes <= most_ways / std::max<std::size_t>(run.empty() ? all.size() : run.size(), 1);
+    const auto reach = has_ways ? reach_of(all, run) : std::vector<Reach>();
     for (std::size_t i = 0; i < all.size(); ++i) {
-      check_ways(*all[i], reach[i]);
+      if (has_ways) check_ways(*all[i], reach[i]);
       check_nodes(*all[i]);
       for (auto& missing : missing_answers(*all[i])) {
         warn(missing.question->outline.place, *all[i], missing.question->address,
@@ -126,7 +135,8 @@ class Checker {
     values_["input.source"] = {"followUp", "inject", "timeOut", "user"};
     values_["input.type"] = {"data", "text"};
     auto channels = names_in("endpoints", "name");
-    if (!channels.empty()) values_["input.channel"] = std::move(channels);
+    const bool is_bounded = !channels.empty() && channels.size() <= most_values;
+    if (is_bounded) values_["input.channel"] = std::move(channels);
     find_states();
   }
 
@@ -138,6 +148,7 @@ class Checker {
         if (slot.type->name != "setState") continue;
         if (slot.outline.label.find("{{") != std::string::npos) return;
         states.insert(slot.outline.label);
+        if (states.size() > most_values) return;
       }
     }
     if (!is_partial()) values_["input.state"] = std::move(states);
@@ -215,6 +226,11 @@ class Checker {
     warn(at.place, at.flow, at.slot.address, std::move(message));
   }
 
+  // Searches no near word for a finding that is not kept.
+  [[nodiscard]] std::string hint(const std::string& word, const Names& known) const {
+    return report_.is_full() || known.size() > most_near ? "" : did_you_mean(word, known);
+  }
+
   void check_read(const At& at, const Facts& facts) {
     const std::set<std::string> paths(facts.paths.begin(), facts.paths.end());
     for (const auto& path : paths) check_path(at, path);
@@ -231,7 +247,7 @@ class Checker {
       warn(at, "'" + path + "' is not a member of input" + did_you_mean(name, input_members));
     } else if (path.starts_with("context.") && !context_.contains(name) && !is_partial()) {
       // Only a warning, because another program may write it.
-      warn(at, "'" + path + "' is read, but nothing writes it" + did_you_mean(name, context_));
+      warn(at, "'" + path + "' is read, but nothing writes it" + hint(name, context_));
     }
   }
 
@@ -240,7 +256,7 @@ class Checker {
     for (const auto& word : std::set<std::string>(doubt.words.begin(), doubt.words.end())) {
       if (words_.contains(word)) continue;
       warn(at, "'" + word + "' is neither context, input, profile nor the label of a Token" +
-                   did_you_mean(word, words_));
+                   hint(word, words_));
     }
     for (const auto& failure : doubt.failures) warn(at, failure);
   }
@@ -265,7 +281,9 @@ class Checker {
 
   void check_comparison(const At& at, const std::string& path, const std::string& text) {
     const auto values = values_.find(path);
-    if (values != values_.end() && !values->second.contains(text)) {
+    if (path == "input.channel" && values != values_.end() && !values->second.contains(text)) {
+      warn(at, "no Endpoint of the bundle is named '" + text + "', so 'input.channel' never is");
+    } else if (values != values_.end() && !values->second.contains(text)) {
       warn(at,
            "'" + path + "' is never '" + text + "'; it is one of " + text::joined(values->second));
     } else if (is_flag(path) && is_word(text, " ") && !text::is_digit(text.front())) {
@@ -281,7 +299,7 @@ class Checker {
     const auto found = values_.find(path);
     Names values = found == values_.end() ? Names() : found->second;
     if (is_flag(path)) values = {"false", "true"};
-    if (values.empty()) return;
+    if (values.empty() || values.size() > most_values) return;
     const std::string never = "'" + path + "' is never '";
     const std::string known = "'; it is one of " + text::joined(values);
     for (const auto& way : at.slot.outline.ways) {

@@ -1,7 +1,7 @@
 #include "flows/tools/missing_answers.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <set>
 
 #include "flows/node_types.h"
@@ -28,18 +28,12 @@ bool is_said(const Flow::Slot& slot) {
   return type == "say" || type == "question" || type == "handover" || type == "followUp";
 }
 
-// One use.
+// One use. Bounded, because the daemon checks what its users import.
 class Search {
  public:
-  explicit Search(const Flow& flow) : flow_(flow) {
-    for (const auto& slot : flow.slots()) {
-      for (const auto& read : slot.outline.reads) {
-        for (const auto& path : read.facts.paths) readers_[path].push_back(&slot);
-      }
-    }
-  }
+  explicit Search(const Flow& flow) : flow_(flow) {}
 
-  [[nodiscard]] std::vector<MissingAnswer> run() const {
+  [[nodiscard]] std::vector<MissingAnswer> run() {
     std::vector<MissingAnswer> found;
     for (const auto& slot : flow_.slots()) {
       if (slot.type->name != "question" || slot.outline.writes.empty()) continue;
@@ -47,12 +41,12 @@ class Search {
       const auto& path = slot.outline.writes.front();
       const auto way = std::ranges::find(ways, "onNoAnswer", &Flow::Way::name);
       if (way == ways.end()) {
-        if (const auto* reader = reader_of(path, slot)) {
+        if (const auto* reader = reader_behind(slot.next, path, &slot, Reader::any)) {
           found.push_back({&slot, "the Node " + reader->address + " needs '" + path +
                                       "', but without an answer the execution ends here and the "
                                       "user is told nothing; add onNoAnswer"});
         }
-      } else if (const auto* speaker = speaker_behind(way->to, path)) {
+      } else if (const auto* speaker = reader_behind(way->to, path, nullptr, Reader::says)) {
         found.push_back({&slot, "after onNoAnswer '" + path + "' is null, and the Node " +
                                     speaker->address +
                                     " says it; end onNoAnswer with a stop, or add an if"});
@@ -62,42 +56,35 @@ class Search {
   }
 
  private:
-  // Another Node that reads the path, or a path below it.
-  [[nodiscard]] const Flow::Slot* reader_of(const std::string& path,
-                                            const Flow::Slot& question) const {
-    for (auto at = readers_.lower_bound(path); at != readers_.end(); ++at) {
-      if (!at->first.starts_with(path)) break;
-      if (!is_below(at->first, path)) continue;
-      for (const auto* slot : at->second) {
-        if (slot != &question) return slot;
-      }
-    }
-    return nullptr;
-  }
+  enum class Reader : std::uint8_t { any, says };
 
-  // A Node that says the path, on a way on which nothing writes it or asks whether it is there.
-  [[nodiscard]] const Flow::Slot* speaker_behind(NodeIndex first, const std::string& path) const {
+  // A Node that reads the path, on a way from `first` on which nothing writes it or asks whether it
+  // is there, and which does not pass `question`.
+  [[nodiscard]] const Flow::Slot* reader_behind(NodeIndex first, const std::string& path,
+                                                const Flow::Slot* question, Reader reader) {
     std::set<NodeIndex> seen;
     std::vector<NodeIndex> open{first};
     while (!open.empty() && seen.size() < most_nodes) {
       const NodeIndex at = open.back();
       open.pop_back();
-      if (at == end_of_flow || !seen.insert(at).second) continue;
+      if (at == end_of_flow || !seen.insert(at).second || &flow_.slot(at) == question) continue;
       const auto& slot = flow_.slot(at);
-      const auto use = use_of(slot, path);
-      if (use == Use::said) return &slot;
+      const auto use = use_of(slot, path, reader);
+      if (use == Use::read) return &slot;
       if (use == Use::none) std::ranges::copy(successors(slot), std::back_inserter(open));
     }
     return nullptr;
   }
 
-  enum class Use : std::uint8_t { none, said, settled };
-  static Use use_of(const Flow::Slot& slot, const std::string& path) {
+  enum class Use : std::uint8_t { none, read, settled };
+  Use use_of(const Flow::Slot& slot, const std::string& path, Reader reader) {
     Use use = Use::none;
     for (const auto& read : slot.outline.reads) {
+      left_ -= std::min(left_, read.facts.paths.size() + 1);
+      if (left_ == 0) return Use::settled;
       if (!reads(read, path)) continue;
       if (read.is_condition || read.facts.decides) return Use::settled;
-      if (is_said(slot)) use = Use::said;
+      if (reader == Reader::any || is_said(slot)) use = Use::read;
     }
     if (use != Use::none) return use;
     const bool writes = std::ranges::any_of(slot.outline.writes, [&](const auto& written) {
@@ -110,7 +97,7 @@ class Search {
   }
 
   const Flow& flow_;
-  std::map<std::string, std::vector<const Flow::Slot*>, std::less<>> readers_;
+  std::size_t left_ = 1'000'000;  // paths that may still be compared
 };
 
 }  // namespace

@@ -318,7 +318,7 @@ class ImportPlan : public ConnectionUsages {
 
 TEST_F(ImportPlan, OfTheSameBundleHasNoChange) {
   const auto same = plan(users_of_crm);
-  EXPECT_EQ(same.size(), 6U);
+  EXPECT_EQ(same.size(), 7U);
   EXPECT_EQ(changes(same), (std::vector<std::string>{}));
   const json environment{
       {"CRM_TOKEN", "t"}, {"HOOK", "h"}, {"SECRET", signing_secret}, {"CLEAR_PASSWORD", "p"}};
@@ -340,7 +340,8 @@ TEST_F(ImportPlan, TellsThatOnlyTheNewestSessionsWereCounted) {
 
 TEST_F(ImportPlan, OfANewProjectHasNewPartsOnly) {
   const auto parts = plan(bundle("      - say: one\n"));
-  EXPECT_EQ(changes(parts), (std::vector<std::string>{"new Flow Main", "new Endpoint web"}));
+  EXPECT_EQ(changes(parts),
+            (std::vector<std::string>{"new project locales", "new Flow Main", "new Endpoint web"}));
 }
 
 TEST_F(ImportPlan, NamesChangedPartsAndTheSessionsThatTheyMeet) {
@@ -352,13 +353,15 @@ TEST_F(ImportPlan, NamesChangedPartsAndTheSessionsThatTheyMeet) {
     changed.replace(changed.find(old), old.size(), with);
   };
   replace("id: behind", "id: last");
+  replace("locales: [en]", "locales: [en, de]");
   replace("{name: idle, type: httpBearer, fields: {token: x}}", "");
   replace("{name: plain, flow: Plain, sessionExpiry: 30m}", "{name: plain, flow: Plain}");
   replace("{name: main, flow: Main, sessionExpiry: 30m}", "{name: new, flow: Main}");
   const auto parts = plan(changed);
   EXPECT_EQ(changes(parts),
-            (std::vector<std::string>{"leftOver Connection idle", "changed Flow Main",
-                                      "new Endpoint new", "leftOver Endpoint main"}));
+            (std::vector<std::string>{"changed project locales", "leftOver Connection idle",
+                                      "changed Flow Main", "new Endpoint new",
+                                      "leftOver Endpoint main"}));
   const auto flow = std::find_if(parts.begin(), parts.end(),
                                  [](const auto& part) { return part["name"] == "Main"; });
   EXPECT_EQ((*flow)["waiting"],

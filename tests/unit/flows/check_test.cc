@@ -236,7 +236,7 @@ TEST(FlowCheck, FindsValuesThatCanNotOccur) {
                         "  - if: input.channel != 'sms'\n"),
             (Texts{"'input.source' is never 'inect'; it is one of followUp, inject, timeOut, user",
                    "'input.type' is never 'image'; it is one of data, text",
-                   "'input.channel' is never 'sms'; it is one of eF"}));
+                   "no Endpoint of the bundle is named 'sms', so 'input.channel' never is"}));
   const std::string state = "  - if: input.state == 'hapy'\n  - setState: happy\n";
   EXPECT_EQ(check_nodes(state),
             (Texts{"'input.state' is never 'hapy'; it is one of default, happy"}));
@@ -280,6 +280,25 @@ TEST(FlowCheck, FindsQuestionsWhoseMissingAnswerIsNeeded) {
             (Texts{}));
   EXPECT_EQ(check_nodes(ask + ", onNoAnswer: []}\n  - say: \"{{context.a.b ?? 'none'}}\"\n"),
             (Texts{}));
+}
+
+TEST(FlowCheck, RegardsTheOrderOfAQuestionAndItsReaders) {
+  EXPECT_EQ(check_nodes("  - if: \"!profile.name\"\n    then: [{question: {text: q, storeIn: "
+                        "profile.name}}]\n  - stop: true\n"),
+            (Texts{}));
+  EXPECT_EQ(check_nodes("  - say: \"{{context.a ?? 'new'}}\"\n"
+                        "  - say: \"{{context.a}}\"\n"
+                        "  - question: {text: q, storeIn: context.a}\n"),
+            (Texts{}));
+}
+
+// A search for near words among all of them would take hours.
+TEST(FlowCheck, TakesManyUnwrittenNamesBesideManyWrittenOnes) {
+  std::string nodes = "  - addToContext: {first: 1";
+  for (int i = 0; i < 20'000; ++i) nodes += ", written" + std::to_string(i) + ": 1";
+  nodes += "}\n  - say: [x";
+  for (int i = 0; i < 20'000; ++i) nodes += ", \"{{context.read" + std::to_string(i) + "}}\"";
+  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n" + nodes + "]\n").size(), 201U);
 }
 
 TEST(FlowCheck, FindsABundleWithoutEndpoints) {
