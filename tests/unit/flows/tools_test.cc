@@ -52,7 +52,7 @@ TEST(Trial, ShowsTheNodesOfTheTurnThatFails) {
       "- addToContext: {n: 7}\n"
       "- {id: far, httpRequest: {url: \"http://x.example/{{context.n}}\"}}\n"
       "- say: \"{{context.n}}\"\n"
-      "- {id: wrong, say: \"{{context.missing.member}}\"}\n");
+      "- {id: wrong, httpRequest: {url: \"{{context.missing.member}}\"}}\n");
   const auto trial = try_event(talk, {{.status = 200, .body = "secret"}});
   Texts lines;
   for (const auto& node : trial.nodes) {
