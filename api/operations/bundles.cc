@@ -1,9 +1,11 @@
-// POST /management/import: imports a whole project bundle, or lists all its problems.
-// `?dryRun=true` only lists them, or what the import would change. Both list warnings, too. Body:
-// {"file": its name, "text": its text, "environment": {NAME: value}}. One import runs at a time,
-// because it takes much memory. GET /management/projects: the projects of the organisation that the
-// user is a member of. GET /management/projects/{projectId}/export: a project as a bundle that
-// makes the same project.
+// POST /management/import: imports a whole project bundle, or lists all its problems. Body:
+// {"file": its name, "text": its text, "environment": {NAME: value}}. `?dryRun=true` changes
+// nothing: it lists the problems or, if there are none, the changes. Both list warnings. One import
+// runs at a time, because it takes much memory.
+//
+// GET /management/projects: the projects of the organisation that the user is a member of.
+//
+// GET /management/projects/{projectId}/export: a project as a bundle that makes the same project.
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>

@@ -20,7 +20,7 @@ function trial({ flow, flowVersion, nodes, outputs, error, failedAt, waitsAt }) 
     el('p', {}, error ? ['It fails again', failedAt ? [' at ', code(failedAt)] : null, `: ${error}.`]
       : waitsAt ? ['It runs, and waits at ', code(waitsAt), '.'] : 'It runs to its end.', ` This was ${flow} version ${number(flowVersion)}; nothing was sent or stored.`),
     nodes.length ? el('details', {}, el('summary', {}, counted(nodes.length, 'Node')), el('ol', {}, nodes.map(step))) : null,
-    outputs.map((output) => el('div', { className: 'bubble' }, output.text ?? json(output.data))),
+    outputs.map((output) => el('div', { className: 'bubble' }, output.text, output.data === null ? null : json(output.data))),
   ];
 }
 

@@ -30,7 +30,7 @@ function changed({ changes, changesLeftOut }) {
 }
 
 // A step's title, and what else is known of it. `nameOf` names the user with an id.
-export function tell(step, nameOf) {
+export function tell(step, nameOf = (id) => id) {
   switch (step.what) {
     case 'accepted': return ['Accepted', [step.by ? `from ${nameOf(step.by)}` : '', step.daemon ? `by ${step.daemon}` : ''].filter(Boolean).join(', ')];
     case 'waited': return [step.micros === null ? 'Waits' : 'Waited',

@@ -47,11 +47,13 @@ async function readWebhooks(page) {
     ({ ...endpoint, health: await find(at('endpoints', endpoint._id, 'health'), {}, page.signal) })));
 }
 
-// The audit trail notes each look at dead letters, so they are read once for each number of new ones.
+// The audit trail notes each look at dead letters, so they are read once for each number of new ones. Null: the user may
+// not see them.
 async function readLetters(page, deadLetters, before) {
   if (deadLetters === before?.deadLetters) return before.letters;
-  const found = deadLetters > 0 ? await find('deadletters/groups', { projectId: page.project, state: 'new' }, page.signal) : null;
-  return found?.items ?? [];
+  if (deadLetters === 0) return [];
+  const found = await find('deadletters/groups', { projectId: page.project, state: 'new' }, page.signal);
+  return found ? found.items : null;
 }
 
 // What a project has that waits. `deadLetters` is the number of new ones, `before` the result of the look
@@ -107,7 +109,8 @@ const mostLetters = 5;  // groups
 // The faults, the worst first.
 export function attention(page, { counts, queue, store, warnings }, { groups, webhooks, letters }) {
   const free = queue.partitions.filter(({ owner, lag }) => !owner && lag > 0);
-  const others = counts.deadLetters > 0 && letters.length === 0;
+  const others = counts.deadLetters > 0 && letters !== null && letters.length === 0;
+  const hidden = counts.deadLetters > 0 && letters === null;
   const lines = [
     store.healthy ? null : entry('The store can\'t be written', ['Accepted events wait in the log, and go on by themselves when it works.',
       remedy('Look at the disk or the database server.')]),
@@ -116,10 +119,11 @@ export function attention(page, { counts, queue, store, warnings }, { groups, we
       `Their events wait: partition ${free.map(({ partition }) => partition).join(', ')}.`, remedy('Start a daemon with the role worker.')]),
     webhooks.map((webhook) => ofWebhook(page, webhook, groups)),
     groups.filter(({ waits }) => faults.includes(waits[0].reason)).map(ofFault),
-    letters.slice(0, mostLetters).map(ofLetters),
-    letters.length > mostLetters ? entry(`Dead letters with ${counted(letters.length - mostLetters, 'other reason')}`, [], link('Open', 'deadletters')) : null,
+    (letters ?? []).slice(0, mostLetters).map(ofLetters),
+    letters?.length > mostLetters ? entry(`Dead letters with ${counted(letters.length - mostLetters, 'other reason')}`, [], link('Open', 'deadletters')) : null,
     others ? entry(counted(counts.deadLetters, 'dead letter'), ['Events that failed, and outputs that were not delivered, of other projects.'],
       link('Open', 'deadletters')) : null,
+    hidden ? entry(counted(counts.deadLetters, 'dead letter'), ['Only a conversationAdmin of their project sees them.']) : null,
     warnings.map((warning) => entry('A setting may be a mistake', [warning])),
   ].flat().filter(Boolean);
   return lines.length ? el('ul', { className: 'attention' }, lines) : el('p', { className: 'soft' }, 'Nothing. Log and store are healthy.');
