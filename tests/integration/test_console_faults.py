@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import http.client
 import shutil
 import sqlite3
 import sys
@@ -92,15 +91,7 @@ class Faults(FirstPage, WhyCase):
 
 class Poisoned(FirstPage, WhyCase):
     def test_an_event_that_crashes_the_daemon(self):
-        self.daemon.terminate()
-        for crash in range(3):
-            self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run"})
-            if crash == 0:
-                with contextlib.suppress(OSError, http.client.HTTPException):  # the answer may come before the crash
-                    self.inject("hooked", "poisoned", text="boom")
-            self.assertTrue(self.daemon.wait_end(60))
-        self.daemon.start()
-        self.daemon.wait_idle()
+        self.poison()
         self.expect_shown("dead letter: ", "went down 3 times", "Mend the cause")
 
 

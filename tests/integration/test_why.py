@@ -56,6 +56,18 @@ class WhyCase(DaemonCase):
         self.assertEqual(status, 200, answer)
         return headers["X-Inject-Id"]
 
+    def poison(self):
+        """Injects an event that ends the daemon three times, so that it becomes a dead letter."""
+        self.daemon.terminate()
+        for crash in range(3):
+            self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run"})
+            if crash == 0:
+                with contextlib.suppress(OSError, http.client.HTTPException):  # the answer may come before the crash
+                    self.inject("hooked", "poisoned", text="boom")
+            self.assertTrue(self.daemon.wait_end(60))
+        self.daemon.start()
+        self.daemon.wait_idle()
+
     def ctl(self, *arguments):
         """Returns the exit code and the text of conversectl."""
         done = subprocess.run([CTL, "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
@@ -219,15 +231,7 @@ class Quota(WhyCase):
 
 class Poisoned(WhyCase):
     def test_an_event_that_crashes_the_daemon_is_named_in_its_dead_letter(self):
-        self.daemon.terminate()
-        for crash in range(3):
-            self.daemon.start({"CONVERSED_TEST_KILL_AT": "turn.before_run"})
-            if crash == 0:
-                with contextlib.suppress(OSError, http.client.HTTPException):  # the answer may come before the crash
-                    self.inject("hooked", "poisoned", text="boom")
-            self.assertTrue(self.daemon.wait_end(60))
-        self.daemon.start()
-        self.daemon.wait_idle()
+        self.poison()
         (letter,) = self.daemon.ctl("deadletters", "list")["items"]
         self.assertEqual(letter["sessionId"], "poisoned")
         for name in (letter["eventId"], letter["_id"]):
