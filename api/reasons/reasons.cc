@@ -11,6 +11,7 @@
 #include "store/commit/call_target.h"
 #include "store/model/ids.h"
 #include "store/store.h"
+#include "store/text/quantity.h"
 
 namespace conversed::api {
 
@@ -23,6 +24,7 @@ using model::Wait;
 using model::Waits;
 using store::DeliveryState;
 using store::PendingDelivery;
+using text::counted;
 using Found = Reasons::Found;
 using Kind = store::Timers::Kind;
 using Shown = store::Calls::Shown;
@@ -43,10 +45,6 @@ Result<std::optional<T>> if_any(Result<T> found) {
 
 std::string name_of(const model::SessionKey& key) {
   return "the session " + key.session_id + " of the user " + key.user_id;
-}
-
-std::string counted(std::int64_t count, const char* thing) {
-  return std::to_string(count) + ' ' + thing + (count == 1 ? "" : "s");
 }
 
 std::string tries(std::int64_t failed) {

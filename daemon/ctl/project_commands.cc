@@ -7,6 +7,7 @@
 #include "daemon/ctl/files/text_file.h"
 #include "daemon/ctl/names.h"
 #include "store/text/joined.h"
+#include "store/text/quantity.h"
 
 namespace conversed::ctl {
 namespace {
@@ -140,9 +141,8 @@ Cell hosts_cell(const Fields& connection, const char* field) {
 
 void show_sessions(const Fields& sessions) {
   if (sessions.has("count")) {  // only the first page has it
-    const auto count = sessions.number("count");
-    say((sessions.flag("isComplete") ? "" : "at least ") + std::to_string(count) +
-        (count == 1 ? " session" : " sessions") + " may reach these Nodes");
+    say((sessions.flag("isComplete") ? "" : "at least ") +
+        text::counted(sessions.number("count"), "session") + " may reach these Nodes");
   }
   if (!sessions.has("items")) return say("(to list them, sign in with the role conversationAdmin)");
   table_of({column("MEETS IT", "meets"), column("USER", "userId"), column("SESSION", "sessionId"),

@@ -9,6 +9,7 @@
 #include "daemon/ctl/output/screen.h"
 #include "daemon/ctl/output/sheet.h"
 #include "store/text/joined.h"
+#include "store/text/quantity.h"
 #include "store/text/times.h"
 
 namespace conversed::ctl {
@@ -16,15 +17,12 @@ namespace {
 
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
+using text::counted;
 
 // Columns of the bars. A narrow window leaves the texts more room.
 std::int64_t bar_width() {
   const auto shown = screen();
   return shown.is_terminal && shown.columns < 100 ? 10 : 24;
-}
-
-std::string counted(std::int64_t count, const char* thing) {
-  return std::to_string(count) + ' ' + thing + (count == 1 ? "" : "s");
 }
 
 std::string with_tenth(std::int64_t tenths, const char* unit) {

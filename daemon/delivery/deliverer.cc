@@ -533,9 +533,9 @@ std::string Deliverer::name_of(const std::string& endpoint_id) {
   return target ? (*target)->name : std::string();
 }
 
-std::string Deliverer::organisation_of(const std::string& endpoint_id) {
+std::string_view Deliverer::organisation_of(const std::string& endpoint_id) {
   const auto target = targets_.of(endpoint_id);
-  return target ? (*target)->organisation_id : std::string();
+  return target ? (*target)->organisation_id : std::string_view();
 }
 
 void Deliverer::count_end(DeliveryOutcome outcome, const std::string& endpoint_id) {

@@ -190,7 +190,8 @@ class Deliverer final : public Service {
                                           model::Timestamp now);
   void put_off(Lane& lane, const HttpOutcome& outcome, const std::string& reason);
   [[nodiscard]] std::string name_of(const std::string& endpoint_id);
-  [[nodiscard]] std::string organisation_of(const std::string& endpoint_id);
+  // Valid until the next look at a target.
+  [[nodiscard]] std::string_view organisation_of(const std::string& endpoint_id);
   void count_end(DeliveryOutcome outcome, const std::string& endpoint_id);
   void mark(Session& session, const HttpOutcome* outcome);
   // The row of the end of the session's first output's try, for its receipt. `outcome` null: it was

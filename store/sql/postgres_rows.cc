@@ -72,7 +72,8 @@ std::string sql_of_rows(std::string_view sql, std::size_t parameters) {
     arrays += (i == 1 ? "$" : ", $") + std::to_string(i);
     names += (i == 1 ? "p" : ", p") + std::to_string(i);
   }
-  const auto given = "unnest(" + arrays + ") AS given (" + names + ')';
+  const auto rows = "unnest(" + arrays + ')';
+  const auto given = rows + " AS given (" + names + ')';
   std::string one;
   for (const char c : sql) {
     if (c == '$') {
@@ -82,9 +83,8 @@ std::string sql_of_rows(std::string_view sql, std::size_t parameters) {
     }
   }
   if (sql.starts_with("SELECT")) {
-    return "SELECT answer.*, given.n FROM unnest(" + arrays + ") WITH ORDINALITY AS given (" +
-           names + ", n) CROSS JOIN LATERAL (SELECT * FROM (" + one +
-           ") AS found LIMIT 1) AS answer";
+    return "SELECT answer.*, given.n FROM " + rows + " WITH ORDINALITY AS given (" + names +
+           ", n) CROSS JOIN LATERAL (SELECT * FROM (" + one + ") AS found LIMIT 1) AS answer";
   }
   if (sql.starts_with("INSERT")) {
     constexpr std::string_view values = "VALUES (";

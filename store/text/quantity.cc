@@ -71,4 +71,8 @@ std::string size_text(std::uint64_t bytes) {
   return text_in(bytes, size_units);
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  return std::to_string(count).append(" ").append(noun).append(count == 1 ? "" : "s");
+}
+
 }  // namespace conversed::text

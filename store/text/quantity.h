@@ -26,4 +26,7 @@ inline constexpr std::string_view duration_expression = "(0|[1-9][0-9]{0,9})(ms|
 [[nodiscard]] std::string duration_text(std::chrono::milliseconds duration);
 [[nodiscard]] std::string size_text(std::uint64_t bytes);
 
+// `1 event`, `2 events`, for an English noun whose plural ends in s.
+[[nodiscard]] std::string counted(std::int64_t count, std::string_view noun);
+
 }  // namespace conversed::text
