@@ -13,7 +13,7 @@ namespace conversed::flows {
 
 inline constexpr std::size_t max_name_characters = 200;
 
-// What a value of a file is.
+// The kind of a value of a file.
 enum class Form : std::uint8_t {
   anything,
   text,

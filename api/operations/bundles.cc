@@ -47,8 +47,8 @@ const Shape<PlannedPart>& plan_shape() {
   const auto waiting =
       object({{"node", described("Its id, or its place in the Flow.", text(1))},
               {"sessions", integer(1)},
-              {"stays", described("False: the imported version lacks the Node, so these sessions "
-                                  "start the Flow again.",
+              {"stays", described("False: these sessions start the Flow again, because the "
+                                  "imported version lacks the Node, or does not wait there.",
                                   boolean())}});
   static const Shape<PlannedPart> shape(
       "PlannedPart",

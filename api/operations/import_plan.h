@@ -22,7 +22,7 @@ struct PlannedPart {
   struct Waiting {
     std::string node;
     std::int64_t sessions = 0;
-    bool stays = false;  // the imported version has the Node
+    bool stays = false;  // the sessions wait on; false: they start the Flow again
   };
   std::vector<Waiting> waiting{};
 };

@@ -10,7 +10,7 @@
 namespace conversed::flows::tools {
 namespace {
 
-constexpr std::size_t most_nodes = 200;  // that are looked at behind one `onNoAnswer`
+constexpr std::size_t most_nodes = 200;  // that are looked at behind one question
 
 bool is_below(std::string_view path, std::string_view whole) {
   return path.starts_with(whole) &&

@@ -36,7 +36,7 @@ struct TracedNode {
 
 class Coverage;
 
-// What a trace keeps. By default it keeps all.
+// Limits on the Nodes and texts that a trace keeps. By default there are none.
 struct TraceLimits {
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
   std::size_t nodes = none;    // the last ones

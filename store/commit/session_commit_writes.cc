@@ -440,8 +440,8 @@ void CommitGroup::write_sessions() {
   }
 }
 
-// Rows of one kind are one statement, in the place of the first of them (Connection::run_row). So
-// what has an order is written in loops of its own.
+// PostgreSQL writes rows of one kind by one statement, in the place of the first of them
+// (Connection::run_row). So each kind that must follow another kind has a loop of its own.
 void CommitGroup::write_effects() {
   for (const auto& each : candidates_) {
     remove_rows(connection_, each.encoded->commit, each.stored.id, each.withdraws, now_);

@@ -35,7 +35,7 @@ class Calls : Rows {
   // A call or a timer. `internal`: its row can't be read.
   [[nodiscard]] model::Result<std::optional<Found>> find(const std::string& id) const;
 
-  // What pages show of a call or a timer. A read of it does not read the call's request.
+  // The part of a call or a timer that pages show. It is read without the call's request.
   struct Shown {
     std::int64_t session = 0;  // SessionSummary::row
     std::string id;

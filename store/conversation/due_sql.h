@@ -85,7 +85,7 @@ inline constexpr std::string_view sql_of_fitting_output =
     "(SELECT 1 FROM outputs WHERE session = sessions.id AND LOWER(text) LIKE :x ESCAPE '!' LIMIT 1)"
     " IS NOT NULL";
 
-// What pages show of the calls, timers and time-outs of sessions, and of one of them.
+// The columns that pages show: of the calls, timers and time-outs of sessions, and of one of them.
 inline constexpr std::string_view sql_of_calls_of_sessions =
     "SELECT session, id, due_at, time_out, attempts, try_at, upstream, retries, time_limit"
     " FROM pending_calls"
