@@ -1,9 +1,9 @@
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "api/services.h"
 #include "store/model/result.h"
@@ -22,7 +22,9 @@ class StandingSessions {
     std::int64_t version = 0;  // 0: the newest version at the next input
     std::string at;            // the Node's address
 
-    auto operator<=>(const Place&) const = default;
+    bool operator<(const Place& other) const {
+      return std::tie(flow, version, at) < std::tie(other.flow, other.version, other.at);
+    }
   };
   [[nodiscard]] const std::map<Place, std::int64_t>& places() const { return places_; }
   [[nodiscard]] std::int64_t count(const Place& place) const {
