@@ -16,6 +16,8 @@
               afterwards (recovery.py)
   growth      the cost of an event at 1,000 to 1,000,000 sessions, and at 100 to 10,000 outputs a session, with plots
               (growth.py). It takes some minutes, so it runs only if --only names it
+  receipts    the rate and CPU of an event on a daemon that keeps receipts, and on one that does not (receipts.py). Runs
+              only if --only names it
   instructions
               the instructions of accept, append, Turn and commit, one event at a time (instructions.py)
 
@@ -53,6 +55,7 @@ import cluster_bench  # noqa: E402
 import growth  # noqa: E402
 import instructions  # noqa: E402
 import process_cost  # noqa: E402
+import receipts  # noqa: E402
 import recovery  # noqa: E402
 import timers  # noqa: E402
 from held_workers import held_workers  # noqa: E402
@@ -61,7 +64,7 @@ from load import BUNDLE, Tool, chosen_kinds, show_round  # noqa: E402
 CHUNKS = 100_000
 PAGE = 25
 BESIDE = ("timers", "instructions", "recovery")  # kinds measured once, after the rounds
-LONG = ("growth",)  # kinds measured only when --only names them
+LONG = ("growth", "receipts")  # kinds measured only when --only names them
 PLOTS = pathlib.Path("build/performance")
 
 
@@ -92,9 +95,9 @@ class SlowUpstream(http.server.ThreadingHTTPServer):
 
 
 class Bench(Tool):
-    def __init__(self, options, folder):
+    def __init__(self, options, folder, settings=""):
         super().__init__(options)
-        self.daemon = Daemon(options.bin, folder, "log: {level: warn}\n", environment=self.environment)
+        self.daemon = Daemon(options.bin, folder, "log: {level: warn}\n" + settings, environment=self.environment)
 
     def api(self):
         return "--port", self.daemon.ports["api"]
@@ -231,10 +234,14 @@ def measure_beside(options, kind):
     with tempfile.TemporaryDirectory(prefix="conversed-bench-") as folder:
         if kind == "timers":
             return timers.measure(options.bin, folder)
+        def make_bench(settings=""):
+            return Bench(argparse.Namespace(**vars(options)), tempfile.mkdtemp(dir=folder), settings)
         if kind == "growth":
             def show_row(row):
                 print(f"growth  {row['size']:>9,}  {row['cpu_us']:.1f} us", file=sys.stderr, flush=True)
-            return growth.measure(lambda: Bench(argparse.Namespace(**vars(options)), tempfile.mkdtemp(dir=folder)), show_row)
+            return growth.measure(make_bench, show_row)
+        if kind == "receipts":
+            return receipts.measure(make_bench, options.rounds, lambda *result: show_round(options, *result))
         return (recovery if kind == "recovery" else instructions).measure(Bench(options, folder))
 
 
@@ -273,6 +280,8 @@ def show(options, summary, beside):
         growth.show(beside["growth"])
         growth.write_plots(beside["growth"], PLOTS)
         print(f"plots: {PLOTS}")
+    if "receipts" in beside:
+        receipts.show(beside["receipts"])
     if "recovery" in beside:
         recovery.show(beside["recovery"])
     if "instructions" in beside:
