@@ -109,8 +109,8 @@ Result<std::optional<queue::AppendKey>> append_key(const Request& request,
 }
 
 std::string receipt_key(std::string_view organisation_id, std::string_view key) {
-  constexpr std::size_t digits = 32;  // as many as of a trace id, and a letter that none has
-  return 'k' + model::hex(digest({organisation_id, key})).substr(0, digits);
+  constexpr std::size_t digits = 32;  // as many as of a trace id
+  return model::hex(digest({organisation_id, key})).substr(0, digits);
 }
 
 store::AnswerKey answer_key(const queue::AppendKey& key) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "store/cluster/notifications.h"
+#include "store/commit/receipt_keys.h"
 #include "store/commit/usage.h"
 #include "store/model/ids.h"
 #include "store/sql/read.h"
@@ -129,15 +130,12 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
 
 void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                    model::Timestamp now) {
-  const auto insert = [&](std::int64_t n, const std::string& found_by, const std::string& previous,
-                          const std::string& body) {
-    connection.run_row(
-        "INSERT INTO receipts (input_id, n, session, written_at, found_by, previous, body)"
-        " VALUES (:i, :n, :s, :a, :f, :b, :y) ON CONFLICT (input_id, n) DO NOTHING",
-        row.input_id, n, session, now, found_by, previous, body);
-  };
-  if (!row.first->key.empty()) insert(0, row.first->key, "", "");
-  insert(1, row.first->trace_id, row.first->previous, row.body);
+  const auto& first = *row.first;
+  connection.run_row(
+      "INSERT INTO receipts (input_id, session, written_at, trace_id, trace_number, key_number,"
+      " previous, body) VALUES (:i, :s, :a, :t, :n, :k, :b, :y) ON CONFLICT (input_id) DO NOTHING",
+      row.input_id, session, now, first.trace_id, trace_number(first.trace_id, row.input_id),
+      key_number(first.key), first.previous, row.body);
 }
 
 namespace {
@@ -145,8 +143,7 @@ namespace {
 // The later steps of a receipt. None if the stored text is damaged.
 std::vector<nlohmann::json> later_steps(Connection& connection, const std::string& input_id) {
   const auto text = connection.value<std::string>(
-      "SELECT '[' || substr(later, 2) || ']' FROM receipts WHERE input_id = :i AND n = 1",
-      input_id);
+      "SELECT '[' || substr(later, 2) || ']' FROM receipts WHERE input_id = :i", input_id);
   auto steps = nlohmann::json::parse(text.value_or("[]"), nullptr, false);
   const auto is_object = [](const nlohmann::json& step) { return step.is_object(); };
   if (!steps.is_array() || !std::ranges::all_of(steps, is_object)) return {};
@@ -180,7 +177,7 @@ void add_to_receipt(Connection& connection, const std::string& input_id, const s
   const auto text = step_text(body, now);
   connection.run_row(
       "UPDATE receipts SET later = CASE WHEN length(later) < :m THEN later || :y ELSE :z END"
-      " WHERE input_id = :i AND n = 1",
+      " WHERE input_id = :i",
       most_receipt_bytes, text, text, input_id);
 }
 
@@ -203,8 +200,7 @@ void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& r
   steps.back() = std::move(step);
   std::string text;
   for (const auto& each : steps) text += ',' + each.dump();
-  connection.run("UPDATE receipts SET later = :y WHERE input_id = :i AND n = 1", text,
-                 row->input_id);
+  connection.run("UPDATE receipts SET later = :y WHERE input_id = :i", text, row->input_id);
 }
 
 void add_usage(Connection& connection, const std::string& organisation_id,

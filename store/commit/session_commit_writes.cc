@@ -6,6 +6,7 @@
 
 #include "store/cluster/notifications.h"
 #include "store/commit/call_target.h"
+#include "store/commit/packed_step.h"
 #include "store/commit/row_writes.h"
 #include "store/commit/usage.h"
 #include "store/model/json.h"
@@ -306,6 +307,9 @@ EncodedCommit encode(SessionCommit commit) {
         json_text(nlohmann::json({{"text", std::move(follow_up.text)},
                                   {"data", std::move(follow_up.data)},
                                   {"plan", model::to_json(follow_up.plan)}})));
+  }
+  for (auto& row : commit.receipts) {
+    if (row.first) row.body = packed_step(std::move(row.body));
   }
   commit.after.context = nullptr;
   commit.after.flow_state = nullptr;

@@ -49,7 +49,7 @@ inline constexpr std::string_view sql_of_delivery =
 // ids. The latter examines the pending outputs of the newest sessions. An index of ids would cost
 // each event 8,000 instructions, and operators ask rarely.
 inline constexpr std::string_view sql_of_event_session =
-    "SELECT session FROM receipts WHERE input_id = :i ORDER BY n LIMIT 1";
+    "SELECT session FROM receipts WHERE input_id = :i";
 inline constexpr std::string_view sql_of_pending_session =
     "SELECT session FROM (SELECT session, output_id FROM deliveries"
     " ORDER BY session DESC, seq DESC LIMIT 10000) AS newest"

@@ -1,9 +1,12 @@
 #include "store/conversation/receipts.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
+#include "store/commit/packed_step.h"
+#include "store/commit/receipt_keys.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/receipts_sql.h"
 #include "store/model/ids.h"
@@ -26,6 +29,24 @@ std::vector<std::string> event_ids(const std::string& text) {
   return ids;
 }
 
+std::vector<std::string> events_of_trace(Connection& connection, const std::string& project_id,
+                                         const std::string& trace_id, std::size_t limit) {
+  const auto most = static_cast<std::int64_t>(limit);
+  std::vector<std::string> found;
+  if (const auto range = first_second(trace_id)) {
+    found = connection.values<std::string>(sql_of_first_traced_receipts, range->from, range->to,
+                                           trace_id, project_id, most);
+  }
+  if (const auto number = key_number(trace_id)) {
+    std::ranges::move(
+        connection.values<std::string>(sql_of_traced_receipts, *number, trace_id, project_id, most),
+        std::back_inserter(found));
+  }
+  std::ranges::sort(found);
+  found.resize(std::min(found.size(), limit));
+  return found;
+}
+
 void read_outputs(Connection& connection, std::int64_t session, Receipt& receipt) {
   for (const auto& row : receipt.rows) {
     const auto range = row.body.find("outputs");
@@ -45,6 +66,10 @@ void read_outputs(Connection& connection, std::int64_t session, Receipt& receipt
         sql_of_receipt_outputs, session, first, first + range->at(1).get<std::int64_t>(),
         receipt.input_id, left);
   }
+}
+
+nlohmann::json first_step(std::string stored) {
+  return stored_json(unpacked_step(std::move(stored)).value_or(""));
 }
 
 // Of a later step.
@@ -77,12 +102,11 @@ Result<std::vector<std::string>> Receipts::find(const std::string& project_id,
       auto found = connection.values<std::string>(sql_of_receipt_event, id, project_id);
       if (!found.empty()) return found;
     }
-    for (const auto& found_by : {text, key}) {
-      auto found = connection.values<std::string>(sql_of_found_receipts, found_by, project_id,
-                                                  static_cast<std::int64_t>(limit));
-      if (!found.empty()) return found;
-    }
-    return std::vector<std::string>();
+    auto traced = events_of_trace(connection, project_id, text, limit);
+    const auto number = key_number(key);
+    if (!traced.empty() || !number) return traced;
+    return connection.values<std::string>(sql_of_keyed_receipts, *number, project_id,
+                                          static_cast<std::int64_t>(limit));
   });
 }
 
@@ -92,12 +116,12 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
     receipt.input_id = input_id;
     std::int64_t session = 0;
     connection.rows(
-        [&](std::int64_t of, model::Timestamp at, const std::optional<std::string>& found_by,
-            std::string previous, nlohmann::json body, nlohmann::json later) {
+        [&](std::int64_t of, model::Timestamp at, std::string trace_id, std::string previous,
+            std::string body, nlohmann::json later) {
           session = of;
-          receipt.trace_id = found_by.value_or("");
+          receipt.trace_id = std::move(trace_id);
           receipt.previous = std::move(previous);
-          receipt.rows.push_back({1, at, std::move(body)});
+          receipt.rows.push_back({1, at, first_step(std::move(body))});
           for (auto& step : later) {
             const auto then = written_at(step);
             step.erase("w");
@@ -125,9 +149,9 @@ Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& pro
   return read(database_, [&](Connection& connection) {
     std::vector<NewestRow> rows;
     connection.rows(
-        [&](const std::string& id, nlohmann::json body, nlohmann::json later) {
+        [&](const std::string& id, std::string body, nlohmann::json later) {
           if (rows.size() + 1 + later.size() > limit) return false;
-          rows.push_back({id, std::move(body)});
+          rows.push_back({id, first_step(std::move(body))});
           for (auto& step : later) rows.push_back({id, std::move(step)});
           return true;
         },

@@ -8,18 +8,30 @@ namespace conversed::store {
 
 inline constexpr std::string_view sql_of_receipt_event =
     "SELECT r.input_id FROM receipts r JOIN sessions s ON s.id = r.session"
-    " WHERE r.input_id = :i AND s.project_id = :p ORDER BY r.n LIMIT 1";
+    " WHERE r.input_id = :i AND s.project_id = :p";
 
-// The inner limit bounds the read to the newest rows: other projects may have rows of the same
-// trace.
-inline constexpr std::string_view sql_of_found_receipts =
-    "SELECT r.input_id FROM (SELECT input_id, session FROM receipts WHERE found_by = :f"
-    " ORDER BY input_id DESC LIMIT 1000) AS r CROSS JOIN sessions s"
+// The events of a trace in its first second.
+inline constexpr std::string_view sql_of_first_traced_receipts =
+    "SELECT r.input_id FROM (SELECT input_id, session FROM receipts WHERE input_id >= :f"
+    " AND input_id < :e AND trace_id = :t ORDER BY input_id DESC LIMIT 1000) AS r"
+    " CROSS JOIN sessions s WHERE s.id = r.session AND s.project_id = :p"
+    " ORDER BY r.input_id LIMIT :l";
+
+// The other events of a trace. The inner limit bounds the read to the newest rows: other projects
+// may have rows of the same trace.
+inline constexpr std::string_view sql_of_traced_receipts =
+    "SELECT r.input_id FROM (SELECT input_id, session, trace_id FROM receipts"
+    " WHERE trace_number = :n ORDER BY written_at DESC LIMIT 1000) AS r CROSS JOIN sessions s"
+    " WHERE r.trace_id = :t AND s.id = r.session AND s.project_id = :p ORDER BY r.input_id LIMIT "
+    ":l";
+inline constexpr std::string_view sql_of_keyed_receipts =
+    "SELECT r.input_id FROM (SELECT input_id, session FROM receipts"
+    " WHERE key_number = :n ORDER BY written_at DESC LIMIT 1000) AS r CROSS JOIN sessions s"
     " WHERE s.id = r.session AND s.project_id = :p ORDER BY r.input_id LIMIT :l";
 
 inline constexpr std::string_view sql_of_receipt_steps =
-    "SELECT session, written_at, found_by, previous, body, '[' || substr(later, 2) || ']'"
-    " FROM receipts WHERE input_id = :i AND n = 1";
+    "SELECT session, written_at, trace_id, previous, body, '[' || substr(later, 2) || ']'"
+    " FROM receipts WHERE input_id = :i";
 
 // The number of events with this id in the session's inbox is the last column.
 inline constexpr std::string_view sql_of_receipt_session =
@@ -30,7 +42,7 @@ inline constexpr std::string_view sql_of_receipt_session =
 // The later steps of an event, and the event before it.
 inline constexpr std::string_view sql_of_later_steps =
     "SELECT previous, '[' || substr(later, 2) || ']' FROM receipts"
-    " WHERE input_id = :i AND n = 1 AND session = :s";
+    " WHERE input_id = :i AND session = :s";
 
 inline constexpr std::string_view sql_of_receipt_outputs =
     "SELECT o.output_id, o.seq, o.created_at, d.due_at,"
@@ -48,21 +60,21 @@ inline constexpr std::string_view sql_of_newest_receipts =
     " ORDER BY id DESC LIMIT :s),"
     " sized AS (SELECT newest.id, r.input_id,"
     " SUM(length(r.body) + length(r.later)) OVER (ORDER BY newest.id DESC) AS size"
-    " FROM newest CROSS JOIN receipts r WHERE r.input_id = newest.last_receipt AND r.n = 1)"
+    " FROM newest CROSS JOIN receipts r WHERE r.input_id = newest.last_receipt)"
     " SELECT r.input_id, r.body, '[' || substr(r.later, 2) || ']'"
     " FROM sized CROSS JOIN receipts r"
-    " WHERE sized.size <= :m AND r.input_id = sized.input_id AND r.n = 1 ORDER BY sized.id DESC";
+    " WHERE sized.size <= :m AND r.input_id = sized.input_id ORDER BY sized.id DESC";
 
 inline constexpr std::string_view sql_of_old_receipts =
-    "DELETE FROM receipts WHERE (input_id, n) IN (SELECT input_id, n FROM receipts"
-    " WHERE input_id < :i ORDER BY input_id, n LIMIT :l)";
+    "DELETE FROM receipts WHERE input_id IN (SELECT input_id FROM receipts"
+    " WHERE input_id < :i ORDER BY input_id LIMIT :l)";
 
 // The events of a session's receipts. The condition on the session ends a walk into another one.
 inline constexpr std::string_view sql_of_receipt_chain =
     "WITH RECURSIVE chain (id, session) AS ("
     " SELECT last_receipt || '', id FROM sessions WHERE id = :s"
     " UNION SELECT r.previous || '', chain.session FROM chain"
-    " JOIN receipts r ON r.input_id = chain.id AND r.n = 1 WHERE r.session = chain.session)"
+    " JOIN receipts r ON r.input_id = chain.id WHERE r.session = chain.session)"
     " SELECT id FROM chain WHERE id <> ''";
 
 // The rows of a session's receipts behind that of an event, newest first. Each page reads its own
@@ -74,9 +86,9 @@ inline constexpr std::string_view sql_of_exported_chain =
     " FROM asked CROSS JOIN sessions WHERE sessions.id = of_session"
     " UNION ALL SELECT r.previous || '', chain.k + 1"
     " FROM chain CROSS JOIN asked CROSS JOIN receipts r"
-    " WHERE r.input_id = chain.id AND r.n = 1 AND r.session = of_session AND chain.k < most) ";
+    " WHERE r.input_id = chain.id AND r.session = of_session AND chain.k < most) ";
 inline constexpr std::string_view sql_of_exported_rows =
-    "asked CROSS JOIN chain CROSS JOIN receipts WHERE input_id = chain.id AND n = 1"
+    "asked CROSS JOIN chain CROSS JOIN receipts WHERE input_id = chain.id"
     " AND session = of_session AND input_id <> after_event"
     " ORDER BY k LIMIT (SELECT most FROM asked)";
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "store/cluster/notifications.h"
+#include "store/commit/packed_step.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/receipts.h"
 #include "store/conversation/receipts_sql.h"
@@ -51,7 +52,7 @@ std::vector<std::string> endpoints_of(Connection& connection, const std::string&
 enum class Of : std::uint8_t { user, session, endpoint };
 
 struct Column {
-  enum class Kind : std::uint8_t { number, text, json };
+  enum class Kind : std::uint8_t { number, text, json, step };
   Kind kind;
   std::string sql;
   std::string member{};  // of the item; empty: the column's name
@@ -69,6 +70,10 @@ Column text_of(std::string sql, std::string member = {}) {
 // A column of JSON. NULL becomes null.
 Column json_of(const std::string& sql, std::string member = {}) {
   return {Column::Kind::json, "COALESCE(" + sql + ", 'null')", member.empty() ? sql : member};
+}
+// A column of packed steps (store/commit/packed_step.h).
+Column step_of(std::string sql, std::string member) {
+  return {Column::Kind::step, std::move(sql), std::move(member)};
 }
 Column seconds_of(const std::string& sql, std::string member) {
   return number_of(sql + " / 1000", std::move(member));
@@ -111,7 +116,7 @@ const std::vector<Kind>& kinds() {
             seconds_of("created_at", "createdAt")}),
       Kind("receipt", Of::session, std::string(sql_of_exported_rows), text_of("input_id"),
            of_session,
-           {text_of("input_id", "eventId"), json_of("body", "step"),
+           {text_of("input_id", "eventId"), step_of("body", "step"),
             json_of("'[' || substr(later, 2) || ']'", "laterSteps"),
             seconds_of("written_at", "writtenAt")},
            std::string(sql_of_exported_chain)),
@@ -145,6 +150,10 @@ json item_of(const Kind& kind, std::vector<SqlValue>&& row) {
     json& member = item[column.member.empty() ? column.sql : column.member];
     std::visit([&](auto& value) { member = std::move(value); }, row[i + 2]);
     if (column.kind == Column::Kind::json) member = readable(member.get<std::string>());
+    if (column.kind == Column::Kind::step) {
+      const auto stored = member.get<std::string>();
+      member = readable(unpacked_step(stored).value_or(stored));
+    }
   }
   return item;
 }

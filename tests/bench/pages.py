@@ -45,7 +45,7 @@ endpoints:
 COLUMNS = {
     "sessions": ("id", "key", "project_id", "version", "position_epoch", "position_partition", "position_offset", "started_at",
                  "last_activity_at", "context", "flow_state", "execution", "last_output_seq", "inbox_size", "last_receipt"),
-    "receipts": ("input_id", "n", "session", "written_at", "found_by", "previous", "body"),
+    "receipts": ("input_id", "session", "written_at", "trace_id", "trace_number", "previous", "body"),
     "outputs": ("id", "session", "seq", "output_id", "input_id", "text", "data", "trace_id", "source", "created_at", "timers_ahead"),
     "deliveries": ("session", "seq", "output_id", "endpoint_id", "withdrawable", "due_at", "attempts"),
     "dead_letters": ("id", "n", "project_id", "key", "event_id", "type", "trace_id", "value", "output_seq", "attempts", "reason",
@@ -75,7 +75,7 @@ class Rows:
         return f"{self.time}{i:015}"
 
     def trace_of(self, i):
-        return f"{i:032x}"
+        return f"{i:015x}{0:017}"  # its first 15 digits are the trace_number
 
     def places(self, step=1):
         return range(1_000, 1_000 + self.count, step)  # the model's own rows are before
@@ -99,7 +99,7 @@ class Rows:
                                                  "position": [0, 0, i]},
                     "at": self.now, "us": 250, "flow": "Orders", "version": 1, "nodes": ["where", "nodes[1]"], "nodesRun": 2,
                     "changes": [{"path": "context.where", "bytes": 6, "value": '"Bern"'}], "outputs": [1, 1], **letter}
-            yield self.input_of(i), 1, i, self.now, self.trace_of(i), "", json.dumps(body)
+            yield self.input_of(i), i, self.now, self.trace_of(i), i, "", json.dumps(body)
 
     def outputs(self):
         for i in self.places():

