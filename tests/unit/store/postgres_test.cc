@@ -85,6 +85,14 @@ TEST_F(PostgresTest, SearchOfListedSessionsReadsTheirOutputsAlone) {
   EXPECT_NE(plan.find("outputs_by_session"), std::string::npos) << plan;
 }
 
+TEST_F(PostgresTest, NoConnectionCompilesItsStatements) {
+  const auto pulse = std::make_shared<PostgresPulse>();
+  for (const auto role : {Connection::Role::reader, Connection::Role::writer}) {
+    auto connection = open_postgres(*place_.postgres(), role, pulse);
+    EXPECT_EQ(connection->value<std::string>("SHOW jit"), "off");
+  }
+}
+
 // Columns by table.
 using Columns = std::map<std::string, std::set<std::string>>;
 
