@@ -165,7 +165,7 @@ Result<DeadLetter> find_dead_letter(const Call& call, SessionServices& services)
   const auto find = [&, id = std::string(call.parameters["deadLetterId"])](const auto& project_id) {
     return services.store.dead_letters().get(project_id, id);
   };
-  return find_in_projects(services.store, *call.principal, find, "there is no such dead letter");
+  return find_in_projects(services.store, call, find, "there is no such dead letter");
 }
 
 // Adds what the letter's event or output says, and where it goes. An event that can't be decoded,
@@ -392,16 +392,18 @@ Description describe_try_letter() {
        {"failedAt", described("The Node at which it fails.", nullable(text(1)))},
        {"waitsAt", described("The Node that waits at the end; null: the Flow has ended.",
                              nullable(text(1)))}});
-  return {.summary = "Try a dead letter without effects",
-          .details =
-              "Runs the event in the session as it is now, as if no execution were under way. No "
-              "call is made: each gets the next of `answers`, then a refusal. Nothing is stored or "
-              "sent. A try ends after 60 Turns, 200 outputs, 200 lines of log or 4 MiB. 409 for an "
-              "event that can't be replayed, or a version that does not exist.",
-          .body = json_content(
-              named("DeadLetterTrial", with_example({{"flowVersion", nullptr}}, body))),
-          .answers = {json_answer("What it would do.", named("DeadLetterTried", trial))},
-          .errors = {404, 409}};
+  return {
+      .summary = "Try a dead letter without effects",
+      .details =
+          "Runs the event in the session as it is now, as if no execution were under way. No "
+          "call is made: each gets the next of `answers`, then a refusal. Nothing is stored or "
+          "sent. A try ends after 60 Turns, 200 outputs, 200 lines of log or 4 MiB. 409 for an "
+          "event that can't be replayed, or a version that does not exist. It shows parts of the "
+          "Flow, so it needs the role of those who may read Flows.",
+      .body =
+          json_content(named("DeadLetterTrial", with_example({{"flowVersion", nullptr}}, body))),
+      .answers = {json_answer("What it would do.", named("DeadLetterTried", trial))},
+      .errors = {404, 409}};
 }
 
 // ---- Replay and discard
@@ -545,7 +547,7 @@ Operations dead_letters_operations() {
                     Role::conversation_admin, show_dead_letter, describe_show_dead_letter,
                     Audited::always),
       for_operators("tryDeadLetter", Method::post, "/management/deadletters/{deadLetterId}/try",
-                    Role::conversation_admin, try_in_turn, describe_try_letter),
+                    Role::project_admin, try_in_turn, describe_try_letter),
       for_operators("replayDeadLetter", Method::post,
                     "/management/deadletters/{deadLetterId}/replay", Role::conversation_admin,
                     replay, describe_replay),

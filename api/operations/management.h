@@ -88,17 +88,17 @@ namespace conversed::api {
                                                           std::string_view session_id);
 
 // The object of the path that is `found` in one of the principal's projects, for a principal with
-// conversationAdmin there. `missing` is the error message for its absence.
+// the operation's role there. `missing` is the error message for its absence.
 template <typename Found>
-[[nodiscard]] auto find_in_projects(store::Store& store, const Principal& principal, Found found,
+[[nodiscard]] auto find_in_projects(store::Store& store, const Call& call, Found found,
                                     std::string_view missing) -> decltype(found(std::string())) {
-  auto projects = projects_with(store, principal, Role::member);
+  auto projects = projects_with(store, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
   for (const store::ProjectInfo& project : *projects) {
     auto object = found(project.id);
     if (!object && object.error().code == model::Errc::not_found) continue;
     if (!object) return model::fail(store_error(object.error()));
-    if (auto may = require_role(principal, project, Role::conversation_admin); !may) {
+    if (auto may = require_role(*call.principal, project, call.operation.role); !may) {
       return model::fail(may.error());
     }
     return object;

@@ -62,7 +62,7 @@ Result<Response> show_receipt(const Call& call, SessionServices& services) {
     return events;
   };
   constexpr std::string_view missing = "there is no receipt of such an event";
-  auto events = find_in_projects(services.store, *call.principal, find, missing);
+  auto events = find_in_projects(services.store, call, find, missing);
   if (!events) return model::fail(events.error());
   auto receipt = receipts.get(events->front());
   if (!receipt && receipt.error().code == Errc::not_found) {

@@ -184,7 +184,7 @@ Result<Schedule> find_schedule(const Call& call, SessionServices& services) {
   const auto find = [&, id = std::string(call.parameters["scheduleId"])](const auto& project_id) {
     return services.store.schedules().get(project_id, id);
   };
-  return find_in_projects(services.store, *call.principal, find, "there is no such schedule");
+  return find_in_projects(services.store, call, find, "there is no such schedule");
 }
 
 Response shown(const Schedule& schedule) {

@@ -1,5 +1,5 @@
 // One dead letter, with its event.
-import { act, ask, at, naming } from '../shell/ask.js';
+import { act, ask, at, find, naming } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
 import { button, code, counted, facts, head, json, link, number, panel, sessionLink, time } from '../shell/pieces.js';
 import { whereFailed } from '../shell/waiting.js';
@@ -27,11 +27,12 @@ function trial({ flow, flowVersion, nodes, outputs, error, failedAt, waitsAt }) 
 export default async function deadLetter(page) {
   const letter = await ask(at('deadletters', page.path[0]), {}, page.signal);
   const [shown] = (await naming(page))({ items: [letter] }).items;
+  const mayReadFlows = await find('flows', { projectId: page.project }, page.signal);
   const tried = el('div', { 'aria-live': 'polite' });
   const tryIt = button('Try without effects', async () =>
     tried.replaceChildren(panel('A try', trial(await act(at('deadletters', letter._id, 'try'), {})))));
   page.show(
-    head('Dead letter', letter.outputSeq ? null : tryIt, settle(page, letter)),
+    head('Dead letter', mayReadFlows && !letter.outputSeq ? tryIt : null, settle(page, letter)),
     el('div', { className: 'why bad' }, el('p', {}, letter.reason)),
     tried,
     facts([['When', time(letter.createdAt)], ['What', typeOf(letter)], ['User', sessionLink(shown)], ['Session', letter.sessionId],
