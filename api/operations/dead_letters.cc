@@ -538,7 +538,7 @@ Operations dead_letters_operations() {
                     Audited::always),
       for_operators("groupDeadLetters", Method::get, "/management/deadletters/groups",
                     Role::conversation_admin, group_dead_letters, describe_group_dead_letters,
-                    Audited::always),
+                    Audited::views),
       for_operators("replayDeadLetters", Method::post, "/management/deadletters/replay",
                     Role::conversation_admin, replay_all, describe_replay_all),
       for_operators("discardDeadLetters", Method::post, "/management/deadletters/discard",

@@ -404,7 +404,23 @@ class Console(ConsoleCase):
         self.assertIn("webhook fails", self.shown())
         self.assertNotIn("user of filtered", self.dom("deliveries?reason=endpointPaused"))
 
-    def test_the_overview_is_audited_once_for_the_same_dead_letters(self):
+    def test_the_overview_shows_a_dead_letter_that_takes_the_place_of_another(self):
+        _, others, _ = self.daemon.request("GET", "/new/management/deadletters?state=new&flow=Rotor", basic=True)
+        for letter in others["items"]:
+            self.daemon.request("POST", f"/new/management/deadletters/{letter['_id']}/discard", basic=True)
+        self.inject("zigzag", "before", text="news")
+        self.daemon.wait_idle()
+        _, before, _ = self.daemon.request("GET", "/new/management/deadletters?state=new&flow=Rotor", basic=True)
+        self.open("overview")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('Rotor version 1')")
+        self.browser.run("document.getElementById('question').showModal()")  # the page rests
+        self.daemon.request("POST", f"/new/management/deadletters/{before['items'][0]['_id']}/discard", basic=True)
+        self.inject("web", "after", text="fail")
+        self.daemon.wait_idle()
+        self.browser.run("document.getElementById('question').close()")
+        self.browser.wait_until("!document.querySelector('main').innerText.includes('Rotor version 1')")
+
+    def test_the_overview_that_stays_open_is_one_view_in_the_audit_trail(self):
         self.dom("overview")
         looks = len(self.audit("groupDeadLetters"))
         self.browser.run("new Promise((resolve) => { const ask = window.fetch; let left = 3; window.fetch = (address, ...more) => {"

@@ -96,7 +96,7 @@ export default async function overview(page) {
       found = await readWaiting(page, (last ?? first).counts.deadLetters, found);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      found = { deadLetters: null, groups: [], webhooks: [], letters: null, refused: error.message };  // the state tells why
+      found = { groups: [], webhooks: [], letters: [], refused: error.message };  // the state tells why
     }
   };
   const tell = (status) => {

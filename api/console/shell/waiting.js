@@ -47,11 +47,10 @@ async function readWebhooks(page) {
     ({ ...endpoint, health: await find(at('endpoints', endpoint._id, 'health'), {}, page.signal) })));
 }
 
-// The audit trail notes each look at dead letters, so they are read once for each number of new ones. Null: the user may
-// not see them.
+// Null: the user may not see them. This is asked once, because the audit trail notes each refusal.
 async function readLetters(page, deadLetters, before) {
-  if (deadLetters === before?.deadLetters) return before.letters;
   if (deadLetters === 0) return [];
+  if (before?.letters === null) return null;
   const found = await find('deadletters/groups', { projectId: page.project, state: 'new' }, page.signal);
   return found ? found.items : null;
 }
@@ -59,9 +58,9 @@ async function readLetters(page, deadLetters, before) {
 // What a project has that waits. `deadLetters` is the number of new ones, `before` the result of the look
 // before.
 export async function readWaiting(page, deadLetters, before) {
-  if (!page.project) return { deadLetters, groups: [], webhooks: [], letters: [] };
+  if (!page.project) return { groups: [], webhooks: [], letters: [] };
   const [groups, webhooks, letters] = await Promise.all([readGroups(page), readWebhooks(page), readLetters(page, deadLetters, before)]);
-  return { deadLetters, groups, webhooks, letters };
+  return { groups, webhooks, letters };
 }
 
 const entry = (title, lines, ...actions) => el('li', {},
