@@ -105,7 +105,10 @@ api::ReasonPorts App::Parts::reason_ports() {
   api::ReasonPorts ports;
   // Without the role no thread would answer.
   if (ground.has(Role::worker)) {
-    ports.sending_since = [this](const auto& key) { return outbound.deliverer.sending_since(key); };
+    ports.sending = [this](const auto& key) {
+      const auto found = outbound.deliverer.sending(key);
+      return api::SendingView{found.since, found.not_before};
+    };
     ports.calling_since = [this](const auto& id) { return outbound.caller.calling_since(id); };
   }
   ports.waits_for_share = [this](const auto& key) { return turns.waits_for_share(key); };

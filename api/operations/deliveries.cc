@@ -285,7 +285,8 @@ const Shape<PendingDelivery>& delivery_progress() {
            {"attempts", described("Failed tries of the session's first output.", integer(0)),
             &PendingDelivery::attempts},
            {"dueAt",
-            described("The next try of the session's first output; null: no try has failed.",
+            described("The earliest next try of the session's first output; null: no try has "
+                      "failed. If its Endpoint waits longer, `expectedAt` of `waits` tells it.",
                       nullable(unix_time())),
             null_if_absent(&PendingDelivery::due_at)}});
   return shape;

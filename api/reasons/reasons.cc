@@ -298,7 +298,9 @@ Result<std::vector<Waits>> Reasons::of_page(const std::vector<PendingDelivery>& 
 
 // Of an output that goes next in its session.
 Result<Waits> Reasons::of_first(const PendingDelivery& delivery, Read& read) const {
-  const auto since = ports_.sending_since ? ports_.sending_since(delivery.key) : std::nullopt;
+  const auto sending = ports_.sending ? ports_.sending(delivery.key) : SendingView();
+  // Its own time, or that of its Endpoint if that is later.
+  const auto next_try = std::max(delivery.due_at, sending.not_before);
   auto by = timers_ahead(read);
   if (!by) return fail(by.error());
   const auto [known, is_new] = read.health.try_emplace(delivery.key.endpoint_id);
@@ -319,12 +321,12 @@ Result<Waits> Reasons::of_first(const PendingDelivery& delivery, Read& read) con
                              "error: " +
                              health.last_error + ".",
                   .since = health.paused_since,
-                  .expected_at = health.next_probe}};
+                  .expected_at = std::max(next_try, std::optional(health.next_probe))}};
   }
-  if (since) {
+  if (sending.since) {
     return Waits{{.reason = Reason::sending,
                   .subject = webhook + " has not answered the POST of this output yet.",
-                  .since = since}};
+                  .since = sending.since}};
   }
   if (delivery.state == DeliveryState::waiting || health.failing_since) {
     const auto error = health.failing_since ? health.last_error : "it refused this output";
@@ -332,7 +334,7 @@ Result<Waits> Reasons::of_first(const PendingDelivery& delivery, Read& read) con
                   .subject = webhook + " fails: " + error + "; " + tries(delivery.attempts) +
                              " of this output.",
                   .since = health.failing_since ? health.failing_since : delivery.created_at,
-                  .expected_at = delivery.due_at}};
+                  .expected_at = next_try}};
   }
   auto waits = of_daemon();
   auto partition = of_partition(delivery.key, read);

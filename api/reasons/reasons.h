@@ -38,10 +38,15 @@ struct PartitionView {
   std::string owner;  // a daemon's name; empty: none
 };
 
+// The next POST of a session, as this daemon knows it.
+struct SendingView {
+  std::optional<model::Timestamp> since{};       // when it began; none: none is under way here
+  std::optional<model::Timestamp> not_before{};  // its Endpoint is put off until then
+};
+
 // What the services know in memory. Each may be empty: then that part is not known. Thread-safe.
 struct ReasonPorts {
-  // When the POST of the session's first output began, if this daemon is sending it.
-  std::function<std::optional<model::Timestamp>(const model::SessionKey&)> sending_since = {};
+  std::function<SendingView(const model::SessionKey&)> sending = {};
   // When the present attempt of the call began, if this daemon is making it.
   std::function<std::optional<model::Timestamp>(const std::string& call_id)> calling_since = {};
   // Whether the session's events wait although other sessions of its organisation run.

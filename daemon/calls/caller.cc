@@ -55,9 +55,9 @@ void Caller::stop() {
 }
 
 std::optional<model::Timestamp> Caller::calling_since(const std::string& id) {
-  return ask_began(thread_.mailbox(), clock_, [this, id]() -> Began {
+  return ask(thread_.mailbox(), [this, id]() -> std::optional<model::Timestamp> {
     if (!queue_.has(id) || !queue_.at(id).under_way) return std::nullopt;
-    return queue_.at(id).began;
+    return by_wall_clock(clock_, queue_.at(id).began);
   });
 }
 

@@ -136,6 +136,11 @@ Cell reason_cell(const Fields& item, const char* field) {
   return item.objects(field).front().text("reason");
 }
 
+Cell expected_cell(const Fields& item, const char* field) {
+  if (item.any(field).is_null() || item.objects(field).empty()) return cell_of(field, nullptr);
+  return time_cell(item.objects(field).front(), "expectedAt");
+}
+
 Option reason_option() {
   std::vector<std::string> names;
   for (const auto& each : model::all_reasons()) names.emplace_back(each.name);

@@ -177,8 +177,9 @@ inline Cell time_cell(const Fields& item, const char* field) {
   return Cell::at(item.time(field));
 }
 
-// The first of the reasons in `waits`.
+// The first of the reasons in `waits`, and the time that it tells.
 [[nodiscard]] Cell reason_cell(const Fields& item, const char* field);
+[[nodiscard]] Cell expected_cell(const Fields& item, const char* field);
 // `--reason`, which lists filter by.
 [[nodiscard]] Option reason_option();
 

@@ -67,7 +67,7 @@ std::vector<Group> delivery_commands() {
                 rows({column("ID", "_id"), column("STATE", "state"), column("ENDPOINT", "endpoint"),
                       column("USER", "userId"), column("SESSION", "sessionId"),
                       column("TRIES", "attempts"), column("CREATED", "createdAt", time_cell),
-                      column("NEXT TRY", "dueAt", time_cell),
+                      column("NEXT TRY", "waits", expected_cell),
                       column("WAITS FOR", "waits", reason_cell)},
                      "No deliveries.")}
             .in_pages(),

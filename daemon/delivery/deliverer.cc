@@ -309,10 +309,17 @@ void Deliverer::offer(const store::SessionCommit& committed, SteadyClock::time_p
        [this, newest = std::move(newest), built]() mutable { take(std::move(newest), built); });
 }
 
-std::optional<model::Timestamp> Deliverer::sending_since(const model::SessionKey& key) {
-  return ask_began(thread_.mailbox(), clock_, [this, key]() -> Began {
+Deliverer::Sending Deliverer::sending(const model::SessionKey& key) {
+  if (!ownership_.owns(key)) return {};
+  return ask(thread_.mailbox(), [this, key] {
+    Sending found;
     const Session* session = queue_.find(key);
-    return session == nullptr ? Began() : session->begun;
+    if (session != nullptr && session->begun) found.since = by_wall_clock(clock_, *session->begun);
+    const Lane* lane = queue_.find_lane(key.endpoint_id);
+    if (lane != nullptr && lane->not_before > now()) {
+      found.not_before = clock_.now() + (lane->not_before - now());
+    }
+    return found;
   });
 }
 
@@ -485,11 +492,12 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   // Another daemon has the session now, and may have delivered this output.
   if (ownership_.generation_of(session.key) != session.generation) return leave(session);
   const model::Timestamp now = this->now();
+  // Of the Endpoint.
+  const auto wait = paused ? WebhookHealth::probe_interval : wait_of(lane, outcome);
   if (const auto aged = aged_of(session.outputs, health_, lane.endpoint_id, now); aged > 0) {
     give_up(session, queue_.fails(lane) ? aged : 1, reason, &outcome);
   } else {
-    const model::Timestamp due =
-        paused ? now + WebhookHealth::probe_interval : next_try(session, outcome, now);
+    const model::Timestamp due = paused ? now + wait : next_try(session, outcome, now);
     count_end(DeliveryOutcome::retried, session.key.endpoint_id);
     log::debug("delivery failed", {{"sessionId", session.key.session_id},
                                    {"outputId", session.outputs.front().id},
@@ -497,16 +505,13 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
                                    {"attempts", session.attempts + 1}});
     store_.outbox().reschedule(session.key, session.outputs.front(), due, session.attempts + 1,
                                marked(session),
-                               row_of(session, &outcome, clock_.now() + (due - now)));
+                               row_of(session, &outcome, clock_.now() + std::max(due - now, wait)));
     queue_.wake(lane, due);
     leave(session);
   }
-  if (paused) {
-    queue_.pause(lane, now + WebhookHealth::probe_interval);
-    give_up_aged(lane, reason);
-  } else if (queue_.fails(lane)) {
-    put_off(lane, outcome, reason);
-  }
+  if (!queue_.fails(lane) && !paused) return;
+  paused ? queue_.pause(lane, now + wait) : queue_.put_off(lane, now + wait);
+  give_up_aged(lane, reason);
 }
 
 model::Timestamp Deliverer::next_try(const Session& session, const HttpOutcome& outcome,
@@ -519,13 +524,12 @@ model::Timestamp Deliverer::next_try(const Session& session, const HttpOutcome& 
   return std::max(std::min(now + wait, last), now + settings_.backoff.first);
 }
 
-// Puts the failing Endpoint off. One try at a time shows whether it works again.
-void Deliverer::put_off(Lane& lane, const HttpOutcome& outcome, const std::string& reason) {
+// Until the next try of a failing Endpoint: one at a time shows whether it works again.
+milliseconds Deliverer::wait_of(const Lane& lane, const HttpOutcome& outcome) {
+  if (!queue_.fails(lane)) return milliseconds(0);
   auto settings = settings_.backoff;
   settings.max = std::min(settings.max, longest_wait_of_all);
-  queue_.put_off(
-      lane, now() + backoff(settings, queue_.tries_in_vain(lane), outcome.retry_after, random_()));
-  give_up_aged(lane, reason);
+  return backoff(settings, queue_.tries_in_vain(lane), outcome.retry_after, random_());
 }
 
 std::string Deliverer::name_of(const std::string& endpoint_id) {

@@ -130,9 +130,13 @@ class Deliverer final : public Service {
     });
   }
 
-  // When the POST of the session's first output began; none: none is under way here. Waits for the
+  // What this daemon knows of the next POST of a session, by the wall clock. Waits for the
   // Deliverer's thread, for a second at most.
-  [[nodiscard]] std::optional<model::Timestamp> sending_since(const model::SessionKey& key);
+  struct Sending {
+    std::optional<model::Timestamp> since{};       // when it began; none: none is under way
+    std::optional<model::Timestamp> not_before{};  // the next try of its Endpoint, if that is later
+  };
+  [[nodiscard]] Sending sending(const model::SessionKey& key);
 
   // Looks at the clock again: it jumped.
   void wake() { thread_.mailbox()->wake(); }
@@ -188,7 +192,7 @@ class Deliverer final : public Service {
   void fail(Session& session, const HttpOutcome& outcome);
   [[nodiscard]] model::Timestamp next_try(const Session& session, const HttpOutcome& outcome,
                                           model::Timestamp now);
-  void put_off(Lane& lane, const HttpOutcome& outcome, const std::string& reason);
+  [[nodiscard]] std::chrono::milliseconds wait_of(const Lane& lane, const HttpOutcome& outcome);
   [[nodiscard]] std::string name_of(const std::string& endpoint_id);
   // Valid until the next look at a target.
   [[nodiscard]] std::string_view organisation_of(const std::string& endpoint_id);

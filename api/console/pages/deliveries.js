@@ -25,7 +25,7 @@ export default async function deliveries(page) {
     ['Waits for', waitsFor],
     ['Failed tries', (item) => (item.state === 'behind' ? null : number(item.attempts)), 'number'],
     ['Created', (item) => time(item.createdAt)],
-    ['Next try', (item) => (item.state === 'behind' ? null : due(item.dueAt))],
+    ['Next try', ({ waits: [wait] }) => due(wait?.expectedAt)],
     ['', (item) => [retry(item), ' ', drop(item)], 'actions'],
   ], empty('No deliveries wait', 'Every output has reached its webhook.'),
   (after) => ask('deliveries', { projectId: page.project, ...values, after }, page.signal));

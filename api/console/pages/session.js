@@ -28,9 +28,9 @@ const pill = (kind, ...children) => el('li', { className: `event ${kind}` }, chi
 
 function delivery(output) {
   if (!output.delivery) return null;
-  const { state, attempts, dueAt } = output.delivery;
+  const { state, attempts, expectedAt } = output.delivery;
   if (state === 'behind') return ', waits for the output before it';
-  return [`, delivery ${state === 'paused' ? 'paused' : 'waits'}`, attempts ? ` after ${counted(attempts, 'failed try', 'failed tries')}` : '', dueAt ? [', next try: ', due(dueAt)] : null];
+  return [`, delivery ${state === 'paused' ? 'paused' : 'waits'}`, attempts ? ` after ${counted(attempts, 'failed try', 'failed tries')}` : '', expectedAt ? [', next try: ', due(expectedAt)] : null];
 }
 
 function said(output) {
@@ -119,6 +119,7 @@ export default async function session(page) {
     const waits = shown.outputs.some((output) => output.delivery);
     const [events, deliveries] = await Promise.all([readEvents(page, shown.lastReceipt, kept),
       waits ? find('deliveries', { ...names, limit: 1 }, page.signal) : null]);
+    for (const output of shown.outputs.filter((each) => each.delivery)) output.delivery.expectedAt = deliveries?.items[0]?.waits[0]?.expectedAt;
     replace(state, badge(shown.state, shown.state === 'busy' ? 'run' : ''));
     replace(above, [why(shown.waits), why(deliveries?.items[0]?.waits), facts([['Endpoint', endpoint], ['Last activity', time(shown.lastActivityAt)], ['Began', time(shown.startedAt)],
       ['In its inbox', counted(shown.inboxSize, 'event')], ['Turns', number(shown.version)]])]);

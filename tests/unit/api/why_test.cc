@@ -26,7 +26,7 @@ class Why : public testing::Test {
   // What the services know, as the test sets it.
   ReasonPorts ports() {
     ReasonPorts ports;
-    ports.sending_since = [this](const auto&) { return sending_since_; };
+    ports.sending = [this](const auto&) { return sending_; };
     ports.calling_since = [this](const auto&) { return calling_since_; };
     ports.waits_for_share = [this](const auto&) { return waits_for_share_; };
     ports.partition = [this](const auto&) { return partition_; };
@@ -132,7 +132,7 @@ class Why : public testing::Test {
   std::int64_t seconds(model::Timestamp time) { return model::to_unix_ms(time) / 1000; }
 
   World world_;
-  std::optional<model::Timestamp> sending_since_;
+  SendingView sending_;
   std::optional<model::Timestamp> calling_since_;
   std::optional<PartitionView> partition_;
   bool waits_for_share_ = false;
@@ -226,6 +226,28 @@ TEST_F(Why, PausedWebhookTellsItsNextProbe) {
             std::string::npos);
 }
 
+TEST_F(Why, DeliveryWaitsAsLongAsItsEndpoint) {
+  const auto output = say();
+  const auto expected_at = [&] {
+    const auto at = of(output).at(0).at("expectedAt");
+    const auto list =
+        world_.manage(Method::get, "/management/deliveries", nullptr, {}, "ann@acme.example");
+    EXPECT_EQ(json::parse(list.body).at("items").at(0).at("waits").at(0).at("expectedAt"), at);
+    return at;
+  };
+  webhook_fails();
+  EXPECT_TRUE(expected_at().is_null()) << "it has not been tried";
+  sending_.not_before = world_.clock.now() + 20s;
+  EXPECT_EQ(expected_at(), seconds(world_.clock.now() + 20s));
+  const auto row = world_.store->outbox().outputs(world_.session_key(), 0, 1)->front();
+  const auto due = world_.clock.now() + 90s;
+  world_.store->outbox().reschedule(world_.session_key(), row, due, 2);
+  settle();
+  EXPECT_EQ(expected_at(), seconds(due)) << "its own time is later";
+  webhook_fails(world_.clock.now());
+  EXPECT_EQ(expected_at(), seconds(due)) << "the next probe comes earlier";
+}
+
 TEST_F(Why, OpenStepsOfAReceiptNameTheirOwnReasons) {
   const auto event = model::new_id();
   auto commit = waits_for(event, http_call());
@@ -257,10 +279,10 @@ TEST_F(Why, OpenStepsOfAReceiptNameTheirOwnReasons) {
 TEST_F(Why, TarpitIsNamedWhileItsPostIsUnderWay) {
   const auto output = say();
   expect_reasons(of(output), {});
-  sending_since_ = world_.clock.now() - 4s;
+  sending_.since = world_.clock.now() - 4s;
   const auto waits = of(output);
   expect_reasons(waits, {"sending"});
-  EXPECT_EQ(waits.at(0).at("since"), seconds(*sending_since_));
+  EXPECT_EQ(waits.at(0).at("since"), seconds(*sending_.since));
 }
 
 TEST_F(Why, PartitionWithoutOwnerStandsBeforeTheCall) {

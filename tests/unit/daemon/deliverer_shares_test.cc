@@ -95,6 +95,27 @@ TEST_F(DelivererTest, EndpointThatFailsGetsOneTryAtATimeUntilItAnswers) {
   EXPECT_EQ(receiver_.count(), 207U);
 }
 
+TEST_F(DelivererTest, TellsTheNextTryOfAnEndpointThatIsPutOff) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  EXPECT_FALSE(deliverer_->sending(key("cid")).not_before);
+  for (const char* user : {"ann", "bob"}) say(key(user), {"hello"});
+  settle();
+  EXPECT_FALSE(deliverer_->sending(key("cid")).not_before) << "two failures put no Endpoint off";
+  say(key("cid"), {"hello"});
+  settle();
+  const auto until = deliverer_->sending(key("dan")).not_before;
+  ASSERT_TRUE(until);
+  EXPECT_GE(*until, clock_.now() + 1s);
+  say(key("dan"), {"hello"});
+  settle();
+  EXPECT_EQ(receiver_.count(), 3U);
+  receiver_.set_handler({});
+  clock_.advance(2s);
+  deliverer_->wake();
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  EXPECT_FALSE(deliverer_->sending(key("dan")).not_before);
+}
+
 class PausedWebhook : public DelivererTest {
  protected:
   void SetUp() override {
@@ -146,6 +167,7 @@ TEST_F(PausedWebhook, IsProbedByOneTryAMinute) {
   for (int i = 0; i < 20; ++i) say(key("user" + std::to_string(i)), {"hello"});
   settle();
   EXPECT_EQ(receiver_.count(), 2U) << "the outputs of other sessions wait, too";
+  EXPECT_EQ(deliverer_->sending(key("user1")).not_before, clock_.now() + 1min);
   for (int i = 0; i < 5; ++i) expect_try_after(1min);
   restart();
   settle();
