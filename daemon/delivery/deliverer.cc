@@ -500,7 +500,9 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
     const model::Timestamp due = paused ? now + wait : next_try(session, outcome, now);
     count_end(DeliveryOutcome::retried, session.key.endpoint_id);
     log::debug("delivery failed", {{"sessionId", session.key.session_id},
+                                   {"endpointId", lane.endpoint_id},
                                    {"outputId", session.outputs.front().id},
+                                   {"traceId", session.outputs.front().trace_id},
                                    {"reason", reason},
                                    {"attempts", session.attempts + 1}});
     store_.outbox().reschedule(session.key, session.outputs.front(), due, session.attempts + 1,

@@ -265,6 +265,7 @@ void TurnWorker::report(const AfterCommit& after, const store::SessionCommit& co
   }
   for (const auto& letter : commit.dead_letters) {
     log::warn("dead letter", {{"sessionId", session_id},
+                              {"endpointId", commit.key.endpoint_id},
                               {"traceId", letter.event.trace_id},
                               {"deadLetterId", letter.id},
                               {"reason", letter.reason}});
