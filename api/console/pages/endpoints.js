@@ -1,7 +1,7 @@
 // The Endpoints of a project, with the state of their webhooks.
 import { act, ask, at, find } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { address, badge, button, code, due, empty, head, panel, say, table, time } from '../shell/pieces.js';
+import { address, badge, button, code, due, empty, head, number, panel, say, table, time } from '../shell/pieces.js';
 
 const kinds = { works: 'good', fails: 'bad', paused: 'wait' };
 
@@ -23,6 +23,7 @@ export default async function endpoints(page) {
     ['URL token', (item) => code(item.URLToken)],
     ['Webhook', (item) => (item.hasWebhook ? badge(item.webhookState ?? 'set', kinds[item.webhookState]) : 'none')],
     ['Failing since', (item) => time(of(item)?.failingSince)],
+    ['Failed tries', (item) => (of(item) ? number(of(item).failures) : null), 'number'],
     ['Last failure', (item) => (of(item)?.lastFailureAt ? [of(item).lastError, ', ', time(of(item).lastFailureAt)] : '')],
     ['Next try', (item) => due(of(item)?.nextProbeAt)],
     ['', (item) => [el('a', { href: `${address('sessions')}?URLToken=${item.URLToken}` }, 'Sessions'), ' ',

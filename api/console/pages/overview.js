@@ -28,6 +28,17 @@ const charts = [
     deliveries: ['conversed_deliveries_pending value'],
     calls: ['conversed_calls_in_flight value'],
   }],
+  ['Wait for a Turn, of 99 %', duration, 0.001, {
+    'for a worker': ['conversed_event_wait_seconds{reason="log"} p99'],
+    'behind events of the session': ['conversed_event_wait_seconds{reason="events"} p99'],
+    'in an inbox': ['conversed_event_wait_seconds{reason="inbox"} p99'],
+    'after a crash': ['conversed_event_wait_seconds{reason="recovery"} p99'],
+  }],
+  ['The oldest has waited', duration, 1, {
+    'webhook fails': ['conversed_waiting_seconds{reason="deliveryFailing"} value'],
+    'webhook paused': ['conversed_waiting_seconds{reason="endpointPaused"} value'],
+    'store down': ['conversed_waiting_seconds{reason="storeDown"} value'],
+  }],
   ['Failures a second', perSecond, 1, {
     refused: [/^conversed_injects_refused_total.* rate$/],
     'calls failed': ['conversed_calls_total{outcome="failed"} rate'],
