@@ -222,42 +222,51 @@ Group dead_letters() {
 
 std::vector<Group> conversation_commands() {
   constexpr const char* example = "--endpoint web --user ann --session s1";
-  return {{"",
-           "",
-           {inject(),
-            Command{"chat",
-                    {"Talk to an Endpoint until the input ends (Ctrl-D)", "web --user ann",
-                     "`sessions show` shows the session, `deadletters list` what could not be "
-                     "processed."},
-                    {Option{"ENDPOINT", "The Endpoint's name, id or URLToken"}.require().found_by(
-                         find_endpoint),
-                     scope_option(), Option{"--user", "userId; default: a new one"},
-                     Option{"--session", "sessionId; default: a new one"}}}
-                .runs(talk)}},
-          {"sessions",
-           "Conversations and their state",
-           {Command{"sessions list",
-                    {"List the newest sessions", "--project Shop --limit 10",
-                     "`sessions show` shows one in full."},
-                    {project_option(), reason_option(), limit_option(50)},
-                    "GET /management/sessions",
-                    rows({column("ENDPOINT", "endpoint"), column("USER", "userId"),
-                          column("SESSION", "sessionId"), column("STATE", "state"),
-                          column("INBOX", "inboxSize"), column("OUTPUTS", "outputs"),
-                          column("LAST ACTIVITY", "lastActivityAt", time_cell),
-                          column("WAITS FOR", "waits", reason_cell)},
-                         "No sessions.")},
-            Command{"sessions show",
-                    {"Show a session: state, context, inbox, last outputs", example},
-                    session_options(false),
-                    "GET /management/sessions/show"},
-            Command{"sessions reset",
-                    {"End a session's execution and begin it anew; pending calls have no effect",
-                     example, "the messages in its inbox run at once."},
-                    session_options(true),
-                    "POST /management/sessions/reset",
-                    says({"Reset. The events in its inbox run now."})}}},
-          dead_letters()};
+  return {
+      {"",
+       "",
+       {inject(),
+        Command{"chat",
+                {"Talk to an Endpoint until the input ends (Ctrl-D)", "web --user ann",
+                 "`sessions show` shows the session, `deadletters list` what could not be "
+                 "processed."},
+                {Option{"ENDPOINT", "The Endpoint's name, id or URLToken"}.require().found_by(
+                     find_endpoint),
+                 scope_option(), Option{"--user", "userId; default: a new one"},
+                 Option{"--session", "sessionId; default: a new one"}}}
+            .runs(talk)}},
+      {"sessions",
+       "Conversations and their state",
+       {Command{
+            "sessions list",
+            {"List the newest sessions", "--project Shop --state busy",
+             "`sessions show` shows one in full."},
+            {project_option(),
+             Option{"--endpoint", "Only this Endpoint's: its name, id or URLToken"}
+                 .in_query("URLToken")
+                 .found_by(find_endpoint),
+             Option{"--user", "Only this user's"}.in_query("userId"),
+             Option{"--state", "busy or idle"}.in_query("state").one_of({"busy", "idle"}),
+             Option{"--text", "Only those with an output that contains this text"}.in_query("text"),
+             reason_option(), limit_option(50)},
+            "GET /management/sessions",
+            rows({column("ENDPOINT", "endpoint"), column("USER", "userId"),
+                  column("SESSION", "sessionId"), column("STATE", "state"),
+                  column("INBOX", "inboxSize"), column("OUTPUTS", "outputs"),
+                  column("LAST ACTIVITY", "lastActivityAt", time_cell),
+                  column("WAITS FOR", "waits", reason_cell)},
+                 "No sessions.")},
+        Command{"sessions show",
+                {"Show a session: state, context, inbox, last outputs", example},
+                session_options(false),
+                "GET /management/sessions/show"},
+        Command{"sessions reset",
+                {"End a session's execution and begin it anew; pending calls have no effect",
+                 example, "the messages in its inbox run at once."},
+                session_options(true),
+                "POST /management/sessions/reset",
+                says({"Reset. The events in its inbox run now."})}}},
+      dead_letters()};
 }
 
 }  // namespace conversed::ctl

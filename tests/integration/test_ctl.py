@@ -256,6 +256,9 @@ class Commands(CtlCase):
         row = self.row(text, ENDPOINT="web", USER=SHOWN_MALLORY, SESSION="listed", STATE="idle", INBOX="0", OUTPUTS="2")
         self.assertRegex(row["LAST ACTIVITY"], f"^{TIME}$")
         self.assertEqual(self.people("sessions", "list", "--project", "Shop", "--limit", "100"), text)
+        chosen = ("--endpoint", "web", "--user", MALLORY, "--text", "YOU SAID: hi")
+        self.assertEqual([item["sessionId"] for item in self.json("sessions", "list", *chosen, "--state", "idle")["items"]], ["listed"])
+        self.assertEqual(self.people("sessions", "list", *chosen, "--state", "busy"), "No sessions.\n")
         self.assertIn("listed", [item["sessionId"] for item in self.json("sessions", "list")["items"]])
 
     def test_sessions_show(self):
