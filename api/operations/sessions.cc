@@ -133,20 +133,25 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
                         call.request.parameter("userId").value_or(""),
                         call.request.parameter("sessionId").value_or(""));
   if (!key) return model::fail(key.error());
-  auto session = services.store.sessions().load(*key);
-  if (!session) return model::fail(store_error(session.error()));
-  if (!*session) return model::fail(Errc::not_found, "there is no such session");
-  const std::int64_t after = std::max<std::int64_t>(0, (*session)->last_output_seq - shown_outputs);
+  auto loaded = services.store.sessions().load_with_profile(*key);
+  if (!loaded) return model::fail(store_error(loaded.error()));
+  if (!loaded->damage.empty()) {
+    return model::fail(store_error({Errc::internal, std::move(loaded->damage)}));
+  }
+  const auto& session = loaded->session;
+  if (!session) return model::fail(Errc::not_found, "there is no such session");
+  const std::int64_t after = std::max<std::int64_t>(0, session->last_output_seq - shown_outputs);
   auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
   if (!outputs) return model::fail(store_error(outputs.error()));
-  json body = session_details_shape()(**session);
+  json body = session_details_shape()(*session);
+  body["profile"] = loaded->profile.data;
   store::Deliveries::Place before_shown;
   before_shown.seq = after;
   const auto pending =
       services.store.deliveries().list({.project_id = key->project_id, .session = *key},
                                        before_shown, shown_outputs, services.store.timer_now());
   if (!pending) return model::fail(store_error(pending.error()));
-  body["waits"] = waits_json(services.reasons.of_session(**session));
+  body["waits"] = waits_json(services.reasons.of_session(*session));
   json& items = body["outputs"] = json::array();
   for (const model::Output& output : *outputs) {
     json& item = items.emplace_back(output_item(output));
@@ -208,7 +213,9 @@ Description describe_show_session() {
                                                nullable(delivery_progress().schema()))}});
   const auto session = with_members(
       session_details_shape().schema(),
-      {{"outputs", list_of(named("SessionOutput", output))}, {"waits", nullable(waits_schema())}});
+      {{"outputs", list_of(named("SessionOutput", output))},
+       {"profile", described("What Flows remember of the user over all sessions.", anything())},
+       {"waits", nullable(waits_schema())}});
   const auto name = [](const char* parameter, const char* what) {
     return query_parameter(parameter, what, conversation_name(), Need::required);
   };

@@ -21,6 +21,7 @@ async function readEvents(page, last, kept) {
     found.unshift(event);
     id = receipt.previous;
   }
+  findBefore(found);
   return found;
 }
 
@@ -39,9 +40,21 @@ function said(output) {
     el('div', { className: 'meta' }, clock(output.createdAt), `, output ${output.seq}`, output.source === 'bot' ? '' : `, ${output.source}`, delivery(output)));
 }
 
-function change({ path, bytes, removed, value }) {
-  const now = value === undefined ? `${bytes} bytes` : code(typeof value === 'string' ? value : JSON.stringify(value));
-  return el('li', {}, code(path), ' ', removed ? el('del', {}, 'removed') : el('ins', {}, '= ', now));
+const valueOf = ({ bytes, value }) => (value === undefined ? `${bytes} bytes` : code(typeof value === 'string' ? value : JSON.stringify(value)));
+
+function change(each) {
+  const { path, removed, before } = each;
+  return el('li', {}, code(path), ' ', before && !before.removed ? [el('del', {}, valueOf(before)), ' '] : null,
+    removed ? el('del', {}, 'removed') : el('ins', {}, '= ', valueOf(each)));
+}
+
+// Adds to each change the one before it of the same variable, if it is among these events.
+function findBefore(events) {
+  const last = new Map();
+  for (const each of events.flatMap(({ receipt }) => receipt.steps.flatMap(({ changes }) => changes ?? []))) {
+    each.before = last.get(each.path);
+    last.set(each.path, each);
+  }
 }
 
 function turn(step) {
@@ -124,7 +137,7 @@ export default async function session(page) {
     replace(above, [why(shown.waits), why(deliveries?.items[0]?.waits), facts([['Endpoint', endpoint], ['Last activity', time(shown.lastActivityAt)], ['Began', time(shown.startedAt)],
       ['In its inbox', counted(shown.inboxSize, 'event')], ['Turns', number(shown.version)]])]);
     replace(talk, [el('h2', {}, 'What happened ', el('span', { className: 'soft small' }, zone())), timeline(shown, events, nameOf)]);
-    replace(beside, [panel('Context', members(shown.context)), standing(shown)]);
+    replace(beside, [panel('Context', members(shown.context)), panel('Profile of the user', members(shown.profile)), standing(shown)]);
     if (!talk.isConnected) {
       page.show(head([userId, ' ', el('span', { className: 'soft' }, sessionId)], state, end), above,
         el('div', { className: 'two' }, talk, beside));

@@ -329,6 +329,7 @@ TEST(Sessions, AreListedShownAndReset) {
   commit.expected_version = session.version;
   commit.after = session;
   commit.after.context = {{"count", 3}};
+  commit.profile = {.read_version = 0, .data = json{{"name", "Uma"}}};
   commit.after.last_output_seq = 1;
   model::Output output;
   output.id = "o1";
@@ -347,6 +348,7 @@ TEST(Sessions, AreListedShownAndReset) {
   const auto shown =
       body_of(world.manage(Method::get, "/management/sessions/show", nullptr, query));
   EXPECT_EQ(shown.at("context"), (json{{"count", 3}}));
+  EXPECT_EQ(shown.at("profile"), (json{{"name", "Uma"}}));
   EXPECT_EQ(shown.at("outputs")[0].at("text"), "said");
 
   const json names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
