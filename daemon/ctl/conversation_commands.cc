@@ -185,9 +185,11 @@ Group dead_letters() {
                     "No dead letters.")}
            .prepared_by([](const Values& values, Request& request) {
              const auto& state = values.text("--state");
-             if (state != "all") request.query += "&state=" + state;
+             if (state == "all") return model::Result<void>();
+             request.query += (request.query.empty() ? "state=" : "&state=") + state;
              return model::Result<void>();
-           }),
+           })
+           .in_pages(),
        Command{"deadletters show",
                {"Show a dead letter in full", some_id},
                {id},
@@ -255,7 +257,8 @@ std::vector<Group> conversation_commands() {
                   column("INBOX", "inboxSize"), column("OUTPUTS", "outputs"),
                   column("LAST ACTIVITY", "lastActivityAt", time_cell),
                   column("WAITS FOR", "waits", reason_cell)},
-                 "No sessions.")},
+                 "No sessions.")}
+            .in_pages(),
         Command{"sessions show",
                 {"Show a session: state, context, inbox, last outputs", example},
                 session_options(false),

@@ -127,14 +127,24 @@ class Answers(StrangerCase):
         self.assertEqual(done.returncode, 1, done)
         self.assertTrue(done.stdout.startswith('{"userId":"ann","items":[\n{"n":1},\n'), done)
 
+    ROW = {"endpoint": None, "userId": "ann", "sessionId": "s", "state": "idle", "inboxSize": 0, "outputs": 1,
+           "lastActivityAt": None, "waits": []}
+
+    def test_a_list_is_read_on_behind_pages_in_which_nothing_fits(self):
+        done = self.run_with([(200, {"items": [], "next": 7}), (200, {"items": [self.ROW], "next": None})], "sessions", "list", "--user", "ann")
+        self.assertIn("ann\ts\tidle", done.stdout, done)
+        path = "/management/sessions?userId=ann&limit=50"
+        self.assertEqual(self.asked, [path, f"{path}&after=7"])
+        done = self.run_with([(200, {"items": [], "next": 7}), (200, {"items": [], "next": None})], "deadletters", "list")
+        self.assertEqual(done.stdout, "No dead letters.\n", done)
+        self.assertEqual(self.asked[1], "/management/deadletters?state=new&limit=50&after=7")
+
     def test_a_row_without_a_field_is_refused_and_null_is_a_dash(self):
-        row = {"endpoint": None, "userId": "ann", "sessionId": "s", "state": "idle", "inboxSize": 0, "outputs": 1,
-               "lastActivityAt": None, "waits": []}
-        done = self.run_with([(200, {"items": [row]})], "sessions", "list")
+        done = self.run_with([(200, {"items": [self.ROW]})], "sessions", "list")
         self.assertEqual(done.stdout.splitlines()[1].split("\t"), ["-", "ann", "s", "idle", "0", "1", "-", "-"], done)
-        for field in row:
+        for field in self.ROW:
             with self.subTest(field=field):
-                item = {name: value for name, value in row.items() if name != field}
+                item = {name: value for name, value in self.ROW.items() if name != field}
                 done = self.run_with([(200, {"items": [item]})], "sessions", "list")
                 self.assertEqual((done.returncode, done.stdout), (1, ""), done)
                 self.assertIn(f"'{field}': are conversectl and the daemon of one version?", done.stderr)
