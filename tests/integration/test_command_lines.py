@@ -195,6 +195,12 @@ class CommandLines(CtlCase):
                 for option in re.findall(r"--[a-z-]+", example[1] or ""):
                     self.assertRegex(text, rf"(?m)^ *(-\w,)?{option}\b")
 
+    def test_each_command_that_shows_something_can_be_watched(self):
+        shows = {"list", "show", "groups", "health", "usages", "versions", "diff", "receipt", "why", "status", "audit"}
+        for path in commands():
+            if path[-1] in shows:
+                self.assertIn("--watch", help_of(path), path)
+
     def test_usage_lines_begin_as_a_command_line_does(self):
         for path in commands():
             self.assertIn("\nUsage: " + " ".join(("conversectl", *path)), help_of(path))
