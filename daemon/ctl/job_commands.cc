@@ -12,6 +12,7 @@
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/names.h"
+#include "store/model/job.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
@@ -228,10 +229,11 @@ std::vector<Group> job_commands() {
                 {id},
                 "POST /management/tasks/{ID}/cancel",
                 [](const Fields& job, const Values& values) {
-                  say(is_over(job) ? "Cancelled."
-                                   : "Its changes are being undone. Follow it by: conversectl jobs "
-                                     "watch " +
-                                         values.text("ID"));
+                  if (is_over(job)) return say("Cancelled.");
+                  const bool is_set_up = job.text("type") == model::proactive_setup;
+                  say((is_set_up ? "Its changes are being undone."
+                                 : "It stops; what it has done stays.") +
+                      std::string(" Follow it by: conversectl jobs watch ") + values.text("ID"));
                 }}}}};
 }
 
