@@ -1,7 +1,8 @@
 // POST /management/import: imports a whole project bundle, or lists all its problems. Body:
-// {"file": its name, "text": its text, "environment": {NAME: value}}. `?dryRun=true` changes
-// nothing: it lists the problems or, if there are none, the changes. Both list warnings. One import
-// runs at a time, because it takes much memory.
+// {"file": its name, "text": its text, "environment": {NAME: value}, "prune": whether parts that
+// the bundle does not name are deleted}. `?dryRun=true` changes nothing: it lists the problems or,
+// if there are none, the changes. Both list warnings. One import runs at a time, because it takes
+// much memory.
 //
 // GET /management/projects: the projects of the organisation that the user is a member of.
 //
@@ -17,6 +18,7 @@
 #include "api/operations/import_plan.h"
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
+#include "api/operations/usages.h"
 #include "api/replies.h"
 #include "flows/bundle/loader.h"
 #include "flows/journey.h"
@@ -55,8 +57,9 @@ const Shape<PlannedPart>& plan_shape() {
       {{"part", text(1), &PlannedPart::part},
        {"name", text(1), &PlannedPart::name},
        {"change",
-        described("`leftOver`: the project has it, the bundle does not; an import keeps it.",
-                  one_of({"new", "changed", "unchanged", "leftOver"})),
+        described("`leftOver`: the project has it, the bundle does not; the import keeps it. "
+                  "`deleted`: the import deletes it.",
+                  one_of({"new", "changed", "unchanged", "leftOver", "deleted"})),
         [](const PlannedPart& part) { return to_string(part.change); }},
        {"waiting",
         described("The sessions that wait in a changed or left over Flow.", list_of(waiting)),
@@ -71,6 +74,13 @@ const Shape<PlannedPart>& plan_shape() {
   return shape;
 }
 
+const Shape<store::RemovedPart>& removed_shape() {
+  using store::RemovedPart;
+  static const Shape<RemovedPart> shape(
+      "", {{"part", text(1), &RemovedPart::part}, {"name", text(1), &RemovedPart::name}});
+  return shape;
+}
+
 // The loader's own limit is 16 MiB of text. As JSON the text may take more bytes.
 constexpr std::size_t max_body = std::size_t{24} << 20;
 
@@ -78,13 +88,15 @@ struct Source {
   std::string file;
   std::string text;
   json environment = json::object();
+  bool prune = false;
 };
 
 Result<Source> read_source(const Request& request) {
   Source source;
-  auto body = read_object(
-      request,
-      {{"file", &source.file}, {"text", &source.text}, {"environment", &source.environment}});
+  auto body = read_object(request, {{"file", &source.file},
+                                    {"text", &source.text},
+                                    {"environment", &source.environment},
+                                    {"prune", &source.prune}});
   if (!body) return model::fail(body.error());
   if (source.text.empty()) return model::fail(Errc::invalid_argument, "text is required");
   if (source.file.empty()) source.file = "bundle.yaml";
@@ -101,31 +113,36 @@ struct Loaded {
   flows::Problems warnings{};
 };
 
-Loaded load(const std::string& text, const std::string& file, const flows::Environment& environment,
-            flows::Variables variables) {
-  const flows::LoadLimits limits{.variables = variables};
-  const auto located = flows::read_source(text, file, limits);
-  if (!located) return {tl::unexpected(located.error())};
-  auto bundle = flows::load_bundle(*located, file, environment, limits);
+Loaded load(const flows::Located& located, const std::string& file,
+            const flows::Environment& environment, flows::Variables variables) {
+  auto bundle = flows::load_bundle(located, file, environment, {.variables = variables});
   auto warnings =
-      flows::tools::warnings_of(*located, file, bundle ? flows::Problems() : bundle.error());
+      flows::tools::warnings_of(located, file, bundle ? flows::Problems() : bundle.error());
   return {std::move(bundle), std::move(warnings)};
 }
 
 // The importing user gives the values of the environment, because a project must not read the
 // daemon's environment.
-Loaded load(const Source& source) {
+Loaded load(const flows::Located& located, const Source& source) {
   const auto value_of = [&](std::string_view name) -> std::optional<std::string> {
     const auto value = source.environment.find(name);
     if (value == source.environment.end()) return std::nullopt;
     return value->get<std::string>();
   };
-  return load(source.text, source.file, value_of, flows::Variables::needed);
+  return load(located, source.file, value_of, flows::Variables::needed);
+}
+
+// The name of the bundle's project. Empty if there is none; loading reports that.
+std::string project_named_in(const flows::Located& located) {
+  const auto* project = located.find("project");
+  const auto* name = project == nullptr ? nullptr : project->find("name");
+  return name != nullptr && name->is_text() ? name->text() : std::string();
 }
 
 // An existing project requires the role in the project, a new one the role in the organisation.
 Result<void> check_role(ProjectServices& services, const Principal& principal,
                         const std::string& project_name) {
+  if (principal.has(Role::project_admin)) return {};
   auto projects = services.store.assets().projects(principal.organisation_id);
   if (!projects) return model::fail(store_error(projects.error()));
   for (const store::ProjectInfo& project : *projects) {
@@ -136,53 +153,92 @@ Result<void> check_role(ProjectServices& services, const Principal& principal,
     }
     break;  // same refusal as for a new name, so the name stays hidden
   }
-  if (principal.has(Role::project_admin)) return {};
   return model::fail(Errc::permission_denied, "the role projectAdmin is needed");
 }
 
-// Imports the bundle, and its journey if the project is set up already, in one transaction. A dry
-// run rolls the transaction back and reports nothing. It locks the store as an import does.
-Result<json> import_all(ProjectServices& services, const Principal& principal,
-                        const model::Bundle& bundle, bool dry_run) {
-  bool undone = false;
-  auto report =
-      services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<json> {
-        undone = false;  // the transaction may run again
+// What an import did, or would do.
+struct Imported {
+  json report{};
+  store::Removal removal{};  // of the parts that the bundle does not name
+  bool undone = false;       // a dry run, or something uses such a part
+};
+
+// Imports the bundle, and its journey if the project is set up already, and deletes what it does
+// not name if `prune`, in one transaction. A dry run rolls the transaction back. It locks the store
+// as an import does.
+Result<Imported> import_all(ProjectServices& services, const Principal& principal,
+                            const model::Bundle& bundle, bool prune, bool dry_run) {
+  Imported all;
+  const auto done =
+      services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
+        all = {};  // the transaction may run again
         auto imported = services.store.assets().import_bundle(
             writer, principal.organisation_id, bundle,
             {.tokens = services.options.quota.get().tokens}, principal.user_id);
-        if (!imported) return imported;
+        if (!imported) return model::fail(imported.error());
+        const auto project = imported->at("project").at("_id").get<std::string>();
         if (!bundle.proactive.is_null()) {
           auto replaced = store::Proactive::replace_journey(
-              writer, imported->at("project").at("_id").get<std::string>(),
-              flows::complete_journey(bundle.proactive, ""));
+              writer, project, flows::complete_journey(bundle.proactive, ""));
           if (!replaced) return model::fail(replaced.error());
         }
-        undone = dry_run;
-        if (undone) return model::fail(Errc::conflict, "a dry run");
-        return imported;
+        if (prune) all.removal = store::remove_left_over(writer, project, bundle, flow_reader());
+        all.report = *std::move(imported);
+        all.undone = dry_run || !all.removal.usages.empty();
+        if (all.undone) return model::fail(Errc::conflict, "nothing is imported");
+        return {};
       });
-  if (undone) return json{{"problems", json::array()}};
-  return report;
+  if (!done && !all.undone) return model::fail(done.error());
+  return all;
+}
+
+// Puts the secrets, which an export leaves out, into the exported bundle.
+Result<void> add_secrets(store::Assets& assets, const std::string& project, model::Bundle& bundle) {
+  const auto connections = assets.connections(project);
+  if (!connections) return model::fail(connections.error());
+  for (const auto& each : *connections) {
+    const auto part =
+        std::ranges::find(bundle.connections, each.name, &model::BundleConnection::name);
+    if (part == bundle.connections.end()) continue;
+    const auto secrets = assets.connection_secrets(each.id);
+    if (!secrets) return model::fail(secrets.error());
+    part->fields = json::parse(secrets->fields, nullptr, false);
+  }
+  const auto endpoints = assets.endpoints(project);
+  if (!endpoints) return model::fail(endpoints.error());
+  for (const auto& each : *endpoints) {
+    const auto part = std::ranges::find(bundle.endpoints, each.name, &model::BundleEndpoint::name);
+    if (part == bundle.endpoints.end() || part->webhook.empty()) continue;
+    const auto secrets = assets.webhook_secrets(each.id);
+    if (!secrets) return model::fail(secrets.error());
+    part->webhook.front().secret = secrets->current.value_or("");
+  }
+  return {};
 }
 
 // The changes that an import would make, and whether all sessions were counted.
 Result<json> planned(ProjectServices& services, const Principal& principal,
-                     const model::Bundle& bundle) {
+                     const model::Bundle& bundle, const store::Removal& removal) {
   model::Bundle present;
   StandingSessions sessions;
-  auto projects = services.store.assets().projects(principal.organisation_id);
+  auto& assets = services.store.assets();
+  auto projects = assets.projects(principal.organisation_id);
   if (!projects) return model::fail(projects.error());
   const auto found = std::ranges::find(*projects, bundle.project_name, &store::ProjectInfo::name);
   if (found != projects->end()) {
-    auto exported = services.store.assets().export_bundle(found->id);
+    auto exported = assets.export_bundle(found->id);
     if (!exported) return model::fail(exported.error());
+    if (auto added = add_secrets(assets, found->id, *exported); !added) {
+      return model::fail(added.error());
+    }
     auto standing = StandingSessions::of(found->id, services);
     if (!standing) return model::fail(standing.error());
     present = *std::move(exported);
     sessions = *std::move(standing);
   }
-  return json{{"plan", plan_shape()(import_plan(present, bundle, sessions))},
+  return json{{"problems", json::array()},
+              {"plan", plan_shape()(import_plan(present, bundle, sessions, removal.parts))},
+              {"usages", usage_shape()(removal.usages)},
               {"isComplete", sessions.is_complete()}};
 }
 
@@ -195,7 +251,16 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
   auto source = read_source(call.request);
   if (!source) return model::fail(source.error());
   call.request = {};
-  auto [bundle, warnings] = load(*source);
+  const bool prune = source->prune;
+  const auto& principal = *call.principal;
+  auto located = flows::read_source(source->text, source->file, {});
+  // A caller without the role does not learn what the bundle's problems are.
+  if (const auto name = located ? project_named_in(*located) : std::string(); !name.empty()) {
+    if (auto may = check_role(services, principal, name); !may) return model::fail(may.error());
+  }
+  auto [bundle, warnings] =
+      located ? load(*located, *source) : Loaded{tl::unexpected(located.error())};
+  located = flows::Located();
   source = {};
   if (!bundle) {
     const json details{{"problems", problem_shape()(bundle.error())},
@@ -203,16 +268,24 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
     return error_response(400, "the bundle has problems; nothing was imported", exchange,
                           services.clock.now(), ErrorShape::problem, &details);
   }
-  auto may = check_role(services, *call.principal, bundle->project_name);
-  if (!may) return model::fail(may.error());
-  auto report = import_all(services, *call.principal, *bundle, *dry_run);
-  if (report) (*report)["warnings"] = problem_shape()(warnings);
-  if (report && *dry_run) {
-    auto plan = planned(services, *call.principal, *bundle);
-    if (!plan) return model::fail(store_error(plan.error()));
-    report->update(*plan);
+  if (auto may = check_role(services, principal, bundle->project_name); !may) {
+    return model::fail(may.error());
   }
-  return from_store(std::move(report)).map(ok);
+  auto all = import_all(services, principal, *bundle, prune, *dry_run);
+  if (!all) return model::fail(store_error(all.error()));
+  if (all->undone && !*dry_run) {
+    return still_used("nothing was imported", all->removal.usages, exchange, services.clock.now());
+  }
+  auto report = std::move(all->report);
+  if (*dry_run) {
+    auto plan = planned(services, principal, *bundle, all->removal);
+    if (!plan) return model::fail(store_error(plan.error()));
+    report = *std::move(plan);
+  } else {
+    report["deleted"] = removed_shape()(all->removal.parts);
+  }
+  report["warnings"] = problem_shape()(warnings);
+  return ok(std::move(report));
 }
 
 void import(Call call, ProjectServices& services, Reply reply) {
@@ -259,6 +332,8 @@ Schema report_schema() {
                        {"knowledgeStores", stores},
                        {"flows", flows},
                        {"endpoints", endpoints},
+                       {"deleted", described("The parts that `prune` deleted.",
+                                             list_of(removed_shape().schema()))},
                        warnings_property()}));
 }
 
@@ -267,6 +342,11 @@ Description describe_import() {
       object({{"text", described("The bundle, in YAML or JSON.", text(1))},
               {"file", described("Its name, for problems.", nullable(text())), Need::optional},
               {"environment", described("The values of `${NAME}`.", nullable(map_of(text()))),
+               Need::optional},
+              {"prune",
+               described("Deletes all parts of the project that the bundle does not name, but for "
+                         "members and locales.",
+                         with_default(false, nullable(boolean()))),
                Need::optional}});
   const Value example{{"file", "shop.yaml"},
                       {"text",
@@ -281,11 +361,16 @@ Description describe_import() {
        warnings_property(),
        {"plan", described("Each part of the bundle and of the present project.",
                           list_of(plan_shape().schema()))},
+       {"usages",
+        described("Of parts that `prune` would delete. If there are any, the import would "
+                  "be refused.",
+                  list_of(usage_shape().schema()))},
        {"isComplete", described("False: only the newest sessions were counted.", boolean())}});
   return {.summary = "Import a project bundle",
           .details =
               "Imports the whole bundle or nothing. A 400 has all problems, with their places, in "
-              "`details.problems`, and warnings in `details.warnings`.",
+              "`details.problems`, and warnings in `details.warnings`. With `prune` a 409 has what "
+              "still uses the parts that would be deleted, in `details.usages`.",
           .parameters = {query_parameter("dryRun", "Only checks the bundle, and lists the changes.",
                                          with_default(false, boolean()))},
           .body = json_content(named("Bundle", with_example(example, body))),
@@ -330,7 +415,10 @@ Result<Response> export_project(const Call& call, ProjectServices& services) {
   auto written = flows::write_bundle(*bundle);
   const std::string file = file_name(project->name);
   // An import of the text would report them, such as a deleted Connection.
-  const auto read = load(written.text, file, {}, flows::Variables::may_be_missing);
+  constexpr auto variables = flows::Variables::may_be_missing;
+  const auto located = flows::read_source(written.text, file, {.variables = variables});
+  const auto read =
+      located ? load(*located, file, {}, variables) : Loaded{tl::unexpected(located.error())};
   json problems = read.bundle ? json::array() : json(problem_shape()(read.bundle.error()));
   return ok({{"file", file},
              {"text", std::move(written.text)},

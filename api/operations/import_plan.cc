@@ -40,7 +40,7 @@ json content_of(const model::BundleToken& token) {
 }
 
 json content_of(const model::BundleConnection& connection) {
-  return json::array({connection.type, connection.source, connection.hosts});
+  return json::array({connection.type, connection.source, connection.fields, connection.hosts});
 }
 
 json content_of(const model::BundleLexicon& lexicon) {
@@ -71,8 +71,7 @@ json content_of(const model::BundleEndpoint& endpoint) {
   json webhooks = json::array();
   for (const auto& webhook : endpoint.webhook) {
     webhooks.push_back(
-        json::array({webhook.url_source.empty() ? webhook.url : webhook.url_source,
-                     webhook.secret_source, webhook.has_secret || !webhook.secret.empty()}));
+        json::array({webhook.url, webhook.url_source, webhook.secret, webhook.secret_source}));
   }
   return json::array({endpoint.flow, endpoint.session_expiry.count(), endpoint.active_only,
                       endpoint.error_text, std::move(webhooks)});
@@ -172,12 +171,15 @@ std::string_view to_string(Change change) {
       return "unchanged";
     case Change::left_over:
       return "leftOver";
+    case Change::deleted:
+      return "deleted";
   }
   return "";
 }
 
 std::vector<PlannedPart> import_plan(const model::Bundle& project, const model::Bundle& bundle,
-                                     const StandingSessions& sessions) {
+                                     const StandingSessions& sessions,
+                                     const std::vector<store::RemovedPart>& removed) {
   std::vector<PlannedPart> plan;
   const bool has_journey = !project.proactive.is_null() || !bundle.proactive.is_null();
   compare("project", settings_of(project, has_journey), settings_of(bundle, has_journey), plan);
@@ -188,7 +190,12 @@ std::vector<PlannedPart> import_plan(const model::Bundle& project, const model::
   compare("knowledge store", project.knowledge_stores, bundle.knowledge_stores, plan);
   compare("Flow", project.flows, bundle.flows, plan);
   compare("Endpoint", project.endpoints, bundle.endpoints, plan);
-  for (auto& planned : plan) add_sessions(bundle, sessions, planned);
+  for (auto& planned : plan) {
+    const bool is_removed =
+        std::ranges::find(removed, store::RemovedPart{planned.part, planned.name}) != removed.end();
+    if (is_removed) planned.change = Change::deleted;
+    add_sessions(bundle, sessions, planned);
+  }
   return plan;
 }
 

@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "api/operations/standing_sessions.h"
+#include "store/assets/removal.h"
 #include "store/model/bundle.h"
 
 namespace conversed::api {
 
 // One part of a project, and what an import of a bundle does to it.
 struct PlannedPart {
-  enum class Change : std::uint8_t { added, changed, unchanged, left_over };
+  enum class Change : std::uint8_t { added, changed, unchanged, left_over, deleted };
 
   std::string part;  // `Flow`, `Endpoint` and so on
   std::string name;
@@ -29,10 +30,11 @@ struct PlannedPart {
 
 [[nodiscard]] std::string_view to_string(PlannedPart::Change change);
 
-// `project` is an export of the present project. A secret that the bundle contains itself counts as
-// unchanged, because an export has no secrets. Pure.
+// `project` is an export of the present project, with its secrets put in. `removed`: the parts that
+// the import deletes. Pure.
 [[nodiscard]] std::vector<PlannedPart> import_plan(const model::Bundle& project,
                                                    const model::Bundle& bundle,
-                                                   const StandingSessions& sessions);
+                                                   const StandingSessions& sessions,
+                                                   const std::vector<store::RemovedPart>& removed);
 
 }  // namespace conversed::api

@@ -23,6 +23,7 @@ std::span<const Operation* const> all_operations() {
                                   bundles_operations(),
                                   endpoints_operations(),
                                   flows_operations(),
+                                  deletions_operations(),
                                   api_keys_operations(),
                                   oauth_clients_operations(),
                                   organisations_operations(),

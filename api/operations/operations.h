@@ -23,6 +23,7 @@ using Operations = std::span<const Operation>;
 [[nodiscard]] Operations oauth_authorize_operations();
 [[nodiscard]] Operations oauth_token_operations();
 [[nodiscard]] Operations bundles_operations();
+[[nodiscard]] Operations deletions_operations();
 [[nodiscard]] Operations endpoints_operations();
 [[nodiscard]] Operations flows_operations();
 [[nodiscard]] Operations api_keys_operations();

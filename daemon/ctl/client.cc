@@ -39,6 +39,12 @@ std::string detail_of(const Answer& answer) {
                   problem.text_if_any("path") + ": " + problem.text("message");
       }
     }
+    if (error.has("details") && error.object("details").has("usages")) {
+      for (const Fields& usage : error.object("details").objects("usages")) {
+        detail +=
+            "\n  " + usage.text("part") + " " + usage.text("name") + ": " + usage.text("text");
+      }
+    }
     const auto trace = error.text_if_any("traceId");
     if (!trace.empty() && answer.status >= 500) detail += " (traceId " + trace + ")";
     return detail;

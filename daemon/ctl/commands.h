@@ -69,6 +69,9 @@ struct Bulk {
 };
 [[nodiscard]] Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk);
 
+// `flows delete`, `endpoints delete`: deletes the part that `find` finds, and tells what uses it.
+[[nodiscard]] Command delete_command(const std::string& group, const std::string& part, Find find);
+
 // Shows a job's progress until it ends. Returns the exit code: 0 only if the job is done.
 int watch_job(Client& client, const std::string& id);
 

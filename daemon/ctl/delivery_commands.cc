@@ -49,7 +49,8 @@ Group endpoints() {
                    {"End the pause of an Endpoint whose webhook failed for long", "web"},
                    endpoint,
                    "POST /management/endpoints/{ENDPOINT}/resume",
-                   says({"Resumed. Its outputs are sent now."})}}};
+                   says({"Resumed. Its outputs are sent now."})},
+           delete_command("endpoints", "Endpoint", find_endpoint_id)}};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// conversectl import, export, apikey, connections.
+// conversectl import, export, apikey, connections, projects, flows.
 #include <cstdlib>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -25,8 +25,17 @@ nlohmann::json referenced_environment(const std::string& text) {
   return values;
 }
 
+// What uses parts that would be deleted.
+void show_part_usages(const Fields& report, const std::string& if_empty) {
+  Table table({"TO DELETE", "NAME", "BUT"});
+  for (const Fields& usage : report.objects("usages")) {
+    table.add({usage.text("part"), usage.text("name"), usage.text("text")});
+  }
+  table.print(if_empty);
+}
+
 // The changes that an import would make, and the sessions that it would meet.
-void show_plan(const Fields& report) {
+void show_plan(const Fields& report, const Values& values) {
   Table changes({"CHANGE", "PART", "NAME"});
   Table sessions({"FLOW", "NODE", "SESSIONS", "AFTER THE IMPORT"});
   const bool is_complete = report.flag("isComplete");
@@ -47,6 +56,7 @@ void show_plan(const Fields& report) {
   say("Unchanged parts: " + std::to_string(unchanged));
   sessions.print(is_complete ? "No session waits in a changed Flow."
                              : "None of the newest sessions waits in a changed Flow.");
+  if (values.flag("--prune")) show_part_usages(report, "Nothing uses what would be deleted.");
 }
 
 void show_import(const Fields& report, const Values& values) {
@@ -54,7 +64,7 @@ void show_import(const Fields& report, const Values& values) {
     note(warning.text("file") + ":" + std::to_string(warning.number("line")) +
          ": warning: " + warning.text("path") + ": " + warning.text("message"));
   }
-  if (values.flag("--plan")) return show_plan(report);
+  if (values.flag("--plan")) return show_plan(report, values);
   if (values.flag("--check")) return say(values.text("BUNDLE") + ": no problems");
   const Fields project = report.object("project");
   say("Imported " + project.text("name") + " (" + project.text("_id") + ")");
@@ -66,13 +76,18 @@ void show_import(const Fields& report, const Values& values) {
     table.add({"Endpoint", endpoint.text("name"), endpoint.text("urlToken")});
   }
   table.print("The bundle has no Flow and no Endpoint.");
+  for (const Fields& part : report.objects("deleted")) {
+    say("Deleted the " + part.text("part") + " " + part.text("name"));
+  }
 }
 
 model::Result<void> add_bundle(const Values& values, Request& request) {
   const std::string& path = values.text("BUNDLE");
   auto text = read_file(path);
   if (!text) return model::fail(text.error());
-  request.body = {{"file", path}, {"text", *text}, {"environment", referenced_environment(*text)}};
+  request.body["file"] = path;
+  request.body["text"] = *text;
+  request.body["environment"] = referenced_environment(*text);
   return {};
 }
 
@@ -183,7 +198,8 @@ std::vector<Group> lists() {
                 {project_option()},
                 "GET /management/flows",
                 rows({column("ID", "_id"), column("NAME", "name"), column("VERSION", "version")},
-                     "No Flows.")}}}};
+                     "No Flows.")},
+        delete_command("flows", "Flow", find_flow)}}};
 }
 
 Group connections() {
@@ -209,6 +225,21 @@ Group connections() {
 
 }  // namespace
 
+Command delete_command(const std::string& group, const std::string& part, Find find) {
+  const auto show = [part](const Fields& deleted, const Values& values) {
+    if (!values.flag("--preview")) return say("Deleted the " + part + ' ' + deleted.text("name"));
+    show_part_usages(deleted, "Nothing uses it. It can be deleted.");
+  };
+  return {group + " delete",
+          {"Delete " + std::string(part == "Endpoint" ? "an " : "a ") + part +
+               "; refused, with the list, while something uses it",
+           "Old --preview", "`import --prune` deletes all parts that a bundle does not name."},
+          {Option{"NAME", "The name or id"}.require().found_by(find), scope_option(),
+           Option{"--preview", "Only list what uses it", Option::Kind::flag}.in_query("dryRun")},
+          "DELETE /management/" + group + "/{NAME}",
+          show};
+}
+
 std::vector<Group> project_commands() {
   std::vector<Group> groups{
       {"",
@@ -222,7 +253,12 @@ std::vector<Group> project_commands() {
                         "Only list what is new, changed and left over, and the sessions in changed "
                         "Flows",
                         Option::Kind::flag}
-                     .in_query("dryRun")},
+                     .in_query("dryRun"),
+                 Option{"--prune",
+                        "Delete what the bundle does not name, but for members and locales; "
+                        "refused while something uses it",
+                        Option::Kind::flag}
+                     .in_field("prune")},
                 "POST /management/import",
                 show_import}
             .prepared_by(add_bundle),

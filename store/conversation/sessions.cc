@@ -207,9 +207,10 @@ Sessions::Page page_of_user(Connection& connection, const std::string& project_i
   static const auto sql = sql_of_listed("key >= :f AND key < :t AND +id < :b ORDER BY +id DESC");
   const auto pattern = pattern_of(filter.text);
   Sessions::Page page;
-  const auto endpoints =
-      connection.all([](std::string id) { return id; },
-                     "SELECT id FROM endpoints WHERE project_id = :p", project_id);
+  const auto endpoints = connection.all([](std::string id) { return id; },
+                                        "SELECT id FROM endpoints WHERE project_id = :p UNION ALL"
+                                        " SELECT id FROM removed_endpoints WHERE project_id = :q",
+                                        project_id, project_id);
   for (const auto& endpoint : endpoints) {
     const auto from = model::SessionKey{project_id, endpoint, filter.user_id, ""}.encode();
     auto to = from;

@@ -43,9 +43,12 @@ std::int64_t number_in(const std::string& text) {
   return value;
 }
 
+// Deleted ones, too: their sessions may still be there.
 std::vector<std::string> endpoints_of(Connection& connection, const std::string& project_id) {
   return connection.values<std::string>(
-      "SELECT id FROM endpoints WHERE project_id = :p ORDER BY id", project_id);
+      "SELECT id FROM endpoints WHERE project_id = :p UNION ALL"
+      " SELECT id FROM removed_endpoints WHERE project_id = :q ORDER BY id",
+      project_id, project_id);
 }
 
 // One statement reads the rows of the user, of a session, or of all sessions at an Endpoint.

@@ -471,6 +471,34 @@ class Commands(CtlCase):
             else:
                 self.assertEqual(done["restoredFrom"], first)
 
+    # --- Deletions -----------------------------------------------------------------------------
+
+    def with_spare(self, parts):
+        """Imports the bundle with two more Flows, and maybe two Endpoints."""
+        flows = "".join(f"  - {{name: Spare {n}, nodes: [{{say: hi}}]}}\n" for n in (1, 2))
+        endpoints = "".join(f"  - {{name: spare {n}, flow: Spare {n}}}\n" for n in (1, 2)) if parts == "endpoints" else ""
+        self.load(self.bundle.replace("\nendpoints:\n", f"\n{flows}endpoints:\n{endpoints}", 1))
+
+    def test_flows_delete(self):
+        self.with_spare("flows")
+        self.assertIn("\n  Flow Sleeper: the Endpoint sleeper runs it; ", self.run_ctl("flows", "delete", "Sleeper", code=1).stderr)
+        self.row(self.people("flows", "delete", "Sleeper", "--preview"), TO_DELETE="Flow", NAME="Sleeper",
+                 BUT="the Endpoint sleeper runs it; give the Endpoint another Flow, or delete the Endpoint")
+        self.assertIn("can be deleted", self.people("flows", "delete", "Spare 1", "--preview"))
+        self.assertEqual(self.people("flows", "delete", "Spare 1"), "Deleted the Flow Spare 1\n")
+        self.assertEqual(self.json("flows", "delete", "Spare 2")["usages"], [])
+        self.assertNotIn("Spare", self.people("flows", "list"))
+
+    def test_endpoints_delete(self):
+        self.with_spare("endpoints")
+        self.schedule("kept endpoint")
+        self.assertRegex(self.run_ctl("endpoints", "delete", "web", code=1).stderr, r"\n  Endpoint web: scheduled injects: \d+; ")
+        self.assertEqual(self.people("endpoints", "delete", "spare 1"), "Deleted the Endpoint spare 1\n")
+        self.assertEqual(self.json("endpoints", "delete", "spare 2")["name"], "spare 2")
+        self.assertNotIn("spare", self.people("endpoints", "list"))
+        for name in ("Spare 1", "Spare 2"):
+            self.people("flows", "delete", name)
+
     # --- Connections ---------------------------------------------------------------------------
 
     def test_connections_list(self):

@@ -1,4 +1,4 @@
-"""`conversectl flow versions`, `diff` and `rollback`, `export`, `connections usages`; and calls of a deleted Connection."""
+"""`conversectl flow versions`, `diff` and `rollback`, `export`, `import --prune`, `connections usages`; and calls of a deleted Connection."""
 
 import json
 import os
@@ -59,6 +59,14 @@ class ProjectTools(DaemonCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout, done.stderr
 
+    def refuse(self, *arguments):
+        """Runs conversectl, which fails. Returns its standard error."""
+        done = subprocess.run(
+            [pathlib.Path(BIN) / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
+            capture_output=True, text=True, env=self.daemon.environment, timeout=60)
+        self.assertEqual(done.returncode, 1, done)
+        return done.stderr
+
     def delete_connection(self):
         connection = self.report["connections"][0]["_id"]
         status, _, _ = self.daemon.request("DELETE", f"/v2.0/connections/{connection}", None, {"X-API-Key": self.key})
@@ -77,11 +85,7 @@ class ProjectTools(DaemonCase):
         self.assertEqual(self.say("greeting", "g1", "x")[1]["text"], "hello")
         text, _ = self.print("flow", "versions", "Greeting", "--project", "Tests")
         self.assertRegex(text, rf"\n{first + 2}\t.*\tadmin@example.com\t{first}\n")
-        refused = subprocess.run(
-            [pathlib.Path(BIN) / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", "flow",
-             "rollback", "Greetings", "1"], capture_output=True, text=True, env=self.daemon.environment, timeout=60)
-        self.assertEqual(refused.returncode, 1)
-        self.assertIn("no Flow 'Greetings'; there are: Careful, Greeting", refused.stderr)
+        self.assertIn("no Flow 'Greetings'; there are: Careful, Greeting", self.refuse("flow", "rollback", "Greetings", "1"))
 
     def test_a_version_that_a_session_is_pinned_to_outlives_twenty_others(self):
         status, _, _ = self.inject("sleeper", "asleep", text="x")
@@ -113,6 +117,28 @@ class ProjectTools(DaemonCase):
                                  capture_output=True, text=True, env=dict(os.environ), timeout=60)
         findings = json.loads(checked.stdout)
         self.assertFalse([f for f in findings if f["severity"] == "error"], findings)
+
+    def test_an_import_that_prunes_waits_for_the_sessions_of_what_it_deletes(self):
+        self.tokens = self.load(BUNDLE.replace("endpoints:\n", """\
+  - {name: Old, nodes: [{question: "Which?"}, {say: done}]}
+endpoints:
+  - {name: old, flow: Old}
+"""))
+        self.assertEqual(self.say("old", "asked", "x")[1]["text"], "Which?")
+        path = pathlib.Path(self.folder.name) / "pruned.yaml"
+        path.write_text(BUNDLE.replace("UPSTREAM", self.upstream.url))
+        planned, _ = self.print("import", "--plan", "--prune", str(path))
+        self.assertIn("deleted\tFlow\tOld\n", planned)
+        self.assertIn("deleted\tEndpoint\told\n", planned)
+        self.assertIn("Flow\tOld\tsessions that wait in it: 1; reset them, or wait until they expire\n", planned)
+        refused = self.refuse("import", "--prune", str(path))
+        self.assertIn("nothing was imported", refused)
+        self.assertIn("\n  Endpoint old: sessions that wait in it: 1; ", refused)
+        self.assertEqual(self.say("old", "asked", "that")[1]["text"], "done", "the session goes on")
+        pruned, _ = self.print("import", "--prune", str(path))
+        self.assertIn("Deleted the Flow Old\nDeleted the Endpoint old\n", pruned)
+        self.assertEqual(self.say("old", "asked", "x")[0], 404)
+        self.assertIn("would change nothing", self.print("import", "--plan", "--prune", str(path))[0])
 
     def test_a_call_of_a_deleted_connection_fails_at_once_and_names_the_node(self):
         self.assertEqual(self.say("careful", "waiting", "x")[1]["text"], "looking\nWhich?")

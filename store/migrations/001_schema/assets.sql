@@ -129,6 +129,14 @@ CREATE TABLE endpoints (
 -- Endpoints that follow up by a Flow, when the Flow is removed.
 CREATE INDEX endpoints_by_follow_up_flow ON endpoints (follow_up_flow_id) WHERE follow_up_flow_id IS NOT NULL;
 
+-- Endpoints that were deleted. Their sessions may still be there, and a user's are found by the Endpoint's id.
+CREATE TABLE removed_endpoints (
+  id TEXT PRIMARY KEY,
+  project_id TEXT NOT NULL REFERENCES projects (id)
+) WITHOUT ROWID;
+-- The deleted Endpoints of a project, when a user's data is read or erased.
+CREATE INDEX removed_endpoints_by_project ON removed_endpoints (project_id);
+
 -- Tenants of proactive follow-up, one a project. `secret` is sealed.
 CREATE TABLE proactive_tenants (
   id TEXT PRIMARY KEY,

@@ -34,6 +34,9 @@ HeaderList session_query(const Objects& objects) {
 HeaderList project_query(const Objects& objects) {
   return {{"projectId", id(objects, "projectId")}};
 }
+HeaderList dry_run_query(const Objects& /*objects*/) {
+  return {{"dryRun", "true"}};
+}
 std::string unique_email() {
   return model::new_id() + "@new.example";
 }
@@ -145,6 +148,8 @@ const std::array extras{
           [](const Objects&) {
             return json{{"version", 1}}.dump();
           }},
+    Extra{"deleteFlow", no_body, dry_run_query},
+    Extra{"deleteEndpoint", no_body, dry_run_query},
     Extra{"listConnections", no_body, project_query},
     Extra{"listSessions", no_body, project_query},
     Extra{"showSession", no_body, session_query},

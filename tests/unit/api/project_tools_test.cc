@@ -329,6 +329,186 @@ TEST_F(ImportPlan, OfTheSameBundleHasNoChange) {
   EXPECT_EQ(changes(body_of(response).at("plan")), (std::vector<std::string>{}));
 }
 
+TEST_F(ImportPlan, NamesPartsOfWhichOnlyASecretOrAVariablesValueHasChanged) {
+  const std::string text = R"(conversed: 1
+project: {name: Secrets, locales: [en]}
+connections:
+  - {name: literal, type: httpBearer, fields: {token: first-token}}
+  - {name: variable, type: httpBearer, fields: {token: "${TOKEN}"}}
+flows: [{name: Main, nodes: [{say: hi}]}]
+endpoints:
+  - {name: literal, flow: Main, output: {webhook: {url: "https://h.example", secret: SIGNING}}}
+  - {name: variable, flow: Main, output: {webhook: {url: "https://${HOST}", secret: "${SECRET}"}}}
+)";
+  const std::string other_secret = "whsec_" + std::string(32, 'A');
+  json environment{{"TOKEN", "t"}, {"HOST", "h.example"}, {"SECRET", signing_secret}};
+  const auto with = [&](const std::string& secret) {
+    auto bundle = text;
+    return bundle.replace(bundle.find("SIGNING"), 7, secret);
+  };
+  const auto planned = [&](const std::string& bundle) {
+    const auto response = world_.manage(
+        Method::post, "/management/import",
+        {{"file", "p.yaml"}, {"text", bundle}, {"environment", environment}}, {{"dryRun", "true"}});
+    EXPECT_EQ(response.status, 200) << response.body;
+    for (const std::string& secret : {std::string(signing_secret), other_secret}) {
+      EXPECT_EQ(response.body.find(secret), std::string::npos);
+    }
+    return changes(body_of(response).at("plan"));
+  };
+  using Changes = std::vector<std::string>;
+  import(with(signing_secret), 200, environment);
+  EXPECT_EQ(planned(with(signing_secret)), Changes());
+  EXPECT_EQ(planned(with(other_secret)), Changes{"changed Endpoint literal"});
+  auto changed = with(signing_secret);
+  changed.replace(changed.find("first-token"), 5, "other");
+  EXPECT_EQ(planned(changed), Changes{"changed Connection literal"});
+  environment["TOKEN"] = "u";
+  environment["HOST"] = "other.example";
+  EXPECT_EQ(planned(with(signing_secret)),
+            (Changes{"changed Connection variable", "changed Endpoint variable"}));
+  environment["HOST"] = "h.example";
+  environment["SECRET"] = other_secret;
+  EXPECT_EQ(planned(with(signing_secret)),
+            (Changes{"changed Connection variable", "changed Endpoint variable"}));
+}
+
+TEST_F(ImportPlan, IsRefusedWithoutTheRoleBeforeTheBundleIsChecked) {
+  const std::string email = "pia@acme.example";
+  ASSERT_TRUE(world_.store->accounts().create_user(
+      world_.store->assets().endpoint_by_token(test::token('a')).value()->organisation_id,
+      {.email = email,
+       .membership = store::Accounts::NewMembership{report_["project"]["_id"], {"projectAdmin"}}}));
+  const auto send = [&](const std::string& project) {
+    return world_
+        .manage(Method::post, "/management/import",
+                {{"text", "conversed: 1\nproject: {name: " + project + "}\nflows: 5\n"}}, {}, email)
+        .status;
+  };
+  EXPECT_EQ(send("Shop"), 403);
+  EXPECT_EQ(send("Calls"), 400) << "the project in which the user has the role";
+}
+
+class Pruning : public ImportPlan {
+ protected:
+  Response send(const std::string& text, bool dry_run) {
+    return world_.manage(Method::post, "/management/import",
+                         {{"file", "p.yaml"}, {"text", text}, {"prune", true}},
+                         {{"dryRun", dry_run ? "true" : "false"}});
+  }
+  // The bundle without the Endpoint `plain`, its Flow and the Connection `idle`.
+  static std::string less() {
+    std::string text = users_of_crm;
+    for (const std::string gone : {", {name: idle, type: httpBearer, fields: {token: x}}",
+                                   "  - {name: Plain, nodes: [{id: ask, question: \"Which?\"}]}\n",
+                                   "  - {name: plain, flow: Plain, sessionExpiry: 30m}\n"}) {
+      text.erase(text.find(gone), gone.size());
+    }
+    return text;
+  }
+};
+
+TEST_F(Pruning, DeletesExactlyWhatThePlanNames) {
+  const auto planned = send(less(), true);
+  ASSERT_EQ(planned.status, 200) << planned.body;
+  EXPECT_TRUE(body_of(planned)["usages"].empty());
+  EXPECT_EQ(changes(body_of(planned)["plan"]),
+            (std::vector<std::string>{"deleted Connection idle", "deleted Flow Plain",
+                                      "deleted Endpoint plain"}));
+  EXPECT_EQ(plan(users_of_crm), plan(users_of_crm)) << "a plan changes nothing";
+  const auto done = send(less(), false);
+  ASSERT_EQ(done.status, 200) << done.body;
+  EXPECT_EQ(body_of(done)["deleted"], json::array({{{"part", "Flow"}, {"name", "Plain"}},
+                                                   {{"part", "Endpoint"}, {"name", "plain"}},
+                                                   {{"part", "Connection"}, {"name", "idle"}}}));
+  EXPECT_EQ(changes(plan(less())), std::vector<std::string>());
+  EXPECT_EQ(
+      changes(plan(users_of_crm)),
+      (std::vector<std::string>{"new Connection idle", "new Flow Plain", "new Endpoint plain"}));
+}
+
+TEST_F(Pruning, IsRefusedWithWhatUsesTheParts) {
+  put(1, "waits", "ask");
+  auto text = less();
+  text.replace(text.find("Anything else?"), 8, "Something");
+  const auto planned = body_of(send(text, true));
+  ASSERT_EQ(planned["usages"].size(), 2U) << planned;
+  const auto refused = send(text, false);
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(body_of(refused)["details"]["usages"], planned["usages"]);
+  for (const auto& usage : planned["usages"]) {
+    EXPECT_EQ(usage["kind"], "sessions");
+    EXPECT_EQ(usage["count"], 1);
+  }
+  EXPECT_EQ(changes(plan(users_of_crm)), std::vector<std::string>()) << "nothing was imported";
+  world_.clock.advance(std::chrono::minutes(31));
+  EXPECT_EQ(send(text, false).status, 200) << "the session has expired";
+}
+
+class Deletion : public ConnectionUsages {
+ protected:
+  json del(const std::string& path, int status, bool dry_run = false) {
+    const auto response =
+        world_.manage(Method::delete_, path, nullptr, {{"dryRun", dry_run ? "true" : "false"}});
+    EXPECT_EQ(response.status, status) << response.body;
+    return body_of(response);
+  }
+  std::string path_of(const char* list, std::size_t n) const {
+    return std::string("/management/") + list + "/" + report_[list][n]["_id"].get<std::string>();
+  }
+};
+
+TEST_F(Deletion, OfAFlowIsRefusedWhileAnEndpointRunsIt) {
+  const auto flow = path_of("flows", 1);
+  const auto preview = del(flow, 200, true);
+  EXPECT_EQ(preview["name"], "Plain");
+  ASSERT_EQ(preview["usages"].size(), 1U);
+  EXPECT_EQ(preview["usages"][0]["kind"], "endpoint");
+  EXPECT_EQ(preview["usages"][0]["by"], "plain");
+  EXPECT_EQ(del(flow, 409)["details"]["usages"], preview["usages"]);
+  EXPECT_TRUE(del(path_of("endpoints", 1), 200, true)["usages"].empty());
+  EXPECT_EQ(del(path_of("endpoints", 1), 200)["name"], "plain");
+  EXPECT_TRUE(del(flow, 200)["usages"].empty());
+  del(flow, 404);
+  del(path_of("endpoints", 1), 404);
+  const auto flows = get("/management/flows", {{"projectId", report_["project"]["_id"]}});
+  EXPECT_EQ(flows["items"].size(), 1U);
+}
+
+TEST_F(Deletion, OfAFlowIsRefusedWhileAnotherOneEntersIt) {
+  std::string text = users_of_crm;
+  text.replace(
+      text.find("  - {name: Plain"), 0,
+      "  - {name: Caller, nodes: [{executeFlow: Called}]}\n  - {name: Called, nodes: []}\n");
+  const auto report = import(text);
+  std::string called;
+  for (const auto& flow : report["flows"]) {
+    if (flow["name"] == "Called") called = "/management/flows/" + flow["_id"].get<std::string>();
+  }
+  const auto usages = del(called, 409)["details"]["usages"];
+  ASSERT_EQ(usages.size(), 1U) << usages;
+  EXPECT_EQ(usages[0]["kind"], "flow");
+  EXPECT_EQ(usages[0]["by"], "Caller");
+}
+
+TEST_F(Deletion, OfAFlowIsRefusedWhileItWaitsBehindAFollowUp) {
+  store::SessionCommit commit;
+  commit.key = {report_["project"]["_id"], report_["endpoints"][0]["_id"], "ann", "s"};
+  commit.after.key = commit.key;
+  commit.after.position = {1, 0, ++offset_};
+  commit.after.last_activity_at = world_.clock.now();
+  commit.after.flow_state = {{"v", 1},
+                             {"executions", 1},
+                             {"followUpFlow", "Main"},
+                             {"waiting", {{"flow", "Main"}, {"at", "ask"}}},
+                             {"behind", {{"flow", "Plain"}, {"at", "ask"}}}};
+  world_.commit_now(std::move(commit));
+  del(path_of("endpoints", 1), 200);
+  const auto usages = del(path_of("flows", 1), 409)["details"]["usages"];
+  ASSERT_EQ(usages.size(), 1U) << usages;
+  EXPECT_EQ(usages[0]["kind"], "sessions");
+}
+
 TEST_F(ImportPlan, TellsThatOnlyTheNewestSessionsWereCounted) {
   for (int i = 0; i < 150; ++i) put(0, "user " + std::to_string(i), "ask");
   world_.options.steady_now = [this] { return world_.steady += std::chrono::milliseconds(20); };

@@ -1,6 +1,7 @@
 // Events that fail, are refused or crash the daemon, and unreadable sessions.
 #include <set>
 
+#include "store/assets/removal.h"
 #include "store/model/trace.h"
 #include "store/text/utf8.h"
 #include "tests/unit/daemon/turn_batch_world.h"
@@ -30,6 +31,24 @@ TEST_F(TurnBatchTest, AFailedTurnSaysTheEndpointsErrorText) {
   key_ = session("sorry", "s");
   run({event("loop"), event("b")});
   EXPECT_EQ(texts(), (Texts{"Sorry.", "one b 1"}));
+}
+
+TEST_F(TurnBatchTest, AnEventForADeletedEndpointIsADeadLetter) {
+  const store::FlowReader reader{
+      .standing = [](const auto&, const auto&) { return std::vector<std::string>(); },
+      .entered = [](const auto&) { return std::vector<std::string>(); }};
+  const auto removed =
+      store_->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
+        auto removal = store::remove_endpoint(writer, key_.endpoint_id, reader);
+        if (!removal) return model::fail(removal.error());
+        store_->assets().grow(writer, store::Assets::Lexicons::stay);
+        return {};
+      });
+  ASSERT_TRUE(removed) << removed.error().message;
+  run({event("a")});
+  EXPECT_EQ(texts(), Texts());
+  ASSERT_EQ(letters().size(), 1u);
+  EXPECT_NE(letters()[0].reason.find("Endpoint is gone"), std::string::npos) << letters()[0].reason;
 }
 
 TEST_F(TurnBatchTest, ARecordThatCannotBeReadIsADeadLetter) {

@@ -1,0 +1,113 @@
+// DELETE /management/flows/{flowId}, /management/endpoints/{endpointId}: deletes it, or lists what
+// still uses it. `?dryRun=true` only lists.
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/openapi/description.h"
+#include "api/operations/management.h"
+#include "api/operations/operations.h"
+#include "api/operations/usages.h"
+#include "api/replies.h"
+#include "store/store.h"
+
+namespace conversed::api {
+namespace {
+
+using model::Errc;
+using model::Result;
+using namespace openapi;
+
+using Remove = Result<store::Removal> (*)(store::Writer&, const std::string&,
+                                          const store::FlowReader&);
+
+Result<Response> delete_part(const Call& call, ProjectServices& services, const std::string& id,
+                             Remove remove) {
+  const auto dry_run = read_dry_run(call.request);
+  if (!dry_run) return model::fail(dry_run.error());
+  store::Removal removal;
+  bool undone = false;
+  const auto done =
+      services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
+        undone = false;  // the transaction may run again
+        auto removed = remove(writer, id, flow_reader());
+        if (!removed) return model::fail(removed.error());
+        removal = *std::move(removed);
+        undone = *dry_run || !removal.usages.empty();
+        if (undone) return model::fail(Errc::conflict, "nothing is deleted");
+        services.store.assets().grow(writer, store::Assets::Lexicons::stay);
+        return {};
+      });
+  if (!done && !undone) return model::fail(store_error(done.error()));
+  if (!*dry_run && undone) {
+    return still_used("nothing was deleted", removal.usages, call.exchange, services.clock.now());
+  }
+  return ok({{"_id", id},
+             {"name", removal.parts.front().name},
+             {"usages", usage_shape()(removal.usages)}});
+}
+
+Result<Response> delete_flow(const Call& call, ProjectServices& services) {
+  auto id = id_of(call, "flowId");
+  if (!id) return model::fail(id.error());
+  auto project =
+      open_owner(services.store, *call.principal, services.store.assets().project_of_flow(*id),
+                 call.operation.role, "there is no such Flow");
+  if (!project) return model::fail(project.error());
+  return delete_part(call, services, *id, store::remove_flow);
+}
+
+Result<Response> delete_endpoint(const Call& call, ProjectServices& services) {
+  auto id = id_of(call, "endpointId");
+  if (!id) return model::fail(id.error());
+  auto endpoint = services.store.assets().endpoint(*id);
+  if (!endpoint) return model::fail(store_error(endpoint.error()));
+  constexpr std::string_view missing = "there is no such Endpoint";
+  const auto owner = *endpoint
+                         ? Result<std::string>((*endpoint)->project_id)
+                         : Result<std::string>(model::fail(Errc::not_found, std::string(missing)));
+  auto project = open_owner(services.store, *call.principal, owner, call.operation.role, missing);
+  if (!project) return model::fail(project.error());
+  return delete_part(call, services, *id, store::remove_endpoint);
+}
+
+Description describe_deletion(std::string summary, std::string details) {
+  const auto body = object({{"_id", id()},
+                            {"name", text(1)},
+                            {"usages", described("For a dry run: what would refuse the deletion.",
+                                                 list_of(usage_shape().schema()))}});
+  return {
+      .summary = std::move(summary),
+      .details = std::move(details) +
+                 " A 409 lists in `details.usages` what still uses it; nothing is deleted then.",
+      .parameters = {query_parameter("dryRun", "Only lists what uses it.",
+                                     with_default(false, boolean()))},
+      .answers = {json_answer("What was deleted.", named("Deleted", body))},
+      .errors = {409}};
+}
+
+Description describe_delete_flow() {
+  return describe_deletion(
+      "Delete a Flow with all its versions",
+      "Sessions that wait in one of its Nodes, until they expire, refuse the deletion.");
+}
+
+Description describe_delete_endpoint() {
+  return describe_deletion(
+      "Delete an Endpoint",
+      "Its URLToken is not known any more. Its sessions stay until the retention "
+      "removes them. Events that are still in the log become dead letters.");
+}
+
+}  // namespace
+
+Operations deletions_operations() {
+  static constexpr Operation rows[] = {
+      for_operators("deleteFlow", Method::delete_, "/management/flows/{flowId}",
+                    Role::project_admin, delete_flow, describe_delete_flow),
+      for_operators("deleteEndpoint", Method::delete_, "/management/endpoints/{endpointId}",
+                    Role::project_admin, delete_endpoint, describe_delete_endpoint),
+  };
+  return rows;
+}
+
+}  // namespace conversed::api

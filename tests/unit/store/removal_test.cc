@@ -1,0 +1,284 @@
+#include "store/assets/removal.h"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using model::Errc;
+using model::fail;
+using model::Result;
+using nlohmann::json;
+using Kind = PartUsage::Kind;
+
+model::BundleEndpoint endpoint_of(const std::string& name, const std::string& flow) {
+  model::BundleEndpoint endpoint;
+  endpoint.name = name;
+  endpoint.flow = flow;
+  endpoint.session_expiry = std::chrono::minutes(30);
+  return endpoint;
+}
+
+model::BundleFlow flow_of(const std::string& name, const json& enters = json::array()) {
+  return {name, {{"name", name}, {"nodes", json::array()}, {"enters", enters}}};
+}
+
+// The project's own Flow and Endpoint, and those that are deleted.
+model::Bundle both() {
+  model::Bundle bundle;
+  bundle.project_name = "Shop";
+  bundle.locales = {"en"};
+  bundle.flows = {flow_of("Main"), flow_of("Old")};
+  bundle.endpoints = {endpoint_of("old", "Main"), endpoint_of("web", "Main")};
+  return bundle;
+}
+
+// Definitions of these tests name what they enter, and sessions where they wait.
+const FlowReader reader{
+    .standing =
+        [](const json& flow_state, const std::optional<model::Execution>& execution) {
+          std::vector<std::string> names;
+          if (flow_state.is_object() && flow_state.contains("waiting")) {
+            names.push_back(flow_state.at("waiting").at("flow"));
+          }
+          if (execution) names.push_back(execution->state.at("flow"));
+          return names;
+        },
+    .entered = [](const std::string& definition) -> std::vector<std::string> {
+      return json::parse(definition).at("enters");
+    }};
+
+class RemovalTest : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    organisation_ =
+        store_->accounts().create_first_organisation("Acme", {.email = "root@example.com"})->id;
+    import(both());
+  }
+
+  void import(const model::Bundle& bundle) {
+    const auto report = store_->assets().import_bundle(organisation_, bundle);
+    ASSERT_TRUE(report) << report.error().message;
+    project_ = report->at("project").at("_id");
+    for (const auto& each : report->at("flows")) flows_[each.at("name")] = each.at("_id");
+    for (const auto& each : report->at("endpoints")) endpoints_[each.at("name")] = each.at("_id");
+  }
+
+  // Keeps the transaction only if nothing uses the parts.
+  template <typename Remove>
+  Removal removed(const Remove& remove) {
+    Removal removal;
+    const auto done = store_->committer().write_and_wait([&](Writer& writer) -> Result<void> {
+      auto found = remove(writer);
+      if (!found) return fail(found.error());
+      removal = *std::move(found);
+      if (!removal.usages.empty()) return fail(Errc::conflict, "used");
+      return {};
+    });
+    EXPECT_EQ(done.has_value(), removal.usages.empty());
+    return removal;
+  }
+  std::vector<PartUsage> remove_the_flow(const std::string& name = "Old") {
+    return removed([&](Writer& writer) { return remove_flow(writer, flows_.at(name), reader); })
+        .usages;
+  }
+  std::vector<PartUsage> remove_the_endpoint() {
+    return removed(
+               [&](Writer& writer) { return remove_endpoint(writer, endpoints_["old"], reader); })
+        .usages;
+  }
+  Removal prune(const model::Bundle& bundle) {
+    return removed([&](Writer& writer) -> Result<Removal> {
+      auto imported = store_->assets().import_bundle(writer, organisation_, bundle, {});
+      if (!imported) return fail(imported.error());
+      return remove_left_over(writer, project_, bundle, reader);
+    });
+  }
+  void run(const std::string& sql, const std::string& value) {
+    ASSERT_TRUE(store_->committer().write_and_wait(
+        [&](Writer& writer) { writer.connection().run(sql, value); }));
+  }
+
+  SessionCommit session(const std::string& endpoint, const std::string& waits_in = "") {
+    SessionCommit commit;
+    commit.key = {project_, endpoints_.at(endpoint), "ann", "s" + std::to_string(++sessions_)};
+    commit.after.key = commit.key;
+    commit.after.position = {.epoch = 1, .partition = 0, .offset = sessions_};
+    commit.after.last_activity_at = clock_.now();
+    if (!waits_in.empty()) {
+      commit.after.flow_state = {{"waiting", {{"flow", waits_in}, {"at", "ask"}}}};
+    }
+    return commit;
+  }
+
+  std::string organisation_;
+  std::string project_;
+  std::map<std::string, std::string> flows_;      // ids by name
+  std::map<std::string, std::string> endpoints_;  // ids by name
+  int sessions_ = 0;
+};
+
+TEST_F(RemovalTest, UnusedFlowsAndEndpointsAreDeleted) {
+  EXPECT_EQ(remove_the_flow(), std::vector<PartUsage>());
+  EXPECT_EQ(remove_the_endpoint(), std::vector<PartUsage>());
+  const auto left = store_->assets().export_bundle(project_);
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->flows.size(), 1U);
+  EXPECT_EQ(left->endpoints.size(), 1U);
+  EXPECT_EQ(left->endpoints.front().name, "web");
+  const auto again = store_->committer().write_and_wait(
+      [&](Writer& writer) { return remove_flow(writer, flows_["Old"], reader); });
+  EXPECT_EQ(again.error().code, Errc::not_found);
+}
+
+TEST_F(RemovalTest, EachUseOfAFlowKeepsIt) {
+  const std::vector<PartUsage> by_endpoints{{"Flow", "Main", Kind::endpoint, "old"},
+                                            {"Flow", "Main", Kind::endpoint, "web"}};
+  EXPECT_EQ(remove_the_flow("Main"), by_endpoints);
+  auto bundle = both();
+  bundle.flows[0] = flow_of("Main", {"Old"});
+  import(bundle);
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::flow, "Main"}}));
+  bundle = both();
+  bundle.proactive = {{"journey", {{"flow", "Old"}}}};
+  import(bundle);
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::journey}}));
+  import(both());
+  run("UPDATE endpoints SET follow_up_flow_id = :f WHERE name = 'web'", flows_["Old"]);
+  EXPECT_EQ(remove_the_flow(),
+            (std::vector<PartUsage>{{"Flow", "Old", Kind::follow_up_flow, "web"}}));
+  run("UPDATE endpoints SET follow_up_flow_id = NULL WHERE follow_up_flow_id = :f", flows_["Old"]);
+  ASSERT_EQ(commit_now(session("web", "Old")), Outcome::committed);
+  ASSERT_EQ(commit_now(session("web", "Main")), Outcome::committed);
+  auto busy = session("web");
+  busy.after.execution.emplace();
+  busy.after.execution->input_id = "input";
+  busy.after.execution->pending_call_id = "call";
+  busy.after.execution->state = {{"flow", "Old"}};
+  ASSERT_EQ(commit_now(busy), Outcome::committed);
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 2}}));
+}
+
+TEST_F(RemovalTest, EachUseOfAnEndpointKeepsIt) {
+  ASSERT_EQ(commit_now(session("web", "Main")), Outcome::committed);
+  ASSERT_EQ(commit_now(session("old")), Outcome::committed);
+  auto waiting = session("old", "Main");
+  waiting.after.last_output_seq = 1;
+  waiting.outputs.push_back({.id = model::new_id(),
+                             .seq = 1,
+                             .input_id = "input",
+                             .text = "hello",
+                             .data = nullptr,
+                             .trace_id = model::new_trace_id(),
+                             .delivery = model::Delivery::pending});
+  model::FollowUp follow_up;
+  follow_up.id = model::new_id();
+  follow_up.session = waiting.key;
+  follow_up.due_at = clock_.now();
+  waiting.follow_ups.added.push_back(follow_up);
+  ASSERT_EQ(commit_now(waiting), Outcome::committed);
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = waiting.key;
+  schedule.text = "later";
+  schedule.due_at = clock_.now() + std::chrono::hours(1);
+  schedule.created_at = clock_.now();
+  schedule.created_by = model::new_id();
+  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  EXPECT_EQ(remove_the_endpoint(),
+            (std::vector<PartUsage>{{"Endpoint", "old", Kind::sessions, "", 1},
+                                    {"Endpoint", "old", Kind::follow_ups, "", 1},
+                                    {"Endpoint", "old", Kind::outputs, "", 1},
+                                    {"Endpoint", "old", Kind::schedules, "", 1}}));
+  EXPECT_TRUE(store_->assets().endpoint(endpoints_["old"])->has_value());
+}
+
+TEST_F(RemovalTest, ASessionKeepsAFlowUntilItExpiresOrItsTimerIsGone) {
+  ASSERT_EQ(commit_now(session("web", "Old")), Outcome::committed);
+  auto asked = session("web", "Old");
+  model::PendingCall timer;
+  timer.id = model::new_id();
+  timer.session = asked.key;
+  timer.due_at = clock_.now() + std::chrono::hours(1);
+  asked.calls.started.push_back(timer);
+  ASSERT_EQ(commit_now(asked), Outcome::committed);
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 2}}));
+  clock_.advance(std::chrono::minutes(31));
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 1}}));
+  ASSERT_TRUE(store_->sessions().reset(asked.key));
+  EXPECT_EQ(remove_the_flow(), std::vector<PartUsage>());
+}
+
+TEST_F(RemovalTest, AnImportThatPrunesLeavesWhatItsBundleNames) {
+  auto bundle = both();
+  bundle.members = {{"ann@example.com", "Ann", {"projectAdmin"}, {}}};
+  bundle.tokens = {{"old", "custom", "x"}, {"shop", "custom", "x"}};
+  bundle.connections = {{"crm", "httpBearer", {{"token", "t"}}, {{"token", "${T}"}}},
+                        {"old", "httpBearer", {{"token", "t"}}, {{"token", "${T}"}}}};
+  bundle.lexicons = {{"Cities", {"city", "town"}, {{"Paris", {}, {"city"}, nullptr}}},
+                     {"Old", {"old"}, {{"Rome", {}, {"old"}, nullptr}}}};
+  bundle.knowledge_stores = {{"Manual", {{"FAQ", {{"a", nullptr}}}, {"Old", {{"b", nullptr}}}}},
+                             {"Old", {{"Old", {{"c", nullptr}}}}}};
+  import(bundle);
+  auto less = bundle;
+  less.members.clear();
+  less.tokens.erase(less.tokens.begin());
+  less.connections.pop_back();
+  less.lexicons.pop_back();
+  less.lexicons[0].slots = {"city"};
+  less.knowledge_stores.pop_back();
+  less.knowledge_stores[0].sources.pop_back();
+  less.flows.pop_back();
+  less.endpoints.erase(less.endpoints.begin());
+  const auto removal = prune(less);
+  EXPECT_EQ(removal.usages, std::vector<PartUsage>());
+  EXPECT_EQ(removal.parts, (std::vector<RemovedPart>{{"Flow", "Old"},
+                                                     {"Endpoint", "old"},
+                                                     {"Token", "old"},
+                                                     {"Connection", "old"},
+                                                     {"lexicon", "Old"},
+                                                     {"knowledge store", "Old"}}));
+  const auto left = store_->assets().export_bundle(project_);
+  ASSERT_TRUE(left) << left.error().message;
+  EXPECT_EQ(left->members.size(), 1U) << "members stay";
+  EXPECT_EQ(left->tokens.size(), 1U);
+  EXPECT_EQ(left->connections.size(), 1U);
+  ASSERT_EQ(left->lexicons.size(), 1U);
+  EXPECT_EQ(left->lexicons[0].slots, std::vector<std::string>{"city"});
+  ASSERT_EQ(left->knowledge_stores.size(), 1U);
+  EXPECT_EQ(left->knowledge_stores[0].sources.size(), 1U);
+  EXPECT_EQ(store_->assets().count_chunks(organisation_).value(), 1);
+}
+
+TEST_F(RemovalTest, AnImportWhoseLeftOversAreInUseChangesNothing) {
+  ASSERT_EQ(commit_now(session("web", "Old")), Outcome::committed);
+  auto less = both();
+  less.flows.pop_back();
+  less.flows.push_back(flow_of("New"));
+  less.endpoints.erase(less.endpoints.begin());
+  EXPECT_EQ(prune(less).usages, (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 1}}));
+  const auto left = store_->assets().export_bundle(project_);
+  ASSERT_EQ(left->flows.size(), 2U);
+  EXPECT_EQ(left->flows[1].name, "Old");
+  EXPECT_EQ(left->endpoints.size(), 2U);
+}
+
+TEST_F(RemovalTest, ErasureFindsSessionsOfADeletedEndpoint) {
+  const auto over = session("old");
+  ASSERT_EQ(commit_now(over), Outcome::committed);
+  EXPECT_EQ(remove_the_endpoint(), std::vector<PartUsage>());
+  const auto listed = store_->sessions().list(project_, {.user_id = "ann"}, 0, 10);
+  ASSERT_EQ(listed->rows.size(), 1U);
+  const auto erased = store_->user_data().erase(
+      {project_, "ann"},
+      {.finished = [](const model::Position&) { return true; }, .ended = {}, .forget_keys = {}});
+  ASSERT_TRUE(erased) << erased.error().message;
+  EXPECT_EQ(erased->sessions, 1);
+  EXPECT_FALSE(store_->sessions().load(over.key)->has_value());
+}
+
+}  // namespace
+}  // namespace conversed::store
