@@ -137,6 +137,7 @@ class Console(ConsoleCase):
             "deliveries": "deliveries", "endpoints": "endpoints", "flow": "flow/" + self.report["flows"][0]["_id"], "connections": "connections",
             "connection": "connection/" + self.report["connections"][0]["_id"], "chat": "chat", "jobs": "jobs",
             "receipt": "receipt/" + self.receipt_of("ann", "s"), "users": "users", "audit": "audit", "search": "search?q=ann",
+            "import": "import",
         }
 
     def test_every_page_fits_wide_and_narrow_windows_in_light_and_dark(self):
@@ -442,6 +443,32 @@ class Console(ConsoleCase):
         page = self.browser.run("document.querySelector('main').innerText")
         for text in ("Flow 'Draft', nodes[0]", "did you mean 'context'?", "nothing uses the Flow 'Draft'"):
             self.assertIn(text, page)
+
+    def click(self, text):
+        self.browser.run(f"[...document.querySelectorAll('main button')].find((each) => each.textContent === {text!r}).click()")
+
+    def type(self, field, text):
+        self.browser.run(f"{{ const into = document.querySelector('main [name={field}]'); into.value = {text!r}; "
+                         "into.dispatchEvent(new Event('input')); }")
+
+    def test_a_bundle_is_imported_after_its_plan(self):
+        self.open("import")
+        self.type("text", "conversed: 1\nproject: {name: Tests}\nflows: 5\n")
+        self.click("Plan")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('Problems')")
+        self.type("text", BUNDLE.replace("name: yonder", "name: imported"))
+        self.browser.run("document.querySelector('main [name=prune]').click()")
+        self.type("CRM_TOKEN", "token-of-the-connection")
+        self.click("Plan")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('deleted')")
+        self.assertRegex(self.shown(), r"deleted\s+Endpoint\s+yonder")
+        self.browser.run("document.querySelector('main [name=prune]').click()")
+        self.assertNotIn("yonder", self.browser.run("document.querySelector('main [aria-live]').innerText"))
+        self.click("Plan")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('left over')")
+        self.click("Import")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('Imported Tests')")
+        self.assertIn("imported", [item["name"] for item in self.daemon.ctl("endpoints", "list")["items"]])
 
     def test_shows_flows_jobs_and_schedules(self):
         self.assertIn("Orders", self.dom("flows"))

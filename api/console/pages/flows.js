@@ -17,7 +17,7 @@ async function check(page, into) {
 export default async function flows(page) {
   const { items } = await ask('flows', { projectId: page.project }, page.signal);
   const findings = el('div');
-  page.show(head('Flows', items.length ? button('Check the Flows', () => check(page, findings)) : null), panel('', table([
+  page.show(head('Flows', link('Import a bundle', 'import'), items.length ? button('Check the Flows', () => check(page, findings)) : null), panel('', table([
     ['Flow', (item) => link(item.name, 'flow', item._id)],
     ['Version', (item) => number(item.version), 'number'],
   ], items, empty('No Flows yet', [code('conversectl import FILE'), ' brings a project with its Flows.']))), findings);

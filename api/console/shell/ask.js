@@ -6,9 +6,10 @@ const routes = location.origin + location.pathname.replace(/[^/]*$/, '');
 export const api = routes.replace(/management\/$/, '');
 
 export class Refused extends Error {
-  constructor(message, status = 0) {
+  constructor(message, status = 0, details = {}) {
     super(message);
     this.status = status;
+    this.details = details;  // for programs
   }
 }
 
@@ -31,7 +32,7 @@ async function request(address, options, take = read) {
     throw new Refused('The daemon does not answer. Is it running?');
   }
   const body = await read(answer);
-  throw new Refused(body?.detail ?? `The answer was ${answer.status}.`, answer.status);
+  throw new Refused(body?.detail ?? `The answer was ${answer.status}.`, answer.status, body?.details);
 }
 
 function address(path, parameters) {

@@ -13,10 +13,10 @@ const groups = [
   ['Operate', [['jobs', 'Jobs'], ['users', 'Users and keys'], ['audit', 'Audit']]],
 ];
 // Pages that the menu does not name, with the page of the menu that they belong to.
-const inner = { session: 'sessions', deadletter: 'deadletters', flow: 'flows', connection: 'connections', receipt: 'sessions', search: '' };
+const inner = { session: 'sessions', deadletter: 'deadletters', flow: 'flows', connection: 'connections', import: 'flows', receipt: 'sessions', search: '' };
 
 // Pages that show something before there is a project.
-const anywhere = ['overview', 'jobs', 'users', 'audit'];
+const anywhere = ['overview', 'import', 'jobs', 'users', 'audit'];
 
 const titles = new Map(groups.flatMap(([, pages]) => pages));
 const view = document.getElementById('view');

@@ -86,7 +86,7 @@ export const empty = (title, hint = '') =>
   el('div', { className: 'empty' }, el('strong', {}, title), hint);
 
 export const noProjects = () => empty('No projects yet',
-  [code('conversectl import FILE'), ' brings one with its Flows and Endpoints. ', code('conversectl flow new'), ' writes a file to begin with.']);
+  [code('conversectl import FILE'), ' brings one with its Flows and Endpoints. ', code('conversectl flow new'), ' writes a file to begin with. ', link('Import a bundle', 'import'), ' here.']);
 
 export const loading = () =>
   el('div', { className: 'loading' }, el('span', { className: 'unseen' }, 'Loading'), [1, 2, 3, 4].map(() => el('i')));
