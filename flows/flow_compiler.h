@@ -32,6 +32,8 @@ class FlowCompiler {
   void expect_node(const View& reference, std::string id, NodeIndex from);
 
   [[nodiscard]] NodeIndex nodes_so_far() const { return NodeIndex(flow_->slots_.size()); }
+  // Empty until the Node is compiled.
+  [[nodiscard]] const Flow::Slot& slot(NodeIndex index) const { return flow_->slot(index); }
 
   [[nodiscard]] const KnownNames* known() const { return known_; }
 

@@ -30,6 +30,9 @@ struct Jump {        // the Node at `to`; `end_of_flow` ends the execution
 // `on_time_out` runs. An inject that leaves the Node waiting does not extend the time.
 struct Wait {
   std::optional<std::chrono::milliseconds> time_out = std::nullopt;
+  // Needs a time-out. No input that leaves the Node waiting extends the time, and the session does
+  // not expire meanwhile.
+  bool for_event = false;
 };
 struct Stop {};  // the execution ends; the next input starts the Flow at its beginning
 // The Turn ends. This Node's `on_call_result` gets the answer. The Turn sets `idempotency_key`.

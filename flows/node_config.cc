@@ -246,7 +246,7 @@ void NodeConfig::read(const View& at, const NodeField& field, NodeIndex& into) {
 }
 
 Flow::Outline NodeConfig::take_outline() {
-  for (const std::string_view field : {"text", "condition", "on", "state"}) {
+  for (const std::string_view field : {"text", "condition", "on", "state", "if"}) {
     const auto found = find(field);
     if (!found) continue;
     const Located* value = &found->value();
@@ -275,6 +275,15 @@ std::optional<NodeIndex> NodeConfig::loop(const View& nodes, const std::string& 
 
 NodeIndex NodeConfig::nodes_so_far() const {
   return compiler_.nodes_so_far();
+}
+
+void NodeConfig::refuse_waits(const View& at, NodeIndex begin) {
+  for (auto i = static_cast<std::uint32_t>(begin); NodeIndex(i) < nodes_so_far(); ++i) {
+    const auto& slot = compiler_.slot(NodeIndex(i));
+    if (slot.node == nullptr || slot.node->awaits() != Node::Awaits::input) continue;
+    at.report().add(slot.outline.place, at.path(),
+                    "the Node " + slot.address + " waits for another input; lead to it by goTo");
+  }
 }
 
 std::vector<std::pair<std::string, NodeIndex>> NodeConfig::branches(std::string_view field,

@@ -39,6 +39,7 @@ constexpr std::array all{
     &think_node,
     &update_profile_node,
     &wait_node,
+    &wait_for_event_node,
 };
 
 }  // namespace

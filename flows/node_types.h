@@ -183,6 +183,7 @@ extern const NodeType switch_node;
 extern const NodeType think_node;
 extern const NodeType update_profile_node;
 extern const NodeType wait_node;
+extern const NodeType wait_for_event_node;
 
 // All Node types, sorted by name.
 [[nodiscard]] std::span<const NodeType* const> node_types();

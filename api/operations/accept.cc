@@ -7,6 +7,7 @@
 #include "api/live/busy_sessions.h"
 #include "api/live/digest.h"
 #include "api/replies.h"
+#include "flows/turn/turn.h"
 #include "store/model/hex.h"
 #include "store/model/trace.h"
 #include "store/store.h"
@@ -24,10 +25,6 @@ constexpr std::size_t max_key_bytes = 255;
 // A missing and a foreign Endpoint have the same error, so clients can't tell them apart.
 tl::unexpected<model::Error> no_endpoint() {
   return model::fail(Errc::not_found, "there is no Endpoint with this URLToken");
-}
-
-bool goes_on(const model::Session& session, const Endpoint& endpoint, model::Timestamp now) {
-  return now - session.last_activity_at <= endpoint.session_expiry;
 }
 
 }  // namespace
@@ -84,7 +81,7 @@ Result<void> check_session(MessageServices& services, const Endpoint& endpoint,
   if (!endpoint.active_only || event.type != model::EventType::inject) return {};
   auto session = services.store.sessions().load(event.session);
   if (!session) return model::fail(store_error(session.error()));
-  if (!*session || !goes_on(**session, endpoint, event.accepted_at)) {
+  if (!*session || flows::starts_afresh(**session, endpoint, event.accepted_at)) {
     return model::fail(Errc::conflict, "the conversation is not active: it never began or expired");
   }
   return {};

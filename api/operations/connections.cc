@@ -188,6 +188,7 @@ class Search {
     if (!endpoint) return Meets::never;
     model::Session session;
     session.last_activity_at = place.last_activity_at;
+    session.flow_state = place.flow_state;
     const bool is_over =
         flows::starts_afresh(session, **endpoint, services_.clock.now()) && !place.execution;
     if (is_over) return Meets::never;

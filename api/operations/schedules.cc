@@ -74,7 +74,8 @@ const Shape<Timers::Row>& timer_shape() {
                   described(
                       "`journey`: a follow-up of the project's journey. `followUp`: a follow-up "
                       "that a Node asked for. `sleep`: an execution continues then. `question`: a "
-                      "question stops waiting then. `schedule`: a scheduled inject.",
+                      "question or a `waitForEvent` stops waiting then. `schedule`: a scheduled "
+                      "inject.",
                       one_of(std::span(kinds))),
                   [](const Row& row) { return store::to_string(row.kind); }},
                  {"dueAt", unix_time(), &Row::due_at}});
@@ -470,12 +471,14 @@ Description describe_list_timers() {
 }
 
 Description describe_cancel_timer() {
-  return {.summary = "Cancel a timer",
-          .details =
-              "A question then waits without a time limit. A `sleep` can't be canceled (409), "
-              "since its execution would never continue: bring it forward, or reset the session.",
-          .answers = {empty_answer("The timer is canceled.")},
-          .errors = {404, 409}};
+  return {
+      .summary = "Cancel a timer",
+      .details =
+          "A question or `waitForEvent` then waits without a time limit. A `sleep` can't be "
+          "canceled (409), since its execution would never continue: bring it forward, or reset "
+          "the session.",
+      .answers = {empty_answer("The timer is canceled.")},
+      .errors = {404, 409}};
 }
 
 Description describe_reschedule_timer() {

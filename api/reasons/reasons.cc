@@ -79,6 +79,16 @@ Wait wait_of_call(const Shown& call, const std::string& place,
   return wait;
 }
 
+// A session that is not busy waits for an input, at most until its timer is due.
+Wait wait_of_input(const std::string& timer_id, const std::string& place, Timestamp due) {
+  if (flows::is_time_out_of_event(timer_id)) {
+    return {.reason = Reason::event, .subject = place + " waits for an event.", .expected_at = due};
+  }
+  return {.reason = Reason::question,
+          .subject = place + " waits for the user's answer.",
+          .expected_at = due};
+}
+
 std::string clock_text(int minutes) {
   const auto two = [](int number) { return (number < 10 ? "0" : "") + std::to_string(number); };
   return two(minutes / 60) + ':' + two(minutes % 60);
@@ -202,11 +212,7 @@ Result<Waits> Reasons::of_session(const model::Session& session) const {
   for (const auto& id : flows::time_outs_of(session)) {
     auto timer = if_any(store_.timers().get(id));
     if (!timer) return fail(timer.error());
-    if (*timer) {
-      return Waits{{.reason = Reason::question,
-                    .subject = place_of(session) + " waits for the user's answer.",
-                    .expected_at = (*timer)->due_at}};
-    }
+    if (*timer) return Waits{wait_of_input(id, place_of(session), (*timer)->due_at)};
   }
   if (auto quota = of_quota(session.key, read)) return Waits{*std::move(quota)};
   return waits;
@@ -242,9 +248,7 @@ Result<std::vector<Waits>> Reasons::of_page(
     if (auto share = of_share(session.key)) {
       waits.push_back(*std::move(share));
     } else if (const auto asked = questions.find(session.row); asked != questions.end()) {
-      waits.push_back({.reason = Reason::question,
-                       .subject = place + " waits for the user's answer.",
-                       .expected_at = *asked->second->due_at - *by});
+      waits.push_back(wait_of_input(asked->second->id, place, *asked->second->due_at - *by));
     } else if (auto quota = of_quota(session.key, read)) {
       waits.push_back(*std::move(quota));
     }
@@ -423,6 +427,10 @@ Result<Waits> Reasons::of_timer(const store::Timers::Row& timer, Read& read) con
       wait.subject = "The Flow of " + name_of(timer.session) + " sleeps.";
       break;
     case Kind::question:
+      if (flows::is_time_out_of_event(timer.id)) {
+        return Waits{
+            wait_of_input(timer.id, "The Flow of " + name_of(timer.session), timer.due_at)};
+      }
       wait.reason = Reason::question;
       wait.subject = "A question to the user of " + name_of(timer.session) +
                      " waits for its answer, or for its time-out.";

@@ -11,11 +11,17 @@ struct GoToNode final : Node {
 
   Result<Step> run(Turn& turn) const override {
     if (waits) return Wait{};
-    return on_input(turn);
+    return target(turn);
   }
-  // The compiler has checked that the Node exists.
-  Result<Step> on_input(Turn& turn) const override { return Jump{turn.flow().find(id)}; }
+  Result<Step> on_input(Turn& turn) const override {
+    turn.take_input();
+    return target(turn);
+  }
   Awaits awaits() const override { return waits ? Awaits::input : Awaits::nothing; }
+
+ private:
+  // The compiler has checked that the Node exists.
+  Step target(Turn& turn) const { return Jump{turn.flow().find(id)}; }
 };
 
 constexpr NodeField go_to_fields[]{required<&GoToNode::id, &NodeConfig::node_id>("node"),

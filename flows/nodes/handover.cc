@@ -21,6 +21,7 @@ struct HandoverNode final : Node {
 
   Result<Step> on_input(Turn& turn) const override {
     if (resume_if.truthy(turn.scope())) {
+      turn.take_input();
       return tell(turn, "", {{"status", "ended"}}, Continue{});
     }
     const auto& input = turn.input_object();

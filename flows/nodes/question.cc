@@ -88,10 +88,16 @@ struct QuestionNode final : Node {
   }
 
   Result<Step> on_input(Turn& turn) const override {
-    if (escapes(turn)) return on_escape ? Step(Jump{*on_escape}) : Continue{};
+    if (escapes(turn)) {
+      turn.take_input();
+      return on_escape ? Step(Jump{*on_escape}) : Continue{};
+    }
     auto answer = read(turn);
     if (!answer) return turn.failure(answer.error().code, answer.error().message);
-    if (*answer && is_valid(turn, **answer)) return step_after(store(turn, std::move(**answer)));
+    if (*answer && is_valid(turn, **answer)) {
+      turn.take_input();
+      return step_after(store(turn, std::move(**answer)));
+    }
     return count_attempt(turn);
   }
 

@@ -6,7 +6,10 @@ namespace {
 
 struct WaitNode final : Node {
   Result<Step> run(Turn&) const override { return Wait{}; }
-  Result<Step> on_input(Turn&) const override { return Continue{}; }
+  Result<Step> on_input(Turn& turn) const override {
+    turn.take_input();
+    return Continue{};
+  }
   Awaits awaits() const override { return Awaits::input; }
 };
 

@@ -25,10 +25,10 @@ using expression::Facts;
 using Kind = Flow::Use::Kind;
 
 // The members of `input`; docs/flows/expressions.md lists them.
-constexpr std::array<std::string_view, 17> input_members{
-    "URLToken",  "answer",  "channel",   "currentTime", "data",   "error",
-    "execution", "inputId", "sessionId", "slots",       "source", "state",
-    "text",      "traceId", "tool",      "type",        "userId"};
+constexpr std::array<std::string_view, 18> input_members{
+    "URLToken", "answer",    "channel", "currentTime", "data",  "error",
+    "event",    "execution", "inputId", "sessionId",   "slots", "source",
+    "state",    "text",      "traceId", "tool",        "type",  "userId"};
 
 // The text of a member. Empty if it is missing or no text.
 std::string text_of(const Located& value, std::string_view member) {

@@ -70,6 +70,19 @@ bool is_time_out_behind(const model::Session& session, const std::string& id) {
   return !id.empty() && timer_at(session.flow_state, "behind") == id;
 }
 
+bool waits_for_event(const json& flow_state) {
+  return std::ranges::any_of(
+      places, [&](const char* place) { return is_time_out_of_event(timer_at(flow_state, place)); });
+}
+
+bool waits_for_event_behind(const json& flow_state) {
+  return is_time_out_of_event(timer_at(flow_state, "behind"));
+}
+
+bool is_time_out_of_event(std::string_view timer_id) {
+  return timer_id.ends_with("-e");
+}
+
 void forget_time_out(json& flow_state, const std::string& id) {
   for (const char* place : places) {
     if (!id.empty() && timer_at(flow_state, place) == id) flow_state[place].erase("timer");

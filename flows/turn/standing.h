@@ -4,6 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "store/model/session.h"
@@ -42,6 +43,14 @@ struct Standing {
 // Whether it is the time-out of a question that waits behind a follow-up's Flow. If so, the
 // Endpoint's Flow continues.
 [[nodiscard]] bool is_time_out_behind(const model::Session& session, const std::string& id);
+
+// Whether a Node waits for an event (Wait::for_event) and its time-out is to come. It may wait
+// behind a follow-up's Flow.
+[[nodiscard]] bool waits_for_event(const nlohmann::json& flow_state);
+// Whether one waits behind a follow-up's Flow. It gets the next inject.
+[[nodiscard]] bool waits_for_event_behind(const nlohmann::json& flow_state);
+// Whether the timer is the time-out of a Node that waits for an event. Its id tells.
+[[nodiscard]] bool is_time_out_of_event(std::string_view timer_id);
 
 // Removes the time-out of a question that keeps waiting.
 void forget_time_out(nlohmann::json& flow_state, const std::string& id);

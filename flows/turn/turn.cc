@@ -221,6 +221,10 @@ Result<nlohmann::json*> Turn::memory() {
   return &memory_[key];
 }
 
+void Turn::take_input() {
+  if (!untaken_.empty() && untaken_.back()["n"] == executions_) untaken_.erase(untaken_.size() - 1);
+}
+
 void Turn::set_state(std::string name) {
   state_ = std::move(name);
   input_object_["state"] = state_.empty() ? default_state : state_;

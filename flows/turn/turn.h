@@ -73,6 +73,9 @@ struct Limits {
   std::size_t slot_hits = 200;   // all hits in `input.slots`
   std::size_t slot_bytes = std::size_t{256} << 10;  // of `input.slots`, as JSON text, roughly
   std::size_t memory_keys = 2000;  // Nodes with a memory in a session, such as `once`
+  // Injects that no Node has taken, kept for `waitForEvent`. The oldest are dropped.
+  std::size_t untaken_events = 20;
+  std::size_t untaken_event_bytes = std::size_t{64} << 10;  // together, as JSON text, roughly
 };
 
 // Where a Turn failed.
@@ -127,7 +130,8 @@ struct TurnInput {
 // A pure function: equal inputs give equal Effects, unless the Turn is overdue. The event's id is
 // the only source of randomness. Outputs are `<input id>-<n>`, calls and timers `<input id>-c<n>`,
 // follow-ups `<input id>-f<n>`, counted over all Turns of an execution, and the time-out of the
-// question at which it ends `<input id>-w`. So a rerun makes the same ids.
+// question at which it ends `<input id>-w`, or `-e` of a wait for an event. So a rerun makes the
+// same ids.
 // Kept by: TurnProperty.TheSameInputGivesEqualEffectsAndNumbersHaveNoGaps,
 // TimeOuts.EachHasTheIdOfTheInputThatLedToIt.
 //
@@ -202,6 +206,15 @@ class Turn {
   void set_input_error(std::string_view code, std::string_view message, int status);
   // Replaces text and data of the input. Then searches them by the lexicons of the Endpoint's Flow.
   [[nodiscard]] Result<void> replace_input(std::string text, nlohmann::json data);
+  // The injects that no Node has taken, the oldest first: `{n, at, event}`. `n` is the number of
+  // the execution that the inject began, `at` that Turn's time, and `event` is `{id, text, data}`.
+  // None in Flows without a `waitForEvent`. `input_event` is their place in `input`.
+  static constexpr const char* input_event = "event";
+  [[nodiscard]] nlohmann::json& untaken_events() { return untaken_; }
+  // The current Node takes the input, so no `waitForEvent` gets it later.
+  void take_input();
+  // `input.execution`: the number of the execution in its session.
+  [[nodiscard]] std::int64_t execution() const { return executions_; }
   // The memory of the current Node for the life of the session. Null at first.
   [[nodiscard]] Result<nlohmann::json*> memory();
   // Sets `input.state`. An empty name means the default state.
@@ -291,6 +304,7 @@ class Turn {
   // Values of the session. They go into its Flow state.
   std::int64_t executions_ = 0;
   nlohmann::json memory_;      // by Node; null: none yet
+  nlohmann::json untaken_;     // the injects that no Node has taken; null: none yet
   nlohmann::json keyphrases_;  // added ones by lexicon; null: none yet
   std::string state_;          // empty: the default state
   bool waits_ = false;         // at the frames below; otherwise the Flow starts at its beginning

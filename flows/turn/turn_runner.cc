@@ -1,7 +1,11 @@
 // The beginning of a Turn, its way through the Nodes, and its end.
 #include "flows/turn/turn_runner.h"
 
+#include <algorithm>
 #include <utility>
+
+#include "flows/json_members.h"
+#include "flows/turn/standing.h"
 
 namespace conversed::flows {
 
@@ -41,6 +45,7 @@ Result<Step> TurnRunner::begin() {
   if (auto good = restore_flow_state(); !good) return model::fail(good.error());
   begin_execution();
   if (event().type == EventType::time_out) return enter_time_out();
+  if (auto kept = keep_inject(); !kept) return model::fail(kept.error());
   if (!waiting_.is_null()) return enter_waiting_node();
   if (auto found = find_slots({&flow()}); !found) return model::fail(found.error());
   return Jump{flow().start()};
@@ -59,6 +64,38 @@ void TurnRunner::begin_execution() {
   execution_.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
   make_input_object();
   count_follow_up();
+}
+
+// Keeps the inject until a Node takes it.
+Result<void> TurnRunner::keep_inject() {
+  if (event().type != EventType::inject) return {};
+  auto wanted = may_wait_for_event();
+  if (!wanted) return model::fail(wanted.error());
+  if (!*wanted) return {};
+  untaken_.push_back(
+      {{"n", executions_},
+       {"at", model::to_unix_ms(input_.now)},
+       {"event",
+        {{"id", event().id}, {"text", input_object_["text"]}, {"data", input_object_["data"]}}}});
+  return {};
+}
+
+// Whether the Flow, or one that it may enter, has a Node `waitForEvent`.
+Result<bool> TurnRunner::may_wait_for_event() {
+  std::vector<const Flow*> flows{&input_.flow};
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    for (const auto& slot : flows[i]->slots()) {
+      if (slot.type == &wait_for_event_node) return true;
+      for (const auto& use : slot.outline.uses) {
+        if (use.kind != Flow::Use::Kind::flow) continue;
+        auto entered = look_up(use.name, 0);
+        if (!entered && entered.error().code == Errc::not_found) continue;
+        if (!entered) return model::fail(entered.error());
+        if (std::ranges::count(flows, entered->flow) == 0) flows.push_back(entered->flow);
+      }
+    }
+  }
+  return false;
 }
 
 void TurnRunner::start_over() {
@@ -81,9 +118,10 @@ Result<Step> TurnRunner::enter_waiting_node() {
   if (top().at == end_of_flow) return Jump{flow().start()};
   recall(waiting);
   // A message of the user restarts the question's time.
-  const auto timer = waiting.find("timer");
-  if (event().type != EventType::user_message && timer != waiting.end() && timer->is_string()) {
-    kept_time_out_ = timer->get<std::string>();
+  const std::string* timer = find_text(waiting, "timer");
+  if (timer != nullptr &&
+      (event().type != EventType::user_message || is_time_out_of_event(*timer))) {
+    kept_time_out_ = *timer;
   }
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return here().node->on_input(*this);
@@ -122,7 +160,7 @@ void TurnRunner::wait_for_input(const Wait& wait) {
     return;
   }
   model::PendingCall timer;
-  timer.id = time_out_ = execution_.input_id + "-w";
+  timer.id = time_out_ = execution_.input_id + (wait.for_event ? "-e" : "-w");
   timer.session = session().key;
   timer.trace_id = execution_.trace_id;
   timer.tracestate = execution_.tracestate;

@@ -38,6 +38,8 @@ class TurnRunner : public Turn {
   Result<Step> begin();
   Result<Step> resume();
   void begin_execution();
+  Result<void> keep_inject();
+  Result<bool> may_wait_for_event();
   Result<Step> enter_waiting_node();
   Result<Step> enter_time_out();
   void wait_for_input(const Wait& wait);
@@ -70,6 +72,7 @@ class TurnRunner : public Turn {
   [[nodiscard]] nlohmann::json execution_state();
   // The entered Flows of the execution, except the Endpoint's.
   [[nodiscard]] std::vector<model::PinnedFlow> pinned_flows() const;
+  void bound_untaken();
   void save_flow_state();
 
   [[nodiscard]] const model::Event& event() const { return input_.event; }
@@ -81,6 +84,10 @@ class TurnRunner : public Turn {
   std::string time_out_;
   // The timer of the question that got an inject. It stays unless the Flow continues.
   std::string kept_time_out_;
+  // While the Endpoint's Flow looks at an inject: the place at which the follow-up's Flow waits,
+  // and its name. Null: it does not wait.
+  nlohmann::json ahead_;
+  std::string ahead_flow_;
   // Flows by name and version, kept for the whole Turn.
   std::map<std::pair<std::string, std::int64_t>, Library::FoundFlow> held_;
   std::size_t nodes_run_ = 0;

@@ -27,6 +27,13 @@ tl::unexpected<model::Error> unreadable(const char* what) {
   return model::fail(Errc::internal, std::string("the ") + what + "'s stored state can't be read");
 }
 
+// Whether the list has the shape of entries of `Turn::untaken_events`.
+bool are_events(const json& list) {
+  return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
+           return find_count(item, "n") && find_count(item, "at") && find_member(item, "event");
+         });
+}
+
 // Whether the list has the shape of entries from `Turn::add_keyphrase`.
 bool are_entries(const json& list) {
   return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
@@ -75,7 +82,13 @@ Result<void> TurnRunner::restore_waiting(json& state) {
   const std::string* follow_up_flow = find_text(state, "followUpFlow");
   if (!input_.is_follow_up_flow) {
     // The follow-up Flow that waited no longer exists, or its execution has failed.
-    if (follow_up_flow != nullptr) waiting_ = std::exchange(behind_, nullptr);
+    // Or the Endpoint's Flow looks at an inject first.
+    if (follow_up_flow == nullptr) return {};
+    if (event().type == EventType::inject && waits_for_event_behind(state)) {
+      ahead_ = std::move(waiting_);
+      ahead_flow_ = *follow_up_flow;
+    }
+    waiting_ = std::exchange(behind_, nullptr);
     return {};
   }
   if (follow_up_flow == nullptr) {
@@ -96,6 +109,10 @@ Result<void> TurnRunner::restore_memories(json& state) {
       return unreadable("session");
     }
     keyphrases_ = std::move(state["keyphrases"]);
+  }
+  if (const json* events = find_member(state, "events")) {
+    if (!are_events(*events)) return unreadable("session");
+    untaken_ = std::move(state["events"]);
   }
   if (const std::string* name = find_text(state, "state")) state_ = *name;
   return {};
@@ -218,12 +235,35 @@ json TurnRunner::execution_state() {
   return state;
 }
 
+// Drops the oldest injects that exceed the limits.
+void TurnRunner::bound_untaken() {
+  const Limits& limits = input_.limits;
+  std::size_t first = untaken_.size();
+  std::size_t bytes = 0;
+  while (first > 0 && untaken_.size() - first < limits.untaken_events) {
+    bytes += measure(untaken_[first - 1], limits.untaken_event_bytes);
+    if (bytes > limits.untaken_event_bytes) break;
+    --first;
+  }
+  for (std::size_t i = 0; i < first; ++i) {
+    log("drops the inject " + untaken_[i]["event"].value("id", "") +
+        ", which no Node has taken: a session keeps the last " +
+        std::to_string(limits.untaken_events) + " of them, in " +
+        std::to_string(limits.untaken_event_bytes) + " bytes");
+  }
+  untaken_.erase(untaken_.begin(), untaken_.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
 void TurnRunner::save_flow_state() {
   json state;
   state["v"] = state_format;
   state["executions"] = executions_;
   if (!memory_.empty()) state["once"] = std::move(memory_);
   if (!keyphrases_.empty()) state["keyphrases"] = std::move(keyphrases_);
+  if (!untaken_.empty()) {
+    bound_untaken();
+    state["events"] = std::move(untaken_);
+  }
   if (!state_.empty()) state["state"] = std::move(state_);
   if (follow_up_counts_.today > 0) state["followUps"] = to_json(follow_up_counts_);
   const bool waits = waits_ || !waiting_.is_null();
@@ -243,6 +283,12 @@ void TurnRunner::save_flow_state() {
     if (tool != input_object_.end()) waiting["tool"] = std::move(*tool);
   } else if (!waiting_.is_null()) {
     state["waiting"] = std::move(waiting_);
+  }
+  // The Node keeps waiting for its event, and the follow-up's Flow for the next input.
+  if (waits_ && nodes_run_ == 1 && !ahead_.is_null()) {
+    state["behind"] = std::move(state["waiting"]);
+    state["waiting"] = std::move(ahead_);
+    state["followUpFlow"] = std::move(ahead_flow_);
   }
   session().flow_state = std::move(state);
 }

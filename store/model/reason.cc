@@ -7,7 +7,7 @@ namespace conversed::model {
 
 namespace {
 
-constexpr std::array<ReasonInfo, 19> reasons{{
+constexpr std::array<ReasonInfo, 20> reasons{{
     {Reason::behind_events, "behindEvents", "earlier events of its session run first",
      "Wait, or see the next line. `conversectl sessions reset` ends the present execution."},
     {Reason::call, "call", "its Flow waits for the answer of a call",
@@ -48,6 +48,8 @@ constexpr std::array<ReasonInfo, 19> reasons{{
      "If this lasts, check the receiver: it should answer first and work then."},
     {Reason::behind_jobs, "behindJobs", "no worker has taken the job yet",
      "Wait for other jobs, or start a daemon with the role worker."},
+    {Reason::event, "event", "its Flow waits for an event",
+     "Inject the event. `conversectl timers reschedule` moves the time-out."},
 }};
 
 }  // namespace

@@ -32,6 +32,7 @@ enum class Reason : std::uint8_t {
   not_due,
   sending,
   behind_jobs,
+  event,
 };
 
 struct ReasonInfo {

@@ -22,7 +22,7 @@ export default async function sessions(page) {
     filters(page, field('User', 'userId', values.userId, 'the whole id'),
       choice('Endpoint', 'URLToken', [['', 'all'], ...endpoints.map((item) => [item.URLToken, item.name])], values.URLToken),
       choice('State', 'state', [['', 'all'], ['busy', 'busy'], ['idle', 'idle']], values.state),
-      choice('Waits for', 'reason', reasonChoices(['call', 'asleep', 'question', 'inboxFull', 'shareUsedUp', 'quota', 'partitionWithoutOwner',
+      choice('Waits for', 'reason', reasonChoices(['call', 'asleep', 'question', 'event', 'inboxFull', 'shareUsedUp', 'quota', 'partitionWithoutOwner',
         'partitionRecovering']), values.reason),
       field('Words that were said', 'text', values.text)),
     panel('', list));

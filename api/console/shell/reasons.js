@@ -23,6 +23,7 @@ const reasons = {
   notDue: ['not due yet', ''],
   sending: ['being sent', 'run'],
   behindJobs: ['behind other jobs', ''],
+  event: ['waits for an event', ''],
 };
 
 export const reasonBadge = (name) => badge(...(reasons[name] ?? [name, '']));

@@ -17,6 +17,7 @@
 #include "flows/tools/rehearsal.h"
 #include "flows/tools/stubs.h"
 #include "flows/tools/trace.h"
+#include "flows/turn/standing.h"
 #include "store/model/clock.h"
 #include "store/text/quantity.h"
 
@@ -232,6 +233,8 @@ class FlowChat {
     } else if (rehearsal_.session().busy()) {
       const auto left = *rehearsal_.next_due() - rehearsal_.now();
       tell("waitsFor", "? sleeps; advance the time with ", "/wait " + text::duration_text(left));
+    } else if (flows::waits_for_event(rehearsal_.session().flow_state)) {
+      tell("waitsFor", "? waits for an event; give it with ", "/inject EVENT {id: 7}");
     }
     std::cout.flush();
   }

@@ -189,6 +189,31 @@ TEST_F(Why, EventBehindOthersNamesTheFirstAndItsReason) {
   expect_reasons(of_session(), {"inboxFull", "asleep"});
 }
 
+TEST_F(Why, QuestionAndEventAreToldApartByTheirTimeOut) {
+  const auto waits_at_rest = [&](const std::string& timer_id) {
+    model::PendingCall timer;
+    timer.id = timer_id;
+    timer.due_at = world_.clock.now() + 1h;
+    timer.is_time_out = true;
+    auto commit = next();
+    timer.session = commit.key;
+    commit.after.flow_state = {
+        {"waiting", {{"flow", "Orders"}, {"at", "pay"}, {"timer", timer_id}}}};
+    commit.calls.started.push_back(std::move(timer));
+    world_.commit_now(std::move(commit));
+  };
+  waits_at_rest(model::new_id() + "-w");
+  expect_reasons(of_session(), {"question"});
+  const auto timer = model::new_id() + "-e";
+  waits_at_rest(timer);
+  const auto waits = of_session();
+  expect_reasons(waits, {"event"});
+  EXPECT_EQ(subject(waits), "The Flow Orders, at the Node pay, waits for an event.");
+  EXPECT_EQ(waits.at(0).at("expectedAt"), seconds(world_.clock.now() + 1h));
+  EXPECT_EQ(waits.at(0).at("code"), 29);
+  expect_reasons(of(timer), {"event"});
+}
+
 TEST_F(Why, TimerFarAwayTellsItsTime) {
   auto commit = next();
   model::FollowUp far;

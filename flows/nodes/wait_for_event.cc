@@ -1,0 +1,232 @@
+// Waits for an inject. The session keeps the injects that no Node has taken (Turn::untaken_events):
+// the Node looks through them when it begins to wait and with each input.
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "flows/json_members.h"
+#include "flows/node_types.h"
+#include "flows/turn/turn.h"
+
+namespace conversed::flows {
+namespace {
+
+constexpr std::size_t max_awaited = 20;
+constexpr std::array<const char*, 3> conditions{"if", "any", "all"};
+
+// An inject that the Node waits for.
+struct Awaited {
+  std::string name;  // empty: it is the only one
+  expression::Expression fits;
+};
+
+void read_awaited(NodeConfig& config, const View& at, std::vector<Awaited>& into) {
+  if (!at.expect_mapping()) return;
+  const auto& members = at.value().members();
+  if (members.empty()) at.problem("the mapping is empty; name an event with its condition");
+  if (members.size() > max_awaited) {
+    at.problem("more than " + std::to_string(max_awaited) +
+               " events; wait for some of them behind");
+  }
+  for (const auto& member : members) {
+    const View view = at.member(member);
+    if (!is_word(member.name, "_")) {
+      view.problem("'" + member.name + "' is no name of an event; use letters, digits and '_'");
+    }
+    into.push_back({member.name, config.condition_at(view)});
+  }
+  // A stored definition has no other order.
+  std::ranges::sort(into, {}, &Awaited::name);
+}
+
+struct OnMessage {
+  std::optional<NodeIndex> first;
+  NodeIndex begin = end_of_flow;  // its Nodes are in [begin, end)
+  NodeIndex end = end_of_flow;
+
+  static void read(NodeConfig& config, const View& at, OnMessage& into) {
+    into.begin = config.nodes_so_far();
+    into.first = config.loop(at, "onMessage");
+    into.end = config.nodes_so_far();
+    // The time-out goes on only at this Node.
+    config.refuse_waits(at, into.begin);
+  }
+};
+
+struct WaitForEventNode final : Node {
+  std::optional<expression::Expression> only;
+  std::vector<Awaited> any;
+  std::vector<Awaited> all;
+  std::optional<expression::Path> store_in;
+  std::chrono::milliseconds time_out{};
+  std::optional<NodeIndex> if_timed_out;  // empty: the execution ends
+  OnMessage on_message;
+  std::chrono::milliseconds look_back{};
+
+  void check(NodeConfig& config) {
+    const auto has = [&](const char* field) { return config.has(field); };
+    if (std::ranges::count_if(conditions, has) != 1) {
+      config.problem("", "a waitForEvent has one of 'if', 'any' and 'all'");
+    }
+    if (only) any.push_back({"", *only});
+  }
+
+  Result<Step> run(Turn& turn) const override {
+    auto span = recall(turn, comes_back(turn));
+    if (!span) return model::fail(span.error());
+    return look(turn, *span, Wait{left(turn, *span), true});
+  }
+
+  // The user's message is for `onMessage`. Then the Node runs again.
+  Result<Step> on_input(Turn& turn) const override {
+    auto span = recall(turn, true);
+    if (!span) return model::fail(span.error());
+    const bool is_message = turn.input_object()["source"] == "user";
+    return look(turn, *span,
+                is_message && on_message.first ? Step(Jump{*on_message.first})
+                                               : Wait{left(turn, *span), true});
+  }
+
+  Result<Step> on_time_out(Turn& turn) const override {
+    return step_after(forget(turn), if_timed_out ? Step(Jump{*if_timed_out}) : Stop{});
+  }
+  bool takes_time_out() const override { return true; }
+
+  Awaits awaits() const override { return Awaits::input; }
+
+ private:
+  // One wait, from the first run of the Node until it continues.
+  struct Span {
+    std::int64_t from = 0;   // the number of the first execution whose inject counts
+    std::int64_t until = 0;  // when the time-out is due, Unix milliseconds
+  };
+
+  // Whether a Node of `onMessage` led here.
+  bool comes_back(const Turn& turn) const {
+    const NodeIndex from = turn.came_from();
+    return from != end_of_flow && from >= on_message.begin && from < on_message.end;
+  }
+
+  // The wait that goes on, if there is one, otherwise a new one.
+  Result<Span> recall(Turn& turn, bool goes_on) const {
+    auto memory = turn.memory();
+    if (!memory) return model::fail(memory.error());
+    nlohmann::json& stored = **memory;
+    const auto from = find_count(stored, "from");
+    const auto until = find_count(stored, "until");
+    if (goes_on && from && until) return Span{*from, *until};
+    const Span begun{first_that_counts(turn), now_of(turn) + time_out.count()};
+    stored = {{"from", begun.from}, {"until", begun.until}};
+    return begun;
+  }
+
+  static Result<void> forget(Turn& turn) {
+    auto memory = turn.memory();
+    if (!memory) return model::fail(memory.error());
+    **memory = nullptr;
+    return {};
+  }
+
+  static std::int64_t now_of(const Turn& turn) { return model::to_unix_ms(turn.scope().now); }
+
+  static std::chrono::milliseconds left(const Turn& turn, const Span& span) {
+    return std::chrono::milliseconds(std::max<std::int64_t>(span.until - now_of(turn), 0));
+  }
+
+  // Clocks decide only how far back the Node looks. All that comes later counts.
+  std::int64_t first_that_counts(Turn& turn) const {
+    for (const auto& kept : turn.untaken_events()) {
+      if (now_of(turn) - find_count(kept, "at").value_or(0) < look_back.count()) {
+        return find_count(kept, "n").value_or(0);
+      }
+    }
+    return turn.execution() + 1;
+  }
+
+  // Takes the events and continues if they fit.
+  Result<Step> look(Turn& turn, const Span& span, Step otherwise) const {
+    const auto found = find(turn, span.from);
+    nlohmann::json& place = turn.input_object()[Turn::input_event];
+    if (found.empty()) {
+      turn.input_object().erase(Turn::input_event);
+      return otherwise;
+    }
+    place = take(turn, found);
+    if (auto done = forget(turn); !done) return model::fail(done.error());
+    return step_after(store_in ? turn.assign(*store_in, place) : Result<void>());
+  }
+
+  // An event that fits, by its place in the list.
+  struct Found {
+    const Awaited* awaited;
+    std::size_t at;
+  };
+
+  // The oldest event for each condition of `all`, or for the first one of `any`. Empty if the Node
+  // still waits.
+  std::vector<Found> find(Turn& turn, std::int64_t from) const {
+    const auto& awaited = all.empty() ? any : all;
+    const std::size_t needed = all.empty() ? 1 : all.size();
+    std::vector<Found> found;
+    auto& events = turn.untaken_events();
+    for (std::size_t i = 0; i < events.size() && found.size() < needed; ++i) {
+      if (find_count(events[i], "n").value_or(0) < from) continue;
+      auto& place = turn.input_object()[Turn::input_event];
+      place.swap(events[i][Turn::input_event]);
+      for (const Awaited& each : awaited) {
+        if (found.size() < needed && std::ranges::count(found, &each, &Found::awaited) == 0 &&
+            each.fits.truthy(turn.scope())) {
+          found.push_back({&each, i});
+        }
+      }
+      place.swap(events[i][Turn::input_event]);
+    }
+    if (found.size() < needed) found.clear();
+    return found;
+  }
+
+  // The value of `input.event`. The events leave the list.
+  nlohmann::json take(Turn& turn, std::vector<Found> found) const {
+    auto& events = turn.untaken_events();
+    nlohmann::json taken;
+    for (const auto& [awaited, at] : found) {
+      const auto& event = events[at][Turn::input_event];
+      if (!all.empty()) {
+        taken[awaited->name] = event;
+        continue;
+      }
+      taken = event;
+      if (!awaited->name.empty()) taken["name"] = awaited->name;
+    }
+    std::ranges::sort(found, std::greater(), &Found::at);
+    std::size_t last = events.size();  // one event may fit several conditions
+    for (const auto& [awaited, at] : found) {
+      if (std::exchange(last, at) != at) events.erase(at);
+    }
+    return taken;
+  }
+};
+
+constexpr NodeField wait_for_event_fields[]{
+    optional<&WaitForEventNode::only>("if"),
+    optional<&WaitForEventNode::any, &read_awaited>("any").as(Form::text_map),
+    optional<&WaitForEventNode::all, &read_awaited>("all").as(Form::text_map),
+    optional<&WaitForEventNode::store_in>("storeIn"),
+    optional<&WaitForEventNode::time_out>("timeout")
+        .within(std::chrono::seconds(1), std::chrono::hours(24 * 30))
+        .by_default(std::chrono::hours(24)),
+    optional<&WaitForEventNode::if_timed_out>("onTimeout"),
+    optional<&WaitForEventNode::on_message, &OnMessage::read>("onMessage").as(Form::nodes),
+    optional<&WaitForEventNode::look_back>("lookBack")
+        .within(std::chrono::milliseconds(0), std::chrono::hours(24 * 30))
+        .by_default(std::chrono::hours(1))};
+
+}  // namespace
+
+constinit const NodeType wait_for_event_node{.name = "waitForEvent",
+                                             .shorthand = "if",
+                                             .fields = wait_for_event_fields,
+                                             .create = create<WaitForEventNode>};
+
+}  // namespace conversed::flows
