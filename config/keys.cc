@@ -134,7 +134,7 @@ constexpr Key table[] = {
             "The port of /healthz, /readyz and /metrics. 0: the system picks one."),
 
     setting(CONVERSED_FIELD(queue.driver), queue_driver_words,
-            "The log of events. sqlite is embedded; kafka is for clusters."),
+            "The log of events. file is embedded; kafka is for clusters."),
     setting(CONVERSED_FIELD(queue.partitions), Range{1, 1024},
             "Partitions of a new log, embedded or Kafka's topic of events. An existing log keeps "
             "its number."),

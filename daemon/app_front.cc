@@ -95,7 +95,7 @@ void LiveParts::take_limits(const config::Settings& settings) {
 }
 
 FrontParts::FrontParts(Ground& with, LiveParts& shared, const model::Clock& schedule_clock,
-                       api::JwtVerifier contact_center, queue::SqliteLog* embedded)
+                       api::JwtVerifier contact_center, queue::FileLog* embedded)
     : ground(with),
       live(shared),
       backups(with.settings, with.clock, embedded),

@@ -40,7 +40,7 @@ struct FrontParts {
   // App::Parts::connect_operations connects `services` to the other groups. The ground, `live` and
   // the clock must outlive it. `embedded`: see BackupMaker.
   FrontParts(Ground& with, LiveParts& shared, const model::Clock& schedule_clock,
-             api::JwtVerifier contact_center, queue::SqliteLog* embedded);
+             api::JwtVerifier contact_center, queue::FileLog* embedded);
 
   // Ends all waits for outputs and jobs, takes no new requests, and waits for the answers of
   // accepted ones. False: some requests have no answer yet.

@@ -118,6 +118,7 @@ int run_daemon(const Options& options, const config::Settings& settings) {
   for (const int signal : {SIGTERM, SIGINT, SIGHUP, start_over_signal}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a write above the limit of file sizes fails like others
 
   raise_descriptor_limit();
   daemon::log::open(settings.log);

@@ -143,7 +143,7 @@ class Log {
   //   too_many     the bounded buffer is full; nothing was done
   //   unavailable  disk full, broker down, or the log is stopped; nothing was done
   //   timed_out the outcome is unknown: the record may appear in the log
-  //   bad_upstream the broker, or the file, refused the record; nothing was done
+  //   bad_upstream the broker refused the record; nothing was done
   virtual void append(Record record, AppendCallback done) = 0;
 
   // A consumer that starts at the committed positions. `listener` must outlive it. Errors:

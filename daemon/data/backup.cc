@@ -16,9 +16,10 @@
 #include <vector>
 
 #include "daemon/ops/version.h"
-#include "queue/sqlite/sqlite_copy.h"
+#include "queue/file/recovery.h"
 #include "store/model/hex.h"
 #include "store/sql/database.h"
+#include "store/sql/sqlite_copy.h"
 #include "store/text/ascii.h"
 #include "store/text/times.h"
 
@@ -120,7 +121,7 @@ void remove_backups(const fs::path& folder, const std::function<bool(const std::
 // While it exists, the log deletes no finished records.
 class HeldPruning {
  public:
-  explicit HeldPruning(queue::SqliteLog* log) : log_(log) {
+  explicit HeldPruning(queue::FileLog* log) : log_(log) {
     if (log_ != nullptr) log_->set_pruning(queue::Pruning::held);
   }
   ~HeldPruning() {
@@ -130,7 +131,7 @@ class HeldPruning {
   HeldPruning& operator=(const HeldPruning&) = delete;
 
  private:
-  queue::SqliteLog* log_;
+  queue::FileLog* log_;
 };
 
 }  // namespace
@@ -173,10 +174,10 @@ Result<BackupManifest> BackupManifest::read(const fs::path& backup) {
 }
 
 BackupMaker::BackupMaker(const config::Settings& settings, const model::Clock& clock,
-                         queue::SqliteLog* log, std::function<bool()> go_on)
+                         queue::FileLog* log, std::function<bool()> go_on)
     : data_dir_(settings.data_dir),
       folder_(settings.backup.dir.empty() ? settings.data_dir / "backups" : settings.backup.dir),
-      log_is_embedded_(settings.queue.driver == config::QueueDriver::sqlite),
+      log_is_embedded_(settings.queue.driver == config::QueueDriver::file),
       store_is_a_file_(settings.store.driver == config::StoreDriver::sqlite),
       clock_(clock),
       log_(log),
@@ -207,7 +208,7 @@ BackupManifest BackupMaker::manifest_of(const char* reason, std::int64_t schema)
   return {.program = version,
           .schema = schema,
           .reason = reason,
-          .log = log_is_embedded_ ? "sqlite" : "kafka",
+          .log = log_is_embedded_ ? "file" : "kafka",
           .created_at = clock_.now()};
 }
 
@@ -245,10 +246,11 @@ Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest man
 
   const auto fill = [&]() -> Result<void> {
     if (auto copied = copy_files(partial, manifest); !copied) return copied;
-    for (const auto& entry : fs::directory_iterator(partial, error)) {
+    for (const auto& entry : fs::recursive_directory_iterator(partial, error)) {
+      if (!entry.is_regular_file()) continue;
       auto file = digest(entry.path(), [this](auto) { return goes_on(); });
       if (!file) return fail(file.error());
-      manifest.files[entry.path().filename().string()] = *std::move(file);
+      manifest.files[entry.path().lexically_relative(partial).string()] = *std::move(file);
     }
     if (auto written = write_manifest(partial, manifest); !written) return written;
     fs::rename(partial, whole, error);
@@ -271,16 +273,14 @@ Result<void> BackupMaker::copy_files(const fs::path& into, BackupManifest& manif
     if (!ranges) return fail(ranges.error());
     for (const auto& range : *ranges) manifest.committed.push_back(range.committed);
   }
-  for (const char* name : {"store.db", "log.db"}) {
-    std::error_code ignored;
-    if (!log_is_embedded_ && std::string_view(name) == "log.db") continue;
-    if (!fs::exists(data_dir_ / name, ignored)) continue;
-    const auto go_on = [this] { return goes_on(); };
-    auto copied = queue::copy_sqlite_file(data_dir_ / name, into / name, go_on);
-    if (copied) copied = queue::check_sqlite_file(into / name, go_on, stop_.get_token());
-    if (!copied) return copied;
-  }
-  return {};
+  const auto go_on = [this] { return goes_on(); };
+  auto copied = store::copy_sqlite_file(data_dir_ / "store.db", into / "store.db", go_on);
+  if (copied) copied = store::check_sqlite_file(into / "store.db", go_on, stop_.get_token());
+  std::error_code ignored;
+  if (!copied || !log_is_embedded_ || !fs::exists(data_dir_ / "log", ignored)) return copied;
+  copied = log_ != nullptr ? log_->copy(into / "log", go_on)
+                           : queue::copy_log(data_dir_ / "log", into / "log", go_on);
+  return copied ? queue::check_log(into / "log") : copied;
 }
 
 Result<BackupManifest::File> copy_private(const fs::path& from, const fs::path& to) {

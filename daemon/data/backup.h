@@ -10,14 +10,14 @@
 #include <vector>
 
 #include "config/settings.h"
-#include "queue/sqlite/sqlite_log.h"
+#include "queue/file/file_log.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 
 namespace conversed::daemon {
 
-// A backup is a folder with `store.db`, `log.db` (if the log is embedded) and `backup.json`, which
-// describes them. The master key is not part of it: a backup alone does not open any secret.
+// A backup is a folder with `store.db`, `log/` (if the log is embedded) and `backup.json`, which
+// describes their files. The master key is not part of it: a backup alone does not open any secret.
 
 struct BackupManifest {
   struct File {
@@ -27,7 +27,7 @@ struct BackupManifest {
   std::string program;            // the version of the program that made the backup
   std::int64_t schema = 0;        // of the store
   std::string reason;             // "asked" or "migration"
-  std::string log;                // "sqlite": embedded, or "kafka": it is not in the backup
+  std::string log;                // "file": embedded, or "kafka": it is not in the backup
   model::Timestamp created_at{};  // to the second
   std::map<std::string, File> files{};
   // By partition, the offset below which all records were finished before the store was copied.
@@ -56,9 +56,9 @@ struct MadeBackup {
 // Thread-safe; one backup at a time.
 class BackupMaker {
  public:
-  // `log`: the embedded log, which must outlive it; null if its file is not open. `go_on`, if not
+  // `log`: the embedded log, which must outlive it; null if it is not open. `go_on`, if not
   // empty, is called many times a second by the thread that makes a backup. False ends the backup.
-  BackupMaker(const config::Settings& settings, const model::Clock& clock, queue::SqliteLog* log,
+  BackupMaker(const config::Settings& settings, const model::Clock& clock, queue::FileLog* log,
               std::function<bool()> go_on = {});
 
   // Writes the backup `name` (empty: named by the time) and checks it. It appears as a whole or not
@@ -91,7 +91,7 @@ class BackupMaker {
   const bool log_is_embedded_;
   const bool store_is_a_file_;
   const model::Clock& clock_;
-  queue::SqliteLog* const log_;
+  queue::FileLog* const log_;
   const std::function<bool()> go_on_;
   std::stop_source stop_;
   std::mutex making_;

@@ -4,13 +4,15 @@
 #include <iterator>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "daemon/data/data_folder.h"
 #include "daemon/data/late_log.h"
 #include "daemon/data/storage.h"
 #include "daemon/service/owner.h"
 #include "daemon/turns/flight_recorder.h"
-#include "queue/sqlite/sqlite_copy.h"
+#include "queue/file/recovery.h"
+#include "store/sql/sqlite_copy.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
@@ -22,12 +24,27 @@ using model::Result;
 
 namespace {
 
-constexpr const char* data_files[] = {"store.db", "store.db-wal", "store.db-shm",
-                                      "log.db",   "log.db-wal",   "log.db-shm"};
+constexpr const char* data_files[] = {"store.db", "store.db-wal", "store.db-shm", "log", "log.db"};
+
+// Of the log in a backup: `log/` and the name of a segment.
+bool is_log_file(std::string_view name) {
+  return name.starts_with("log/") && queue::segment_number(name.substr(4));
+}
+
+// Of all data in the folder, a folder behind its files.
+std::vector<std::string> restored_files(const fs::path& folder) {
+  std::vector<std::string> names{"store.db", "store.db-wal", "store.db-shm"};
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder / "log", ignored)) {
+    names.push_back("log/" + entry.path().filename().string());
+  }
+  names.insert(names.end(), {"log", "lock", "master.key"});
+  return names;
+}
 
 void remove_data(const fs::path& folder) {
   std::error_code ignored;
-  for (const char* name : data_files) fs::remove(folder / name, ignored);
+  for (const char* name : data_files) fs::remove_all(folder / name, ignored);
 }
 
 std::string text_of(const fs::path& file) {
@@ -43,13 +60,13 @@ Result<void> check_order(const config::Settings& settings, const RestoreOrder& o
                 "the settings keep the store in PostgreSQL, whose backups pg_restore puts back; "
                 "restore this one with store.driver: sqlite");
   }
-  const bool embedded = settings.queue.driver == config::QueueDriver::sqlite;
-  if (manifest.log == "sqlite" && !embedded) {
+  const bool embedded = settings.queue.driver == config::QueueDriver::file;
+  if (manifest.log == "file" && !embedded) {
     return fail(Errc::conflict,
                 "the backup was made of an embedded log, and the settings name Kafka; restore it "
-                "with queue.driver: sqlite");
+                "with queue.driver: file");
   }
-  if (manifest.log != "sqlite" && order.log == RestoreOrder::Log::needed) {
+  if (manifest.log != "file" && order.log == RestoreOrder::Log::needed) {
     return fail(Errc::conflict,
                 "the backup holds a store without its log: events that were finished after it was "
                 "made would be lost. If that is what you want: --store-alone");
@@ -66,7 +83,7 @@ Result<void> check_folder(const fs::path& folder) {
   for (const char* name : data_files) {
     if (!fs::exists(folder / name, ignored)) continue;
     return fail(Errc::conflict, folder.string() + " holds " + name +
-                                    " already; move store.db*, log.db* out of it, or name an empty "
+                                    " already; move store.db* and log out of it, or name an empty "
                                     "folder as data_dir");
   }
   return {};
@@ -93,18 +110,20 @@ Result<bool> take_key(const config::Settings& settings, const RestoreOrder& orde
 
 Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
                        const BackupManifest& manifest) {
+  if (auto made = queue::open_disk(folder / "log"); !made) return fail(made.error());
   for (const auto& [name, expected] : manifest.files) {
-    if (name != "store.db" && name != "log.db") continue;
+    if (name != "store.db" && !is_log_file(name)) continue;
     auto copied = copy_private(order.backup / name, folder / name);
     if (!copied) return fail(copied.error());
     if (copied->sha256 != expected.sha256 || copied->bytes != expected.bytes) {
       return fail(Errc::invalid_argument,
                   name + " of the backup was changed since it was made; use another backup");
     }
-    if (auto checked = queue::check_sqlite_file(folder / name); !checked) {
-      return fail(Errc::invalid_argument, checked.error().message);
-    }
   }
+  auto checked = store::check_sqlite_file(folder / "store.db");
+  if (checked) checked = queue::check_log(folder / "log");
+  if (!checked) return fail(Errc::invalid_argument, checked.error().message);
+  if (auto durable = make_durable(folder / "log"); !durable) return durable;
   return make_durable(folder);
 }
 
@@ -119,8 +138,8 @@ Result<void> settle(const config::Settings& settings, const BackupManifest& mani
                                     " of the store's secrets; give the key file of the time of the "
                                     "backup, with all its lines");
   }
-  if (manifest.files.contains("log.db")) {
-    auto log = open_log(settings, **store, clock);
+  if (manifest.log == "file") {
+    auto log = open_log(settings, **store, clock, queue::Pruning::held);
     if (!log) return fail(log.error());
     if (auto whole = checked_ranges(*log->log, **store); !whole) return fail(whole.error());
     if (!manifest.committed.empty()) {
@@ -151,9 +170,7 @@ Result<BackupManifest> restore(const config::Settings& settings, const RestoreOr
   auto own_key = take_key(settings, order);
   auto done = own_key ? copy_data(folder->path(), order, *manifest) : fail(own_key.error());
   if (done) done = settle(settings, *manifest, clock);
-  if (done)
-    done = give_to_owner(folder->path(), {"store.db", "store.db-wal", "store.db-shm", "log.db",
-                                          "log.db-wal", "log.db-shm", "lock", "master.key"});
+  if (done) done = give_to_owner(folder->path(), restored_files(folder->path()));
   if (!done) {
     remove_data(folder->path());
     if (own_key && *own_key) fs::remove(master_key(settings), ignored);

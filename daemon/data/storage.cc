@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "daemon/data/backup.h"
+#include "daemon/log/kept_keys.h"
 #include "daemon/log/keyed_append.h"
 #include "daemon/ops/logging.h"
+#include "queue/file/file_log.h"
 #include "queue/kafka/kafka_log.h"
-#include "queue/sqlite/sqlite_log.h"
 
 namespace conversed::daemon {
 namespace {
@@ -41,14 +42,26 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
   return log;
 }
 
-Result<OpenedLog> open_sqlite_log(const config::Settings& settings, const model::Clock& clock) {
-  queue::SqliteLogSettings log;
-  log.path = (settings.data_dir / "log.db").string();
-  log.partitions = static_cast<std::int32_t>(settings.queue.partitions);
-  auto opened = queue::SqliteLog::open(std::move(log), clock);
-  if (!opened) return fail(opened.error());
-  queue::SqliteLog& embedded = **opened;
-  return OpenedLog{std::move(*opened), nullptr, &embedded, &embedded};
+Result<OpenedLog> open_file_log(const config::Settings& settings, store::Store& store,
+                                const model::Clock& clock, queue::Pruning pruning) {
+  std::error_code ignored;
+  if (std::filesystem::exists(settings.data_dir / "log.db", ignored)) {
+    return fail(model::Errc::conflict,
+                (settings.data_dir / "log.db").string() +
+                    " is a log that this version does not read, and its events are not finished "
+                    "for sure; run the version that wrote it until nothing waits, then move "
+                    "log.db* away and run `conversed new-epoch`");
+  }
+  auto disk = queue::open_disk(settings.data_dir / "log");
+  if (!disk) return fail(disk.error());
+  auto keys = keys_in_store(store.append_keys(), clock);
+  auto log = queue::FileLog::open(
+      std::move(*disk),
+      {.partitions = static_cast<std::int32_t>(settings.queue.partitions), .pruning = pruning},
+      *keys, clock);
+  if (!log) return fail(log.error());
+  queue::FileLog& embedded = **log;
+  return OpenedLog{std::move(keys), nullptr, std::move(*log), &embedded, &embedded};
 }
 
 // Whether the session's position is at or past the record.
@@ -73,7 +86,7 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
   if (!log) return fail(log.error());
   auto keys = std::make_unique<StoredKeyedAppend>(**log, store.append_keys(), clock, rename_event);
   queue::KeyedAppend& keyed = *keys;
-  return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr};
+  return OpenedLog{nullptr, std::move(keys), std::move(*log), &keyed, nullptr};
 }
 
 // A migration can't be undone, so a copy of the old store must exist. The administrator of a
@@ -143,10 +156,10 @@ std::filesystem::path master_key(const config::Settings& settings) {
 }
 
 Result<OpenedLog> open_log(const config::Settings& settings, store::Store& store,
-                           const model::Clock& clock) {
+                           const model::Clock& clock, queue::Pruning pruning) {
   return settings.queue.driver == config::QueueDriver::kafka
              ? open_kafka_log(settings, store, clock)
-             : open_sqlite_log(settings, clock);
+             : open_file_log(settings, store, clock, pruning);
 }
 
 model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& settings,

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "config/settings.h"
+#include "queue/file/file_log.h"
 #include "queue/keyed_append.h"
 #include "queue/log.h"
-#include "queue/sqlite/sqlite_log.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
 #include "store/store.h"
@@ -24,18 +24,22 @@ namespace conversed::daemon {
 // The problems in the properties for Kafka's client. They contain no values.
 [[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 
-// A log, and the store of its Idempotency-Keys: the log itself or `stored_keys`.
+// A log, and the place of its Idempotency-Keys: the embedded log itself, which hands them to
+// `kept_keys`, or `stored_keys`. Both must outlive the log.
 struct OpenedLog {
+  std::unique_ptr<queue::KeptKeys> kept_keys;
+  std::unique_ptr<queue::KeyedAppend> stored_keys;
   std::unique_ptr<queue::Log> log;
-  std::unique_ptr<queue::KeyedAppend> stored_keys;  // null if the log keeps the keys
   queue::KeyedAppend* keyed = nullptr;
-  queue::SqliteLog* embedded = nullptr;  // the log itself, if it is a file
+  queue::FileLog* embedded = nullptr;  // the log itself, if it is embedded
 };
 
-// Opens the log of the settings: a file in the data folder, which the caller has locked, or Kafka,
-// which may be away. Keys expire by `clock`. `store` and `clock` must outlive the result.
+// Opens the log of the settings: files in the data folder, which the caller has locked, or Kafka,
+// which may be away. Keys expire by `clock`. `store` and `clock` must outlive the result. `pruning`
+// is the embedded log's; an error is `conflict` if the folder has the log of an older version.
 [[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
-                                                store::Store& store, const model::Clock& clock);
+                                                store::Store& store, const model::Clock& clock,
+                                                queue::Pruning pruning = queue::Pruning::on);
 
 // The master key's file: the service manager's credential, or a file in the data folder.
 [[nodiscard]] std::filesystem::path master_key(const config::Settings& settings);

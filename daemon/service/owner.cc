@@ -38,10 +38,10 @@ model::Result<void> become_owner(const std::filesystem::path& data_dir) {
 }
 
 model::Result<void> give_to_owner(const std::filesystem::path& data_dir,
-                                  std::initializer_list<const char*> names) {
+                                  const std::vector<std::string>& names) {
   struct stat folder {};
   if (::geteuid() != 0 || ::stat(data_dir.c_str(), &folder) != 0 || folder.st_uid == 0) return {};
-  for (const char* name : names) {
+  for (const auto& name : names) {
     // Never follows a link: another user could have made it in this folder.
     if (::lchown((data_dir / name).c_str(), folder.st_uid, folder.st_gid) == 0 || errno == ENOENT) {
       continue;

@@ -1,7 +1,8 @@
 #pragma once
 
 #include <filesystem>
-#include <initializer_list>
+#include <string>
+#include <vector>
 
 #include "store/model/result.h"
 
@@ -19,6 +20,6 @@ namespace conversed::daemon {
 // unless the process runs as root and the folder belongs to another user. Error:
 // `permission_denied`.
 [[nodiscard]] model::Result<void> give_to_owner(const std::filesystem::path& data_dir,
-                                                std::initializer_list<const char*> names);
+                                                const std::vector<std::string>& names);
 
 }  // namespace conversed::daemon

@@ -88,6 +88,32 @@ void AppendKeys::release(const AppendKeyUse& use, std::function<void()> told) {
   write_at_once(std::move(work), std::move(told));
 }
 
+void AppendKeys::keep(std::vector<HandedKey> keys, std::function<void(bool kept)> done) {
+  if (!committer_.healthy()) return done(false);
+  auto work = [keys = std::move(keys)](Writer& writer) -> Result<void> {
+    Connection& connection = writer.connection();
+    connection.run("DELETE FROM append_keys WHERE created_at <= :c",
+                   writer.timer_now() - append_key_lifetime);
+    for (const auto& [use, at, created_at] : keys) {
+      connection.run(
+          "INSERT INTO append_keys (scope, idempotency_key, body_hash, event_id, epoch,"
+          " log_partition, log_offset, created_at, session_key)"
+          " VALUES (:s, :k, :h, :e, :p, :q, :o, :c, :w) ON CONFLICT (scope, idempotency_key)"
+          " DO UPDATE SET body_hash = excluded.body_hash, event_id = excluded.event_id,"
+          " epoch = excluded.epoch, log_partition = excluded.log_partition,"
+          " log_offset = excluded.log_offset, created_at = excluded.created_at,"
+          " session_key = excluded.session_key",
+          use.scope, use.key, use.body_hash, use.event_id, at.epoch, at.partition, at.offset,
+          created_at, use.session_key);
+    }
+    return {};
+  };
+  committer_.write(
+      std::move(work),
+      [done = std::move(done)](const Result<void>& written) { done(written.has_value()); },
+      Committer::Patience::none);
+}
+
 Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,
                                                      const std::string& key,
                                                      model::Timestamp now) const {

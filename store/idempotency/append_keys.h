@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "store/commit/committer.h"
 #include "store/model/event.h"
@@ -29,9 +30,16 @@ struct AppendKeyRow {
 
 inline constexpr std::chrono::hours append_key_lifetime{24};
 
-// The keys of appends, for a log that keeps no keys. A row lives for `append_key_lifetime`; then
-// its key is free. Thread-safe. Callbacks run on the Committer's thread, or inside the call while
-// the store fails (`unavailable`).
+// A key that the embedded log hands over.
+struct HandedKey {
+  AppendKeyUse use;
+  model::Position position;
+  model::Timestamp created_at{};
+};
+
+// The keys of appends: all of a log that keeps no keys, and those that the embedded log hands over.
+// A row lives for `append_key_lifetime`; then its key is free. Thread-safe. Callbacks run on the
+// Committer's thread, or inside the call while the store fails (`unavailable`).
 class AppendKeys : Rows {
  public:
   using Rows::Rows;
@@ -52,6 +60,9 @@ class AppendKeys : Rows {
   // Notes that this use has appended no record. The key is free then, unless another daemon's use
   // has found the row meanwhile and may have appended a record under it.
   void release(const AppendKeyUse& use, std::function<void()> told);
+
+  // Stores the keys, each in place of an earlier row. Calls `done` once: true if all are durable.
+  void keep(std::vector<HandedKey> keys, std::function<void(bool kept)> done);
 
   // Blocks on the disk. Errors: `unavailable`, `internal`.
   [[nodiscard]] model::Result<std::optional<AppendKeyRow>> find(const std::string& scope,

@@ -22,15 +22,15 @@
 #include "store/model/event.h"
 #include "store/model/result.h"
 
-// SQL for both databases: prepared statements, kept by their text. For .cc files of store/ and
-// queue/sqlite. The dialects are SQLite's (sqlite.cc) and PostgreSQL's (postgres.cc, over libpq); a
+// SQL for both databases: prepared statements, kept by their text. For .cc files of store/.
+// The dialects are SQLite's (sqlite.cc) and PostgreSQL's (postgres.cc, over libpq); a
 // statement is written once, in their common subset. Both also have folded_contains(text, needle),
 // whether the text holds the needle under Unicode case folding (the needle is folded already, see
 // fold.h), and the table json_each(text), whose column `value` has the elements of a JSON array.
 namespace conversed::store {
 
-// A failure of the database. Connection's statements throw it; `read`, Committer, Database
-// and SqliteLog catch it. It never crosses a header that other folders include.
+// A failure of the database. Connection's statements throw it; `read`, Committer and
+// Database catch it. It never crosses a header that other folders include.
 class SqlError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {

@@ -6,7 +6,7 @@
 
 #include "store/sql/sql.h"
 
-// SQL over SQLite. For the .cc files of this folder and of queue/sqlite, and their tests.
+// SQL over SQLite. For the .cc files of this folder, and their tests.
 namespace conversed::store {
 
 // The error that a result code of SQLite stands for. SQLite's connections throw no other SqlError.

@@ -21,7 +21,7 @@ SESSIONS = 10
 START_SECONDS = 300
 STEPS = {  # each counts its function and all that it calls
     "accept": "void conversed::api::(anonymous namespace)::accept<*",
-    "append": "conversed::queue::SqliteLog::commit_batch*",
+    "append": "conversed::queue::FileLog::commit_batch*",
     "turn": "conversed::flows::run_turn*",
     "commit": "conversed::store::Committer::Impl::commit*",
 }

@@ -260,7 +260,7 @@ class Backups(DataCase):
 
     def test_a_backup_has_no_secret_in_clear(self):
         path = pathlib.Path(self.daemon.ctl("backup")["path"])
-        for file in path.iterdir():
+        for file in filter(pathlib.Path.is_file, path.rglob("*")):
             self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600, file)
             for secret in (SECRET, CONNECTION_TOKEN, PASSWORD):
                 self.assertNotIn(secret.encode(), file.read_bytes(), file)

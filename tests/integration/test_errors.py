@@ -1,10 +1,10 @@
 """Every row of the table of errors. A cause that clients or operators can meet leads to each row over HTTP."""
 
 import concurrent.futures
-import contextlib
+import functools
 import json
 import os
-import sqlite3
+import resource
 import unittest
 
 from case import DaemonCase
@@ -43,7 +43,6 @@ SPECIFIED = [
     (413, "Payload Too Large", "Payload Too Large Error", 1000),
     (500, "Internal Server Error", "Internal Server Error", 1000),
     (501, "Not Implemented", "Not Implemented Error", 1009),
-    (502, "Bad Gateway", "Bad Gateway Error", 1000),
     (503, "Service Unavailable", "Service Unavailable Error", 503),
     (504, "Gateway Timeout", "Gateway Timeout Error", 1000),
     (429, "Too Many Requests", "Too Many Requests Error", 429),
@@ -76,18 +75,6 @@ class Errors(DaemonCase):
     def say_to(self, endpoint, session="s"):
         message = self.message(endpoint, session)
         return self.ask("POST", "/" + message.pop("URLToken"), message, {})
-
-    @contextlib.contextmanager
-    def log_with(self, begin, end):
-        """Locks the log's file from another process until the block ends."""
-        log = sqlite3.connect(self.daemon.folder / "data" / "log.db", isolation_level=None, timeout=60)
-        try:
-            log.execute("PRAGMA wal_autocheckpoint=0")
-            log.execute(begin)
-            yield
-        finally:
-            log.execute(end)
-            log.close()
 
     # --- One cause a row --------------------------------------------------------------------------
 
@@ -123,14 +110,17 @@ class Errors(DaemonCase):
     def cause_501(self):
         return self.ask("POST", self.snippets.replace("snippets", "settings/proactive/setup"))
 
-    def cause_502(self):
-        with self.log_with("CREATE TRIGGER refuse BEFORE INSERT ON record BEGIN SELECT RAISE(ABORT, 'refused'); END",
-                           "DROP TRIGGER refuse"):
-            return self.inject_into("echo")
-
     def cause_503(self):
-        with self.log_with("BEGIN IMMEDIATE", "ROLLBACK"):
-            return self.inject_into("echo")
+        """The disk takes nothing more. The outcome of the first append is unknown."""
+        limit = functools.partial(resource.prlimit, self.daemon.process.pid, resource.RLIMIT_FSIZE)
+        before = limit((0, resource.RLIM_INFINITY))
+        try:
+            answer = self.inject_into("echo")
+            while answer[0] == 504:
+                answer = self.inject_into("echo")
+            return answer
+        finally:
+            limit(before)
 
     def cause_504(self):
         """The log holds the append for longer than the client waits."""

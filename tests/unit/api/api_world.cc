@@ -84,7 +84,8 @@ nlohmann::json message(char endpoint) {
 
 World::World(const WorldSettings& settings) {
   store = must(store::Store::open({.data_dir = folder.path(), .readers = 8}, clock));
-  log = must(queue::SqliteLog::open({.path = folder / "log.db", .partitions = 2}, clock));
+  log = must(queue::FileLog::open(must(queue::open_disk(folder / "log")), {.partitions = 2},
+                                  kept_keys, clock));
   listener_ = std::make_unique<Everything>();
   consumer_ = must(log->subscribe(*listener_));
 

@@ -26,8 +26,9 @@
 #include "api/reasons/reasons.h"
 #include "api/router.h"
 #include "api/services.h"
-#include "queue/sqlite/sqlite_log.h"
+#include "queue/file/file_log.h"
 #include "store/store.h"
+#include "tests/support/kept_keys.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/temp_folder.h"
 
@@ -110,7 +111,8 @@ class World {
   std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
   ApiOptions options;
   std::unique_ptr<store::Store> store;
-  std::unique_ptr<queue::SqliteLog> log;
+  tests::KeysInMemory kept_keys;
+  std::unique_ptr<queue::FileLog> log;
   std::unique_ptr<Events> events;
   std::unique_ptr<AssetsCache> assets;
   std::unique_ptr<Authenticator> authenticator;

@@ -134,6 +134,7 @@ class BackupTest : public testing::Test {
     std::ofstream(file, std::ios::trunc | std::ios::binary) << text;
   }
 
+  static constexpr const char* segment = "log/000000000001";
   TempFolder folder_;
   ManualClock clock_;
   config::Settings settings_;
@@ -192,10 +193,10 @@ TEST_F(BackupTest, RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied) {
 TEST_F(BackupTest, BackupIsPrivateAndHoldsNoKey) {
   const auto made = back_up("mine");
   ASSERT_TRUE(made) << made.error().message;
-  for (const auto& entry : std::filesystem::directory_iterator(made->path)) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(made->path)) {
     struct stat status {};
     ASSERT_EQ(::stat(entry.path().c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777, 0600U) << entry.path();
+    EXPECT_EQ(status.st_mode & 0777, entry.is_directory() ? 0700U : 0600U) << entry.path();
     EXPECT_NE(entry.path().filename(), "master.key");
   }
   struct stat status {};
@@ -217,6 +218,16 @@ TEST_F(BackupTest, StoppedBackupLeavesNoFiles) {
   maker.stop();
   EXPECT_EQ(maker.make("ended").error().code, Errc::unavailable);
   EXPECT_TRUE(std::filesystem::is_empty(maker.folder()));
+}
+
+TEST_F(BackupTest, LogOfAnEarlierBuildIsRefused) {
+  overwrite(settings_.data_dir / "log.db", "events");
+  auto store = open_store(settings_, clock_);
+  ASSERT_TRUE(store) << store.error().message;
+  const auto log = open_log(settings_, **store, clock_);
+  ASSERT_FALSE(log);
+  EXPECT_EQ(log.error().code, Errc::conflict);
+  EXPECT_NE(log.error().message.find("log.db"), std::string::npos);
 }
 
 TEST_F(BackupTest, LogOfKafkaIsRefused) {
@@ -264,16 +275,16 @@ TEST_F(BackupTest, DamagedBackupIsRefusedAndChangesNothing) {
     }
     EXPECT_EQ(left, std::vector<std::string>{"lock"});
   };
-  std::filesystem::copy_file(made->path / "log.db", folder_ / "log.db");
+  std::filesystem::copy_file(made->path / segment, folder_ / "segment");
   {
-    std::fstream file(made->path / "log.db", std::ios::binary | std::ios::in | std::ios::out);
-    file.seekp(5'000);
+    std::fstream file(made->path / segment, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(100);
     file << "x";
   }
   refused(Errc::invalid_argument);
-  std::filesystem::remove(made->path / "log.db");
+  std::filesystem::remove(made->path / segment);
   refused(Errc::unavailable);
-  std::filesystem::copy_file(folder_ / "log.db", made->path / "log.db");
+  std::filesystem::copy_file(folder_ / "segment", made->path / segment);
   ASSERT_TRUE(restore(there, order(made->path), clock_));
   overwrite(made->path / "backup.json", "{}");
   EXPECT_EQ(restore(other_folder("third"), order(made->path), clock_).error().code,
@@ -296,17 +307,13 @@ TEST_F(BackupTest, StoreThatHasSeenMoreThanTheLogHoldsIsRefused) {
   const auto after = back_up("after");
   ASSERT_TRUE(after);
   // Combines the older log with the newer store, as a copy by hand in the wrong order does.
-  std::filesystem::copy_file(before->path / "log.db", after->path / "log.db",
+  std::filesystem::copy_file(before->path / segment, after->path / segment,
                              std::filesystem::copy_options::overwrite_existing);
   std::ifstream in(after->path / "backup.json");
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  const auto replace = [&](const std::string& from, const std::string& to) {
-    const auto at = text.find(from);
-    ASSERT_NE(at, std::string::npos);
-    text.replace(at, from.size(), to);
-  };
-  replace(after->manifest.files.at("log.db").sha256, before->manifest.files.at("log.db").sha256);
-  overwrite(after->path / "backup.json", text);
+  auto document = nlohmann::json::parse(in);
+  document["files"][segment] = {{"bytes", before->manifest.files.at(segment).bytes},
+                                {"sha256", before->manifest.files.at(segment).sha256}};
+  overwrite(after->path / "backup.json", document.dump());
   const auto restored = restore(other_folder("other"), order(after->path), clock_);
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code, Errc::conflict) << restored.error().message;
@@ -360,7 +367,7 @@ TEST_F(BackupTest, StoreOfAnOlderVersionIsBackedUpBeforeItIsMigrated) {
   EXPECT_EQ(manifest->reason, "migration");
   EXPECT_EQ(manifest->schema, 0);
   EXPECT_EQ(store::Database::stored_version(made / "store.db").value(), 0);
-  EXPECT_TRUE(manifest->files.contains("log.db"));
+  EXPECT_TRUE(manifest->files.contains(segment));
   EXPECT_TRUE(restore(other_folder("other"), order(made), clock_));
   // Repeated migrations that fail keep one backup, so that they don't fill the disk.
   BackupMaker maker(settings_, clock_, nullptr);

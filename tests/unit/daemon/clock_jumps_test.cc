@@ -16,7 +16,8 @@
 #include "daemon/timers/scheduler.h"
 #include "daemon/timers/timer_clock.h"
 #include "flows/time/schedule_times.h"
-#include "queue/sqlite/sqlite_log.h"
+#include "queue/file/file_log.h"
+#include "tests/support/kept_keys.h"
 #include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {
@@ -246,8 +247,10 @@ TEST_P(ClockJumps, IdempotencyKeyStandsForADay) {
 }
 
 TEST_P(ClockJumps, KeyInTheEmbeddedLogStandsForADay) {
+  tests::KeysInMemory kept;
   const auto open = [&] {
-    return *queue::SqliteLog::open({.path = folder_ / "log.db", .partitions = 1}, *timers_);
+    return *queue::FileLog::open(*queue::open_disk(folder_ / "log"), {.partitions = 1}, kept,
+                                 *timers_);
   };
   auto log = open();
   const auto repeated = [&](const std::string& key) {

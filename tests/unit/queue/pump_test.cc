@@ -7,7 +7,8 @@
 #include <mutex>
 #include <set>
 
-#include "queue/sqlite/sqlite_log.h"
+#include "queue/file/file_log.h"
+#include "tests/support/kept_keys.h"
 #include "tests/support/temp_folder.h"
 
 namespace conversed::queue {
@@ -18,13 +19,12 @@ using namespace std::chrono_literals;
 class PumpTest : public testing::Test {
  protected:
   void SetUp() override {
-    settings_.path = folder_ / "log.db";
     settings_.partitions = 3;
     open();
   }
   void open() {
     log_.reset();
-    auto log = SqliteLog::open(settings_, clock_);
+    auto log = FileLog::open(*open_disk(folder_ / "log"), settings_, kept_, clock_);
     ASSERT_TRUE(log.has_value());
     log_ = std::move(*log);
   }
@@ -51,9 +51,10 @@ class PumpTest : public testing::Test {
   }
 
   tests::TempFolder folder_;
-  SqliteLogSettings settings_;
+  FileLogSettings settings_;
+  tests::KeysInMemory kept_;
   model::SystemClock clock_;
-  std::unique_ptr<SqliteLog> log_;
+  std::unique_ptr<FileLog> log_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::map<int, int> handled_;  // by id: the count of runs

@@ -6,8 +6,8 @@
 
 #include "store/model/result.h"
 
-// Copies of SQLite files, for backups: of the log's, and of any other.
-namespace conversed::queue {
+// Copies of SQLite files, for backups.
+namespace conversed::store {
 
 // Writes what the file held at one moment after the call into the new file `to` (mode 0600,
 // durable when this returns), while others go on reading and writing. The copy is one snapshot,
@@ -28,4 +28,4 @@ namespace conversed::queue {
                                                     const std::function<bool()>& go_on = {},
                                                     const std::stop_token& stop = {});
 
-}  // namespace conversed::queue
+}  // namespace conversed::store

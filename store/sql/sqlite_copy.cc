@@ -1,4 +1,4 @@
-#include "queue/sqlite/sqlite_copy.h"
+#include "store/sql/sqlite_copy.h"
 
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -12,7 +12,7 @@
 
 #include "store/model/hex.h"
 
-namespace conversed::queue {
+namespace conversed::store {
 namespace {
 
 using model::Errc;
@@ -132,4 +132,4 @@ Result<void> check_sqlite_file(const std::filesystem::path& file,
   return model::fail(Errc::internal, file.filename().string() + " is damaged");
 }
 
-}  // namespace conversed::queue
+}  // namespace conversed::store

@@ -1,4 +1,4 @@
-#include "queue/sqlite/sqlite_copy.h"
+#include "store/sql/sqlite_copy.h"
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -7,17 +7,14 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
-#include <future>
-#include <iterator>
 #include <memory>
 #include <stop_token>
 #include <string>
 #include <thread>
 
-#include "queue/sqlite/sqlite_log.h"
 #include "tests/support/temp_folder.h"
 
-namespace conversed::queue {
+namespace conversed::store {
 namespace {
 
 using model::Errc;
@@ -89,59 +86,6 @@ TEST_F(SqliteCopyTest, CopyIsOneStateWhileOthersWrite) {
   EXPECT_EQ(number(copy.get(), "SELECT SUM(n) FROM t"), 0);
 }
 
-TEST(SqliteLog, FilesArePrivateWhateverTheUmask) {
-  const tests::TempFolder folder;
-  const model::SystemClock clock;
-  const SqliteLogSettings settings{.path = folder / "log.db"};
-  const mode_t before = ::umask(0);
-  const auto log = SqliteLog::open(settings, clock);
-  ::umask(before);
-  ASSERT_TRUE(log) << log.error().message;
-  for (const char* ending : {"", "-wal", "-shm"}) {
-    struct stat status {};
-    ASSERT_EQ(::stat((settings.path + ending).c_str(), &status), 0) << ending;
-    EXPECT_EQ(status.st_mode & 0777, 0600U) << ending;
-  }
-}
-
-TEST(SqliteLog, ForgottenKeysAreFreeAndInNoFile) {
-  const tests::TempFolder folder;
-  const model::SystemClock clock;
-  auto log = SqliteLog::open({.path = folder / "log.db"}, clock);
-  ASSERT_TRUE(log) << log.error().message;
-  const auto append = [&](const std::string& record_key, const std::string& key) {
-    AppendKey wanted{"scope", key, {}, {}};
-    wanted.body_hash.fill('H');
-    std::promise<Result<KeyedAppended>> done;
-    (*log)->append(Record{record_key, "id", "inject", "", "v"}, wanted,
-                   [&](Result<KeyedAppended> outcome) { done.set_value(std::move(outcome)); });
-    const auto outcome = done.get_future().get();
-    return outcome && outcome->repeated;
-  };
-  const auto in_files = [&](const std::string& text) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
-      std::ifstream file(entry.path(), std::ios::binary);
-      const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-      if (bytes.find(text) != std::string::npos) return true;
-    }
-    return false;
-  };
-  EXPECT_FALSE(append("ann\x1fs1", "KEYOFANN-1"));
-  EXPECT_FALSE(append("ann\x1fs2", "KEYOFANN-2"));
-  const std::string hash(32, 'H');
-  ASSERT_TRUE(in_files("KEYOFANN"));
-  ASSERT_TRUE(in_files(hash));
-  ASSERT_TRUE((*log)->forget_keys({{"ann\x1f", "ann\x20"}, {"eve\x1f", "eve\x20"}}));
-  ASSERT_TRUE((*log)->purge());
-  EXPECT_FALSE(in_files("KEYOFANN"));
-  EXPECT_FALSE(in_files(hash));
-  EXPECT_FALSE(append("bob\x1fs1", "KEYOFBOB"));
-  ASSERT_TRUE((*log)->forget_keys({{"ann\x1f", "ann\x20"}}));
-  EXPECT_TRUE(append("bob\x1fs1", "KEYOFBOB")) << "the key of another session stays";
-  EXPECT_FALSE(append("ann\x1fs1", "KEYOFANN-1"))
-      << "under a forgotten key a repeat is a new append";
-}
-
 TEST_F(SqliteCopyTest, CopyIsPrivateAndNeverOverwrites) {
   ASSERT_TRUE(copy_sqlite_file(from_, to_, always));
   struct stat status {};
@@ -186,4 +130,4 @@ TEST_F(SqliteCopyTest, NamesWithUriCharactersAreTakenLiterally) {
 }
 
 }  // namespace
-}  // namespace conversed::queue
+}  // namespace conversed::store

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "queue/file/frame.h"
+#include "queue/file/kept_keys.h"
+
+namespace conversed::queue {
+
+// A key, and the place of its frame.
+struct PlacedKey {
+  KeptKey key;
+  Place place;
+};
+
+// The keys of the log that are not in the store yet. They are handed over after each batch, oldest
+// first. Thread-safe.
+class LogKeys : public std::enable_shared_from_this<LogKeys> {
+ public:
+  // `kept` must outlive it.
+  explicit LogKeys(KeptKeys& kept) : kept_(kept) {}
+
+  // A key that is durable. It replaces an earlier one of its name.
+  void put(PlacedKey key);
+  // Hands the oldest to the store, unless it is taking some.
+  void hand_over();
+
+  // From memory, else from the store.
+  [[nodiscard]] Result<std::optional<KeptKey>> find(const std::string& scope,
+                                                    const std::string& key) const;
+  void forget(const std::vector<KeyRange>& of);
+
+  [[nodiscard]] std::size_t size() const;
+  // The place of the oldest; `end` if there is none.
+  [[nodiscard]] Place oldest(Place end) const;
+
+ private:
+  using Name = std::pair<std::string, std::string>;  // scope and key
+
+  void handed_over(Place last, bool kept);
+
+  KeptKeys& kept_;
+  mutable std::mutex mutex_;
+  std::map<Place, KeptKey> keys_;
+  std::map<Name, Place> places_;
+  bool handing_over_ = false;
+};
+
+}  // namespace conversed::queue

@@ -1,0 +1,244 @@
+#include "queue/file/recovery.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <utility>
+
+namespace conversed::queue {
+namespace {
+
+constexpr std::size_t name_digits = 12;
+constexpr std::size_t slice_bytes = std::size_t{1} << 20;
+
+using Files = std::map<std::uint64_t, std::shared_ptr<File>>;
+
+tl::unexpected<Error> damaged(std::uint64_t segment, std::uint64_t at, const std::string& why) {
+  return model::fail(Errc::internal, "The log is damaged: log/" + segment_name(segment) +
+                                         ", byte " + std::to_string(at) + ": " + why +
+                                         ". Acknowledged events are lost. Restore a backup, or "
+                                         "move log/ away and run `conversed new-epoch`");
+}
+
+Result<Files> open_all(Disk& disk) {
+  const auto names = disk.names();
+  if (!names) return model::fail(names.error());
+  Files files;
+  for (const auto& name : *names) {
+    const auto number = segment_number(name);
+    if (!number) continue;
+    auto file = disk.open(name);
+    if (!file) return model::fail(file.error());
+    files[*number] = *std::move(file);
+  }
+  return files;
+}
+
+using EachFrame = std::function<bool(const Frame& frame, std::uint64_t at)>;
+struct Walked {
+  std::uint64_t end = 0;       // of the last good frame
+  std::uint32_t checksum = 0;  // its own
+};
+
+// Calls `each` for the frames of a segment until one is bad, or `each` returns false.
+Result<Walked> walk(const File& file, std::uint64_t segment, std::uint64_t to,
+                    const EachFrame& each) {
+  FrameReader reader(file, 0, to, slice_bytes);
+  Walked walked;
+  for (;;) {
+    auto frame = reader.next();
+    if (!frame) return model::fail(frame.error());
+    if (!*frame || (*frame)->before != walked.checksum || !is_whole(**frame, segment) ||
+        !each(**frame, reader.at())) {
+      return walked;
+    }
+    walked = {reader.end(), (*frame)->checksum};
+  }
+}
+
+// The state that the segment's first batch has; nothing if the file is no segment of this number.
+Result<std::optional<LogMarks>> opening(const File& file, std::uint64_t segment) {
+  FrameReader reader(file, 0, file.size(), slice_bytes);
+  auto frame = reader.next();
+  if (!frame) return model::fail(frame.error());
+  if (!*frame || (*frame)->kind != FrameKind::state || (*frame)->before != 0 ||
+      !is_whole(**frame, segment)) {
+    return std::nullopt;
+  }
+  if (const auto format = format_of((*frame)->payload); format != log_format) {
+    return model::fail(Errc::not_supported,
+                       "The log has format " + std::to_string(format) +
+                           ", made by a newer version of this program; this one knows " +
+                           std::to_string(log_format) + ".");
+  }
+  return state_in((*frame)->payload);
+}
+
+// The highest end in this segment that a batch behind `from` names; 0 if there is none.
+Result<std::uint64_t> named_end(const File& file, std::uint64_t segment, std::uint64_t from) {
+  auto bytes = file.read(from, file.size() - from);
+  if (!bytes) return model::fail(bytes.error());
+  std::uint64_t highest = 0;
+  const std::size_t size = bytes->find_last_not_of('\0') + 1;
+  for (std::size_t at = 0; at < size; at += 8) {
+    const auto frame = frame_in(std::string_view(*bytes).substr(at));
+    if (!frame || frame->kind != FrameKind::state || !is_whole(*frame, segment)) continue;
+    const auto marks = state_in(frame->payload);
+    if (marks && marks->end.segment == segment) highest = std::max(highest, marks->end.at);
+  }
+  return highest;
+}
+
+// Reads a log's files into `log_`.
+class Recovery {
+ public:
+  explicit Recovery(Files files) : files_(std::move(files)) {}
+
+  Result<RecoveredLog> run() {
+    if (!files_.empty()) log_.highest = files_.rbegin()->first;
+    if (auto found = find_newest(); !found) return model::fail(found.error());
+    if (newest_ != 0) {
+      if (auto read = read_newest(); !read) return model::fail(read.error());
+      if (auto read = read_older(); !read) return model::fail(read.error());
+      if (auto read = read_records(); !read) return model::fail(read.error());
+    }
+    for (auto& [number, file] : files_) log_.spares.push_back({number, std::move(file)});
+    return std::move(log_);
+  }
+
+ private:
+  // The newest segment that has begun. A file of a higher number was taken for a segment whose
+  // first batch did not become durable.
+  Result<void> find_newest() {
+    for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
+      auto began = opening(*file->second, file->first);
+      if (!began) return model::fail(began.error());
+      if (*began) {
+        newest_ = file->first;
+        opened_[newest_] = **std::move(began);
+        return {};
+      }
+      const auto named = named_end(*file->second, file->first, 0);
+      if (!named) return model::fail(named.error());
+      if (*named > 0) return damaged(file->first, 0, "the file has lost its beginning");
+    }
+    return {};
+  }
+
+  // The state at the end of the log, from the newest segment alone.
+  Result<void> read_newest() {
+    const File& file = *files_.at(newest_);
+    const auto walked = walk(file, newest_, file.size(), [&](const Frame& frame, std::uint64_t at) {
+      if (frame.kind != FrameKind::state) return true;
+      auto marks = state_in(frame.payload);
+      if (!marks) return false;
+      log_.marks = *std::move(marks);
+      log_.last_batch = at;
+      return true;
+    });
+    if (!walked) return model::fail(walked.error());
+    const auto named = named_end(file, newest_, walked->end);
+    if (!named) return model::fail(named.error());
+    if (*named > walked->end) return damaged(newest_, walked->end, "a record is damaged");
+    log_.marks.end = {newest_, walked->end};
+    log_.checksum = walked->checksum;
+    return {};
+  }
+
+  // Finds the segments in use: each one names the end of the one before.
+  Result<void> read_older() {
+    std::uint64_t number = newest_;
+    std::uint64_t end = log_.marks.end.at;
+    for (;;) {
+      LogMarks& began = opened_.at(number);
+      auto segment = std::make_shared<Segment>(Segment{number, files_.at(number), {}, end});
+      for (const auto& range : began.partitions) segment->first.push_back(range.end);
+      log_.segments.push_front(std::move(segment));
+      files_.erase(number);
+      if (number <= log_.marks.head) return {};
+      number = began.end.segment;
+      end = began.end.at;
+      if (!files_.contains(number)) return damaged(number, 0, "the file is missing");
+      auto before = opening(*files_.at(number), number);
+      if (!before) return model::fail(before.error());
+      if (!*before || (*before)->partitions.size() != log_.marks.partitions.size()) {
+        return damaged(number, 0, "the file has lost its beginning");
+      }
+      opened_[number] = **std::move(before);
+    }
+  }
+
+  // The places of the records, the ends of the partitions, and the keys.
+  Result<void> read_records() {
+    for (const auto& segment : log_.segments) {
+      const auto walked =
+          walk(*segment->file, segment->number, segment->end,
+               [&](const Frame& frame, std::uint64_t at) { return take(*segment, frame, at); });
+      if (!walked) return model::fail(walked.error());
+      if (walked->end != segment->end) {
+        return damaged(segment->number, walked->end, "a record is damaged");
+      }
+    }
+    return {};
+  }
+
+  bool take(Segment& segment, const Frame& frame, std::uint64_t at) {
+    const Place place{segment.number, at};
+    if (frame.kind == FrameKind::key) {
+      auto key = key_in(frame.payload);
+      if (key) key_ = PlacedKey{*std::move(key), place};
+      return key_.has_value();
+    }
+    // A key counts only with its record: a batch may have been cut between the two.
+    if (auto key = std::exchange(key_, std::nullopt);
+        key && frame.kind != FrameKind::state && place >= log_.marks.keys) {
+      log_.keys.push_back(*std::move(key));
+    }
+    if (frame.kind != FrameKind::record) return true;
+    const auto position = position_in(frame.payload);
+    if (!position) return false;
+    const auto partition = static_cast<std::size_t>(position->partition);
+    if (partition >= log_.marks.partitions.size()) return false;
+    segment.mark(*position, at);
+    auto& end = log_.marks.partitions[partition].end;
+    end = std::max(end, position->offset + 1);
+    return true;
+  }
+
+  Files files_;
+  RecoveredLog log_;
+  std::uint64_t newest_ = 0;
+  std::map<std::uint64_t, LogMarks> opened_;
+  std::optional<PlacedKey> key_;
+};
+
+}  // namespace
+
+std::string segment_name(std::uint64_t number) {
+  const std::string digits = std::to_string(number);
+  return std::string(name_digits - std::min(name_digits, digits.size()), '0') + digits;
+}
+
+std::optional<std::uint64_t> segment_number(std::string_view name) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (error != std::errc() || number == 0 || segment_name(number) != name) return std::nullopt;
+  return number;
+}
+
+Result<void> check_log(const std::filesystem::path& folder) {
+  auto disk = open_disk(folder);
+  if (!disk) return model::fail(disk.error());
+  return recover(**disk).map([](const RecoveredLog&) {});
+}
+
+Result<RecoveredLog> recover(Disk& disk) {
+  auto files = open_all(disk);
+  if (!files) return model::fail(files.error());
+  return Recovery(*std::move(files)).run();
+}
+
+}  // namespace conversed::queue

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "queue/file/log_keys.h"
+#include "queue/file/log_state.h"
+
+namespace conversed::queue {
+
+// A segment's file is named by its number, with 12 digits.
+[[nodiscard]] std::string segment_name(std::uint64_t number);
+[[nodiscard]] std::optional<std::uint64_t> segment_number(std::string_view name);
+
+// The log in a folder, as its files say.
+struct RecoveredLog {
+  LogMarks marks;                // `end`: the end of the log; no partitions if there is no log
+  LogState::Segments segments;   // in use, oldest first
+  std::uint32_t checksum = 0;    // of the last frame
+  std::uint64_t last_batch = 0;  // where it begins in its segment
+  std::vector<PlacedKey> keys;   // which the store may not have
+  std::vector<Segment> spares;   // files out of use; what is in them is not in the log
+  std::uint64_t highest = 0;     // number of a file
+};
+
+// Reads the log, and changes nothing. Frames behind the last durable batch are cut off if no batch
+// names an end behind them: they were never answered. Errors: `internal` if acknowledged records
+// are damaged or missing, with file, place and what to do; `not_supported` if a newer version wrote
+// the log; `unavailable`.
+[[nodiscard]] Result<RecoveredLog> recover(Disk& disk);
+
+// Whether the log in a folder that nobody writes to is whole. Errors as `recover`.
+[[nodiscard]] Result<void> check_log(const std::filesystem::path& folder);
+
+}  // namespace conversed::queue

@@ -1,0 +1,183 @@
+#include "queue/file/segment_writer.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace conversed::queue {
+namespace {
+
+constexpr std::uint64_t slice_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t erased_slice_bytes = std::uint64_t{1} << 18;
+
+Result<void> overwrite(File& file, std::uint64_t from, std::uint64_t to) {
+  const std::string zeros(std::min(slice_bytes, to - from), '\0');
+  for (; from < to; from += zeros.size()) {
+    const auto size = std::min<std::uint64_t>(zeros.size(), to - from);
+    auto done = file.write(from, std::string_view(zeros).substr(0, size));
+    if (!done) return done;
+  }
+  return file.sync();
+}
+
+}  // namespace
+
+Result<void> SegmentWriter::open(RecoveredLog& log) {
+  highest_ = log.highest;
+  for (auto& spare : log.spares) {
+    static_cast<void>(spare.file->reserve(bytes_));
+    const auto size = spare.file->size();
+    spares_.push_back({std::make_shared<Segment>(std::move(spare)), size});
+  }
+  if (log.segments.empty()) return {};
+  segment_ = log.segments.back();
+  at_ = segment_->end;
+  checksum_ = log.checksum;
+  // A copy is shorter than a segment. On a full disk it stays so.
+  static_cast<void>(segment_->file->reserve(bytes_));
+  capacity_ = segment_->file->size();
+  // A killed process may have left a batch that is in the file, but not on the disk. After a sync
+  // that has failed, only another write brings it there.
+  auto batch = segment_->file->read(log.last_batch, at_ - log.last_batch);
+  if (!batch) return model::fail(batch.error());
+  if (auto done = segment_->file->write(log.last_batch, *batch); !done) return done;
+  return segment_->file->sync();
+}
+
+Result<void> SegmentWriter::make_room(std::uint64_t bytes,
+                                      const std::vector<PartitionRange>& partitions) {
+  if (segment_ && at_ + bytes <= capacity_) return {};
+  auto next = take_spare(bytes);
+  if (next && !*next) next = create(std::max(bytes, bytes_));
+  if (!next) return model::fail(next.error());
+  if (auto named = disk_.sync(); !named) {
+    spares_.push_back({*next, (*next)->file->size()});
+    return named;
+  }
+  segment_ = *std::move(next);
+  for (const auto& range : partitions) segment_->first.push_back(range.end);
+  at_ = 0;
+  checksum_ = 0;
+  capacity_ = segment_->file->size();
+  return {};
+}
+
+Result<std::shared_ptr<Segment>> SegmentWriter::take_spare(std::uint64_t bytes) {
+  const auto found = std::ranges::find_if(spares_, [&](const Spare& spare) {
+    return spare.size >= std::max(bytes, bytes_) && spare.segment.use_count() == 1;
+  });
+  if (found == spares_.end()) return nullptr;
+  const std::uint64_t number = highest_ + 1;
+  auto renamed = disk_.rename(segment_name(found->segment->number), segment_name(number));
+  if (!renamed) return model::fail(renamed.error());
+  highest_ = number;
+  auto next = std::make_shared<Segment>(Segment{number, found->segment->file});
+  spares_.erase(found);
+  return next;
+}
+
+Result<std::shared_ptr<Segment>> SegmentWriter::create(std::uint64_t bytes) {
+  const std::string name = segment_name(highest_ + 1);
+  auto file = disk_.create(name);
+  if (!file) return model::fail(file.error());
+  ++highest_;
+  auto reserved = (*file)->reserve(bytes);
+  // A sync of blocks that were never written takes twice as long.
+  if (reserved) reserved = overwrite(**file, 0, bytes);
+  if (!reserved) {
+    static_cast<void>(disk_.remove(name));
+    return model::fail(reserved.error());
+  }
+  return std::make_shared<Segment>(Segment{highest_, *std::move(file)});
+}
+
+Result<void> SegmentWriter::write(const BatchWriter& batch) {
+  auto done = segment_->file->write(at_, batch.bytes());
+  if (done) done = segment_->file->sync();
+  if (!done) {
+    // What was read back from the file from now on could differ from what is on the disk.
+    if (at_ == 0) static_cast<void>(disk_.remove(segment_name(segment_->number)));
+    segment_.reset();
+    return model::fail(Errc::timed_out, done.error().message);
+  }
+  at_ += batch.bytes().size();
+  checksum_ = batch.checksum();
+  return {};
+}
+
+void SegmentWriter::retire(LogState::Segments segments) {
+  for (auto& segment : segments) {
+    const auto size = segment->file->size();
+    spares_.push_back({std::move(segment), size});
+  }
+}
+
+Result<bool> SegmentWriter::overwrite_spares() {
+  const auto dirty = std::ranges::find_if(
+      spares_, [](const Spare& spare) { return spare.overwritten < spare.size; });
+  if (dirty == spares_.end()) return false;
+  if (dirty->segment.use_count() > 1) return true;  // a reader has it for a moment
+  const auto to = std::min(dirty->overwritten + slice_bytes, dirty->size);
+  auto done = overwrite(*dirty->segment->file, dirty->overwritten, to);
+  dirty->overwritten = done ? to : dirty->overwritten;
+  return done.map([] { return true; });
+}
+
+Result<bool> erase_slice(const LogState& log, Place& at, Place until, Erase how,
+                         const std::function<bool(const Frame&)>& meant) {
+  const auto piece = log.piece(at, until);
+  if (!piece) return false;
+  File& file = *piece->segment->file;
+  FrameReader reader(file, piece->from, piece->to, erased_slice_bytes);
+  bool written = false;
+  while (reader.end() < std::min(piece->to, piece->from + erased_slice_bytes)) {
+    const auto frame = reader.next();
+    if (!frame) return model::fail(frame.error());
+    if (!*frame || !is_whole(**frame, piece->segment->number)) {
+      return model::fail(Errc::unavailable, "The log is damaged: a record can't be read.");
+    }
+    const auto erased = FrameKind::erased;
+    if ((*frame)->kind != erased && (how == Erase::wipe || !meant(**frame))) continue;
+    auto done =
+        how == Erase::mark
+            ? file.write(reader.at(), {reinterpret_cast<const char*>(&erased), sizeof erased})
+            : file.write(reader.at() + frame_head_bytes,
+                         std::string((*frame)->payload.size(), '\0'));
+    if (!done) return model::fail(done.error());
+    written = true;
+  }
+  at.at = reader.end();
+  if (!written) return true;
+  return file.sync().map([] { return true; });
+}
+
+Result<void> copy_pieces(const std::vector<Piece>& pieces, const std::filesystem::path& into,
+                         const std::function<bool()>& go_on) {
+  auto disk = open_disk(into);
+  if (!disk) return model::fail(disk.error());
+  for (const auto& piece : pieces) {
+    auto copy = (*disk)->create(segment_name(piece.segment->number));
+    if (!copy) return model::fail(copy.error());
+    for (std::uint64_t at = piece.from; at < piece.to; at += slice_bytes) {
+      if (!go_on()) return model::fail(Errc::unavailable, "the copy of the log was ended");
+      auto bytes = piece.segment->file->read(at, std::min(slice_bytes, piece.to - at));
+      if (!bytes) return model::fail(bytes.error());
+      if (auto done = (*copy)->write(at, *bytes); !done) return done;
+    }
+    if (auto done = (*copy)->sync(); !done) return done;
+  }
+  return (*disk)->sync();
+}
+
+Result<void> copy_log(const std::filesystem::path& from, const std::filesystem::path& into,
+                      const std::function<bool()>& go_on) {
+  auto disk = open_disk(from);
+  if (!disk) return model::fail(disk.error());
+  const auto log = recover(**disk);
+  if (!log) return model::fail(log.error());
+  std::vector<Piece> pieces;
+  for (const auto& segment : log->segments) pieces.push_back({segment, 0, segment->end});
+  return copy_pieces(pieces, into, go_on);
+}
+
+}  // namespace conversed::queue

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "queue/file/frame.h"
+
+namespace conversed::tests {
+
+// Keeps keys in memory. Thread-safe.
+class KeysInMemory final : public queue::KeptKeys {
+ public:
+  void keep(std::vector<queue::KeptKey> keys, std::function<void(bool)> done) override {
+    bool kept = false;
+    {
+      const std::lock_guard lock(mutex_);
+      kept = !failing_;
+      if (kept) {
+        for (auto& key : keys) keys_[{key.scope, key.key}] = key;
+      }
+    }
+    done(kept);
+  }
+  queue::Result<std::optional<queue::KeptKey>> find(const std::string& scope,
+                                                    const std::string& key) override {
+    const std::lock_guard lock(mutex_);
+    if (failing_) return model::fail(queue::Errc::unavailable, "told to");
+    const auto found = keys_.find({scope, key});
+    return found == keys_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  void forget(const std::vector<model::KeyRange>& of) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(keys_,
+                  [&](const auto& kept) { return queue::contains(of, kept.second.record_key); });
+  }
+  void set_failing(bool failing) {
+    const std::lock_guard lock(mutex_);
+    failing_ = failing;
+  }
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return keys_.size();
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::pair<std::string, std::string>, queue::KeptKey> keys_;
+  bool failing_ = false;
+};
+
+}  // namespace conversed::tests

@@ -1,0 +1,570 @@
+#include "queue/file/file_log.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <future>
+#include <iostream>
+#include <iterator>
+#include <optional>
+#include <thread>
+
+#include "tests/support/faulty_disk.h"
+#include "tests/support/kept_keys.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/temp_folder.h"
+
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+class IgnoringListener final : public Listener {
+ public:
+  Result<void> on_assigned(std::span<const PartitionRange> /*partitions*/) override { return {}; }
+  void on_revoked(std::span<const std::int32_t> /*partitions*/) override {}
+};
+
+class FileLogTest : public testing::Test {
+ protected:
+  void open() {
+    log_.reset();
+    auto log = try_open();
+    ASSERT_TRUE(log.has_value()) << log.error().message;
+    log_ = std::move(*log);
+  }
+  Result<std::unique_ptr<FileLog>> try_open() {
+    auto disk = open_disk(path_);
+    if (!disk) return model::fail(disk.error());
+    return FileLog::open(std::move(*disk), settings_, kept_, clock_);
+  }
+  // On a disk in memory.
+  void open_faulty() {
+    log_.reset();
+    auto log = FileLog::open(faulty_.view(), settings_, kept_, clock_);
+    ASSERT_TRUE(log.has_value()) << log.error().message;
+    log_ = std::move(*log);
+  }
+
+  Result<Appended> append(std::string id, std::string value = "v") {
+    std::promise<Result<Appended>> done;
+    log_->append(Record{"key", std::move(id), "inject", "", std::move(value)},
+                 [&](Result<Appended> outcome) { done.set_value(std::move(outcome)); });
+    return done.get_future().get();
+  }
+
+  Result<KeyedAppended> append_keyed(std::string id, AppendKey key) {
+    std::promise<Result<KeyedAppended>> done;
+    log_->append(Record{"key", std::move(id), "inject", "", "v"}, std::move(key),
+                 [&](Result<KeyedAppended> outcome) { done.set_value(std::move(outcome)); });
+    return done.get_future().get();
+  }
+
+  Result<std::optional<KeyedAppended>> look_up(const AppendKey& key) {
+    Result<std::optional<KeyedAppended>> found;
+    log_->look_up(key, [&](auto answer) { found = std::move(answer); });
+    return found;
+  }
+
+  static AppendKey key(std::string name, std::uint8_t body) {
+    AppendKey key{"org/inject", std::move(name), {}, {}};
+    key.body_hash.fill(body);
+    return key;
+  }
+
+  // Reads and commits all records.
+  void finish_all() {
+    auto consumer = log_->subscribe(listener_);
+    ASSERT_TRUE(consumer.has_value());
+    for (;;) {
+      const auto records = (*consumer)->poll(1'000, 0ms);
+      ASSERT_TRUE(records.has_value());
+      if (records->empty()) return;
+      const std::vector<Position> last{records->back().position};
+      ASSERT_TRUE((*consumer)->commit(last).has_value());
+    }
+  }
+
+  PartitionRange range() { return log_->ranges().value().front(); }
+
+  Result<std::int64_t> unfinished(const std::vector<KeyRange>& keys) {
+    return log_->unfinished(keys);
+  }
+
+  // True if the log's file or a file beside it has the text.
+  bool in_files(const std::string& text) {
+    bool found = false;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      std::ifstream file(entry.path(), std::ios::binary);
+      const std::string bytes{std::istreambuf_iterator<char>(file),
+                              std::istreambuf_iterator<char>()};
+      found = found || bytes.find(text) != std::string::npos;
+    }
+    return found;
+  }
+
+  std::size_t files() {
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+  tests::TempFolder folder_;
+  std::filesystem::path path_ = folder_ / "log";
+  FileLogSettings settings_;
+  tests::FaultyDisk faulty_;
+  tests::KeysInMemory kept_;
+  tests::ManualClock clock_;
+  IgnoringListener listener_;
+  std::unique_ptr<FileLog> log_;
+};
+
+TEST_F(FileLogTest, CallbacksComeInTheOrderOfTheAppends) {
+  open();
+  std::vector<std::int64_t> offsets;
+  for (int n = 0; n < 5'000; ++n) {
+    log_->append(Record{"key", std::to_string(n), "", "", ""},
+                 [&](Result<Appended> outcome) { offsets.push_back(outcome->position.offset); });
+  }
+  log_->stop();
+  ASSERT_EQ(offsets.size(), 5'000U);
+  for (std::size_t at = 0; at < offsets.size(); ++at) {
+    ASSERT_EQ(offsets[at], static_cast<std::int64_t>(at));
+  }
+}
+
+TEST_F(FileLogTest, AFullBufferRefusesAtOnceAndTakesMoreLater) {
+  settings_.max_waiting_records = 2;
+  open();
+  // The first callback holds the log's thread, so that later appends have to wait.
+  std::promise<void> entered;
+  std::promise<void> release;
+  log_->append(Record{"key", "0", "", "", ""}, [&](const Result<Appended>&) {
+    entered.set_value();
+    release.get_future().wait();
+  });
+  entered.get_future().wait();
+  std::promise<void> both;
+  std::atomic<int> appended = 0;
+  int refused = 0;
+  for (int n = 1; n <= 5; ++n) {
+    log_->append(Record{"key", std::to_string(n), "", "", ""},
+                 [&](const Result<Appended>& outcome) {
+                   if (!outcome) {
+                     EXPECT_EQ(outcome.error().code, Errc::too_many);
+                     ++refused;
+                   } else if (++appended == 2) {
+                     both.set_value();
+                   }
+                 });
+  }
+  EXPECT_EQ(refused, 3);
+  release.set_value();
+  both.get_future().wait();
+  EXPECT_TRUE(append("6").has_value());
+}
+
+TEST_F(FileLogTest, ARecordAboveTheLimitIsRefused) {
+  settings_.max_record_bytes = 1'000;
+  open();
+  EXPECT_EQ(append("a", std::string(1'001, 'x')).error().code, Errc::too_large);
+  EXPECT_TRUE(append("b", std::string(900, 'x')).has_value());
+}
+
+TEST_F(FileLogTest, ThereIsOneConsumerAtATime) {
+  open();
+  {
+    auto first = log_->subscribe(listener_);
+    ASSERT_TRUE(first.has_value());
+    EXPECT_EQ(log_->subscribe(listener_).error().code, Errc::conflict);
+  }
+  EXPECT_TRUE(log_->subscribe(listener_).has_value());
+}
+
+TEST_F(FileLogTest, ASlowConsumerReadsTheFileAndThenCatchesUpWithTheTail) {
+  settings_.max_tail_records = 16;
+  open();
+  auto consumer = log_->subscribe(listener_);
+  std::jthread appender([this] {
+    for (int n = 0; n < 3'000; ++n) {
+      log_->append(Record{"key", std::to_string(n), "", "", ""},
+                   [](const Result<Appended>& outcome) { EXPECT_TRUE(outcome.has_value()); });
+    }
+  });
+  std::int64_t expected = 0;
+  while (expected < 3'000) {
+    const auto some = (*consumer)->poll(7, 10s).value();
+    for (const auto& each : some) {
+      ASSERT_EQ(each.position.offset, expected);
+      ASSERT_EQ(each.record.id, std::to_string(expected));
+      ++expected;
+    }
+  }
+}
+
+// A child process appends one record after the other until a fault point kills it at the fifth.
+class FileLogDeathTest : public FileLogTest {
+ protected:
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    // The child runs this test from its start. It has to find its parent's folder.
+    setenv("CONVERSED_TEST_LOG", path_.c_str(), 0);
+  }
+  void TearDown() override {
+    unsetenv("CONVERSED_TEST_LOG");
+    unsetenv("CONVERSED_TEST_KILL_AT");
+  }
+  void append_until_killed() {
+    path_ = getenv("CONVERSED_TEST_LOG");
+    open();
+    for (int n = 0; n < 10; ++n) {
+      if (append(std::to_string(n))) std::cerr << "appended " << n << "\n";
+    }
+    finish_all();
+  }
+};
+
+TEST_F(FileLogDeathTest, KilledBeforeACommitTheRecordWasNeitherAnsweredNorKept) {
+  setenv("CONVERSED_TEST_KILL_AT", "log.before_commit:5", 1);
+  EXPECT_EXIT(append_until_killed(), testing::KilledBySignal(SIGKILL), "appended 3\n$");
+  open();
+  EXPECT_EQ(range().end, 4);
+}
+
+TEST_F(FileLogDeathTest, KilledAfterACommitTheRecordIsKeptUnanswered) {
+  setenv("CONVERSED_TEST_KILL_AT", "log.after_commit:5", 1);
+  EXPECT_EXIT(append_until_killed(), testing::KilledBySignal(SIGKILL), "appended 3\n$");
+  open();
+  EXPECT_EQ(range().end, 5);
+}
+
+TEST_F(FileLogDeathTest, KilledBeforeAPositionCommitEverythingIsDeliveredAgain) {
+  setenv("CONVERSED_TEST_KILL_AT", "log.before_position_commit", 1);
+  EXPECT_EXIT(append_until_killed(), testing::KilledBySignal(SIGKILL), "appended 9\n$");
+  open();
+  EXPECT_EQ(range().committed, 0);
+  EXPECT_EQ(range().end, 10);
+}
+
+TEST_F(FileLogDeathTest, KilledAfterAPositionCommitNothingIsDeliveredAgain) {
+  setenv("CONVERSED_TEST_KILL_AT", "log.after_position_commit", 1);
+  EXPECT_EXIT(append_until_killed(), testing::KilledBySignal(SIGKILL), "appended 9\n$");
+  open();
+  EXPECT_EQ(range().committed, 10);
+}
+
+TEST_F(FileLogTest, SegmentsWithoutUnfinishedRecordsAreUsedAgain) {
+  settings_.segment_bytes = 65'536;
+  open();
+  const std::string value(2'000, 'x');
+  for (int round = 0; round < 30; ++round) {
+    for (int n = 0; n < 20; ++n) ASSERT_TRUE(append(std::to_string(n), value).has_value());
+    finish_all();
+  }
+  EXPECT_LE(files(), 5U) << "1.2 MB were written to files of 64 KiB";
+  EXPECT_GT(range().first, 500);
+  EXPECT_EQ(range().end, 600);
+  open();
+  EXPECT_EQ(range().end, 600);
+  EXPECT_EQ(range().committed, 600);
+}
+
+TEST_F(FileLogTest, UnfinishedRecordsOutliveManySegments) {
+  settings_.segment_bytes = 32'768;
+  open();
+  for (int n = 0; n < 300; ++n) {
+    ASSERT_TRUE(append(std::to_string(n), std::string(1'000, 'x')).has_value());
+  }
+  EXPECT_EQ(range().first, 0);
+  open();
+  auto consumer = log_->subscribe(listener_);
+  const auto records = (*consumer)->poll(1'000, 0ms).value();
+  ASSERT_EQ(records.size(), 300U);
+  for (std::size_t at = 0; at < records.size(); ++at) {
+    EXPECT_EQ(records[at].record.id, std::to_string(at));
+  }
+}
+
+TEST_F(FileLogTest, HeldPruningKeepsFinishedRecordsAndRewindDeliversThemAgain) {
+  settings_.segment_bytes = 4'096;
+  settings_.pruning = Pruning::held;
+  open();
+  const std::string value(10'000, 'x');
+  for (int n = 0; n < 20; ++n) ASSERT_TRUE(append(std::to_string(n), value).has_value());
+  finish_all();
+  ASSERT_TRUE(append("20").has_value());
+  EXPECT_EQ(range().first, 0);
+  open();  // as a restore does: nothing goes out of use before the rewind
+  EXPECT_EQ(log_->rewind({0, 0}).error().code, Errc::invalid_argument);
+  ASSERT_TRUE(log_->rewind({99}).has_value());
+  EXPECT_EQ(range().committed, 20) << "a rewind only goes back";
+  ASSERT_TRUE(log_->rewind({7}).has_value());
+  {
+    auto consumer = log_->subscribe(listener_);
+    EXPECT_EQ((*consumer)->poll(100, 0ms).value().size(), 14U);
+    EXPECT_EQ(log_->rewind({0}).error().code, Errc::conflict);
+  }
+  settings_.pruning = Pruning::on;
+  open();
+  auto consumer = log_->subscribe(listener_);
+  EXPECT_EQ((*consumer)->poll(100, 0ms).value().size(), 14U);
+}
+
+TEST_F(FileLogTest, OffsetsAreNotUsedAgainWhenEverythingWasFinishedAndErased) {
+  open();
+  for (int n = 0; n < 10; ++n) ASSERT_TRUE(append(std::to_string(n)).has_value());
+  finish_all();
+  ASSERT_TRUE(log_->purge().has_value());
+  open();
+  EXPECT_EQ(range().end, 10);
+  EXPECT_EQ(append("10")->position.offset, 10);
+}
+
+TEST_F(FileLogTest, AFullDiskRefusesAndHealsOnceRecordsAreFinished) {
+  settings_.segment_bytes = 100'000;
+  faulty_.set_space(400'000);
+  open_faulty();
+  const std::string value(10'000, 'x');
+  int appended = 0;
+  Result<Appended> outcome = append("0", value);
+  while (outcome) outcome = append(std::to_string(++appended), value);
+  EXPECT_GE(appended, 20);
+  EXPECT_EQ(outcome.error().code, Errc::unavailable);
+  EXPECT_FALSE(log_->health().has_value());
+  EXPECT_EQ(range().end, appended);
+  // No record is finished, so the disk stays full. The records stay readable.
+  EXPECT_EQ(append("again", value).error().code, Errc::unavailable);
+  finish_all();
+  // A commit and the log's own attempts make room. No restart is needed.
+  EXPECT_TRUE(append("healed", value).has_value());
+  EXPECT_TRUE(log_->health().has_value());
+  open_faulty();
+  EXPECT_EQ(range().end, appended + 1);
+}
+
+TEST_F(FileLogTest, AfterAFailedSyncTheLogGoesOnInAnotherSegmentWithoutTheLostRecords) {
+  open_faulty();
+  ASSERT_TRUE(append("0").has_value());
+  faulty_.fail_syncs(true);
+  EXPECT_EQ(append("lost").error().code, Errc::timed_out);
+  EXPECT_FALSE(append("refused").has_value());
+  EXPECT_FALSE(log_->health().has_value());
+  faulty_.fail_syncs(false);
+  ASSERT_TRUE(append("1").has_value());
+  EXPECT_TRUE(log_->health().has_value());
+  for (int round = 0; round < 2; ++round) {
+    auto consumer = log_->subscribe(listener_);
+    const auto records = (*consumer)->poll(10, 0ms).value();
+    ASSERT_EQ(records.size(), 2U);
+    EXPECT_EQ(records[0].record.id, "0");
+    EXPECT_EQ(records[1].record.id, "1");
+    EXPECT_EQ(records[1].position.offset, 1);
+    consumer->reset();
+    open_faulty();
+  }
+}
+
+TEST_F(FileLogTest, ALogOfANewerFormatIsRefused) {
+  open_faulty();
+  log_.reset();
+  // The format is the first byte of the first payload, behind its checksum.
+  std::string& bytes = *faulty_.files().begin()->second;
+  ASSERT_EQ(bytes[frame_head_bytes], static_cast<char>(log_format));
+  bytes[frame_head_bytes] = static_cast<char>(log_format + 1);
+  const auto frame = frame_in(bytes);
+  ASSERT_TRUE(frame);
+  const std::uint64_t seed[] = {1, frame->payload.size()};
+  const auto checksum = static_cast<std::uint32_t>(
+      ::crc32_z(::crc32_z(0, reinterpret_cast<const Bytef*>(seed), sizeof seed),
+                reinterpret_cast<const Bytef*>(frame->payload.data()), frame->payload.size()));
+  std::memcpy(bytes.data() + 12, &checksum, sizeof checksum);
+  const auto log = FileLog::open(faulty_.view(), settings_, kept_, clock_);
+  ASSERT_FALSE(log.has_value());
+  EXPECT_EQ(log.error().code, Errc::not_supported);
+}
+
+TEST_F(FileLogTest, WrongSettingsAndAMissingFolderAreRefused) {
+  settings_.partitions = 0;
+  EXPECT_EQ(try_open().error().code, Errc::invalid_argument);
+  settings_.partitions = 1;
+  path_ = folder_ / "missing" / "log";
+  EXPECT_EQ(try_open().error().code, Errc::unavailable);
+}
+
+TEST_F(FileLogTest, FilesArePrivateWhateverTheUmask) {
+  const mode_t before = ::umask(0);
+  open();
+  ::umask(before);
+  struct stat status {};
+  ASSERT_EQ(::stat(path_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700U);
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    ASSERT_EQ(::stat(entry.path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600U) << entry.path();
+  }
+}
+
+TEST_F(FileLogTest, KeysMoveToTheStoreAndItsFailureBoundsThem) {
+  settings_.max_keys = 4;
+  open();
+  kept_.set_failing(true);
+  // Keys are looked up in the store before they are new.
+  EXPECT_EQ(append_keyed("0", key("k0", 1)).error().code, Errc::unavailable);
+  EXPECT_TRUE(append("plain").has_value());
+  kept_.set_failing(false);
+  for (int n = 0; n < 50; ++n) {
+    ASSERT_TRUE(append_keyed(std::to_string(n), key("k" + std::to_string(n), 1)).has_value());
+    EXPECT_TRUE(append_keyed("again", key("k0", 1))->repeated);
+  }
+  EXPECT_GE(kept_.size(), 40U);
+}
+
+TEST_F(FileLogTest, AFullDiskLeavesNoKey) {
+  settings_.segment_bytes = 100'000;
+  faulty_.set_space(200'000);
+  open_faulty();
+  ASSERT_TRUE(append_keyed("id", key("before", 1)).has_value());
+  while (append("filler", std::string(5'000, 'x')).has_value()) {
+  }
+  while (append("filler").has_value()) {
+  }
+  const auto refused = append_keyed("id1", key("k", 1));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::unavailable);
+  // Appends fail, but look-ups of earlier appends still work.
+  EXPECT_FALSE(look_up(key("k", 1))->has_value());
+  EXPECT_TRUE(look_up(key("before", 1))->has_value());
+  finish_all();
+  EXPECT_FALSE(append_keyed("again", key("k", 1))->repeated);
+}
+
+TEST_F(FileLogTest, PurgeLeavesNothingOfFinishedRecordsInTheFiles) {
+  settings_.segment_bytes = 65'536;
+  open();
+  const std::string finished = "the finished record says this";
+  const std::string waiting = "the waiting record says that";
+  for (int n = 0; n < 1'000; ++n) ASSERT_TRUE(append(std::to_string(n), finished));
+  log_->set_pruning(Pruning::held);
+  finish_all();
+  ASSERT_TRUE(append("1000", waiting));
+  ASSERT_TRUE(in_files(finished));
+  EXPECT_EQ(log_->purge().error().code, Errc::conflict);
+  log_->set_pruning(Pruning::on);
+  ASSERT_TRUE(log_->purge());
+  EXPECT_FALSE(in_files(finished));
+  EXPECT_TRUE(in_files(waiting));
+  EXPECT_EQ(append("1001")->position.offset, 1'001) << "an offset was used twice";
+  open();
+  EXPECT_EQ(range().end, 1'002);
+  auto consumer = log_->subscribe(listener_);
+  EXPECT_EQ((*consumer)->poll(10, 0ms).value().size(), 2U);
+}
+
+TEST_F(FileLogTest, AppendsGoOnWhileMuchIsErased) {
+  open();
+  const std::string mark = "MARK OF WHAT IS FINISHED ";
+  std::string much;
+  while (much.size() < 200'000) much += mark;
+  for (int n = 0; n < 40; ++n) ASSERT_TRUE(append(std::to_string(n), much));
+  finish_all();
+  ASSERT_TRUE(in_files(mark));
+  // Makes each append when the one before is durable. Between two appends the purge takes at most
+  // one step.
+  std::atomic<bool> erased = false;
+  std::atomic<int> appended = 0;
+  std::promise<void> ended;
+  std::function<void(Result<Appended>)> again = [&](const Result<Appended>& done) {
+    EXPECT_TRUE(done);
+    ++appended;
+    if (erased) return ended.set_value();
+    log_->append(Record{"key", "after", "inject", "", "v"}, again);
+  };
+  log_->append(Record{"key", "after", "inject", "", "v"}, again);
+  const int before = appended;
+  EXPECT_TRUE(log_->purge());
+  EXPECT_GE(appended - before, 8) << "one step of the purge took too long";
+  erased = true;
+  ended.get_future().wait();
+  EXPECT_FALSE(in_files(mark));
+  EXPECT_EQ(range().end, 40 + appended);
+  open();
+  EXPECT_EQ(range().end, 40 + appended);
+}
+
+TEST_F(FileLogTest, ForgottenKeysAreFreeAndInNoFile) {
+  open();
+  const auto repeated = [&](const std::string& record_key, const std::string& name) {
+    std::promise<Result<KeyedAppended>> done;
+    log_->append(Record{record_key, "id", "inject", "", "v"}, key(name, 'H'),
+                 [&](Result<KeyedAppended> outcome) { done.set_value(std::move(outcome)); });
+    return done.get_future().get()->repeated;
+  };
+  EXPECT_FALSE(repeated("ann\x1fs1", "KEYOFANN-1"));
+  EXPECT_FALSE(repeated("ann\x1fs2", "KEYOFANN-2"));
+  const std::string hash = model::hex(key("", 'H').body_hash);
+  ASSERT_TRUE(in_files("KEYOFANN"));
+  ASSERT_TRUE(in_files(hash));
+  ASSERT_TRUE(log_->forget_keys({{"ann\x1f", "ann\x20"}, {"eve\x1f", "eve\x20"}}));
+  ASSERT_TRUE(log_->purge());
+  EXPECT_FALSE(in_files("KEYOFANN"));
+  EXPECT_FALSE(in_files(hash));
+  EXPECT_FALSE(repeated("bob\x1fs1", "KEYOFBOB"));
+  ASSERT_TRUE(log_->forget_keys({{"ann\x1f", "ann\x20"}}));
+  EXPECT_TRUE(repeated("bob\x1fs1", "KEYOFBOB")) << "the key of another session stays";
+  open();
+  kept_.forget({{"ann\x1f", "ann\x20"}});  // as an erasure does in the store
+  EXPECT_TRUE(repeated("bob\x1fs1", "KEYOFBOB"));
+  EXPECT_FALSE(repeated("ann\x1fs1", "KEYOFANN-1"))
+      << "under a forgotten key a repeat is a new append";
+}
+
+TEST_F(FileLogTest, UnfinishedRecordsAreCountedByTheirKeys) {
+  open();
+  ASSERT_TRUE(append("0"));
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 1);
+  finish_all();
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 0)
+      << "the finished record is kept, but does not count";
+  ASSERT_TRUE(append("1"));
+  ASSERT_TRUE(append("2"));
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 2);
+  EXPECT_EQ(unfinished({{"kez", "key"}}).value(), 0);
+  EXPECT_EQ(unfinished({{"a", "key"}}).value(), 0) << "the range does not include its end";
+  EXPECT_EQ(unfinished({{"a", "b"}, {"key", "kez"}, {"x", "y"}}).value(), 2);
+  EXPECT_EQ(unfinished({}).value(), 0);
+}
+
+TEST_F(FileLogTest, ACopyBesideAppendsIsALogOfOneMoment) {
+  settings_.segment_bytes = 65'536;
+  open();
+  log_->set_pruning(Pruning::held);
+  std::atomic<bool> copied = false;
+  std::jthread appender([&] {
+    for (int n = 0; !copied || n < 500; ++n) {
+      ASSERT_TRUE(append(std::to_string(n), std::string(500, 'x')));
+    }
+  });
+  ASSERT_TRUE(append("before"));
+  const auto done = log_->copy(folder_ / "copy", [] { return true; });
+  copied = true;
+  appender.join();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(log_->copy(folder_ / "ended", [] { return false; }).error().code, Errc::unavailable);
+  ASSERT_TRUE(check_log(folder_ / "copy"));
+  path_ = folder_ / "copy";
+  open();
+  const auto end = range().end;
+  EXPECT_GT(end, 0);
+  EXPECT_EQ(append("next")->position.offset, end);
+  auto consumer = log_->subscribe(listener_);
+  EXPECT_EQ((*consumer)->poll(1'000'000, 0ms)->size(), static_cast<std::size_t>(end + 1));
+}
+
+}  // namespace
+}  // namespace conversed::queue
