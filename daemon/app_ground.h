@@ -39,7 +39,6 @@ struct Ground : Outside {
 
   const std::unique_ptr<store::Store> store;
   const std::unique_ptr<queue::KeyedAppend> stored_keys;  // outlives the log, which calls it back
-  const std::unique_ptr<queue::KeptKeys> kept_keys;       // outlives the log, which calls it
   const std::unique_ptr<queue::Log> log;
   api::Events events;
   Metrics& metrics;

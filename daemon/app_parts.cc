@@ -29,7 +29,6 @@ Ground::Ground(const Outside& outside, std::unique_ptr<store::Store> opened_stor
     : Outside(outside),
       store(std::move(opened_store)),
       stored_keys(std::move(opened_log.stored_keys)),
-      kept_keys(std::move(opened_log.kept_keys)),
       log(std::move(opened_log.log)),
       events(*log, *opened_log.keyed, member_name(settings)),
       metrics(door.metrics()) {}

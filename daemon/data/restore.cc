@@ -24,7 +24,7 @@ using model::Result;
 
 namespace {
 
-constexpr const char* data_files[] = {"store.db", "store.db-wal", "store.db-shm", "log", "log.db"};
+constexpr const char* data_files[] = {"store.db", "store.db-wal", "store.db-shm", "log"};
 
 // Of the log in a backup: `log/` and the name of a segment.
 bool is_log_file(std::string_view name) {

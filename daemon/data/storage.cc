@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "daemon/data/backup.h"
-#include "daemon/log/kept_keys.h"
 #include "daemon/log/keyed_append.h"
 #include "daemon/ops/logging.h"
 #include "queue/file/file_log.h"
@@ -44,24 +43,15 @@ queue::KafkaLogSettings kafka_log_settings(const config::Settings& settings) {
 
 Result<OpenedLog> open_file_log(const config::Settings& settings, store::Store& store,
                                 const model::Clock& clock, queue::Pruning pruning) {
-  std::error_code ignored;
-  if (std::filesystem::exists(settings.data_dir / "log.db", ignored)) {
-    return fail(model::Errc::conflict,
-                (settings.data_dir / "log.db").string() +
-                    " is a log that this version does not read, and its events are not finished "
-                    "for sure; run the version that wrote it until nothing waits, then move "
-                    "log.db* away and run `conversed new-epoch`");
-  }
   auto disk = queue::open_disk(settings.data_dir / "log");
   if (!disk) return fail(disk.error());
-  auto keys = keys_in_store(store.append_keys(), clock);
   auto log = queue::FileLog::open(
       std::move(*disk),
       {.partitions = static_cast<std::int32_t>(settings.queue.partitions), .pruning = pruning},
-      *keys, clock);
+      store.append_keys(), clock);
   if (!log) return fail(log.error());
   queue::FileLog& embedded = **log;
-  return OpenedLog{std::move(keys), nullptr, std::move(*log), &embedded, &embedded};
+  return OpenedLog{std::move(*log), nullptr, &embedded, &embedded};
 }
 
 // Whether the session's position is at or past the record.
@@ -86,7 +76,7 @@ Result<OpenedLog> open_kafka_log(const config::Settings& settings, store::Store&
   if (!log) return fail(log.error());
   auto keys = std::make_unique<StoredKeyedAppend>(**log, store.append_keys(), clock, rename_event);
   queue::KeyedAppend& keyed = *keys;
-  return OpenedLog{nullptr, std::move(keys), std::move(*log), &keyed, nullptr};
+  return OpenedLog{std::move(*log), std::move(keys), &keyed, nullptr};
 }
 
 // A migration can't be undone, so a copy of the old store must exist. The administrator of a

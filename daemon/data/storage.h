@@ -24,19 +24,17 @@ namespace conversed::daemon {
 // The problems in the properties for Kafka's client. They contain no values.
 [[nodiscard]] std::vector<std::string> kafka_problems(const config::KafkaSettings& settings);
 
-// A log, and the place of its Idempotency-Keys: the embedded log itself, which hands them to
-// `kept_keys`, or `stored_keys`. Both must outlive the log.
+// A log, and the keeper of its Idempotency-Keys: the log itself or `stored_keys`.
 struct OpenedLog {
-  std::unique_ptr<queue::KeptKeys> kept_keys;
-  std::unique_ptr<queue::KeyedAppend> stored_keys;
   std::unique_ptr<queue::Log> log;
+  std::unique_ptr<queue::KeyedAppend> stored_keys;  // null if the log keeps the keys
   queue::KeyedAppend* keyed = nullptr;
   queue::FileLog* embedded = nullptr;  // the log itself, if it is embedded
 };
 
 // Opens the log of the settings: files in the data folder, which the caller has locked, or Kafka,
 // which may be away. Keys expire by `clock`. `store` and `clock` must outlive the result. `pruning`
-// is the embedded log's; an error is `conflict` if the folder has the log of an older version.
+// is the embedded log's.
 [[nodiscard]] model::Result<OpenedLog> open_log(const config::Settings& settings,
                                                 store::Store& store, const model::Clock& clock,
                                                 queue::Pruning pruning = queue::Pruning::on);

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "queue/file/log_reader.h"
+#include "store/model/hex.h"
 #include "store/runtime/fault_points.h"
 #include "store/runtime/thread_name.h"
 
@@ -40,6 +41,17 @@ LogMarks marks_of_new_log(std::int32_t partitions) {
     marks.partitions.push_back({.partition = number});
   }
   return marks;
+}
+
+// Whether the key is younger than `lifetime`; an older one is as good as none.
+bool stands(const KeptKey& key, model::Timestamp now, std::chrono::milliseconds lifetime) {
+  return model::to_unix_ms(now) - key.created_ms < lifetime.count();
+}
+
+// The answer to the next use of a key: its record, or `conflict` for another body.
+Result<KeyedAppended> repeated(const KeptKey& key, const AppendKey& use) {
+  if (key.body_hash == model::hex(use.body_hash)) return KeyedAppended{key.id, key.position, true};
+  return model::fail(Errc::conflict, "The key was used with another body.");
 }
 
 std::uint64_t random_number() {
@@ -100,7 +112,7 @@ class FileLog::FileConsumer final : public Consumer {
 };
 
 Result<std::unique_ptr<FileLog>> FileLog::open(std::unique_ptr<Disk> disk, FileLogSettings settings,
-                                               KeptKeys& kept, const model::Clock& clock) {
+                                               store::KeptKeys& kept, const model::Clock& clock) {
   if (auto checked = check(settings); !checked) return model::fail(checked.error());
   auto recovered = recover(*disk);
   if (!recovered) return model::fail(recovered.error());
@@ -114,7 +126,7 @@ Result<std::unique_ptr<FileLog>> FileLog::open(std::unique_ptr<Disk> disk, FileL
   return log;
 }
 
-FileLog::FileLog(std::unique_ptr<Disk> disk, FileLogSettings settings, KeptKeys& kept,
+FileLog::FileLog(std::unique_ptr<Disk> disk, FileLogSettings settings, store::KeptKeys& kept,
                  const model::Clock& clock, const LogMarks& marks, LogState::Segments segments)
     : disk_(std::move(disk)),
       settings_(settings),
@@ -223,12 +235,11 @@ bool FileLog::is_stopped() const {
 
 void FileLog::look_up(const AppendKey& key, LookUpCallback done) {
   if (is_stopped()) return done(model::fail(stopped()));
-  const auto found = keys_->find(key.scope, key.key);
+  const auto now = clock_.now();
+  const auto found = keys_->find(key.scope, key.key, now);
   if (!found) return done(model::fail(found.error()));
-  if (!*found || !(*found)->stands(model::to_unix_ms(clock_.now()), settings_.key_lifetime)) {
-    return done(std::nullopt);
-  }
-  done((*found)->repeated_by(key));
+  if (!*found || !stands(**found, now, settings_.key_lifetime)) return done(std::nullopt);
+  done(repeated(**found, key));
 }
 
 Result<std::unique_ptr<Consumer>> FileLog::subscribe(Listener& listener) {
@@ -465,9 +476,9 @@ Result<void> FileLog::write_batch(std::span<Waiting> appends, bool has_changes) 
   const bool says_more = has_changes || failing_ || marks_.head != durable_.head;
   batch_.begin(segments_.end().segment, segments_.checksum());
   batch_.put_state(run_, marks_);
-  const std::int64_t now_ms = model::to_unix_ms(clock_.now());
+  const auto now = clock_.now();
   std::map<Name, const Keyed*> fresh;
-  for (auto& waiting : appends) waiting.keyed ? put_keyed(waiting, fresh, now_ms) : put(waiting);
+  for (auto& waiting : appends) waiting.keyed ? put_keyed(waiting, fresh, now) : put(waiting);
   if (!says_more && std::ranges::none_of(appends, &Waiting::appended)) return {};
   const bool is_new_log = durable_.head == 0;
   if (!is_new_log) model::fault_point("log.before_commit");
@@ -515,7 +526,7 @@ void FileLog::put(Waiting& waiting) {
 }
 
 void FileLog::put_keyed(Waiting& waiting, std::map<Name, const Keyed*>& fresh,
-                        std::int64_t now_ms) {
+                        model::Timestamp now) {
   Keyed& keyed = *waiting.keyed;
   const AppendKey& key = keyed.key;
   auto& earlier_now = fresh[{key.scope, key.key}];
@@ -523,15 +534,15 @@ void FileLog::put_keyed(Waiting& waiting, std::map<Name, const Keyed*>& fresh,
   if (earlier_now != nullptr) {
     earlier = earlier_now->placed.key;
   } else {
-    earlier = keys_->find(key.scope, key.key);
+    earlier = keys_->find(key.scope, key.key, now);
   }
   if (!earlier) {
     keyed.outcome = model::fail(earlier.error());
     return;
   }
-  const bool stands = *earlier && (*earlier)->stands(now_ms, settings_.key_lifetime);
-  if (stands && (key.supersedes.empty() || key.supersedes != (*earlier)->id)) {
-    keyed.outcome = (*earlier)->repeated_by(key);
+  const bool is_taken = *earlier && stands(**earlier, now, settings_.key_lifetime);
+  if (is_taken && (key.supersedes.empty() || key.supersedes != (*earlier)->id)) {
+    keyed.outcome = repeated(**earlier, key);
     return;
   }
   if (keys_->size() + fresh.size() > settings_.max_keys) {
@@ -543,7 +554,7 @@ void FileLog::put_keyed(Waiting& waiting, std::map<Name, const Keyed*>& fresh,
                       .body_hash = model::hex(key.body_hash),
                       .id = waiting.record.id,
                       .position = {},
-                      .created_ms = now_ms,
+                      .created_ms = model::to_unix_ms(now),
                       .record_key = waiting.record.key};
   put(waiting);
   earlier_now = &keyed;

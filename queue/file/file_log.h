@@ -68,7 +68,7 @@ class FileLog final : public Log, public KeyedAppend {
   // `recover`.
   [[nodiscard]] static Result<std::unique_ptr<FileLog>> open(std::unique_ptr<Disk> disk,
                                                              FileLogSettings settings,
-                                                             KeptKeys& kept,
+                                                             store::KeptKeys& kept,
                                                              const model::Clock& clock);
   ~FileLog() override;  // stops
   FileLog(const FileLog&) = delete;
@@ -134,7 +134,7 @@ class FileLog final : public Log, public KeyedAppend {
     bool stopping = false;
   };
 
-  FileLog(std::unique_ptr<Disk> disk, FileLogSettings settings, KeptKeys& kept,
+  FileLog(std::unique_ptr<Disk> disk, FileLogSettings settings, store::KeptKeys& kept,
           const model::Clock& clock, const LogMarks& marks, LogState::Segments segments);
   [[nodiscard]] Result<void> begin(RecoveredLog& log);
 
@@ -164,7 +164,7 @@ class FileLog final : public Log, public KeyedAppend {
   [[nodiscard]] Result<void> make_room(std::span<const Waiting> appends);
   [[nodiscard]] Place next_place() const;
   void put(Waiting& waiting);
-  void put_keyed(Waiting& waiting, std::map<Name, const Keyed*>& fresh, std::int64_t now_ms);
+  void put_keyed(Waiting& waiting, std::map<Name, const Keyed*>& fresh, model::Timestamp now);
   void publish(std::span<Waiting> appends);
   // Puts segments whose records are finished, and whose keys the store has, out of use.
   void advance_head();

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "queue/file/disk.h"
-#include "queue/file/kept_keys.h"
 #include "queue/log.h"
+#include "store/idempotency/kept_keys.h"
 
 // The format of a segment: frames, one after the other, each on a multiple of 8 bytes.
 //
@@ -24,6 +24,8 @@
 // The checksum has the segment's number, so the bytes of an earlier use of a file are never frames.
 // An erased frame keeps its head and has zeros as payload.
 namespace conversed::queue {
+
+using store::KeptKey;
 
 enum class FrameKind : std::uint32_t {
   state = 0x61'74'53'c1,   // begins each batch: see LogMarks

@@ -17,15 +17,15 @@ void LogKeys::put(PlacedKey key) {
   keys_.emplace(key.place, std::move(key.key));
 }
 
-Result<std::optional<KeptKey>> LogKeys::find(const std::string& scope,
-                                             const std::string& key) const {
+Result<std::optional<KeptKey>> LogKeys::find(const std::string& scope, const std::string& key,
+                                             model::Timestamp now) const {
   {
     const std::lock_guard lock(mutex_);
     if (const auto place = places_.find({scope, key}); place != places_.end()) {
       return keys_.at(place->second);
     }
   }
-  return kept_.find(scope, key);
+  return kept_.find_kept(scope, key, now);
 }
 
 void LogKeys::forget(const std::vector<KeyRange>& of) {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "queue/file/frame.h"
-#include "queue/file/kept_keys.h"
 
 namespace conversed::queue {
 
@@ -25,7 +24,7 @@ struct PlacedKey {
 class LogKeys : public std::enable_shared_from_this<LogKeys> {
  public:
   // `kept` must outlive it.
-  explicit LogKeys(KeptKeys& kept) : kept_(kept) {}
+  explicit LogKeys(store::KeptKeys& kept) : kept_(kept) {}
 
   // A key that is durable. It replaces an earlier one of its name.
   void put(PlacedKey key);
@@ -34,7 +33,8 @@ class LogKeys : public std::enable_shared_from_this<LogKeys> {
 
   // From memory, else from the store.
   [[nodiscard]] Result<std::optional<KeptKey>> find(const std::string& scope,
-                                                    const std::string& key) const;
+                                                    const std::string& key,
+                                                    model::Timestamp now) const;
   void forget(const std::vector<KeyRange>& of);
 
   [[nodiscard]] std::size_t size() const;
@@ -46,7 +46,7 @@ class LogKeys : public std::enable_shared_from_this<LogKeys> {
 
   void handed_over(Place last, bool kept);
 
-  KeptKeys& kept_;
+  store::KeptKeys& kept_;
   mutable std::mutex mutex_;
   std::map<Place, KeptKey> keys_;
   std::map<Name, Place> places_;

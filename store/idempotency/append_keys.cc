@@ -88,13 +88,13 @@ void AppendKeys::release(const AppendKeyUse& use, std::function<void()> told) {
   write_at_once(std::move(work), std::move(told));
 }
 
-void AppendKeys::keep(std::vector<HandedKey> keys, std::function<void(bool kept)> done) {
+void AppendKeys::keep(std::vector<KeptKey> keys, std::function<void(bool kept)> done) {
   if (!committer_.healthy()) return done(false);
   auto work = [keys = std::move(keys)](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     connection.run("DELETE FROM append_keys WHERE created_at <= :c",
                    writer.timer_now() - append_key_lifetime);
-    for (const auto& [use, at, created_at] : keys) {
+    for (const auto& key : keys) {
       connection.run(
           "INSERT INTO append_keys (scope, idempotency_key, body_hash, event_id, epoch,"
           " log_partition, log_offset, created_at, session_key)"
@@ -103,8 +103,8 @@ void AppendKeys::keep(std::vector<HandedKey> keys, std::function<void(bool kept)
           " epoch = excluded.epoch, log_partition = excluded.log_partition,"
           " log_offset = excluded.log_offset, created_at = excluded.created_at,"
           " session_key = excluded.session_key",
-          use.scope, use.key, use.body_hash, use.event_id, at.epoch, at.partition, at.offset,
-          created_at, use.session_key);
+          key.scope, key.key, key.body_hash, key.id, key.position.epoch, key.position.partition,
+          key.position.offset, key.created_ms, key.record_key);
     }
     return {};
   };
@@ -112,6 +112,20 @@ void AppendKeys::keep(std::vector<HandedKey> keys, std::function<void(bool kept)
       std::move(work),
       [done = std::move(done)](const Result<void>& written) { done(written.has_value()); },
       Committer::Patience::none);
+}
+
+Result<std::optional<KeptKey>> AppendKeys::find_kept(const std::string& scope,
+                                                     const std::string& key, model::Timestamp now) {
+  auto row = find(scope, key, now);
+  if (!row) return fail(Errc::unavailable, row.error().message);
+  if (!*row || !(*row)->position) return std::nullopt;
+  return KeptKey{.scope = scope,
+                 .key = key,
+                 .body_hash = std::move((*row)->body_hash),
+                 .id = std::move((*row)->event_id),
+                 .position = *(*row)->position,
+                 .created_ms = model::to_unix_ms(now),
+                 .record_key = {}};
 }
 
 Result<std::optional<AppendKeyRow>> AppendKeys::find(const std::string& scope,

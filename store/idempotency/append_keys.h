@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/idempotency/kept_keys.h"
 #include "store/model/event.h"
 #include "store/model/result.h"
 
@@ -30,17 +31,10 @@ struct AppendKeyRow {
 
 inline constexpr std::chrono::hours append_key_lifetime{24};
 
-// A key that the embedded log hands over.
-struct HandedKey {
-  AppendKeyUse use;
-  model::Position position;
-  model::Timestamp created_at{};
-};
-
 // The keys of appends: all of a log that keeps no keys, and those that the embedded log hands over.
 // A row lives for `append_key_lifetime`; then its key is free. Thread-safe. Callbacks run on the
 // Committer's thread, or inside the call while the store fails (`unavailable`).
-class AppendKeys : Rows {
+class AppendKeys : Rows, public KeptKeys {
  public:
   using Rows::Rows;
 
@@ -61,8 +55,10 @@ class AppendKeys : Rows {
   // has found the row meanwhile and may have appended a record under it.
   void release(const AppendKeyUse& use, std::function<void()> told);
 
-  // Stores the keys, each in place of an earlier row. Calls `done` once: true if all are durable.
-  void keep(std::vector<HandedKey> keys, std::function<void(bool kept)> done);
+  void keep(std::vector<KeptKey> keys, std::function<void(bool kept)> done) override;
+  [[nodiscard]] model::Result<std::optional<KeptKey>> find_kept(const std::string& scope,
+                                                                const std::string& key,
+                                                                model::Timestamp now) override;
 
   // Blocks on the disk. Errors: `unavailable`, `internal`.
   [[nodiscard]] model::Result<std::optional<AppendKeyRow>> find(const std::string& scope,

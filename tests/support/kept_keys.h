@@ -10,9 +10,9 @@
 namespace conversed::tests {
 
 // Keeps keys in memory. Thread-safe.
-class KeysInMemory final : public queue::KeptKeys {
+class KeysInMemory final : public store::KeptKeys {
  public:
-  void keep(std::vector<queue::KeptKey> keys, std::function<void(bool)> done) override {
+  void keep(std::vector<store::KeptKey> keys, std::function<void(bool)> done) override {
     bool kept = false;
     {
       const std::lock_guard lock(mutex_);
@@ -23,10 +23,11 @@ class KeysInMemory final : public queue::KeptKeys {
     }
     done(kept);
   }
-  queue::Result<std::optional<queue::KeptKey>> find(const std::string& scope,
-                                                    const std::string& key) override {
+  model::Result<std::optional<store::KeptKey>> find_kept(const std::string& scope,
+                                                         const std::string& key,
+                                                         model::Timestamp /*now*/) override {
     const std::lock_guard lock(mutex_);
-    if (failing_) return model::fail(queue::Errc::unavailable, "told to");
+    if (failing_) return model::fail(model::Errc::unavailable, "told to");
     const auto found = keys_.find({scope, key});
     return found == keys_.end() ? std::nullopt : std::optional(found->second);
   }
@@ -47,7 +48,7 @@ class KeysInMemory final : public queue::KeptKeys {
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::pair<std::string, std::string>, queue::KeptKey> keys_;
+  std::map<std::pair<std::string, std::string>, store::KeptKey> keys_;
   bool failing_ = false;
 };
 

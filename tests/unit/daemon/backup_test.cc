@@ -220,16 +220,6 @@ TEST_F(BackupTest, StoppedBackupLeavesNoFiles) {
   EXPECT_TRUE(std::filesystem::is_empty(maker.folder()));
 }
 
-TEST_F(BackupTest, LogOfAnEarlierBuildIsRefused) {
-  overwrite(settings_.data_dir / "log.db", "events");
-  auto store = open_store(settings_, clock_);
-  ASSERT_TRUE(store) << store.error().message;
-  const auto log = open_log(settings_, **store, clock_);
-  ASSERT_FALSE(log);
-  EXPECT_EQ(log.error().code, Errc::conflict);
-  EXPECT_NE(log.error().message.find("log.db"), std::string::npos);
-}
-
 TEST_F(BackupTest, LogOfKafkaIsRefused) {
   settings_.queue.driver = config::QueueDriver::kafka;
   EXPECT_EQ(back_up().error().code, Errc::not_supported);

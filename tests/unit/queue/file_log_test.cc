@@ -17,6 +17,7 @@
 #include <optional>
 #include <thread>
 
+#include "store/model/hex.h"
 #include "tests/support/faulty_disk.h"
 #include "tests/support/kept_keys.h"
 #include "tests/support/manual_clock.h"
