@@ -144,12 +144,10 @@ class RealDisk final : public Disk {
 }  // namespace
 
 Result<std::unique_ptr<Disk>> open_disk(const fs::path& folder) {
-  const bool made = ::mkdir(folder.c_str(), 0700) == 0;
-  if (!made && errno != EEXIST) return failed(folder, "made", errno);
-  if (made) {
-    if (auto synced = RealDisk(folder.parent_path()).sync(); !synced) {
-      return model::fail(synced.error());
-    }
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return failed(folder, "made", errno);
+  // Each time: a killed process may have made the folder.
+  if (auto synced = RealDisk(folder.parent_path()).sync(); !synced) {
+    return model::fail(synced.error());
   }
   auto disk = std::make_unique<RealDisk>(folder);
   if (auto there = disk->names(); !there) return model::fail(there.error());

@@ -335,7 +335,8 @@ Result<void> FileLog::purge() {
     Place at;
     step([&] { return erase_slice(state_, at, until, how, is_finished_record); });
   }
-  step([&] { return segments_.overwrite_spares(); });
+  Place at;
+  step([&] { return segments_.overwrite_rest(state_, at); });
   return done;
 }
 
@@ -417,9 +418,10 @@ bool FileLog::gather(Gathered& gathered) {
 
 void FileLog::commit_all(Gathered& gathered) {
   std::span<Task> changes(gathered.changes);
-  // Positions let segments go out of use. When space is what fails, they must not share the fate of
-  // appends.
-  if (failing_ && !changes.empty()) {
+  // Positions and keys let segments go out of use. When space is what fails, this must not share
+  // the fate of appends.
+  if (failing_) advance_head();
+  if (failing_ && (!changes.empty() || marks_.head != durable_.head)) {
     commit_batch({}, changes);
     changes = {};
   }
@@ -464,6 +466,7 @@ void FileLog::commit_batch(std::span<Waiting> appends, std::span<Task> changes) 
     trouble_ = error;
   }
   failing_ = error.has_value();
+  keys_->hand_over();  // also without a new key: the store may work again
   for (auto& waiting : appends) call_back(waiting, error);
   for (std::size_t at = 0; at < changes.size(); ++at) {
     changes[at].done.set_value(changed[at] ? done : changed[at]);
@@ -572,7 +575,6 @@ void FileLog::publish(std::span<Waiting> appends) {
     records.push_back({{std::move(waiting.record), waiting.position}, waiting.place});
   }
   segments_.retire(state_.publish(durable_, segments_.segment(), std::move(records)));
-  keys_->hand_over();
 }
 
 void FileLog::advance_head() {

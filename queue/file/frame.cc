@@ -54,8 +54,9 @@ class Parser {
   }
   Position position() {
     const std::uint64_t partition = number();
-    good_ = good_ && partition < max_partitions;
-    return {0, static_cast<std::int32_t>(partition), integer()};
+    const std::int64_t offset = integer();
+    good_ = good_ && partition < max_partitions && offset >= 0 && offset < max_offset;
+    return {0, static_cast<std::int32_t>(partition), offset};
   }
 
  private:
@@ -193,7 +194,9 @@ std::optional<LogMarks> state_in(std::string_view payload) {
   const auto partitions = static_cast<std::int32_t>(std::min(parser.number(), max_partitions));
   for (std::int32_t number = 0; number < partitions; ++number) {
     const std::int64_t committed = parser.integer();
-    marks.partitions.push_back({number, 0, 0, parser.integer(), committed});
+    const std::int64_t end = parser.integer();
+    if (committed < 0 || committed > end || end > max_offset) return std::nullopt;
+    marks.partitions.push_back({number, 0, 0, end, committed});
   }
   for (std::uint64_t left = parser.number(); left > 0 && parser; --left) {
     marks.epochs.push_back({parser.integer(), {}});

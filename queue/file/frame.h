@@ -28,9 +28,9 @@ namespace conversed::queue {
 using store::KeptKey;
 
 enum class FrameKind : std::uint32_t {
-  state = 0x61'74'53'c1,   // begins each batch: see LogMarks
-  key = 0x79'65'4b'c2,     // of the record behind it
-  record = 0x63'65'52'c3,  //
+  state = 0x61'74'53'c1,  // begins each batch: see LogMarks
+  key = 0x79'65'4b'c2,    // of the record behind it
+  record = 0x63'65'52'c3,
   erased = 0x3e'9a'c1'24,
 };
 
@@ -44,6 +44,7 @@ struct Frame {
 inline constexpr std::uint64_t log_format = 1;
 inline constexpr std::size_t frame_head_bytes = 16;
 inline constexpr std::uint64_t max_partitions = 1'024;
+inline constexpr std::int64_t max_offset = std::int64_t{1} << 62;
 [[nodiscard]] constexpr std::uint64_t frame_bytes(std::uint64_t payload) {
   return frame_head_bytes + (payload + 7) / 8 * 8;
 }

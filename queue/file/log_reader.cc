@@ -62,10 +62,13 @@ Result<std::vector<LogRecord>> read_on(const LogState& log, LogState::FileRead& 
   const auto is_new = [&](const Position& at) {
     return at.offset >= from.next[static_cast<std::size_t>(at.partition)];
   };
+  bool is_dense = true;
   const auto take = [&](LogRecord record) {
+    auto& next = from.next[static_cast<std::size_t>(record.position.partition)];
+    is_dense = record.position.offset == next++;
     bytes += record.record.bytes();
     records.push_back(std::move(record));
-    return records.size() < max && bytes < max_bytes_read_on;
+    return is_dense && records.size() < max && bytes < max_bytes_read_on;
   };
   while (records.size() < max && bytes < max_bytes_read_on) {
     const auto piece = log.piece(from.at, from.until);
@@ -75,6 +78,7 @@ Result<std::vector<LogRecord>> read_on(const LogState& log, LogState::FileRead& 
     }
     const auto end = each_record(*piece, slice_bytes, is_new, take);
     if (!end) return model::fail(end.error());
+    if (!is_dense) return damaged(*piece, *end);
     from.at.at = *end;
   }
   return records;

@@ -23,6 +23,13 @@ tl::unexpected<Error> damaged(std::uint64_t segment, std::uint64_t at, const std
                                          "move log/ away and run `conversed new-epoch`");
 }
 
+tl::unexpected<Error> newer_format(std::uint64_t format) {
+  return model::fail(Errc::not_supported,
+                     "The log has format " + std::to_string(format) +
+                         ", made by a newer version of this program; this one knows " +
+                         std::to_string(log_format) + ".");
+}
+
 Result<Files> open_all(Disk& disk) {
   const auto names = disk.names();
   if (!names) return model::fail(names.error());
@@ -69,10 +76,7 @@ Result<std::optional<LogMarks>> opening(const File& file, std::uint64_t segment)
     return std::nullopt;
   }
   if (const auto format = format_of((*frame)->payload); format != log_format) {
-    return model::fail(Errc::not_supported,
-                       "The log has format " + std::to_string(format) +
-                           ", made by a newer version of this program; this one knows " +
-                           std::to_string(log_format) + ".");
+    return newer_format(format);
   }
   return state_in((*frame)->payload);
 }
@@ -131,15 +135,27 @@ class Recovery {
   // The state at the end of the log, from the newest segment alone.
   Result<void> read_newest() {
     const File& file = *files_.at(newest_);
+    Result<void> refused;
     const auto walked = walk(file, newest_, file.size(), [&](const Frame& frame, std::uint64_t at) {
       if (frame.kind != FrameKind::state) return true;
       auto marks = state_in(frame.payload);
-      if (!marks) return false;
+      if (!marks) {
+        refused = format_of(frame.payload) == log_format
+                      ? damaged(newest_, at, "a state is damaged")
+                      : newer_format(format_of(frame.payload));
+        return false;
+      }
       log_.marks = *std::move(marks);
       log_.last_batch = at;
       return true;
     });
     if (!walked) return model::fail(walked.error());
+    if (!refused) return refused;
+    const auto head = log_.marks.head;
+    if (head == 0 || head > newest_ ||
+        log_.marks.partitions.size() != opened_.at(newest_).partitions.size()) {
+      return damaged(newest_, log_.last_batch, "a state is damaged");
+    }
     const auto named = named_end(file, newest_, walked->end);
     if (!named) return model::fail(named.error());
     if (*named > walked->end) return damaged(newest_, walked->end, "a record is damaged");
@@ -178,7 +194,9 @@ class Recovery {
           walk(*segment->file, segment->number, segment->end,
                [&](const Frame& frame, std::uint64_t at) { return take(*segment, frame, at); });
       if (!walked) return model::fail(walked.error());
-      if (walked->end != segment->end) {
+      const auto named = named_end(*segment->file, segment->number, segment->end);
+      if (!named) return model::fail(named.error());
+      if (walked->end != segment->end || *named > segment->end) {
         return damaged(segment->number, walked->end, "a record is damaged");
       }
     }
@@ -225,7 +243,10 @@ std::string segment_name(std::uint64_t number) {
 std::optional<std::uint64_t> segment_number(std::string_view name) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (error != std::errc() || number == 0 || segment_name(number) != name) return std::nullopt;
+  if (error != std::errc() || number == 0 || name.size() != name_digits ||
+      segment_name(number) != name) {
+    return std::nullopt;
+  }
   return number;
 }
 

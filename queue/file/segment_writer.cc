@@ -23,6 +23,8 @@ Result<void> overwrite(File& file, std::uint64_t from, std::uint64_t to) {
 }  // namespace
 
 Result<void> SegmentWriter::open(RecoveredLog& log) {
+  // A file that a killed process has removed must not come back as the newest segment.
+  if (auto named = disk_.sync(); !named) return named;
   highest_ = log.highest;
   for (auto& spare : log.spares) {
     static_cast<void>(spare.file->reserve(bytes_));
@@ -112,6 +114,19 @@ void SegmentWriter::retire(LogState::Segments segments) {
   }
 }
 
+Result<bool> SegmentWriter::overwrite_rest(const LogState& log, Place& at) {
+  for (const auto& piece : log.pieces()) {
+    const std::uint64_t number = piece.segment->number;
+    if (number < at.segment) continue;
+    const auto from = std::max(piece.to, number == at.segment ? at.at : 0);
+    const auto to = std::min(from + slice_bytes, piece.segment->file->size());
+    if (from >= to) continue;
+    at = {number, to};
+    return overwrite(*piece.segment->file, from, to).map([] { return true; });
+  }
+  return overwrite_spares();
+}
+
 Result<bool> SegmentWriter::overwrite_spares() {
   const auto dirty = std::ranges::find_if(
       spares_, [](const Spare& spare) { return spare.overwritten < spare.size; });
@@ -162,6 +177,9 @@ Result<void> copy_pieces(const std::vector<Piece>& pieces, const std::filesystem
       if (!go_on()) return model::fail(Errc::unavailable, "the copy of the log was ended");
       auto bytes = piece.segment->file->read(at, std::min(slice_bytes, piece.to - at));
       if (!bytes) return model::fail(bytes.error());
+      if (bytes->size() < std::min(slice_bytes, piece.to - at)) {
+        return model::fail(Errc::unavailable, "a file of the log is shorter than the log");
+      }
       if (auto done = (*copy)->write(at, *bytes); !done) return done;
     }
     if (auto done = (*copy)->sync(); !done) return done;

@@ -39,8 +39,9 @@ class SegmentWriter {
   // These segments are in use no more, which is durable.
   void retire(LogState::Segments segments);
 
-  // Overwrites a slice of the spare files. False: they are overwritten.
-  [[nodiscard]] Result<bool> overwrite_spares();
+  // Overwrites a slice of what earlier uses have left: behind the frames of the segments in use,
+  // from `at` on, or in spare files. Moves `at` behind it. False: nothing is left.
+  [[nodiscard]] Result<bool> overwrite_rest(const LogState& log, Place& at);
 
  private:
   struct Spare {
@@ -49,6 +50,7 @@ class SegmentWriter {
     std::uint64_t overwritten = 0;
   };
 
+  [[nodiscard]] Result<bool> overwrite_spares();
   [[nodiscard]] Result<std::shared_ptr<Segment>> take_spare(std::uint64_t bytes);
   [[nodiscard]] Result<std::shared_ptr<Segment>> create(std::uint64_t bytes);
 

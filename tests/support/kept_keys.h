@@ -16,7 +16,7 @@ class KeysInMemory final : public store::KeptKeys {
     bool kept = false;
     {
       const std::lock_guard lock(mutex_);
-      kept = !failing_;
+      kept = !failing_ && !refusing_;
       if (kept) {
         for (auto& key : keys) keys_[{key.scope, key.key}] = key;
       }
@@ -41,6 +41,11 @@ class KeysInMemory final : public store::KeptKeys {
     const std::lock_guard lock(mutex_);
     failing_ = failing;
   }
+  // It takes no keys, but finds earlier ones.
+  void set_refusing(bool refusing) {
+    const std::lock_guard lock(mutex_);
+    refusing_ = refusing;
+  }
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard lock(mutex_);
     return keys_.size();
@@ -50,6 +55,7 @@ class KeysInMemory final : public store::KeptKeys {
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, std::string>, store::KeptKey> keys_;
   bool failing_ = false;
+  bool refusing_ = false;
 };
 
 }  // namespace conversed::tests

@@ -426,6 +426,36 @@ TEST_F(FileLogTest, KeysMoveToTheStoreAndItsFailureBoundsThem) {
   EXPECT_GE(kept_.size(), 40U);
 }
 
+TEST_F(FileLogTest, KeysMoveOnceTheStoreWorksAgainWhileAppendsAreRefused) {
+  settings_.max_keys = 4;
+  open();
+  kept_.set_refusing(true);
+  int taken = 0;
+  while (append_keyed(std::to_string(taken), key("k" + std::to_string(taken), 1))) ++taken;
+  EXPECT_GE(taken, 4);
+  kept_.set_refusing(false);
+  // An append that is refused makes the log hand its keys over.
+  static_cast<void>(append_keyed("next", key("next", 1)));
+  EXPECT_TRUE(append_keyed("later", key("later", 1)));
+}
+
+TEST_F(FileLogTest, AFullDiskHealsWhileAppendsGoOnOnceABackupIsDone) {
+  settings_.segment_bytes = 100'000;
+  faulty_.set_space(400'000);
+  open_faulty();
+  log_->set_pruning(Pruning::held);
+  const std::string value(10'000, 'x');
+  while (append("id", value)) {
+  }
+  finish_all();
+  EXPECT_FALSE(append("held", value));
+  log_->set_pruning(Pruning::on);
+  // No record is left to finish, and no pause between the appends.
+  auto outcome = append("again", value);
+  for (int tries = 0; tries < 3 && !outcome; ++tries) outcome = append("again", value);
+  EXPECT_TRUE(outcome) << outcome.error().message;
+}
+
 TEST_F(FileLogTest, AFullDiskLeavesNoKey) {
   settings_.segment_bytes = 100'000;
   faulty_.set_space(200'000);
@@ -465,6 +495,22 @@ TEST_F(FileLogTest, PurgeLeavesNothingOfFinishedRecordsInTheFiles) {
   EXPECT_EQ(range().end, 1'002);
   auto consumer = log_->subscribe(listener_);
   EXPECT_EQ((*consumer)->poll(10, 0ms).value().size(), 2U);
+}
+
+TEST_F(FileLogTest, PurgeOverwritesWhatAnEarlierUseOfAFileLeftBehindTheFrames) {
+  settings_.segment_bytes = 65'536;
+  open();
+  const std::string finished = "the finished record says this";
+  for (int n = 0; n < 3'000; ++n) {
+    ASSERT_TRUE(append(std::to_string(n), finished));
+    if (n % 500 == 0) finish_all();
+  }
+  finish_all();
+  ASSERT_TRUE(append("last"));
+  ASSERT_TRUE(log_->purge());
+  EXPECT_FALSE(in_files(finished));
+  open();
+  EXPECT_EQ(range().end, 3'001);
 }
 
 TEST_F(FileLogTest, AppendsGoOnWhileMuchIsErased) {

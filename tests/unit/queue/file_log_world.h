@@ -26,7 +26,7 @@ class FileLogWorld {
 
   explicit FileLogWorld(std::uint64_t seed) : random(seed) {
     settings.partitions = partitions;
-    settings.segment_bytes = 4'096;
+    settings.segment_bytes = random() % 2 == 0 ? 4'096 : 40'000;
     settings.max_batch_records = 3;
     settings.max_tail_records = 4;
   }
