@@ -157,6 +157,7 @@ TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
           .recovery = &recovery_,
           .partitions = static_cast<std::int32_t>(log_partitions),
           .keeps_receipts = ground_.settings.retention.receipts.count() > 0,
+          .reads_ahead = ground_.settings.store.driver == config::StoreDriver::postgres,
           .spans = ground_.spans};
 }
 

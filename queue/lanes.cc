@@ -305,6 +305,7 @@ void Lanes::work(model::Heartbeat heartbeat) {
   Taken taken;
   while (take(taken, heartbeat)) {
     auto begun = shares_.now();
+    std::vector<std::string_view> keys;
     for (std::size_t at = 0; at < taken.runs.size(); ++at) {
       heartbeat.beat();
       Taken::One& one = taken.runs[at];
@@ -314,6 +315,12 @@ void Lanes::work(model::Heartbeat heartbeat) {
         if (!was_read) continue;
       }
       one.run.heartbeat = &heartbeat;
+      if (keys.empty()) {
+        for (std::size_t next = at; next < taken.runs.size(); ++next) {
+          keys.emplace_back(taken.runs[next].lane->first);
+        }
+        one.run.in_a_row = keys;
+      }
       finishing_worker_of = at + 1 == taken.runs.size() ? this : nullptr;
       handler_(std::move(one.run), Finish(this, one.lane));
       const auto ended = shares_.now();

@@ -32,6 +32,10 @@ struct Run {
   // The calling worker's heartbeat. The handler beats it between long pieces of work. Valid until
   // the handler returns.
   model::Heartbeat* heartbeat = nullptr;
+  // On the first of the runs that the worker handles in a row: the keys of all of them, in their
+  // order, so that the handler can read ahead. Empty on the others. Valid until the handler
+  // returns.
+  std::span<const std::string_view> in_a_row{};
 };
 
 enum class Next : std::uint8_t {

@@ -157,8 +157,13 @@ Result<std::optional<TurnBatch>> TurnBatchBuilder::build() {
 Result<void> TurnBatchBuilder::load() {
   auto& session = draft_.session;
   const auto& key = draft_.input.key;
-  auto loaded = draft_.context.store.sessions().load_with_profile(key);
-  if (!loaded) return fail(loaded.error());
+  // A commit refuses what is based on an old state, and the batch is built again from the store.
+  auto loaded = draft_.input.read_ahead ? draft_.input.read_ahead() : std::nullopt;
+  if (!loaded) {
+    auto read = draft_.context.store.sessions().load_with_profile(key);
+    if (!read) return fail(read.error());
+    loaded = *std::move(read);
+  }
   if (loaded->session) {
     session = std::move(*loaded->session);
   } else {

@@ -17,6 +17,7 @@
 #include "queue/log.h"
 #include "store/commit/committer.h"
 #include "store/conversation/attempts.h"
+#include "store/conversation/sessions.h"
 #include "store/model/clock.h"
 
 namespace conversed::api {
@@ -47,7 +48,8 @@ struct TurnBatchContext {
   Recovery* recovery = nullptr;  // knows the events that run alone after a crash; null: none
   std::int32_t partitions = 1;   // of the log
   bool keeps_receipts = true;
-  Spans* spans = nullptr;  // null: no spans are made
+  bool reads_ahead = false;  // the store is across a network: a worker reads many sessions at once
+  Spans* spans = nullptr;    // null: no spans are made
 };
 
 // The event whose Turn is about to start.
@@ -68,6 +70,8 @@ struct TurnBatchInput {
   // Called right before each Turn, to make a crash in the Turn known to the next start. An error
   // ends the build. Null: no Turn is noted.
   std::function<model::Result<void>(const Beginning&)> begin{};
+  // The session as it was read ahead; none: the build reads it. Null: nothing was read ahead.
+  std::function<std::optional<store::Sessions::Loaded>()> read_ahead{};
 };
 
 // The worker's tasks once the commit of a TurnBatch is durable, in addition to the SessionCommit's

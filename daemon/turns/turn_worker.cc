@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -16,9 +17,11 @@
 #include "store/commit/call_target.h"
 #include "store/commit/usage.h"
 #include "store/conversation/outbox.h"
+#include "store/conversation/sessions.h"
 #include "store/runtime/fault_points.h"
 #include "store/runtime/planted_faults.h"
 #include "store/runtime/thread_name.h"
+#include "store/store.h"
 
 namespace conversed::daemon {
 namespace {
@@ -29,6 +32,10 @@ constexpr std::chrono::milliseconds store_retry_delay{50};
 // How long the planted fault `position_before_state` keeps a position ahead of its state: until
 // after the position's commit.
 constexpr std::chrono::milliseconds planted_delay{150};
+
+// The sessions that a worker has read for the runs that it handles in a row. Each worker has its
+// own.
+thread_local std::map<model::SessionKey, store::Sessions::Loaded> sessions_ahead;
 
 }  // namespace
 
@@ -96,8 +103,30 @@ TurnWorker::~TurnWorker() {
 void TurnWorker::handle(queue::Run run, queue::Finish finish) {
   model::Heartbeat* const heartbeat = std::exchange(run.heartbeat, nullptr);
   in_hand_.enter(heartbeat);
+  const auto in_a_row = std::exchange(run.in_a_row, {});
+  if (!in_a_row.empty()) read_ahead(in_a_row);
   attempt(std::make_shared<Task>(std::move(run), std::move(finish), in_hand_, recorder_),
           heartbeat);
+}
+
+// If it fails, each batch reads its session itself and reports the failure. Of a user's sessions
+// one is read ahead: its Turns may change the profile.
+void TurnWorker::read_ahead(std::span<const std::string_view> lane_keys) const {
+  sessions_ahead.clear();
+  if (lane_keys.size() < 2 || !context_.reads_ahead) return;
+  std::vector<model::SessionKey> keys;
+  for (const auto lane_key : lane_keys) {
+    auto key = session_of(std::string(lane_key));
+    const auto is_of_same_user = [&key](const model::SessionKey& other) {
+      return other.project_id == key.project_id && other.user_id == key.user_id;
+    };
+    if (std::ranges::none_of(keys, is_of_same_user)) keys.push_back(std::move(key));
+  }
+  auto loaded = context_.store.sessions().load_with_profiles(keys);
+  if (!loaded) return;
+  for (std::size_t at = 0; at < keys.size(); ++at) {
+    sessions_ahead.emplace(std::move(keys[at]), std::move((*loaded)[at]));
+  }
 }
 
 TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) const {
@@ -118,6 +147,11 @@ TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) con
     }
     task.noted.note(beginning.event);
     return {};
+  };
+  input.read_ahead = [&key = task.key]() -> std::optional<store::Sessions::Loaded> {
+    auto found = sessions_ahead.extract(key);
+    if (found.empty()) return std::nullopt;
+    return std::move(found.mapped());
   };
   if (task.search) {
     input.records = task.search->next_of(task.run.records);

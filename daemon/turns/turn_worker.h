@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <string_view>
 #include <thread>
 
 #include "daemon/turns/flight_recorder.h"
@@ -80,6 +82,7 @@ class TurnWorker {
 
   // `heartbeat` belongs to the calling thread.
   void attempt(const TaskPtr& task, model::Heartbeat* heartbeat);
+  void read_ahead(std::span<const std::string_view> lane_keys) const;
   [[nodiscard]] TurnBatchInput input_of(Task& task, model::Heartbeat* heartbeat) const;
   void not_built(const TaskPtr& task, const model::Error& error);
   void run_alone(const TaskPtr& task);

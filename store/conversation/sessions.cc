@@ -4,6 +4,8 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "store/cluster/notifications.h"
@@ -28,20 +30,24 @@ void read_part(std::string* damage, const F& part) {
   }
 }
 
-enum class Wanted : std::uint8_t { session, session_and_profile };
+constexpr std::string_view session_columns =
+    "SELECT s.version, s.position_epoch, s.position_partition, s.position_offset, s.started_at,"
+    " s.last_activity_at, s.context, s.flow_state, s.execution, s.last_output_seq, s.inbox_size,"
+    " s.last_receipt";
 
-// Reads both by one statement, from one snapshot. `loaded`: where the profile and the damage go,
-// and damaged parts are left empty; null: damage is thrown.
-std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
-                                           Wanted wanted, Sessions::Loaded* loaded = nullptr) {
-  std::string* const damage = loaded == nullptr ? nullptr : &loaded->damage;
-  const auto read_row = [&](std::int64_t version, std::int64_t epoch, std::int32_t partition,
-                            std::int64_t offset, model::Timestamp started, model::Timestamp active,
-                            const std::string& context, const std::string& flow_state,
-                            const std::optional<std::string>& execution, std::int64_t seq,
-                            std::int64_t inbox_size, std::string last_receipt,
-                            std::int64_t profile_version,
-                            const std::string& profile) -> std::optional<model::Session> {
+// Makes a session of its row; none if the row has no session.
+struct SessionOfRow {
+  const model::SessionKey& key;
+  // Where the profile and the damage go, and damaged parts are left empty; null: damage is thrown.
+  Sessions::Loaded* loaded = nullptr;
+
+  std::optional<model::Session> operator()(
+      std::int64_t version, std::int64_t epoch, std::int32_t partition, std::int64_t offset,
+      model::Timestamp started, model::Timestamp active, const std::string& context,
+      const std::string& flow_state, const std::optional<std::string>& execution, std::int64_t seq,
+      std::int64_t inbox_size, std::string last_receipt, std::int64_t profile_version,
+      const std::string& profile) const {
+    std::string* const damage = loaded == nullptr ? nullptr : &loaded->damage;
     if (loaded != nullptr && profile_version != 0) {
       loaded->profile.version = profile_version;
       read_part(damage, [&] { loaded->profile.data = stored_json(profile); });
@@ -65,26 +71,33 @@ std::optional<model::Session> load_session(Connection& connection, const model::
     session.inbox_size = inbox_size;
     session.last_receipt = std::move(last_receipt);
     return session;
-  };
-  static const std::string columns =
-      "SELECT s.version, s.position_epoch, s.position_partition, s.position_offset, s.started_at,"
-      " s.last_activity_at, s.context, s.flow_state, s.execution, s.last_output_seq, s.inbox_size,"
-      " s.last_receipt";
-  static const std::string sql_of_session = columns + ", 0, '' FROM sessions s WHERE s.key = :k";
-  // A missing row has NULLs, which are read as 0 and empty.
-  static const std::string sql_of_both =
-      columns +
-      ", p.version, p.data FROM (SELECT 1) AS one LEFT JOIN sessions s ON s.key = :k"
-      " LEFT JOIN profiles p ON p.project_id = :p AND p.user_id = :u";
-  if (wanted == Wanted::session) return connection.first(read_row, sql_of_session, key);
-  return connection.first(read_row, sql_of_both, key, key.project_id, key.user_id);
+  }
+};
+
+std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
+                                           Sessions::Loaded* loaded = nullptr) {
+  static const std::string sql =
+      std::string(session_columns) + ", 0, '' FROM sessions s WHERE s.key = :k";
+  return connection.first(SessionOfRow{key, loaded}, sql, key);
+}
+
+// Asks for session and profile by one statement, from one snapshot. A missing row has NULLs, which
+// are read as 0 and empty.
+template <typename... Out>
+Asked<Out...> ask_both(detail::Columns<Out...> /*types*/, Connection& connection,
+                       const model::SessionKey& key) {
+  static const std::string sql = std::string(session_columns) +
+                                 ", p.version AS profile_version, p.data FROM (SELECT 1) AS one"
+                                 " LEFT JOIN sessions s ON s.key = :k"
+                                 " LEFT JOIN profiles p ON p.project_id = :p AND p.user_id = :u";
+  return connection.ask<Out...>(sql, key, key.project_id, key.user_id);
 }
 
 }  // namespace
 
 Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<model::Session>> {
-    return load_session(connection, key, Wanted::session);
+    return load_session(connection, key);
   });
 }
 
@@ -110,12 +123,29 @@ Result<std::optional<Sessions::Mark>> Sessions::mark(const model::SessionKey& ke
 }
 
 Result<Sessions::Loaded> Sessions::load_with_profile(const model::SessionKey& key) const {
-  return read(database_, [&](Connection& connection) -> Result<Loaded> {
-    Loaded loaded;
-    loaded.profile.project_id = key.project_id;
-    loaded.profile.user_id = key.user_id;
-    loaded.session = load_session(connection, key, Wanted::session_and_profile, &loaded);
-    return loaded;
+  return load_with_profiles({&key, 1}).map(
+      [](std::vector<Loaded> all) { return std::move(all.front()); });
+}
+
+Result<std::vector<Sessions::Loaded>> Sessions::load_with_profiles(
+    std::span<const model::SessionKey> keys) const {
+  return read(database_, [&](Connection& connection) -> Result<std::vector<Loaded>> {
+    const auto ask = [&](const model::SessionKey& key) {
+      return ask_both(detail::ColumnsOf<SessionOfRow>::Type(), connection, key);
+    };
+    std::vector<decltype(ask(keys.front()))> asked;
+    for (const auto& key : keys) asked.push_back(ask(key));
+    std::vector<Loaded> all;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      Loaded loaded;
+      loaded.profile.project_id = keys[i].project_id;
+      loaded.profile.user_id = keys[i].user_id;
+      if (auto row = asked[i].take()) {
+        loaded.session = std::apply(SessionOfRow{keys[i], &loaded}, *std::move(row));
+      }
+      all.push_back(std::move(loaded));
+    }
+    return all;
   });
 }
 
@@ -299,7 +329,7 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     Loaded loaded;
-    const auto before = load_session(connection, key, Wanted::session, &loaded);
+    const auto before = load_session(connection, key, &loaded);
     if (!before) return fail(Errc::not_found, "there is no such session");
     const auto session = *connection.value<std::int64_t>(
         "UPDATE sessions SET version = version + 1, context = '{}', flow_state = 'null',"

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,9 @@ class Sessions : Rows {
     bool execution_lost = false;  // the session's execution can't be read
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
+  // The same for several sessions, in their order; with PostgreSQL by one statement.
+  [[nodiscard]] model::Result<std::vector<Loaded>> load_with_profiles(
+      std::span<const model::SessionKey> keys) const;
 
   // The first `limit` events, oldest first.
   [[nodiscard]] model::Result<std::vector<InboxEvent>> inbox(const model::SessionKey& key,

@@ -112,7 +112,10 @@ class SqliteStatement final : public Statement {
   void ask(const std::shared_ptr<SqlAnswer>& answer) override {
     const detail::ResetAtEnd reset{*this};
     answer->found = execute();
-    if (answer->found) answer->columns = columns();
+    if (answer->found) {
+      answer->columns.assign(std::make_move_iterator(columns().begin()),
+                             std::make_move_iterator(columns().end()));
+    }
     answer->arrived = true;
   }
 

@@ -113,6 +113,38 @@ TEST_F(TurnWorkerTest, EventsInHandAtACrashRunAloneAndOthersSideBySide) {
   store_->committer().stop();
 }
 
+TEST_F(TurnWorkerTest, ASessionThatChangesAfterItWasReadAheadIsReadAgain) {
+  std::vector<queue::LogRecord> records{record(event("x"))};
+  key_.user_id = "bob";
+  run({event("x")});
+  records.push_back(record(event("x")));
+  api::KeyWatch watch;
+  api::BusySessions busy;
+  auto with = context();
+  with.reads_ahead = true;
+  TurnWorker worker(with, store_->committer(), watch, busy, metrics_, ports());
+  queue::LanesSettings settings;
+  settings.workers = 1;
+  {
+    queue::Lanes lanes(settings, [&](queue::Run&& taken, queue::Finish finish) {
+      // Bob's session was read with the first one.
+      if (taken.in_a_row.empty()) {
+        EXPECT_TRUE(store_->sessions().reset(key_));
+      }
+      worker.handle(std::move(taken), std::move(finish));
+    });
+    lanes.assign(std::vector<queue::PartitionRange>{{0, 1, 0, 3, 0}});
+    lanes.offer(records);
+    for (auto now = committed_.load(); now < 2; now = committed_.load()) committed_.wait(now);
+  }
+  EXPECT_EQ(metrics_.turn_conflicts.value(), 1);
+  const auto session = *store_->sessions().load(key_);
+  ASSERT_TRUE(session);
+  EXPECT_EQ(session->version, 3);
+  EXPECT_EQ(session->context["count"], 1);
+  store_->committer().stop();
+}
+
 TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   model::Heartbeats heartbeats;
   model::Heartbeat heartbeat = heartbeats.add("worker");

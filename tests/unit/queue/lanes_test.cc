@@ -34,6 +34,31 @@ TEST(Lanes, OneKeyHasOneRunInHandAndOthersGoOn) {
   EXPECT_TRUE(lanes.stop(1min));
 }
 
+TEST(Lanes, TheFirstOfTheRunsInARowTellsTheirKeys) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::vector<std::string>> told;
+  LanesSettings settings;
+  settings.workers = 1;
+  Lanes lanes(settings, [&](queue::Run&& run, Finish finish) {
+    {
+      const std::lock_guard lock(mutex);
+      told.emplace_back(run.in_a_row.begin(), run.in_a_row.end());
+    }
+    changed.notify_all();
+    finish(Next::idle);
+  });
+  lanes.assign(from_zero());
+  std::vector<LogRecord> records;
+  for (const char* const key : {"a", "b", "c"}) {
+    records.push_back(record(static_cast<std::int64_t>(records.size()), key));
+  }
+  lanes.offer(std::move(records));
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return told.size() == 3; });
+  EXPECT_EQ(told, (std::vector<std::vector<std::string>>{{"a", "b", "c"}, {}, {}}));
+}
+
 TEST(Lanes, TheCommittedOffsetNeverPassesAnUnfinishedRecord) {
   HeldRuns runs;
   Lanes lanes({}, runs.handler());

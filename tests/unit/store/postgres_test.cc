@@ -205,6 +205,19 @@ TEST_F(PostgresTest, ManyTurnsCostAFewRoundTripsAndStatements) {
   EXPECT_LE(statements() - statements_before, 20);
 }
 
+TEST_F(PostgresTest, ManySessionsAreReadInOneRoundTrip) {
+  auto database = Database::open(place_.database());
+  ASSERT_TRUE(database);
+  Committer committer(**database, clock_);
+  const Sessions sessions(**database, committer);
+  std::vector<model::SessionKey> keys;
+  for (int i = 0; i < 8; ++i) keys.push_back(key_of("user" + std::to_string(i)));
+  ASSERT_TRUE(sessions.load_with_profiles(keys));  // prepares the statement
+  const auto before = (*database)->reader()->round_trips();
+  ASSERT_TRUE(sessions.load_with_profiles(keys));
+  EXPECT_EQ((*database)->reader()->round_trips() - before, 1U);
+}
+
 TEST_F(PostgresTest, OfTwoDaemonsOneWinsEachVersion) {
   auto first = open(place_.store());
   auto second = open(place_.store());

@@ -39,6 +39,34 @@ TEST_F(SessionsTest, SessionIsLoadedAsItWasCommitted) {
   EXPECT_EQ(store_->sessions().load_with_profile(key_of("ann"))->profile.version, 0);
 }
 
+TEST_F(SessionsTest, SeveralSessionsAreLoadedAtOnceAsEachAlone) {
+  ASSERT_EQ(commit_now(busy_turn(key_of("ann"), clock_.now())), Outcome::committed);
+  auto with_profile = turn(key_of("bob"), 0, 1);
+  with_profile.profile.read_version = 0;
+  with_profile.profile.data = nlohmann::json{{"name", "Bob"}};
+  ASSERT_EQ(commit_now(std::move(with_profile)), Outcome::committed);
+  const std::vector<model::SessionKey> keys{key_of("bob"), key_of("nobody"), key_of("ann")};
+  const auto all = store_->sessions().load_with_profiles(keys);
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all->size(), keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto alone = store_->sessions().load_with_profile(keys[i]);
+    ASSERT_TRUE(alone);
+    const auto& loaded = (*all)[i];
+    ASSERT_EQ(loaded.session.has_value(), alone->session.has_value());
+    EXPECT_EQ(loaded.profile.user_id, keys[i].user_id);
+    EXPECT_EQ(loaded.profile.version, alone->profile.version);
+    EXPECT_EQ(loaded.profile.data, alone->profile.data);
+    if (!loaded.session) continue;
+    EXPECT_EQ(loaded.session->key, keys[i]);
+    EXPECT_EQ(loaded.session->context, alone->session->context);
+    EXPECT_EQ(loaded.session->execution, alone->session->execution);
+  }
+  EXPECT_EQ(all->front().profile.data["name"], "Bob");
+  EXPECT_FALSE((*all)[1].session);
+  EXPECT_TRUE(all->back().session->busy());
+}
+
 TEST_F(SessionsTest, ResetTakesTheClaimsAwayAndKeepsTheNumbers) {
   ASSERT_EQ(commit_now(busy_turn(key_of("ann"), clock_.now())), Outcome::committed);
   ASSERT_TRUE(store_->sessions().reset(key_of("ann")));
