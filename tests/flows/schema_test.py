@@ -69,7 +69,8 @@ def mappings(value, path=()):
 
 # Below these any key may stand.
 FREE = {"data", "body", "context", "profile", "addToContext", "updateProfile", "headers", "cases", "parameters", "options", "result",
-        "fields", "arguments", "inject", "followUp", "expect", "hits", "calls", "searches", "environment", "resumeIf"}
+        "fields", "arguments", "inject", "followUp", "expect", "hits", "calls", "searches", "environment", "resumeIf",
+        "any", "all"}
 
 
 class Schemas(unittest.TestCase):
