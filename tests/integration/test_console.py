@@ -235,7 +235,7 @@ class Console(ConsoleCase):
 
     def test_the_overview_draws_the_last_hour(self):
         self.open("overview")
-        self.browser.wait_until("document.querySelectorAll('.plot canvas').length === 4")
+        self.browser.wait_until("document.querySelectorAll('.plot canvas').length === 6")
         self.assertIn("Events a second in the last hour; now accepted",
                       self.browser.run("document.querySelector('.plot').getAttribute('aria-label')"))
 
