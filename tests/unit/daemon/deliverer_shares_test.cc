@@ -193,8 +193,10 @@ TEST_F(PausedWebhook, LosesNoTimeOfRetries) {
   EXPECT_EQ(pending(), 2) << "the time of the pause still does not count";
   clock_.advance(23h);
   deliverer_->wake();
-  ASSERT_TRUE(eventually([&] { return pending() < 2; }));
-  EXPECT_EQ(*store_->dead_letters().count_new(), 2 - pending());
+  ASSERT_TRUE(eventually([&] {
+    const auto left = pending();  // each is given up by a commit of its own
+    return left < 2 && *store_->dead_letters().count_new() == 2 - left;
+  }));
 }
 
 TEST_F(PausedWebhook, IsTriedAtOnceWhenAnOperatorAsks) {
