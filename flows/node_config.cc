@@ -261,8 +261,12 @@ Flow::Outline NodeConfig::take_outline() {
 
 NodeIndex NodeConfig::branch(std::string_view field, const View* nodes) {
   const std::string name(field);
-  const NodeIndex first = nodes ? compiler_.sequence(*nodes, path_ + '.' + name, next_) : next_;
-  outline_.ways.push_back({name, first});
+  return branch_at(name, name, nodes);
+}
+
+NodeIndex NodeConfig::branch_at(const std::string& part, std::string name, const View* nodes) {
+  const NodeIndex first = nodes ? compiler_.sequence(*nodes, path_ + '.' + part, next_) : next_;
+  outline_.ways.push_back({std::move(name), first});
   return first;
 }
 

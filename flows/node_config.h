@@ -99,6 +99,9 @@ class NodeConfig {
   // The first Node of a list of Nodes. After the list, the Node after this one runs. A missing list
   // leads directly to that Node.
   [[nodiscard]] NodeIndex branch(std::string_view field, const View* nodes);
+  // The same for a list elsewhere in this Node. `part` is its path below this Node, `name` the name
+  // of the way.
+  [[nodiscard]] NodeIndex branch_at(const std::string& part, std::string name, const View* nodes);
   // The first Node of a list after which this Node runs again. Nothing if the list is empty. `name`
   // is the name of the way.
   [[nodiscard]] std::optional<NodeIndex> loop(const View& nodes, const std::string& name);

@@ -34,6 +34,7 @@ constexpr std::array all{
     &search_knowledge_node,
     &set_state_node,
     &sleep_node,
+    &split_node,
     &stop_node,
     &switch_node,
     &think_node,

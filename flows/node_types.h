@@ -178,6 +178,7 @@ extern const NodeType say_node;
 extern const NodeType search_knowledge_node;
 extern const NodeType set_state_node;
 extern const NodeType sleep_node;
+extern const NodeType split_node;
 extern const NodeType stop_node;
 extern const NodeType switch_node;
 extern const NodeType think_node;

@@ -317,10 +317,16 @@ class Differ {
     if (old_config.is_object() && new_config.is_object()) {
       members(change, old_config, new_config, at, {});
     } else {
-      values(change, old_config, new_config, at, type);
+      values(change, old_config, new_config, old_config.is_array() ? at.below(list_in(type)) : at,
+             type);
     }
     members(change, beside_before, beside_after, at, {});
     changes_[place] = std::move(change);
+  }
+
+  // The path of a list that stands for a whole config, such as in `once: [..]`.
+  static std::string list_in(const std::string& type) {
+    return '.' + std::string(find_node_type(type)->shorthand);
   }
 
   // Whether the change is empty: the Node has moved, or differs only in its branches.

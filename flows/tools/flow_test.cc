@@ -39,6 +39,7 @@ class Conversation {
             stage, file.now, [this](const model::PendingCall& call) { return answer(call); },
             &trace_) {
     rehearsal_.prepare(test.context, test.profile);
+    rehearsal_.choose(branches_of(file, &test));
   }
 
   TestResult run() {
@@ -174,9 +175,9 @@ Checked<SuiteResult> run_tests(std::string_view text, const std::string& file_na
   if (!bundle) return tl::unexpected(bundle.error());
   const auto stage = stage_of(*bundle, file->endpoint, file->flow);
   if (!stage) return refused(stage.error().message);
-  std::vector<std::shared_ptr<const Flow>> flows;
-  for (const auto& flow : bundle->flows) {
-    if (auto found = stage->library->flow(flow.name, 0)) flows.push_back(std::move(found->flow));
+  auto flows = flows_of(*bundle, *stage);
+  if (auto unknown = unknown_choices(*file, file_name, flows); !unknown.empty()) {
+    return tl::unexpected(std::move(unknown));
   }
   SuiteResult suite{
       .file = file_name, .bundle = file->bundle, .coverage = Coverage(std::move(flows))};

@@ -6,6 +6,7 @@
 
 #include "flows/bundle/loader.h"
 #include "flows/fields.h"
+#include "flows/node_types.h"
 #include "flows/tools/match.h"
 
 namespace conversed::flows::tools {
@@ -189,6 +190,19 @@ TestStep read_step(const View& view) {
   return step;
 }
 
+std::vector<SplitChoice> read_choices(const Fields& fields) {
+  std::vector<SplitChoice> choices;
+  const auto found = fields.find("splits");
+  if (!found || !found->expect_mapping()) return choices;
+  for (const auto& member : found->value().members()) {
+    const View view = found->member(member);
+    if (auto branch = view.text()) {
+      choices.push_back({member.name, std::move(*branch), view.value().place()});
+    }
+  }
+  return choices;
+}
+
 TestCase read_case(const View& view) {
   const Fields fields(view, test_keys);
   TestCase test;
@@ -196,11 +210,51 @@ TestCase read_case(const View& view) {
   test.context = object_of(fields, "context");
   test.profile = object_of(fields, "profile");
   read_stubs(fields, test.stubs);
+  test.splits = read_choices(fields);
   fields.each("steps", [&](const View& item) { test.steps.push_back(read_step(item)); });
   return test;
 }
 
 }  // namespace
+
+SetBranches branches_of(const TestFile& file, const TestCase* test) {
+  SetBranches branches;
+  for (const auto& choice : file.splits) branches[choice.node] = choice.branch;
+  if (test == nullptr) return branches;
+  for (const auto& choice : test->splits) branches[choice.node] = choice.branch;
+  return branches;
+}
+
+Problems unknown_choices(const TestFile& file, const std::string& file_name,
+                         const std::vector<std::shared_ptr<const Flow>>& flows) {
+  std::map<std::string, Names, std::less<>> known;  // branches of splits
+  Names addresses;
+  for (const auto& flow : flows) {
+    for (const auto& slot : flow->slots()) {
+      if (slot.type->name != "split") continue;
+      addresses.insert(slot.address);
+      for (const auto& way : slot.outline.ways) known[slot.address].insert(way.name);
+    }
+  }
+  Problems problems;
+  const auto check = [&](const std::vector<SplitChoice>& choices) {
+    for (const auto& [node, branch, place] : choices) {
+      const auto found = known.find(node);
+      if (found == known.end()) {
+        problems.push_back({file_name, place, "splits",
+                            "no split has the id '" + node + "'" +
+                                (known.empty() ? "" : known_words(node, addresses))});
+      } else if (!found->second.contains(branch)) {
+        problems.push_back({file_name, place, "splits",
+                            "the split '" + node + "' has no branch '" + branch + "'" +
+                                known_words(branch, found->second)});
+      }
+    }
+  };
+  check(file.splits);
+  for (const auto& test : file.tests) check(test.splits);
+  return problems;
+}
 
 Checked<model::CallResult> read_answer(std::string_view text, const model::PendingCall& call) {
   const auto located = read_source(text, "", {});
@@ -232,6 +286,7 @@ Checked<TestFile> read_test_file(std::string_view text, const std::string& file_
     }
   }
   read_stubs(fields, file.stubs);
+  file.splits = read_choices(fields);
   const auto tests = fields.find("tests");
   if (tests && tests->value().is_array() && tests->value().items().empty()) {
     tests->problem("there are no tests; write one");

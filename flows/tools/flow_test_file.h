@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 #include "flows/keys.h"
 #include "flows/problem.h"
 #include "flows/tools/stubs.h"
+#include "flows/turn/turn.h"
 #include "store/model/clock.h"
 #include "store/model/event.h"
 
@@ -56,6 +58,7 @@ inline constexpr Key test_keys[]{must_have("name", Form::name),
                                  may_have("profile", Form::any_mapping),
                                  may_have("calls", Form::mappings).of(call_stub_keys),
                                  may_have("searches", Form::mappings).of(search_stub_keys),
+                                 may_have("splits", Form::text_map),
                                  must_have("steps", Form::mappings).of(step_keys)};
 inline constexpr Key test_file_keys[]{
     must_have("bundle", Form::text),
@@ -65,6 +68,7 @@ inline constexpr Key test_file_keys[]{
     may_have("now", Form::number).within(0, std::int64_t{1} << 45),
     may_have("calls", Form::mappings).of(call_stub_keys),
     may_have("searches", Form::mappings).of(search_stub_keys),
+    may_have("splits", Form::text_map),
     must_have("tests", Form::mappings).of(test_keys)};
 
 // The expected state after a step.
@@ -85,11 +89,19 @@ struct TestStep {
   std::optional<Expectation> expect;
 };
 
+// The branch that a `split` Node takes.
+struct SplitChoice {
+  std::string node;  // its address
+  std::string branch;
+  Place place;
+};
+
 struct TestCase {
   std::string name;
   nlohmann::json context = nlohmann::json::object();
   nlohmann::json profile = nlohmann::json::object();
-  StubList stubs;  // tried before those of the file
+  StubList stubs;                   // tried before those of the file
+  std::vector<SplitChoice> splits;  // instead of the file's
   std::vector<TestStep> steps;
 };
 
@@ -100,8 +112,15 @@ struct TestFile {
   std::map<std::string, std::string, std::less<>> environment;
   model::Timestamp now{};
   StubList stubs;
+  std::vector<SplitChoice> splits;
   std::vector<TestCase> tests;
 };
+
+// The choices of the file and of one of its tests, which may be null.
+[[nodiscard]] SetBranches branches_of(const TestFile& file, const TestCase* test);
+// The choices of the file and its tests that none of the Flows has.
+[[nodiscard]] Problems unknown_choices(const TestFile& file, const std::string& file_name,
+                                       const std::vector<std::shared_ptr<const Flow>>& flows);
 
 // Reads the text of a test file, or lists all its problems.
 [[nodiscard]] Checked<TestFile> read_test_file(std::string_view text, const std::string& file_name);

@@ -125,6 +125,14 @@ Result<Stage> stage_of(const model::Bundle& bundle, const std::string& endpoint,
   return stage;
 }
 
+std::vector<std::shared_ptr<const Flow>> flows_of(const model::Bundle& bundle, const Stage& stage) {
+  std::vector<std::shared_ptr<const Flow>> flows;
+  for (const auto& flow : bundle.flows) {
+    if (auto found = stage.library->flow(flow.name, 0)) flows.push_back(std::move(found->flow));
+  }
+  return flows;
+}
+
 Rehearsal::Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream,
                      TurnObserver* observer, const RunLimits& limits)
     : stage_(stage),
@@ -294,6 +302,7 @@ void Rehearsal::run(model::Event event) {
                              .is_follow_up_flow = is_follow_up_flow,
                              .is_overdue = stage_.is_overdue,
                              .failed_at = &place,
+                             .branches = &branches_,
                              .observer = observer_});
     if (effects) {
       bytes += bytes_of(*effects);

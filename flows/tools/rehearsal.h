@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flows/turn/turn.h"
@@ -39,6 +40,10 @@ struct RunLimits {
 [[nodiscard]] model::Result<Stage> stage_of(const model::Bundle& bundle,
                                             const std::string& endpoint, const std::string& flow);
 
+// All Flows of the stage's bundle.
+[[nodiscard]] std::vector<std::shared_ptr<const Flow>> flows_of(const model::Bundle& bundle,
+                                                                const Stage& stage);
+
 // A conversation of one user with a bundle, without a daemon. Turns run at once. Timers and
 // follow-ups run when the time advances. One thread.
 class Rehearsal {
@@ -61,6 +66,8 @@ class Rehearsal {
   void start(model::Session session, model::Profile profile);
   // Sets the values at the beginning. With a context the conversation is under way.
   void prepare(const nlohmann::json& context, const nlohmann::json& profile);
+  // Sets the branches of `split` Nodes. The session decides on the others.
+  void choose(SetBranches branches) { branches_ = std::move(branches); }
 
   // Runs an input. `conflict` if the session is busy.
   [[nodiscard]] model::Result<void> take(model::EventType type, std::optional<std::string> text,
@@ -103,6 +110,7 @@ class Rehearsal {
   const Upstream upstream_;
   TurnObserver* const observer_;
   const RunLimits limits_;
+  SetBranches branches_;
   model::Session session_;
   model::Profile profile_;
   std::optional<model::PendingCall> open_call_;

@@ -47,6 +47,19 @@ std::size_t json_size(const nlohmann::json& value, std::size_t enough) {
   return size;
 }
 
+constexpr std::uint64_t fnv_begin = 0xcbf29ce484222325;
+
+// FNV-1a. Continues from `hash`.
+std::uint64_t hash_of(std::string_view text, std::uint64_t hash = fnv_begin) {
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+std::size_t next_below(expression::Random& random, std::size_t bound) {
+  const auto drawn = static_cast<std::size_t>(random.next() * static_cast<double>(bound));
+  return std::min(drawn, bound - 1);
+}
+
 }  // namespace
 
 Turn::Turn(TurnInput input)
@@ -64,12 +77,8 @@ Turn::Turn(TurnInput input)
   scope_.now = input_.now;
   scope_.budget = &budget_;
   scope_.observer = input_.observer;
-  // FNV-1a of the event's id. It seeds all random choices, so a rerun makes the same ones.
-  std::uint64_t seed = 0xcbf29ce484222325;
-  for (const char c : input_.event.id) {
-    seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  }
-  scope_.random = expression::Random(seed);
+  // The event's id seeds all random choices, so a rerun makes the same ones.
+  scope_.random = expression::Random(hash_of(input_.event.id));
 }
 
 const std::string& Turn::input_text() const {
@@ -166,6 +175,12 @@ Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
   }
   const bool in_context = path.root() == expression::Path::Root::context;
   return check_size(target, in_context ? "context" : "profile", path.text().size() + bytes);
+}
+
+void Turn::note_step(std::string step) {
+  auto& nodes = effects_.notes.nodes;
+  if (nodes.size() < model::TurnNotes::most_nodes) nodes.emplace_back();
+  nodes.back() = &flow() == &input_.flow ? std::move(step) : flow().name() + ": " + step;
 }
 
 void Turn::note_change(const std::string& path, std::size_t bytes, const nlohmann::json* value) {
@@ -449,8 +464,31 @@ void Turn::cancel_follow_ups() {
 }
 
 std::size_t Turn::random_below(std::size_t bound) {
-  const auto drawn = static_cast<std::size_t>(scope_.random.next() * static_cast<double>(bound));
-  return std::min(drawn, bound - 1);
+  return next_below(scope_.random, bound);
+}
+
+std::size_t Turn::fixed_below(std::size_t bound) const {
+  const auto& key = effects_.session.key;
+  std::uint64_t seed = fnv_begin;
+  for (const std::string* part : {&key.project_id, &key.endpoint_id, &key.user_id, &key.session_id,
+                                  &flow().name(), &here().address}) {
+    seed = hash_of("\n", hash_of(*part, seed));
+  }
+  expression::Random random(seed);
+  return next_below(random, bound);
+}
+
+std::string_view Turn::set_branch() const {
+  if (input_.branches == nullptr) return {};
+  const auto found = input_.branches->find(here().address);
+  return found == input_.branches->end() ? std::string_view() : found->second;
+}
+
+void Turn::note_branch(const std::string& name) {
+  note_step(here().address + " = " + name);
+  if (input_.observer != nullptr) {
+    input_.observer->evaluated("branch", Result<nlohmann::json>(nlohmann::json(name)));
+  }
 }
 
 void Turn::log(std::string line) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -85,6 +86,9 @@ struct TurnPlace {
   std::string node{};  // its address; empty: before the first Node
 };
 
+// The names of branches by the addresses of their Nodes.
+using SetBranches = std::map<std::string, std::string, std::less<>>;
+
 // Sees the steps of a Turn, for tools. One thread at a time.
 class TurnObserver : public expression::Observer {
  public:
@@ -111,7 +115,9 @@ struct TurnInput {
   // Whether the Turn takes far longer than its budget allows, which only a defect can cause. The
   // Turn then fails as with any other limit. Null: never.
   std::function<bool()> is_overdue{};
-  TurnPlace* failed_at = nullptr;    // set if the Turn fails; null: not asked for
+  TurnPlace* failed_at = nullptr;  // set if the Turn fails; null: not asked for
+  // For tests: branches of `split` Nodes by the Nodes' addresses. Null: none.
+  const SetBranches* branches = nullptr;
   TurnObserver* observer = nullptr;  // may be null
 };
 
@@ -227,6 +233,13 @@ class Turn {
   void add_slot(const std::string& slot, nlohmann::json hit);
   // An evenly distributed number below `bound` (at least 1), the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
+  // The same, but the session and the current Node alone decide on it.
+  // Kept by: SplitNode.TakesTheSameBranchAtEachVisit.
+  [[nodiscard]] std::size_t fixed_below(std::size_t bound) const;
+  // The branch that a test has set for the current Node. Empty: none.
+  [[nodiscard]] std::string_view set_branch() const;
+  // Notes the branch that the current Node has chosen, for the event's receipt and for tools.
+  void note_branch(const std::string& name);
   // Plans a follow-up, which replaces the journey. `too_large` if the execution plans too many.
   [[nodiscard]] Result<void> follow_up(FollowUpWish wish);
   // Cancels pending follow-ups, and the journey of this execution.
@@ -266,6 +279,8 @@ class Turn {
       const std::string& name);
   // Whether `input.slots` takes another hit of that many bytes. If so, counts it.
   [[nodiscard]] bool takes_hit(std::size_t bytes);
+  // Appends to the Nodes of the event's receipt. Of many only the first ones and the last are kept.
+  void note_step(std::string step);
   // Notes a change of `context` or `profile` for the event's receipt. `value` null: it is removed.
   void note_change(const std::string& path, std::size_t bytes, const nlohmann::json* value);
   // Like `json_size`, and pays for the walk through the value.

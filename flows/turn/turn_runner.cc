@@ -219,18 +219,10 @@ Result<void> TurnRunner::count_visit() {
   if (++visits[static_cast<std::size_t>(top().at)] > limits.visits_per_node) {
     return exceeded("runs more than ", limits.visits_per_node, " times in one Turn");
   }
-  note_visit();
+  effects_.notes.nodes_run = nodes_run_;
+  note_step(here().address);
   if (input_.observer != nullptr) input_.observer->runs(flow(), here(), scope());
   return {};
-}
-
-void TurnRunner::note_visit() {
-  auto& notes = effects_.notes;
-  notes.nodes_run = nodes_run_;
-  if (notes.nodes.size() < model::TurnNotes::most_nodes) notes.nodes.emplace_back();
-  auto& last = notes.nodes.back();
-  last = here().address;
-  if (&flow() != &input_.flow) last = flow().name() + ": " + last;
 }
 
 // Tells the observer that the current Node leads there. Returns `to`.

@@ -52,7 +52,6 @@ class TurnRunner : public Turn {
   Result<Frame> look_up(const std::string& name, std::int64_t version);
   Result<NodeIndex> enter(const Enter& step);
   Result<void> count_visit();
-  void note_visit();
   [[nodiscard]] NodeIndex noted_way(NodeIndex to) const;
   // Ends the Turn with a call; one of its `http`, `search` and `due_at` is set.
   Result<void> suspend(model::PendingCall call);

@@ -36,6 +36,7 @@ constexpr std::chrono::milliseconds longest_wait = std::chrono::hours(24 * 366);
 struct Script {
   flows::tools::Stage stage{};
   flows::tools::StubList stubs{};
+  flows::SetBranches branches{};
   model::Timestamp now{};
 };
 
@@ -71,7 +72,9 @@ Result<Script> script_of(const FlowChatOptions& options) {
       flows::tools::stage_of(*bundle, options.endpoint.empty() ? file.endpoint : options.endpoint,
                              options.flow.empty() ? file.flow : options.flow);
   if (!stage) return fail(stage.error().code, bundle_path + ": " + stage.error().message);
-  return Script{std::move(*stage), std::move(file.stubs), file.now};
+  const auto unknown = unknown_choices(file, path, flows_of(*bundle, *stage));
+  if (!unknown.empty()) return refuse(unknown);
+  return Script{std::move(*stage), std::move(file.stubs), branches_of(file, nullptr), file.now};
 }
 
 // One YAML value on a command's line.
@@ -100,7 +103,9 @@ class FlowChat {
               trace_.calls(flows::tools::request_of(call), answer);
               return answer;
             },
-            options.trace ? &trace_ : nullptr) {}
+            options.trace ? &trace_ : nullptr) {
+    rehearsal_.choose(script.branches);
+  }
 
   void take(const std::string& line) {
     if (!line.starts_with('/') || line.starts_with("//")) {

@@ -73,16 +73,20 @@ TEST(FlowDiff, ItsPathsAreTheAddressesOfNodes) {
   const auto after = definition(
       "  - if: context.a\n    then: [{say: x}]\n"
       "  - switch: {on: input.text, cases: {a b: [{say: one}]}, default: [{say: d}]}\n"
-      "  - httpRequest: {url: \"http://x.example\", onError: [{say: e}]}\n");
+      "  - httpRequest: {url: \"http://x.example\", onError: [{say: e}]}\n"
+      "  - once: [{say: o}]\n"
+      "  - split: [{name: a, share: 50, do: [{say: s}]}, {name: b, share: 50}]\n");
   const auto flow = Flow::compile(after);
   ASSERT_TRUE(flow);
   auto before = after;
-  before["nodes"] =
-      json::array({{{"if", "context.a"}},
-                   {{"switch", {{"on", "input.text"}, {"cases", {{"a b", json::array()}}}}}},
-                   {{"httpRequest", {{"url", "http://x.example"}}}}});
+  before["nodes"] = json::array(
+      {{{"if", "context.a"}},
+       {{"switch", {{"on", "input.text"}, {"cases", {{"a b", json::array()}}}}}},
+       {{"httpRequest", {{"url", "http://x.example"}}}},
+       {{"once", json::array()}},
+       {{"split", json::parse(R"([{"name": "a", "share": 50}, {"name": "b", "share": 50}])")}}});
   const auto changes = diff_flows(before, after);
-  EXPECT_EQ(changes.size(), 4U);
+  EXPECT_EQ(changes.size(), 6U);
   for (const auto& change : changes) {
     EXPECT_EQ(change.kind, Kind::added);
     EXPECT_NE((*flow)->find(change.path), end_of_flow) << change.path;

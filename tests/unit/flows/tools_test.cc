@@ -308,6 +308,33 @@ TEST(Coverage, FollowsTheWayBackFromAnotherFlow) {
       << dot;
 }
 
+constexpr const char* tones =
+    "  - id: tone\n    split:\n    - {name: formal, share: 50, do: [{say: Good day}]}\n"
+    "    - {name: casual, share: 50, do: [{say: Hi}]}\n";
+
+TEST(FlowTest, SetsTheBranchesOfSplits) {
+  const auto suite = run(tones,
+                         "splits: {tone: formal}\ntests:\n"
+                         "- {name: a, steps: [{user: x, expect: {text: Good day}}]}\n"
+                         "- {name: b, splits: {tone: casual}, steps: [{user: x, expect: {text: "
+                         "Hi}}]}\n"
+                         "- {name: c, steps: [{user: x, expect: {text: Hi}}]}\n");
+  EXPECT_EQ(failures(suite), (Texts{"6: text: [0]: expected \"Hi\", there is \"Good day\""}));
+  EXPECT_EQ(suite.tests.back().dialogue,
+            (Texts{"> x", "  F: tone split", "      branch = \"formal\"",
+                   "  F: nodes[0].branches[0].do[0] say: Good day", "< Good day"}));
+  EXPECT_EQ(to_string(suite.coverage->report()[0]), "F: 3 of 3 Nodes, 2 of 2 branches");
+}
+
+TEST(FlowTest, RefusesBranchesThatNoSplitHas) {
+  EXPECT_EQ(failures(run(tones,
+                         "splits: {tome: formal}\ntests:\n"
+                         "- {name: a, splits: {tone: informal}, steps: [{user: x}]}\n")),
+            (Texts{"t.yaml:2:16: splits: no split has the id 'tome'; did you mean 'tone'?\n"
+                   "t.yaml:4:28: splits: the split 'tone' has no branch 'informal'; did you mean "
+                   "'formal'?"}));
+}
+
 TEST(FlowTest, SaysWhatIsWrongWithItsFile) {
   EXPECT_EQ(failures(run("  - say: x\n", "tests:\n- {name: a, stesp: []}\n")),
             (Texts{"t.yaml:3:3: tests[0]: 'steps' is missing\n"
