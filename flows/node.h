@@ -83,6 +83,9 @@ class Node {
   [[nodiscard]] virtual Result<Step> on_time_out(Turn& turn) const;
   [[nodiscard]] virtual bool takes_time_out() const { return false; }
 
+  // Whether the Node at `index` of the same Flow is one that this Node repeats.
+  [[nodiscard]] virtual bool repeats(NodeIndex) const { return false; }
+
   // Which of the first three functions this Node has. Stored state that awaits another is invalid.
   enum class Awaits : std::uint8_t { nothing, input, call_result, timer };
   [[nodiscard]] virtual Awaits awaits() const { return Awaits::nothing; }

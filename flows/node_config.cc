@@ -246,7 +246,7 @@ void NodeConfig::read(const View& at, const NodeField& field, NodeIndex& into) {
 }
 
 Flow::Outline NodeConfig::take_outline() {
-  for (const std::string_view field : {"text", "condition", "on", "state", "if"}) {
+  for (const std::string_view field : {"text", "condition", "on", "state", "if", "list"}) {
     const auto found = find(field);
     if (!found) continue;
     const Located* value = &found->value();

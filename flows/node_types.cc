@@ -15,6 +15,7 @@ constexpr std::array all{
     &copy_slots_to_context_node,
     &execute_flow_node,
     &follow_up_node,
+    &for_each_node,
     &go_to_node,
     &handover_node,
     &http_request_node,

@@ -159,6 +159,7 @@ extern const NodeType cancel_follow_up_node;
 extern const NodeType copy_slots_to_context_node;
 extern const NodeType execute_flow_node;
 extern const NodeType follow_up_node;
+extern const NodeType for_each_node;
 extern const NodeType go_to_node;
 extern const NodeType handover_node;
 extern const NodeType http_request_node;

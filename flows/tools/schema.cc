@@ -139,11 +139,28 @@ Json config_of(const NodeType& type) {
   for (const auto& field : type.fields) {
     const Json schema = described(schema_of(field), description_of(type.name, field.name));
     config["properties"][std::string(field.name)] = schema;
-    if (field.is_required) config["required"].push_back(field.name);
-    if (field.name == type.shorthand) alone = schema;
+    if (field.is_required && !field.is_beside) config["required"].push_back(field.name);
+    if (field.name != type.shorthand) continue;
+    alone = schema;
+    // A mapping is always the config.
+    if (field.form == Form::anything) alone["not"] = typed("object");
   }
   config["additionalProperties"] = false;
   return alone.is_null() ? config : any_of(std::move(alone), std::move(config));
+}
+
+// The required keys of the type that stand beside its name or in its mapping.
+Json required_beside(const NodeType& type) {
+  Json all = Json::array();
+  for (const auto& field : type.fields) {
+    if (!field.is_required || !field.is_beside) continue;
+    const Json has_it = {{"required", Json::array({field.name})}};
+    Json inside = typed("object");
+    inside.update(has_it);
+    const Json in_mapping = {{"properties", {{std::string(type.name), std::move(inside)}}}};
+    all.push_back(any_of(has_it, in_mapping));
+  }
+  return all;
 }
 
 // One key is the Node's type. The keys beside it belong to certain types.
@@ -157,6 +174,7 @@ Json node() {
     properties[name] = described(config_of(*type), description_of(name, ""));
     const Json is_of_type = {{"required", Json::array({name})}};
     one.push_back(is_of_type);
+    if (Json all = required_beside(*type); !all.empty()) owners[name]["allOf"] = std::move(all);
     for (const auto& field : type->fields) {
       if (!field.is_beside) continue;
       const std::string beside(field.name);

@@ -27,15 +27,19 @@ std::vector<Standing> standings_at(const json& flow_state, const char* place) {
 
 }  // namespace
 
-std::vector<Standing> standings_of(const json& place, std::int64_t own_version) {
+std::vector<const json*> frames_of(const json& place) {
   std::vector<const json*> frames;
   if (const json* callers = find_member(place, "callers")) {
     if (!callers->is_array()) return {};
     for (const auto& caller : *callers) frames.push_back(&caller);
   }
   frames.push_back(&place);
+  return frames;
+}
+
+std::vector<Standing> standings_of(const json& place, std::int64_t own_version) {
   std::vector<Standing> list;
-  for (const json* frame : frames) {
+  for (const json* frame : frames_of(place)) {
     const std::string* flow = find_text(*frame, "flow");
     const std::string* at = find_text(*frame, "at");
     if (flow == nullptr || at == nullptr) return {};

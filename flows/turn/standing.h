@@ -29,6 +29,10 @@ struct Standing {
 // The places of the Endpoint's Flow while a follow-up's Flow gets the next input.
 [[nodiscard]] std::vector<Standing> standings_behind(const nlohmann::json& flow_state);
 
+// The stored frames of an execution or a stored wait, the outermost first. Empty if their list has
+// a wrong shape.
+[[nodiscard]] std::vector<const nlohmann::json*> frames_of(const nlohmann::json& place);
+
 // The places of an execution or a stored wait. Frames without a version have `own_version`.
 [[nodiscard]] std::vector<Standing> standings_of(const nlohmann::json& place,
                                                  std::int64_t own_version);

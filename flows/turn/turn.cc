@@ -240,6 +240,39 @@ void Turn::take_input() {
   if (!untaken_.empty() && untaken_.back()["n"] == executions_) untaken_.erase(untaken_.size() - 1);
 }
 
+Turn::Loop* Turn::loop() {
+  auto& loops = frames_.back().loops;
+  const auto found = std::ranges::find(loops, top().at, &Loop::node);
+  return found == loops.end() ? nullptr : &*found;
+}
+
+Result<void> Turn::begin_loop(nlohmann::json list) {
+  auto& loops = frames_.back().loops;
+  std::erase_if(loops, [this](const Loop& other) {
+    return !flow().slot(other.node).node->repeats(top().at);
+  });
+  if (auto good = check_kept(list); !good) return good;
+  loops.push_back({top().at, 0, std::move(list)});
+  return {};
+}
+
+void Turn::end_loop() {
+  std::erase_if(frames_.back().loops, [this](const Loop& each) { return each.node == top().at; });
+}
+
+Result<void> Turn::check_kept(const nlohmann::json& value) {
+  const Limits& limits = input_.limits;
+  if (!nests_within(value, limits.value_depth)) {
+    return exceeded("the list is nested deeper than ", limits.value_depth, "");
+  }
+  std::size_t bytes = measure(value, limits.frame_bytes);
+  for (const auto& frame : frames_) {
+    for (const auto& each : frame.loops) bytes += measure(each.list, limits.frame_bytes);
+  }
+  if (bytes <= limits.frame_bytes) return {};
+  return exceeded("the lists of loops take more than ", limits.frame_bytes, " bytes");
+}
+
 void Turn::set_state(std::string name) {
   state_ = std::move(name);
   input_object_["state"] = state_.empty() ? default_state : state_;

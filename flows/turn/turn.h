@@ -72,7 +72,8 @@ struct Limits {
   std::size_t flow_depth = 20;   // entered Flows that have not returned, including the first
   std::size_t keyphrases = 100;  // added to lexicons by a session's Nodes
   std::size_t slot_hits = 200;   // all hits in `input.slots`
-  std::size_t slot_bytes = std::size_t{256} << 10;  // of `input.slots`, as JSON text, roughly
+  std::size_t slot_bytes = std::size_t{256} << 10;   // of `input.slots`, as JSON text, roughly
+  std::size_t frame_bytes = std::size_t{256} << 10;  // lists of loops, as JSON text, roughly
   std::size_t memory_keys = 2000;  // Nodes with a memory in a session, such as `once`
   // Injects that no Node has taken, kept for `waitForEvent`. The oldest are dropped.
   std::size_t untaken_events = 20;
@@ -246,6 +247,20 @@ class Turn {
   void cancel_follow_ups();
   void log(std::string line);
 
+  // The pass through a list by the current Node, in the current run of its Flow. The stored state
+  // has it while a Node that it repeats waits.
+  // Kept by: ForEachNode.AsksAndCallsForEachItem, ForEachNode.GoesOnInANewVersionOfItsFlow.
+  struct Loop {
+    NodeIndex node = end_of_flow;
+    std::size_t next = 0;  // the item of the next pass
+    nlohmann::json list{};
+  };
+  // Null: it has none.
+  [[nodiscard]] Loop* loop();
+  // Begins one. Ends all of this run of the Flow that are not around the current Node.
+  [[nodiscard]] Result<void> begin_loop(nlohmann::json list);
+  void end_loop();
+
   // The memory of a Node between its Waits. It is gone when the Flow continues. Null at first.
   [[nodiscard]] nlohmann::json& node_state() { return node_state_; }
 
@@ -291,7 +306,10 @@ class Turn {
     const Flow* flow = nullptr;  // the input owns the Endpoint's, the runner all others
     std::int64_t version = 0;
     NodeIndex at = end_of_flow;
+    std::vector<Loop> loops{};  // the outermost first
   };
+  // `too_large` if the value is nested too deeply, or too large beside all that the frames keep.
+  [[nodiscard]] Result<void> check_kept(const nlohmann::json& value);
   [[nodiscard]] const Frame& top() const { return frames_.back(); }
 
   TurnInput input_;

@@ -65,6 +65,8 @@ class TurnRunner : public Turn {
   // Restores the frames of a stored state. False if one of its Flows or Nodes no longer exists.
   // `pinned`: in the state's versions. Otherwise, for an input, in the newest versions.
   Result<bool> restore_frames(const nlohmann::json& state, bool pinned);
+  // Restores the loops around the frame's Node. False if their shape is wrong.
+  [[nodiscard]] static bool restore_loops(const nlohmann::json& stored, Frame& frame);
   Result<void> restore_execution();
   void make_input_object();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;

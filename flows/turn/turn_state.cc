@@ -120,13 +120,15 @@ Result<void> TurnRunner::restore_memories(json& state) {
 
 Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
   std::vector<Frame> restored;
+  const auto stored = frames_of(state);
   for (const auto& standing : standings_of(state, 0)) {
     auto frame = look_up(standing.flow, pinned ? standing.version : 0);
     if (!frame && frame.error().code == Errc::not_found) return false;
     if (!frame) return model::fail(frame.error());
     frame->at = frame->flow->find(standing.at);
     if (frame->at == end_of_flow) return false;
-    restored.push_back(*frame);
+    if (!restore_loops(*stored[restored.size()], *frame)) return unreadable("session");
+    restored.push_back(std::move(*frame));
   }
   if (restored.empty()) return unreadable("session");
   // If the Endpoint has another Flow now than when the session began, the session starts in the new
@@ -134,6 +136,28 @@ Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
   const bool left = find_member(state, "left") != nullptr;
   if (restored.front().flow != &input_.flow && !left) return false;
   frames_ = std::move(restored);
+  return true;
+}
+
+// If another version has as many loops around the Node, they are the stored ones. Otherwise those
+// with the same addresses are. Behind a Node of a loop that is not stored, the loop ends.
+bool TurnRunner::restore_loops(const json& stored, Frame& frame) {
+  const json* loops = find_member(stored, "loops");
+  if (loops == nullptr) return true;
+  if (!loops->is_array()) return false;
+  std::vector<NodeIndex> around;
+  for (std::size_t i = 0; i < frame.flow->slots().size(); ++i) {
+    if (frame.flow->slots()[i].node->repeats(frame.at)) around.push_back(NodeIndex(i));
+  }
+  for (std::size_t i = 0; i < loops->size(); ++i) {
+    const std::string* address = find_text((*loops)[i], "at");
+    const auto next = find_count((*loops)[i], "next");
+    const json* list = find_member((*loops)[i], "list");
+    if (address == nullptr || !next || list == nullptr || !list->is_array()) return false;
+    const auto node = around.size() == loops->size() ? around[i] : frame.flow->find(*address);
+    if (std::ranges::count(around, node) == 0) continue;
+    frame.loops.push_back({node, static_cast<std::size_t>(*next), *list});
+  }
   return true;
 }
 
@@ -202,6 +226,11 @@ json TurnRunner::frames(bool pinned) const {
     json one = {{"flow", frame.flow->name()}, {"at", frame.flow->slot(frame.at).address}};
     // The execution has the version of the Endpoint's Flow.
     if (pinned && frame.flow != &input_.flow) one["version"] = frame.version;
+    for (const auto& each : frame.loops) {
+      const auto& slot = frame.flow->slot(each.node);
+      if (!slot.node->repeats(frame.at)) continue;  // a goTo has left it
+      one["loops"].push_back({{"at", slot.address}, {"next", each.next}, {"list", each.list}});
+    }
     return one;
   };
   json state = stored(top());

@@ -85,7 +85,7 @@ class Schemas(unittest.TestCase):
     def test_every_bundle_fits(self):
         self.assertGreaterEqual(len(BUNDLES), 12)
         nodes = [(name, NODES + "".join(f"      {line}\n" for line in block.splitlines())) for name, block in examples("- ")]
-        self.assertGreaterEqual(len(nodes), 32)
+        self.assertGreaterEqual(len(nodes), 33)
         for name, text in [*BUNDLES, *examples("conversed:"), *nodes]:
             self.expect_fit(self.bundles, name, text)
 
@@ -124,7 +124,8 @@ class Schemas(unittest.TestCase):
                      {"question": {"text": "Hi", "type": "txet"}}, {"question": {}}, {"sleep": "soon"}, {"sleep": 5}, {"say": 5},
                      {"say": "Hi", "then": []}, {"say": "Hi", "wait": True}, {}, {"id": "1a", "say": "Hi"}, {"stop": "now"},
                      {"goTo": {"node": "a", "wait": "yes"}}, {"interval": {"every": 0, "do": []}}, {"if": "true", "then": {}},
-                     {"switch": {"on": "text", "cases": {"a": "b"}}}, {"split": [{"name": "a", "do": []}, {"name": "b", "share": 100}]},
+                     {"switch": {"on": "text", "cases": {"a": "b"}}}, {"forEach": "context.a", "do": [{"say": "x"}]},
+                     {"forEach": "context.a", "item": "context.b", "do": {"say": "x"}}, {"split": [{"name": "a", "do": []}, {"name": "b", "share": 100}]},
                      {"split": [{"name": "a", "share": "50%"}, {"name": "b", "share": 50}]}):
             bundle = {"conversed": 1, "project": {"name": "P"}, "flows": [{"name": "F", "nodes": [{"id": "a", "wait": True}, node]}]}
             with self.subTest(node):

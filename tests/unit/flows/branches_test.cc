@@ -112,5 +112,165 @@ TEST(SplitNode, NotesItsBranchWithTheNameOfAnEnteredFlow) {
   EXPECT_EQ(talk.say("x")->notes.nodes, (Texts{"nodes[0]", "Sub: nodes[0]", "Sub: nodes[0] = b"}));
 }
 
+constexpr const char* each_asks =
+    "- id: each\n  forEach: input.data.items\n  item: context.item\n  index: context.n\n  do:\n"
+    "    - {id: ask, question: {text: \"{{context.n}} {{context.item}}?\", storeIn: context.a}}\n"
+    "    - say: \"{{context.item}}={{context.a}}\"\n"
+    "- say: end\n";
+
+json items(const std::string& list) {
+  return {{"items", json::parse(list)}};
+}
+
+TEST(ForEachNode, AsksAndCallsForEachItem) {
+  Conversation talk(
+      "- forEach: input.data.items\n  item: context.item\n  index: context.n\n  do:\n"
+      "    - question: {text: \"{{context.n}} {{context.item}}?\", storeIn: context.a}\n"
+      "    - httpRequest: {url: \"http://example.com/\", storeIn: context.b}\n"
+      "    - say: \"{{context.item}}={{context.a}}{{context.b}}\"\n"
+      "- say: end\n");
+  EXPECT_EQ(texts(talk.inject(items(R"(["a", "b"])"))), (Texts{"0 a?"}));
+  EXPECT_EQ(texts(talk.say("1")), (Texts{}));
+  EXPECT_EQ(texts(talk.answer_call("x")), (Texts{"a=1x", "1 b?"}));
+  EXPECT_EQ(texts(talk.say("2")), (Texts{}));
+  EXPECT_EQ(texts(talk.answer_call("y")), (Texts{"b=2y", "end"}));
+  EXPECT_EQ(talk.session.context, (json{{"a", "2"}, {"b", "y"}}));
+  EXPECT_EQ(talk.session.flow_state.dump().find("loops"), std::string::npos);
+}
+
+TEST(ForEachNode, ReadsItsListOnce) {
+  Conversation talk(
+      "- addToContext: {list: [1, 2]}\n- forEach: context.list\n  item: context.item\n  do:\n"
+      "    - addToContext: {list: \"{{[...context.list, context.item + 2]}}\"}\n"
+      "- say: \"{{context.list}}\"\n");
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"[1,2,3,4]"}));
+}
+
+TEST(ForEachNode, GoesOnInANewVersionOfItsFlow) {
+  Conversation talk(each_asks);
+  EXPECT_EQ(texts(talk.inject(items(R"(["a", "b", "c"])"))), (Texts{"0 a?"}));
+  const auto second = std::string("- say: new\n") + each_asks;
+  talk.flow = flow_of(second);
+  EXPECT_EQ(texts(talk.say("1")), (Texts{"a=1", "1 b?"}));
+  // With another id and another place it is still the loop around the question.
+  talk.flow = flow_of("- forEach: \"[9]\"\n  item: context.i\n  do:\n" +
+                      std::string("    - {id: ask, question: {text: again}}\n    - say: "
+                                  "\"{{context.i}}\"\n- say: done\n"));
+  EXPECT_EQ(texts(talk.say("2")), (Texts{"", "again"}));
+  EXPECT_EQ(talk.session.context["i"], "c");
+}
+
+TEST(ForEachNode, AroundANewLoopEndsBehindTheCurrentItem) {
+  Conversation talk(each_asks);
+  EXPECT_EQ(texts(talk.inject(items(R"(["a", "b"])"))), (Texts{"0 a?"}));
+  talk.flow = flow_of(
+      "- forEach: \"[1, 2]\"\n  item: context.outer\n  do:\n"
+      "    - id: each\n      forEach: \"[3, 4]\"\n      item: context.item\n      do:\n"
+      "        - {id: ask, question: {text: \"{{context.item}}?\"}}\n- say: end\n");
+  EXPECT_EQ(texts(talk.say("1")), (Texts{"b?"}));
+  EXPECT_EQ(texts(talk.say("2")), (Texts{"end"}));
+}
+
+TEST(ForEachNode, GoesOnOrIsLeftByAGoTo) {
+  const std::string nodes =
+      "- id: each\n  forEach: input.data.items\n  item: context.item\n  do:\n"
+      "    - if: context.item == 'skip'\n      then: [{goTo: each}]\n"
+      "    - if: context.item == 'leave'\n      then: [{goTo: out}]\n"
+      "    - say: \"{{context.item}}\"\n"
+      "- say: end\n- id: out\n  wait: true\n- say: \"{{context.item}}\"\n";
+  Conversation talk(nodes);
+  EXPECT_EQ(texts(talk.inject(items(R"(["a", "skip", "b"])"))), (Texts{"a", "b", "end"}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{""}));
+  EXPECT_EQ(texts(talk.inject(items(R"(["a", "leave", "b"])"))), (Texts{"a"}));
+  EXPECT_EQ(talk.session.flow_state.dump().find("loops"), std::string::npos);
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"leave"}));
+  EXPECT_EQ(texts(talk.inject(items(R"(["c"])"))), (Texts{"c", "end"}));
+}
+
+TEST(ForEachNode, StandsInsideOfAnother) {
+  Conversation talk(
+      "- forEach: \"[[1, 2], [], [3]]\"\n  item: context.row\n  index: context.r\n  do:\n"
+      "    - forEach: context.row\n      item: context.cell\n      do:\n"
+      "        - {question: {text: \"{{context.r}}:{{context.cell}}\", storeIn: context.a}}\n"
+      "    - say: row\n- say: end\n");
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"0:1"}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"0:2"}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"row", "row", "2:3"}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"row", "end"}));
+}
+
+TEST(ForEachNode, OfAFlowThatEntersItselfIsAnotherInEachRun) {
+  Conversation talk(
+      "- addToContext: {depth: \"{{(context.depth ?? 0) + 1}}\"}\n"
+      "- forEach: \"['a', 'b']\"\n  item: context.item\n  do:\n"
+      "    - say: \"{{context.depth}}{{context.item}}\"\n    - wait: true\n"
+      "    - if: context.depth < 2\n      then: [{executeFlow: Main}]\n");
+  Texts said;
+  for (int i = 0; i < 5; ++i) {
+    for (auto& text : texts(talk.say("x"))) said.push_back(std::move(text));
+  }
+  EXPECT_EQ(said, (Texts{"1a", "2a", "2b", "2b"}));
+}
+
+TEST(ForEachNode, FailsForWhatIsNoShortList) {
+  const auto error = [](const std::string& list) {
+    Conversation talk("- forEach: \"" + list + "\"\n  item: context.i\n  do: [{say: x}]\n");
+    const auto effects = talk.say("x");
+    return effects ? "" : effects.error().message;
+  };
+  const std::string node = "Flow 'Main', Node nodes[0] (forEach): ";
+  EXPECT_EQ(error("'a'"), node + "expected a list, not a value of the type string");
+  EXPECT_EQ(error("context.none"),
+            node + "there is no list; write `?? []` behind it if it may be missing");
+  EXPECT_EQ(error("context.none.b"), node + "the list: column 14: can't read 'b' of undefined");
+  EXPECT_EQ(error("context.none ?? []"), "");
+  EXPECT_EQ(error("'0123456789'.repeat(5).split('')"), "");
+  EXPECT_EQ(error("('0123456789'.repeat(5) + 'x').split('')"),
+            node + "the list has more than 50 items; take some of them by `.slice(0, n)`");
+}
+
+TEST(ForEachNode, LimitsWhatItsListsTake) {
+  Conversation talk(
+      "- forEach: \"[input.text]\"\n  item: context.i\n  do:\n"
+      "    - forEach: \"[input.text]\"\n      item: context.j\n      do: [{say: x}]\n");
+  talk.limits.frame_bytes = 1000;
+  EXPECT_EQ(texts(talk.say(std::string(450, 'x'))), (Texts{"x"}));
+  const auto effects = talk.say(std::string(500, 'x'));
+  ASSERT_FALSE(effects);
+  EXPECT_EQ(effects.error().code, model::Errc::too_large);
+  EXPECT_NE(effects.error().message.find("nodes[0].do[0] (forEach): the lists of loops take more "
+                                         "than 1000 bytes"),
+            std::string::npos)
+      << effects.error().message;
+}
+
+TEST(ForEachNode, TakesBadStoredStateForAnError) {
+  for (const char* stored :
+       {"5", "[5]", "[{}]", R"([{"at": "each", "next": -1, "list": []}])",
+        R"([{"at": "each", "next": 1, "list": {}}])", R"([{"at": 1, "next": 1, "list": []}])"}) {
+    Conversation talk(each_asks);
+    ASSERT_TRUE(talk.inject(items(R"(["a", "b"])")));
+    ASSERT_TRUE(talk.session.flow_state["waiting"]["loops"].is_array());
+    talk.session.flow_state["waiting"]["loops"] = json::parse(stored);
+    const auto effects = talk.say("x");
+    ASSERT_FALSE(effects) << stored;
+    EXPECT_EQ(effects.error().code, model::Errc::internal) << stored;
+  }
+  Conversation talk(each_asks);
+  ASSERT_TRUE(talk.inject(items(R"(["a", "b"])")));
+  talk.session.flow_state["waiting"]["loops"][0]["next"] = 7;
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"a=x", "end"}));
+}
+
+TEST(ForEachNode, RefusesWrongKeys) {
+  EXPECT_EQ(problems_of("{forEach: context.a, item: context.b, do: []}"),
+            (Texts{"do: the list is empty; write a Node"}));
+  EXPECT_EQ(
+      problems_of("{forEach: 5, item: input.b, od: [{say: x}]}"),
+      (Texts{"forEach: expected a text, not a number; put it in quotes", "forEach: 'do' is missing",
+             "item: column 1: a place to store to begins with 'context.' or 'profile.'",
+             "od: unknown key 'od' beside 'forEach'; did you mean 'do'?"}));
+}
+
 }  // namespace
 }  // namespace conversed::flows

@@ -378,7 +378,7 @@ TEST(TestFileKeys, AreDocumented) {
 
 TEST(Schema, KnowsEveryNodeTypeWithItsSentences) {
   const auto node = tools::bundle_schema()["$defs"]["node"]["properties"];
-  EXPECT_EQ(node.size(), node_types().size() + 3) << "with id, then and else";
+  EXPECT_EQ(node.size(), node_types().size() + 6) << "with id, then, else, item, index and do";
   for (const auto* type : node_types()) {
     const auto& schema = node.at(std::string(type->name));
     EXPECT_FALSE(schema.value("description", "").empty()) << type->name;
