@@ -78,8 +78,9 @@ class Flow {
     std::vector<Way> ways;
     std::vector<Use> uses;
     std::vector<Read> reads;
-    std::vector<std::string> writes;  // paths, such as `context.cart.total`
-    bool writes_flag = false;         // its values are true, false or null
+    std::vector<std::string> writes;     // paths, such as `context.cart.total`
+    bool writes_flag = false;            // its values are true, false or null
+    std::vector<std::string> arguments;  // their names, for the Flow that it enters
     std::vector<Warning> warnings;
   };
 

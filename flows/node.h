@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -45,13 +46,17 @@ struct AskKnowledge {  // like CallUpstream, for a search in knowledge
 struct Enter {  // the first Node of another Flow of the project
   std::string flow;
   bool comes_back = true;  // the Node after this one runs after that Flow's end
+  nlohmann::json arguments = nlohmann::json::object();
+};
+struct Return {  // the current Flow ends; the Node that entered it gets the value
+  nlohmann::json value;
 };
 struct Restart {};  // the first Node of the Endpoint's Flow; leaves all entered Flows
 struct Sleep {      // the Turn ends; this Node's `on_timer` runs after `duration`
   std::chrono::milliseconds duration{};
 };
-using Step =
-    std::variant<Continue, Jump, Wait, Stop, CallUpstream, AskKnowledge, Enter, Restart, Sleep>;
+using Step = std::variant<Continue, Jump, Wait, Stop, CallUpstream, AskKnowledge, Enter, Return,
+                          Restart, Sleep>;
 
 // `step`, or the error of `done`.
 [[nodiscard]] inline Result<Step> step_after(Result<void> done, Step step = Continue{}) {
@@ -85,6 +90,9 @@ class Node {
 
   // Whether the Node at `index` of the same Flow is one that this Node repeats.
   [[nodiscard]] virtual bool repeats(NodeIndex) const { return false; }
+
+  // The Flow that this Node entered has ended. `value` is null if it has returned none.
+  [[nodiscard]] virtual Result<void> on_return(Turn& turn, nlohmann::json value) const;
 
   // Which of the first three functions this Node has. Stored state that awaits another is invalid.
   enum class Awaits : std::uint8_t { nothing, input, call_result, timer };

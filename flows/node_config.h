@@ -118,6 +118,11 @@ class NodeConfig {
   // For free-form Nodes: one name, or a list of names, of places below `root`.
   [[nodiscard]] std::vector<expression::Path> places(std::string_view root);
 
+  // Records the name of an argument for the Flow that this Node enters.
+  void note_argument(std::string name) { outline_.arguments.push_back(std::move(name)); }
+  // For a Node that ends its Flow.
+  void ends_flow() { outline_.ways.push_back({"", end_of_flow}); }
+
   // For a Node that never continues, although its type may.
   void never_continues() { outline_.continues = false; }
 

@@ -31,6 +31,7 @@ constexpr std::array all{
     &reset_context_node,
     &reset_profile_node,
     &reset_state_node,
+    &return_node,
     &say_node,
     &search_knowledge_node,
     &set_state_node,

@@ -175,6 +175,7 @@ extern const NodeType remove_from_profile_node;
 extern const NodeType reset_context_node;
 extern const NodeType reset_profile_node;
 extern const NodeType reset_state_node;
+extern const NodeType return_node;
 extern const NodeType say_node;
 extern const NodeType search_knowledge_node;
 extern const NodeType set_state_node;

@@ -18,7 +18,7 @@ struct Operator;
 
 enum class NodeKind : std::uint8_t {
   literal,
-  root,           // input, context or profile: text, and its member of the scope
+  root,           // a name of the scope, such as context: text, and its member
   name,           // not a name of the language: a token's label, or an error unless optional
   local,          // a parameter of an arrow function: slot
   array,          // list of items and spreads

@@ -383,6 +383,7 @@ NodeId Parser::identifier() {
   if (name == "input") node.root = &Scope::input;
   if (name == "context") node.root = &Scope::context;
   if (name == "profile") node.root = &Scope::profile;
+  if (name == "arguments") node.root = &Scope::arguments;
   if (node.root != nullptr) return add(node);
   if (at_mark("(")) return function_call(find_function("", name), name, byte);
   if (is_namespace(name) && at_mark(".")) return namespace_member(name);

@@ -57,6 +57,7 @@ struct Scope {
   const nlohmann::json* input = nullptr;
   const nlohmann::json* context = nullptr;
   const nlohmann::json* profile = nullptr;
+  const nlohmann::json* arguments = nullptr;  // of the entered Flow
   const Tokens* tokens = nullptr;
   model::Timestamp now{};   // Date.now()
   mutable Random random{};  // seeded by the Turn

@@ -131,7 +131,7 @@ class Checker {
   void find_values() {
     labels_ = names_in("tokens", "label");
     words_ = labels_;
-    words_.insert({"context", "input", "profile"});
+    words_.insert({"arguments", "context", "input", "profile"});
     values_["input.source"] = {"followUp", "inject", "timeOut", "user"};
     values_["input.type"] = {"data", "text"};
     auto channels = names_in("endpoints", "name");
@@ -161,7 +161,12 @@ class Checker {
 
   void collect(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
-      for (const auto& use : slot.outline.uses) used_[use.kind].insert(use.name);
+      for (const auto& use : slot.outline.uses) {
+        used_[use.kind].insert(use.name);
+        if (use.kind != Kind::flow) continue;
+        const auto& given = slot.outline.arguments;
+        arguments_[use.name].insert(given.begin(), given.end());
+      }
       for (const auto& path : slot.outline.writes) {
         auto& written = path.starts_with("context") ? context_ : profile_;
         written.insert(first_name(path));
@@ -248,6 +253,11 @@ class Checker {
     } else if (path.starts_with("context.") && !context_.contains(name) && !is_partial()) {
       // Only a warning, because another program may write it.
       warn(at, "'" + path + "' is read, but nothing writes it" + hint(name, context_));
+    } else if (path.starts_with("arguments.") && !is_partial()) {
+      const auto& given = arguments_[at.flow.name()];
+      if (given.contains(name)) return;
+      warn(at, "'" + path + "' is read, but no executeFlow of '" + at.flow.name() +
+                   "' gives it; write it under its `with`" + hint(name, given));
     }
   }
 
@@ -255,15 +265,17 @@ class Checker {
     if (labels_.contains(doubt.braces)) return;
     for (const auto& word : std::set<std::string>(doubt.words.begin(), doubt.words.end())) {
       if (words_.contains(word)) continue;
-      warn(at, "'" + word + "' is neither context, input, profile nor the label of a Token" +
+      warn(at, "'" + word +
+                   "' is neither arguments, context, input, profile nor the label of a Token" +
                    hint(word, words_));
     }
     for (const auto& failure : doubt.failures) warn(at, failure);
   }
 
   void check_braces(const At& at, const std::string& inside) {
-    const bool is_value = inside.starts_with("context.") || inside.starts_with("input.") ||
-                          inside.starts_with("profile.") || labels_.contains(inside);
+    const bool is_value = inside.starts_with("arguments.") || inside.starts_with("context.") ||
+                          inside.starts_with("input.") || inside.starts_with("profile.") ||
+                          labels_.contains(inside);
     if (!is_value) return;
     warn(at, "'{" + inside + "}' stays as it is written; write '{{" + inside + "}}' for its value");
   }
@@ -342,8 +354,9 @@ class Checker {
   Names context_;
   Names profile_;
   Names filled_;
-  std::map<std::string, bool, std::less<>> is_flag_;  // each written path
-  Names labels_;                                      // of Tokens
+  std::map<std::string, Names, std::less<>> arguments_;  // of each Flow
+  std::map<std::string, bool, std::less<>> is_flag_;     // each written path
+  Names labels_;                                         // of Tokens
   Names words_;
   std::map<std::string, Names, std::less<>> values_;  // of paths, if all are known
 };

@@ -263,14 +263,16 @@ void Turn::end_loop() {
 Result<void> Turn::check_kept(const nlohmann::json& value) {
   const Limits& limits = input_.limits;
   if (!nests_within(value, limits.value_depth)) {
-    return exceeded("the list is nested deeper than ", limits.value_depth, "");
+    return exceeded("a value is nested deeper than ", limits.value_depth, "");
   }
   std::size_t bytes = measure(value, limits.frame_bytes);
   for (const auto& frame : frames_) {
     for (const auto& each : frame.loops) bytes += measure(each.list, limits.frame_bytes);
+    bytes += measure(frame.arguments, limits.frame_bytes);
   }
   if (bytes <= limits.frame_bytes) return {};
-  return exceeded("the lists of loops take more than ", limits.frame_bytes, " bytes");
+  return exceeded("the lists of loops and the arguments of Flows take more than ",
+                  limits.frame_bytes, " bytes");
 }
 
 void Turn::set_state(std::string name) {
@@ -560,6 +562,11 @@ Result<Step> Node::on_timer(Turn& turn) const {
 
 Result<Step> Node::on_time_out(Turn& turn) const {
   return turn.failure(model::Errc::internal, "takes no time-out");
+}
+
+// In a newer version another Node may stand where one entered the Flow.
+Result<void> Node::on_return(Turn&, nlohmann::json) const {
+  return {};
 }
 
 }  // namespace conversed::flows

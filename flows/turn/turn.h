@@ -73,7 +73,7 @@ struct Limits {
   std::size_t keyphrases = 100;  // added to lexicons by a session's Nodes
   std::size_t slot_hits = 200;   // all hits in `input.slots`
   std::size_t slot_bytes = std::size_t{256} << 10;   // of `input.slots`, as JSON text, roughly
-  std::size_t frame_bytes = std::size_t{256} << 10;  // lists of loops, as JSON text, roughly
+  std::size_t frame_bytes = std::size_t{256} << 10;  // of loops and arguments, as JSON text
   std::size_t memory_keys = 2000;  // Nodes with a memory in a session, such as `once`
   // Injects that no Node has taken, kept for `waitForEvent`. The oldest are dropped.
   std::size_t untaken_events = 20;
@@ -307,6 +307,7 @@ class Turn {
     std::int64_t version = 0;
     NodeIndex at = end_of_flow;
     std::vector<Loop> loops{};  // the outermost first
+    nlohmann::json arguments = nlohmann::json::object();
   };
   // `too_large` if the value is nested too deeply, or too large beside all that the frames keep.
   [[nodiscard]] Result<void> check_kept(const nlohmann::json& value);
@@ -349,6 +350,7 @@ class Turn {
   // Never empty. The Node that runs is in the last frame. The others entered it, the Endpoint's
   // Flow first, and get control back.
   std::vector<Frame> frames_;
+  nlohmann::json returned_;  // by the Flow that ends
   NodeIndex came_from_ = end_of_flow;
 };
 

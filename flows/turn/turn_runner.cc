@@ -211,6 +211,7 @@ Result<void> TurnRunner::count_visit() {
   budget().step(steps_a_node);
   budget().look_at_clock();
   if (auto left = check_budget(); !left) return left;
+  scope_.arguments = &top().arguments;
   if (++nodes_run_ > limits.nodes_per_turn) {
     return exceeded("more than ", limits.nodes_per_turn, " Nodes in one Turn");
   }
@@ -242,10 +243,13 @@ Result<void> TurnRunner::advance(Step step) {
       next = noted_way(here().next);
     } else if (const auto* jump = std::get_if<Jump>(&step)) {
       next = noted_way(jump->to);
-    } else if (const auto* entered = std::get_if<Enter>(&step)) {
-      auto first = enter(*entered);
+    } else if (auto* entered = std::get_if<Enter>(&step)) {
+      auto first = enter(std::move(*entered));
       if (!first) return model::fail(first.error());
       next = *first;
+    } else if (auto* returned = std::get_if<Return>(&step)) {
+      returned_ = std::move(returned->value);
+      next = noted_way(end_of_flow);
     } else if (std::holds_alternative<Restart>(step)) {
       start_over();
       next = flow().start();
@@ -281,6 +285,8 @@ Result<bool> TurnRunner::go_on(NodeIndex next) {
   while (next == end_of_flow) {
     if (frames_.size() == 1) return false;
     frames_.pop_back();
+    auto taken = here().node->on_return(*this, std::exchange(returned_, nullptr));
+    if (!taken) return model::fail(taken.error());
     next = noted_way(here().next);
   }
   came_from_ = std::exchange(frames_.back().at, next);
@@ -301,12 +307,14 @@ Result<Turn::Frame> TurnRunner::look_up(const std::string& name, std::int64_t ve
   return Frame{held->second.flow.get(), held->second.version};
 }
 
-Result<NodeIndex> TurnRunner::enter(const Enter& step) {
+Result<NodeIndex> TurnRunner::enter(Enter step) {
   auto frame = look_up(step.flow, 0);
   if (!frame && frame.error().code == Errc::not_found) {
     return failure(Errc::invalid_argument, "there is no Flow '" + step.flow + "'");
   }
   if (!frame) return model::fail(frame.error());
+  if (auto good = check_kept(step.arguments); !good) return model::fail(good.error());
+  frame->arguments = std::move(step.arguments);
   if (step.comes_back) {
     if (frames_.size() + 1 > input_.limits.flow_depth) {
       return exceeded("enters more than ", input_.limits.flow_depth, " Flows one inside the other");
@@ -314,7 +322,7 @@ Result<NodeIndex> TurnRunner::enter(const Enter& step) {
   } else {
     frames_.clear();
   }
-  frames_.push_back(*frame);
+  frames_.push_back(std::move(*frame));
   if (flow().lexicons().empty()) return flow().start();
   if (auto found = find_slots(entered_flows()); !found) return model::fail(found.error());
   return flow().start();

@@ -50,7 +50,7 @@ class TurnRunner : public Turn {
   Result<bool> go_on(NodeIndex next);
   // A Flow, the same for the whole Turn. Version 0 is the newest. `not_found` if it is missing.
   Result<Frame> look_up(const std::string& name, std::int64_t version);
-  Result<NodeIndex> enter(const Enter& step);
+  Result<NodeIndex> enter(Enter step);
   Result<void> count_visit();
   [[nodiscard]] NodeIndex noted_way(NodeIndex to) const;
   // Ends the Turn with a call; one of its `http`, `search` and `due_at` is set.
@@ -65,8 +65,9 @@ class TurnRunner : public Turn {
   // Restores the frames of a stored state. False if one of its Flows or Nodes no longer exists.
   // `pinned`: in the state's versions. Otherwise, for an input, in the newest versions.
   Result<bool> restore_frames(const nlohmann::json& state, bool pinned);
-  // Restores the loops around the frame's Node. False if their shape is wrong.
+  // Restores the loops around the frame's Node, and the arguments. False if their shape is wrong.
   [[nodiscard]] static bool restore_loops(const nlohmann::json& stored, Frame& frame);
+  [[nodiscard]] static bool restore_arguments(const nlohmann::json& stored, Frame& frame);
   Result<void> restore_execution();
   void make_input_object();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;

@@ -127,7 +127,10 @@ Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
     if (!frame) return model::fail(frame.error());
     frame->at = frame->flow->find(standing.at);
     if (frame->at == end_of_flow) return false;
-    if (!restore_loops(*stored[restored.size()], *frame)) return unreadable("session");
+    const json& kept = *stored[restored.size()];
+    if (!restore_loops(kept, *frame) || !restore_arguments(kept, *frame)) {
+      return unreadable("session");
+    }
     restored.push_back(std::move(*frame));
   }
   if (restored.empty()) return unreadable("session");
@@ -159,6 +162,13 @@ bool TurnRunner::restore_loops(const json& stored, Frame& frame) {
     frame.loops.push_back({node, static_cast<std::size_t>(*next), *list});
   }
   return true;
+}
+
+bool TurnRunner::restore_arguments(const json& stored, Frame& frame) {
+  const json* arguments = find_member(stored, "arguments");
+  if (arguments == nullptr) return true;
+  frame.arguments = *arguments;
+  return arguments->is_object();
 }
 
 Result<void> TurnRunner::restore_execution() {
@@ -226,6 +236,7 @@ json TurnRunner::frames(bool pinned) const {
     json one = {{"flow", frame.flow->name()}, {"at", frame.flow->slot(frame.at).address}};
     // The execution has the version of the Endpoint's Flow.
     if (pinned && frame.flow != &input_.flow) one["version"] = frame.version;
+    if (!frame.arguments.empty()) one["arguments"] = frame.arguments;
     for (const auto& each : frame.loops) {
       const auto& slot = frame.flow->slot(each.node);
       if (!slot.node->repeats(frame.at)) continue;  // a goTo has left it

@@ -238,8 +238,8 @@ TEST(ForEachNode, LimitsWhatItsListsTake) {
   const auto effects = talk.say(std::string(500, 'x'));
   ASSERT_FALSE(effects);
   EXPECT_EQ(effects.error().code, model::Errc::too_large);
-  EXPECT_NE(effects.error().message.find("nodes[0].do[0] (forEach): the lists of loops take more "
-                                         "than 1000 bytes"),
+  EXPECT_NE(effects.error().message.find("nodes[0].do[0] (forEach): the lists of loops and the "
+                                         "arguments of Flows take more than 1000 bytes"),
             std::string::npos)
       << effects.error().message;
 }
@@ -270,6 +270,109 @@ TEST(ForEachNode, RefusesWrongKeys) {
       (Texts{"forEach: expected a text, not a number; put it in quotes", "forEach: 'do' is missing",
              "item: column 1: a place to store to begins with 'context.' or 'profile.'",
              "od: unknown key 'od' beside 'forEach'; did you mean 'do'?"}));
+}
+
+TEST(ExecuteFlowNode, GivesArgumentsAndStoresWhatReturns) {
+  Conversation talk(
+      "- executeFlow: {flow: Sub, with: {n: \"{{1 + 1}}\", who: {name: Ann}}, storeIn: context.r}\n"
+      "- say: \"{{context.r.twice}} {{arguments.n}}.\"\n");
+  talk.library.flows["Sub"] = {
+      named_flow("Sub",
+                 "  - say: \"{{arguments.who.name}} {{arguments.none}}\"\n"
+                 "  - return: {value: {twice: \"{{arguments.n * 2}}\"}}\n  - say: never\n")};
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"Ann ", "4 ."}));
+}
+
+TEST(ExecuteFlowNode, KeepsArgumentsWhileItsFlowAsksAndCalls) {
+  Conversation talk(
+      "- executeFlow: {flow: Sub, with: {n: \"{{input.text}}\"}, storeIn: context.r}\n"
+      "- say: \"{{context.r}}\"\n");
+  const std::string nodes =
+      "  - {id: ask, question: \"{{arguments.n}}?\"}\n"
+      "  - httpRequest: {url: \"http://example.com/\", storeIn: context.b}\n"
+      "  - return: \"{{arguments.n + context.b}}\"\n";
+  talk.library.flows["Sub"] = {named_flow("Sub", nodes)};
+  EXPECT_EQ(texts(talk.say("a")), (Texts{"a?"}));
+  talk.library.flows["Sub"].push_back(named_flow("Sub", "  - say: new\n" + nodes));
+  talk.flow = flow_of(
+      "- executeFlow: {flow: Sub, with: {n: other}, storeIn: context.new}\n"
+      "- say: \"{{context.new}}\"\n");
+  EXPECT_EQ(texts(talk.say("x")), (Texts{}));
+  EXPECT_EQ(texts(talk.answer_call("b")), (Texts{"ab"})) << "the newest version says where";
+}
+
+TEST(ExecuteFlowNode, StoresNullWithoutAReturn) {
+  Conversation talk(
+      "- addToContext: {r: 1}\n- executeFlow: {flow: Sub, storeIn: context.r}\n"
+      "- say: \"{{context.r === null}}\"\n");
+  for (const char* nodes : {"  - say: sub\n", "  - return:\n", "  - return: {}\n"}) {
+    talk.library.flows["Sub"] = {named_flow("Sub", nodes)};
+    EXPECT_EQ(texts(talk.say("x")).back(), "true") << nodes;
+  }
+}
+
+TEST(ExecuteFlowNode, GivesEachRunOfARecursiveFlowItsOwnArguments) {
+  Conversation talk("- say: x");
+  talk.flow = named_flow("Fact",
+                         "  - if: arguments.n == null\n    then:\n"
+                         "      - executeFlow: {flow: Fact, with: {n: 5}, storeIn: context.r}\n"
+                         "      - say: \"{{context.r}}\"\n      - stop: true\n"
+                         "  - if: arguments.n < 2\n    then: [{return: 1}]\n"
+                         "  - executeFlow: {flow: Fact, with: {n: \"{{arguments.n - 1}}\"}, "
+                         "storeIn: context.r}\n"
+                         "  - return: \"{{arguments.n * context.r}}\"\n");
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"120"}));
+}
+
+TEST(ExecuteFlowNode, WithoutReturnGivesArgumentsButStoresNothing) {
+  Conversation talk("- executeFlow: {flow: Sub, with: {n: 1}, return: false}\n");
+  talk.library.flows["Sub"] = {
+      named_flow("Sub", "  - wait: true\n  - say: \"{{arguments.n}}\"\n  - return: 5\n")};
+  EXPECT_EQ(texts(talk.say("x")), (Texts{}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"1"}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{})) << "the Flow had ended";
+  EXPECT_EQ(problems_of("executeFlow: {flow: F, return: false, storeIn: context.a}"),
+            (Texts{"executeFlow.storeIn: nothing comes back with `return: false`; remove one"}));
+  EXPECT_EQ(problems_of("executeFlow: {flow: F, with: [1]}"),
+            (Texts{"executeFlow.with: expected a mapping, not a list"}));
+}
+
+TEST(ExecuteFlowNode, LimitsArguments) {
+  Conversation talk("- executeFlow: {flow: Sub, with: {a: \"{{input.text}}\"}}\n");
+  talk.library.flows["Sub"] = {named_flow("Sub", "  - say: x\n")};
+  talk.limits.frame_bytes = 1000;
+  EXPECT_EQ(texts(talk.say(std::string(900, 'x'))), (Texts{"x"}));
+  EXPECT_EQ(talk.say(std::string(1000, 'x')).error().code, model::Errc::too_large);
+}
+
+TEST(ExecuteFlowNode, TakesBadStoredArgumentsForAnError) {
+  Conversation talk("- executeFlow: {flow: Sub, with: {a: 1}}\n");
+  talk.library.flows["Sub"] = {named_flow("Sub", "  - wait: true\n")};
+  ASSERT_TRUE(talk.say("x"));
+  ASSERT_EQ(talk.session.flow_state["waiting"]["arguments"], (json{{"a", 1}}));
+  talk.session.flow_state["waiting"]["arguments"] = "a";
+  EXPECT_EQ(talk.say("x").error().code, model::Errc::internal);
+}
+
+TEST(ReturnNode, EndsTheExecutionInTheFlowOfAnEndpoint) {
+  Conversation talk("- say: a\n- if: input.text == 'end'\n  then: [{return: 1}]\n- say: b\n");
+  EXPECT_EQ(texts(talk.say("end")), (Texts{"a"}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"a", "b"}));
+}
+
+TEST(ReturnNode, LeavesTheLoopsOfItsFlowOnly) {
+  Conversation talk(
+      "- forEach: \"[1, 2]\"\n  item: context.i\n  do:\n"
+      "    - executeFlow: {flow: Sub, storeIn: context.r}\n"
+      "    - say: \"{{context.i}}{{context.r}}\"\n");
+  talk.library.flows["Sub"] = {named_flow(
+      "Sub",
+      "  - forEach: \"['a', 'b']\"\n    item: context.j\n    do: [{wait: true}, {return: "
+      "\"{{context.j}}\"}]\n")};
+  EXPECT_EQ(texts(talk.say("x")), (Texts{}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"1a"}));
+  EXPECT_EQ(texts(talk.say("x")), (Texts{"2a"}));
+  EXPECT_EQ(talk.session.flow_state.dump().find("loops"), std::string::npos);
 }
 
 }  // namespace

@@ -167,6 +167,23 @@ TEST(FlowCheck, FindsNamesThatNothingWrites) {
                    "nothing writes it; did you mean 'count'?"}));
 }
 
+TEST(FlowCheck, FindsArgumentsThatNoNodeGives) {
+  EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - executeFlow: {flow: G, with: {count: 1}}\n"
+                  "  - say: \"{{arguments.count}}\"\n"
+                  "- name: G\n  nodes:\n  - say: \"{{arguments.count}} {{arguments.cuont}}\"\n"),
+            (Texts{"p.yaml:7:10: warning: Flow 'F', nodes[1]: 'arguments.count' is read, but no "
+                   "executeFlow of 'F' gives it; write it under its `with`",
+                   "p.yaml:10:10: warning: Flow 'G', nodes[0]: 'arguments.cuont' is read, but no "
+                   "executeFlow of 'G' gives it; write it under its `with`; did you mean "
+                   "'count'?"}));
+}
+
+TEST(FlowCheck, KnowsThatAReturnEndsItsFlow) {
+  EXPECT_EQ(check("flows:\n- name: A\n  nodes:\n  - executeFlow: B\n  - say: behind\n"
+                  "- {name: B, nodes: [{return: 1}, {say: never}]}\n"),
+            (Texts{"p.yaml:8:34: warning: Flow 'B', nodes[1]: nothing leads to this Node"}));
+}
+
 TEST(FlowCheck, FindsUnusedPartsAndSlotsThatNothingFills) {
   const auto found = check(
       "connections: [{name: crm, type: httpBearer, fields: {token: t}}]\n"
@@ -197,7 +214,8 @@ TEST(FlowCheck, ShowsWarningsBesideErrors) {
 TEST(FlowCheck, FindsNamesThatAreNeitherARootNorAToken) {
   const std::string tokens =
       "tokens: [{label: opening hours, script: x}, {label: count-1, script: y}]\n";
-  const std::string neither = "' is neither context, input, profile nor the label of a Token";
+  const std::string neither =
+      "' is neither arguments, context, input, profile nor the label of a Token";
   EXPECT_EQ(
       check_nodes("  - say: \"{{contxt.a}}{{contxt.b}} {{opening huors}}\"\n"
                   "  - if: total > 3 && input.text\n",
