@@ -1,6 +1,7 @@
 // Makes the command line's parser from the table of commands.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "daemon/ctl/commands.h"
@@ -44,15 +45,15 @@ CLI::Option& add_option(CLI::App& command, const Option& option, Values& values)
   return added;
 }
 
-void add_command(CLI::App& parent, const Command& row, Action& action) {
-  auto* command = parent.add_subcommand(row.name.substr(row.name.find(' ') + 1), row.help.summary);
-  command->footer("Example: conversectl " + row.name +
-                  (row.help.example.empty() ? "" : " " + row.help.example) +
-                  (row.help.next.empty() ? "" : "\nNext: " + row.help.next));
+// Adds what the command takes.
+void complete_command(CLI::App& command, const Command& row, Action& action) {
+  command.footer("Example: conversectl " + row.name +
+                 (row.help.example.empty() ? "" : " " + row.help.example) +
+                 (row.help.next.empty() ? "" : "\nNext: " + row.help.next));
   const auto values = std::make_shared<Values>();
   std::map<Option::Among, std::vector<CLI::Option*>> groups;
   for (const Option& option : row.options) {
-    auto& added = *add_option(*command, option, *values).required(option.required);
+    auto& added = *add_option(command, option, *values).required(option.required);
     auto& group = groups[option.among];
     for (auto* other : group) {
       if (option.among == Option::Among::at_most_one) added.excludes(other);
@@ -64,13 +65,13 @@ void add_command(CLI::App& parent, const Command& row, Action& action) {
   }
   if (row.takes_watch()) {
     command
-        ->add_option(watch_option, values->texts[watch_option],
-                     "Print it again every few seconds (default: 2), until Ctrl-C")
+        .add_option(watch_option, values->texts[watch_option],
+                    "Print it again every few seconds (default: 2), until Ctrl-C")
         ->type_name("[SECONDS]")
         ->check(CLI::Range(1, 86'400))
         ->check(check_decimal);
   }
-  command->callback([row, values, &action] {
+  command.callback([row, values, &action] {
     action = [row, values](Client& client) { return run(client, row, *values); };
   });
 }
@@ -136,17 +137,19 @@ int report_usage(const CLI::App& app, const CLI::ParseError& error) {
 
 std::vector<Group> all_commands() {
   std::vector<Group> all;
-  for (const auto& groups :
-       {login_commands(), project_commands(), account_commands(), conversation_commands(),
-        receipt_commands(), data_commands(), delivery_commands(), flow_commands(), job_commands(),
-        timer_commands(), why_command()}) {
-    all.insert(all.end(), groups.begin(), groups.end());
+  for (auto* of_file : {login_commands, project_commands, account_commands, conversation_commands,
+                        receipt_commands, data_commands, delivery_commands, flow_commands,
+                        job_commands, timer_commands, why_command}) {
+    std::ranges::move(of_file(), std::back_inserter(all));
   }
   all.push_back(completion_commands());
   return all;
 }
 
-void add_commands(CLI::App& app, Action& action) {
+void add_commands(CLI::App& app, Action& action, const std::vector<std::string>& words) {
+  const auto is_named = [&](const std::string& name) {
+    return std::ranges::find(words, name) != words.end();
+  };
   for (const Group& group : all_commands()) {
     const auto known =
         app.get_subcommands([&](CLI::App* each) { return each->get_name() == group.name; });
@@ -155,7 +158,12 @@ void add_commands(CLI::App& app, Action& action) {
       parent = app.add_subcommand(group.name, group.summary)->require_subcommand(1);
       parent->footer("Example: conversectl " + group.commands.front().name + " --help");
     }
-    for (const Command& row : group.commands) add_command(*parent, row, action);
+    if (!group.name.empty() && !is_named(group.name)) continue;
+    for (const Command& row : group.commands) {
+      const auto word = row.name.substr(row.name.find(' ') + 1);
+      auto* command = parent->add_subcommand(word, row.help.summary);
+      if (is_named(word)) complete_command(*command, row, action);
+    }
   }
 }
 

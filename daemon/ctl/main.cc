@@ -90,7 +90,8 @@ int main(int argc, char** argv) {
   app.add_flag_callback(
       "--version", [&action] { action = show_version; },
       "Print the versions of conversectl and, if you are signed in, of the daemon");
-  add_commands(app, action);
+  auto arguments = arguments_of(argc, argv);
+  add_commands(app, action, arguments);
   const std::span<char*> words(argv, static_cast<std::size_t>(argc));
   if (argc > 1 && std::string_view(words[1]) == complete_argument) {
     if (const char* given = std::getenv("CONVERSECTL_URL")) {
@@ -101,7 +102,6 @@ int main(int argc, char** argv) {
     return complete(app, options, {words.begin() + 2, words.end()});
   }
   try {
-    auto arguments = arguments_of(argc, argv);
     std::ranges::reverse(arguments);
     app.parse(std::move(arguments));
     if (!action) throw CLI::RequiredError("A command");
