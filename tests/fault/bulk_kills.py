@@ -35,10 +35,10 @@ class BulkKills(DaemonCase):
     def import_flow(self, nodes):
         path = pathlib.Path(self.folder.name) / "project.yaml"
         path.write_text(BUNDLE.format(nodes=nodes))
-        self.daemon.ctl("import", str(path))
+        self.import_file(path)
 
     def letters(self, state):
-        return self.daemon.ctl("deadletters", "list", "--state", state, "--limit", "100")["items"]
+        return self.daemon.manage("GET", f"deadletters?state={state}&limit=100")["items"]
 
     def bury(self, point):
         """Makes dead letters of two sessions, and then mends the Flow."""
@@ -64,8 +64,9 @@ class BulkKills(DaemonCase):
                         self.assertTrue(self.daemon.wait_end(60), "the daemon did not reach the point")
                 self.daemon.kill()
                 self.daemon.start()
-                for job in self.daemon.ctl("jobs", "list")["items"]:
-                    self.daemon.ctl("jobs", "watch", job["_id"])
+                for job in self.daemon.manage("GET", "tasks?limit=100")["items"]:
+                    if job["status"] != "done":
+                        self.daemon.ctl("jobs", "watch", job["_id"])  # fails unless the job ends done
                 self.daemon.wait_idle()
                 if self.letters("new"):  # the kill came before the job was stored
                     self.daemon.ctl("deadletters", "replay", "--all")

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -66,15 +67,22 @@ class DaemonCase(unittest.TestCase):
         cls.daemon.init()
         cls.daemon.start()
         cls.tokens = cls.load(cls.bundle)
-        cls.key = cls.daemon.ctl("apikey", "create", "--name", "tests")["key"]
+        cls.key = cls.daemon.manage("POST", "apikeys", {"name": "tests"})["key"]
 
     @classmethod
     def load(cls, text):
         """Imports a bundle and stores its report in `report`. Returns the URLTokens by Endpoint name."""
         path = pathlib.Path(cls.folder.name) / "bundle.yaml"
         path.write_text(text.replace("UPSTREAM", cls.upstream.url))
-        cls.report = cls.daemon.ctl("import", str(path))
+        cls.report = cls.import_file(path)
         return {endpoint["name"]: endpoint["urlToken"] for endpoint in cls.report["endpoints"]}
+
+    @classmethod
+    def import_file(cls, path):
+        """Imports a bundle with the variables of the daemon's environment that it names. Returns the report."""
+        text = path.read_text()
+        named = {name: cls.daemon.environment[name] for name in re.findall(r"\$\{(\w+)\}", text) if name in cls.daemon.environment}
+        return cls.daemon.manage("POST", "import", {"file": str(path), "text": text, "environment": named})
 
     def say(self, endpoint, session, text=None, headers=None, **body):
         """Sends a user's message. Returns (status, body)."""

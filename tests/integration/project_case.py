@@ -35,7 +35,7 @@ class ProjectCase(DaemonCase):
         """Imports a new project of this name. Returns the report."""
         path = pathlib.Path(self.folder.name) / "own.json"
         path.write_text(json.dumps({"conversed": 1, "project": {"name": name, "locales": ["en"]}, **parts}))
-        return self.daemon.ctl("import", str(path))
+        return self.import_file(path)
 
     def import_chunks(self, name, chunks):
         """Imports a source with these chunks. Returns the path of their list."""

@@ -40,7 +40,7 @@ proactive: {provisioning: {url: "UPSTREAM/tenants", token: "a-token-of-32-bytes-
         self.names.append(name)
         path = pathlib.Path(self.folder.name) / "project.yaml"
         path.write_text(BUNDLE.format(name=name, locale=locale, proactive=proactive))
-        return self.daemon.ctl("import", str(path))["project"]["_id"]
+        return self.import_file(path)["project"]["_id"]
 
     names = []
 

@@ -62,17 +62,17 @@ class Roles(MainJob, ClusterCase):
     def test_an_operator_reaches_the_owner_of_a_delivery(self):
         self.hook.statuses.extend([503] * 3)
         self.assertEqual(self.inject("paused", "paused", text="hello")[0], 200)
-        while "paused" not in [each["state"] for each in self.daemon.ctl("deliveries", "list")["items"]]:
+        while "paused" not in [each["state"] for each in self.daemon.manage("GET", "deliveries")["items"]]:
             self.assertFalse(self.daemon.wait_end(0.05))
         tries = len(self.hook.requests)
-        delivery = self.daemon.ctl("deliveries", "list")["items"][0]
+        delivery = self.daemon.manage("GET", "deliveries")["items"][0]
         self.daemon.ctl("deliveries", "retry", delivery["_id"])
         self.assertTrue(self.hook.wait_for(tries + 1, 30), "the owner waits for the next try of a minute")
         self.hook.statuses.clear()
         endpoint = next(each["_id"] for each in self.report["endpoints"] if each["name"] == "paused")
         self.daemon.ctl("endpoints", "resume", endpoint)
         self.assertTrue(self.hook.wait_for(tries + 2, 30), "the owner does not know of the resume")
-        while self.daemon.ctl("deliveries", "list")["items"]:
+        while self.daemon.manage("GET", "deliveries")["items"]:
             self.assertFalse(self.daemon.wait_end(0.05))
 
     def test_partitions_without_a_worker_are_named(self):

@@ -56,7 +56,7 @@ class Commands(CtlCase):
 
     def timer(self, name):
         self.say("sleeper", name, "hi", {"Prefer": "respond-async"}, userId=MALLORY)
-        return self.until(lambda: next((timer["_id"] for timer in self.daemon.ctl("timers", "list")["items"]
+        return self.until(lambda: next((timer["_id"] for timer in self.daemon.manage("GET", "timers")["items"]
                                         if timer["sessionId"] == name), None))
 
     # --- Projects ------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ class Commands(CtlCase):
         first = self.dead_letter(name)
         chosen = self.session("loop", name, MALLORY)
         self.assertEqual(self.people("deadletters", "replay", *chosen), "1 changed, 0 skipped\n")
-        self.until(lambda: self.daemon.ctl("deadletters", "show", first)["state"] == "replayed")
+        self.until(lambda: self.daemon.manage("GET", f"deadletters/{first}")["state"] == "replayed")
         self.letter_of(name)
         job = self.json("deadletters", "discard", *chosen)
         self.assertEqual((job["type"], job["status"], job["data"]["changed"]), ("discardDeadLetters", "done", 1))

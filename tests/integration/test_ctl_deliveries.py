@@ -24,7 +24,7 @@ class DeliveryCommands(CtlCase):
         for number in range(outputs):
             self.assertEqual(self.inject(endpoint, "s", text=f"text {number}")[0], 200)
         while True:
-            items = self.daemon.ctl("deliveries", "list", "--endpoint", self.tokens[endpoint])["items"]
+            items = self.daemon.manage("GET", f"deliveries?URLToken={self.tokens[endpoint]}")["items"]
             if len(items) == outputs and items[0]["attempts"] > 0:
                 return [item["_id"] for item in items]
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
@@ -34,7 +34,7 @@ class DeliveryCommands(CtlCase):
 
     def pause(self, name, first):
         """Retries this output until the webhook is paused. Returns the id of its Endpoint."""
-        while self.daemon.ctl("endpoints", "health", self.endpoint(name))["state"] != "paused":
+        while self.daemon.manage("GET", f"endpoints/{self.endpoint(name)}/health")["state"] != "paused":
             self.daemon.ctl("deliveries", "retry", first)
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
         return self.endpoint(name)

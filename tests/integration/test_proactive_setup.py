@@ -63,10 +63,10 @@ class SetUp(SetUpCase):
         text = path.read_text()
         self.assertIn("after: 20m", text)
         path.write_text(text.replace("after: 20m", "after: 30m"))
-        self.daemon.ctl("import", str(path))
+        self.import_file(path)
         self.assertEqual((self.journey(project)["afterMs"], self.made(project)), (30 * 60 * 1000, (1, 1, 1, 2)))
         path.write_text(text.replace('text: "Still there?"', "flow: Main, endpoint: phone"))
-        self.daemon.ctl("import", str(path))
+        self.import_file(path)
         self.assertEqual(self.made(project), (1, 1, 1, 1), "the import did not attach only the Endpoint of the new journey")
 
     def test_a_cancel_undoes_all_parts(self):

@@ -25,8 +25,9 @@ SESSION_TIMEOUT_S = 6
 
 def check_available():
     """Raises Unavailable if this machine can't run the servers."""
-    kafka.Broker().close()
-    postgres.Server().close()
+    kafka.find()
+    postgres.newest_programs()
+    postgres.account()
 
 
 def environment():

@@ -7,6 +7,7 @@ kafka.py [--jars FOLDER] --archive archives the broker's classes beside the jars
 the processor time. Without it, or with other jars, the broker starts as well.
 """
 
+import contextlib
 import os
 import pathlib
 import select
@@ -35,6 +36,15 @@ class Failed(Exception):
     """The broker failed."""
 
 
+def find(jars=None):
+    """Returns the folder of the broker's jars, and java."""
+    jars = pathlib.Path(jars or os.environ.get("CONVERSED_TEST_KAFKA_JARS") or JARS)
+    java = shutil.which("java")
+    if not java or not any(jars.glob("kafka_2.13-*.jar")):
+        raise Unavailable("java is missing" if not java else f"{jars} has no jars")
+    return jars, java
+
+
 class Broker:
     """One broker. It can be killed and started again with the same data and address.
 
@@ -43,11 +53,8 @@ class Broker:
     """
 
     def __init__(self, jars=None, settings=None, users=None):
-        self.jars = pathlib.Path(jars or os.environ.get("CONVERSED_TEST_KAFKA_JARS") or JARS)
+        self.jars, self.java = find(jars)
         self.archive = self.jars.parent / "classes.jsa"
-        self.java = shutil.which("java")
-        if not self.java or not any(self.jars.glob("kafka_2.13-*.jar")):
-            raise Unavailable("java is missing" if not self.java else f"{self.jars} has no jars")
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="conversed-kafka-"))
         self.port, controller = free_port(), free_port()
         self.address = f"127.0.0.1:{self.port}"
@@ -72,10 +79,20 @@ class Broker:
         self.config = self.folder / "server.properties"
         self.config.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
         try:
-            self.run_java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self.config))
+            self.format()
         except BaseException:
             self.close()
             raise
+
+    def format(self):
+        """Formats the broker's data. Each new broker has the same, so Java makes it once for these jars."""
+        data, kept = self.folder / "data", self.jars.parent / "formatted"
+        if kept.exists():
+            shutil.copytree(kept, data)
+            return
+        self.run_java("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(self.config))
+        with contextlib.suppress(OSError), tempfile.TemporaryDirectory(dir=kept.parent) as folder:
+            os.rename(shutil.copytree(data, f"{folder}/data"), kept)  # fails if another test was first
 
     def advertise(self, address):
         """Makes the broker tell its clients the address of a proxy, from the next start on."""

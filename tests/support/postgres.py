@@ -4,6 +4,7 @@ As a program: postgres.py COMMAND... starts a server and runs the command with C
 command's exit code, or 77 if PostgreSQL is missing.
 """
 
+import contextlib
 import os
 import pathlib
 import pwd
@@ -18,6 +19,7 @@ import urllib.parse
 
 SKIPPED = 77
 SUPERUSER = "conversed"
+KEPT = pathlib.Path(__file__).resolve().parents[2] / "build" / "tools" / "postgres"
 
 
 class Unavailable(Exception):
@@ -90,11 +92,24 @@ class Server:
             if primary:
                 self.run("pg_basebackup", "-h", primary.folder, "-U", SUPERUSER, "-R", "-c", "fast", "--no-sync")
             else:
-                # The server needs no password, since only its owner can read the folder.
-                self.run("initdb", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+                self.make_data()
         except BaseException:
             self.close()
             raise
+
+    def make_data(self):
+        """Makes the data of a new server. They are the same for each, so initdb makes them once for its version and account."""
+        data, kept = self.folder / "data", KEPT / f"{self.programs}-{os.geteuid()}".strip("/").replace("/", "-")
+        if kept.exists():
+            subprocess.run(["cp", "-a", kept, data], check=True)
+            return
+        # The server needs no password, since only its owner can read the folder.
+        self.run("initdb", "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+        with contextlib.suppress(OSError):
+            KEPT.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=KEPT) as folder:
+                subprocess.run(["cp", "-a", data, folder], check=True)
+                os.rename(f"{folder}/data", kept)  # fails if another test was first
 
     def run(self, program, *arguments):
         """Runs one of PostgreSQL's programs on the server's data."""
