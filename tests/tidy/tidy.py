@@ -37,6 +37,7 @@ THIRD_PARTY = {
     "unicode/": ["api/*.cc", "flows/*.cc", "store/*.cc"],
     "yaml-cpp/": ["store/yaml/reader.cc"],
     "zlib.h": ["queue/file/frame.cc"],
+    "zstd.h": ["store/commit/packed_step.cc"],
 }
 
 # Headers of the system besides the standard library's, which have no dot.
