@@ -21,7 +21,7 @@ using Remove = Result<store::Removal> (*)(store::Writer&, const std::string&,
                                           const store::FlowReader&);
 
 Result<Response> delete_part(const Call& call, ProjectServices& services, const std::string& id,
-                             Remove remove) {
+                             Remove removed_by) {
   const auto dry_run = read_dry_run(call.request);
   if (!dry_run) return model::fail(dry_run.error());
   store::Removal removal;
@@ -29,7 +29,7 @@ Result<Response> delete_part(const Call& call, ProjectServices& services, const 
   const auto done =
       services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
         undone = false;  // the transaction may run again
-        auto removed = remove(writer, id, flow_reader());
+        auto removed = removed_by(writer, id, flow_reader());
         if (!removed) return model::fail(removed.error());
         removal = *std::move(removed);
         undone = *dry_run || !removal.usages.empty();
