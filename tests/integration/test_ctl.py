@@ -477,6 +477,7 @@ class Commands(CtlCase):
         """Imports the bundle with two more Flows, and maybe two Endpoints."""
         flows = "".join(f"  - {{name: Spare {n}, nodes: [{{say: hi}}]}}\n" for n in (1, 2))
         endpoints = "".join(f"  - {{name: spare {n}, flow: Spare {n}}}\n" for n in (1, 2)) if parts == "endpoints" else ""
+        self.addCleanup(self.load, self.bundle)
         self.load(self.bundle.replace("\nendpoints:\n", f"\n{flows}endpoints:\n{endpoints}", 1))
 
     def test_flows_delete(self):
