@@ -29,6 +29,12 @@ struct ForEachNode final : Node {
   std::optional<expression::Path> index;
   Body body;
 
+  void check(NodeConfig& config) const {
+    if (item && index && item->text() == index->text()) {
+      config.problem("index", "the item and its number need two places; choose another");
+    }
+  }
+
   static void read_list(NodeConfig& config, const View& at, expression::Expression& into) {
     if (at.text()) into = config.condition_at(at);
   }
@@ -42,7 +48,7 @@ struct ForEachNode final : Node {
       if (auto begun = begin(turn); !begun) return model::fail(begun.error());
     }
     Turn::Loop* loop = turn.loop();
-    // Without one, a goTo has led to the repeated Nodes from elsewhere.
+    // There is no loop if a goTo from outside led to the repeated Nodes.
     if (loop == nullptr || loop->next >= loop->list.size()) return end(turn);
     const std::size_t at = loop->next++;
     auto stored = turn.assign(*item, loop->list[at]);
@@ -70,13 +76,12 @@ struct ForEachNode final : Node {
     return turn.begin_loop(std::move(*value));
   }
 
-  Step end(Turn& turn) const {
+  Step end(Turn& turn) const {  // the Turn forgets the loop
     const Turn::Loop* loop = turn.loop();
     if (loop != nullptr && !loop->list.empty()) {
       turn.erase(*item);
       if (index) turn.erase(*index);
     }
-    turn.end_loop();
     return Continue{};
   }
 };

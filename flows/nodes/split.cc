@@ -1,5 +1,7 @@
 // Divides the sessions among branches, such as two texts of which the better one is to be found.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <set>
 
 #include "flows/node_types.h"
@@ -35,16 +37,16 @@ struct SplitNode final : Node {
   }
 
  private:
-  // Another share of a branch moves only the sessions by which it grows or shrinks.
+  // Weighted rendezvous hashing: a new share moves few sessions, and the order moves none.
+  // Kept by: SplitNode.NewSharesMoveFewSessions.
   const Branch& branch_of(const Turn& turn) const {
     const auto set = std::ranges::find(branches, turn.set_branch(), &Branch::name);
     if (set != branches.end()) return *set;
-    auto left = static_cast<std::int64_t>(turn.fixed_below(all_sessions));
-    for (const auto& branch : branches) {
-      left -= branch.share;
-      if (left < 0) return branch;
-    }
-    return branches.back();
+    const auto distance = [&](const Branch& branch) {
+      if (branch.share == 0) return std::numeric_limits<double>::infinity();
+      return -std::log1p(-turn.fixed_draw(branch.name)) / static_cast<double>(branch.share);
+    };
+    return *std::ranges::min_element(branches, {}, distance);
   }
 };
 
@@ -58,15 +60,15 @@ void SplitNode::read_branches(NodeConfig& config, const View& at, std::vector<Br
   const std::size_t problems_before = at.report().size();
   std::set<std::string> names;
   std::int64_t sum = 0;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const Fields fields(items[i], split_branch_keys);
+  for (const View& item : items) {
+    const Fields fields(item, split_branch_keys);
     Branch branch{.name = fields.name("name"), .share = fields.integer("share").value_or(0)};
     sum += branch.share;
     if (!branch.name.empty() && !names.insert(branch.name).second) {
-      items[i].problem("the branch '" + branch.name + "' is there twice; rename one");
+      item.problem("the branch '" + branch.name + "' is there twice; rename one");
     }
     const auto nodes = fields.find("do");
-    branch.first = config.branch_at("branches[" + std::to_string(i) + "].do", branch.name,
+    branch.first = config.branch_at("branches[\"" + branch.name + "\"].do", branch.name,
                                     nodes ? &*nodes : nullptr);
     into.push_back(std::move(branch));
   }

@@ -30,6 +30,8 @@ constexpr std::array<std::string_view, 18> input_members{
     "event",    "execution", "inputId", "sessionId",   "slots", "source",
     "state",    "text",      "traceId", "tool",        "type",  "userId"};
 
+constexpr std::array<std::string_view, 4> roots{"arguments", "context", "input", "profile"};
+
 // The text of a member. Empty if it is missing or no text.
 std::string text_of(const Located& value, std::string_view member) {
   const Located* found = value.find(member);
@@ -46,6 +48,7 @@ std::string first_name(std::string_view path) {
 
 // Bounds, because the daemon checks what its users import.
 constexpr std::size_t most_ways = 10'000'000;  // Nodes times Flows that Endpoints run
+constexpr std::size_t most_loops = 1'000;      // of a Flow
 constexpr std::size_t most_near = 1'000;       // names among which a near one is searched
 constexpr std::size_t most_values = 100;       // of a member of `input`
 
@@ -78,11 +81,13 @@ class Checker {
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (has_ways) check_ways(*all[i], reach[i]);
       check_nodes(*all[i]);
+      check_loops(*all[i]);
       for (auto& missing : missing_answers(*all[i])) {
         warn(missing.question->outline.place, *all[i], missing.question->address,
              std::move(missing.message));
       }
     }
+    check_labels();
     if (is_partial()) return;  // a Flow with errors may use anything
     check_unused("connections", "Connection", used_[Kind::connection]);
     check_unused("knowledgeStores", "knowledge store", used_[Kind::knowledge]);
@@ -131,7 +136,7 @@ class Checker {
   void find_values() {
     labels_ = names_in("tokens", "label");
     words_ = labels_;
-    words_.insert({"arguments", "context", "input", "profile"});
+    words_.insert(roots.begin(), roots.end());
     values_["input.source"] = {"followUp", "inject", "timeOut", "user"};
     values_["input.type"] = {"data", "text"};
     auto channels = names_in("endpoints", "name");
@@ -218,6 +223,35 @@ class Checker {
                "no lexicon of this Flow fills the slot '" + use.name + "'; nothing can answer");
         }
       }
+    }
+  }
+
+  // Each end of an inner loop removes its item.
+  void check_loops(const Flow& flow) {
+    std::vector<NodeIndex> loops;
+    for (std::size_t i = 0; i < flow.slots().size() && loops.size() < most_loops; ++i) {
+      if (flow.slots()[i].type->name == "forEach") loops.push_back(NodeIndex(i));
+    }
+    for (const NodeIndex inner : loops) {
+      for (const NodeIndex outer : loops) {
+        if (!flow.slot(outer).node->repeats(inner)) continue;
+        for (const auto& path : flow.slot(inner).outline.writes) {
+          if (std::ranges::count(flow.slot(outer).outline.writes, path) == 0) continue;
+          warn(flow.slot(inner).outline.place, flow, flow.slot(inner).address,
+               "the forEach " + flow.slot(outer).address + " around it needs '" + path +
+                   "', too; choose another place");
+        }
+      }
+    }
+  }
+
+  void check_labels() {
+    for (const auto& token : items("tokens")) {
+      const auto label = text_of(token, "label");
+      if (std::ranges::find(roots, label) == roots.end()) continue;
+      report_.add(token.find("label")->place(), "tokens",
+                  "'" + label + "' is a word of expressions, so only '{{" + label +
+                      "}}' alone means this Token; choose another label");
     }
   }
 

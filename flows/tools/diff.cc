@@ -231,9 +231,15 @@ class Differ {
 
   // Compares two lists that are not lists of Nodes. Items with names are matched by their names,
   // items of lists with the same length by their places.
+  // The addresses of a split's Nodes have the names of its branches.
   void lists(FlowChange& node, const json& before, const json& after, const Places& at,
              const std::string& name) {
     const auto index = [](std::size_t i) { return "[" + std::to_string(i) + "]"; };
+    const bool by_name = at.after.ends_with(".branches");
+    const auto part = [&](const json& item, std::size_t i) {
+      const json& named = member(item, "name");
+      return by_name && named.is_string() ? "[\"" + named.get<std::string>() + "\"]" : index(i);
+    };
     const auto was = places_by_name(before);
     const auto is = places_by_name(after);
     if (was && is && in_one_order(*was, *is)) {
@@ -246,12 +252,14 @@ class Differ {
           node.fields.push_back({name + index(j), nothing, after[j]});
         } else {
           item(node, before[i->second], after[j],
-               {at.before + index(i->second), at.after + index(j)}, name + index(j));
+               {at.before + part(before[i->second], i->second), at.after + part(after[j], j)},
+               name + index(j));
         }
       }
     } else if (before.size() == after.size()) {
       for (std::size_t i = 0; i < before.size(); ++i) {
-        item(node, before[i], after[i], at.below(index(i)), name + index(i));
+        item(node, before[i], after[i],
+             {at.before + part(before[i], i), at.after + part(after[i], i)}, name + index(i));
       }
     } else {
       node.fields.push_back({name, before, after});

@@ -232,8 +232,13 @@ Problems unknown_choices(const TestFile& file, const std::string& file_name,
   for (const auto& flow : flows) {
     for (const auto& slot : flow->slots()) {
       if (slot.type->name != "split") continue;
+      Names names;
+      for (const auto& way : slot.outline.ways) names.insert(way.name);
+      // A choice holds for the splits of all Flows with that address.
+      const auto [found, is_first] = known.emplace(slot.address, names);
+      if (!is_first)
+        std::erase_if(found->second, [&](const auto& name) { return !names.contains(name); });
       addresses.insert(slot.address);
-      for (const auto& way : slot.outline.ways) known[slot.address].insert(way.name);
     }
   }
   Problems problems;

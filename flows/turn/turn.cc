@@ -55,17 +55,13 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t hash = fnv_begin) {
   return hash;
 }
 
-std::size_t next_below(expression::Random& random, std::size_t bound) {
-  const auto drawn = static_cast<std::size_t>(random.next() * static_cast<double>(bound));
-  return std::min(drawn, bound - 1);
-}
-
 }  // namespace
 
 Turn::Turn(TurnInput input)
     : input_(std::move(input)),
       budget_(input_.limits.turn_steps, input_.limits.turn_bytes, std::move(input_.is_overdue)) {
   frames_.push_back({&input_.flow, input_.flow_version});
+  show_arguments();
   effects_.session = std::move(input_.session);
   context_.value = &effects_.session.context;
   context_.limit = input_.limits.context_bytes;
@@ -247,17 +243,9 @@ Turn::Loop* Turn::loop() {
 }
 
 Result<void> Turn::begin_loop(nlohmann::json list) {
-  auto& loops = frames_.back().loops;
-  std::erase_if(loops, [this](const Loop& other) {
-    return !flow().slot(other.node).node->repeats(top().at);
-  });
   if (auto good = check_kept(list); !good) return good;
-  loops.push_back({top().at, 0, std::move(list)});
+  frames_.back().loops.push_back({top().at, 0, std::move(list)});
   return {};
-}
-
-void Turn::end_loop() {
-  std::erase_if(frames_.back().loops, [this](const Loop& each) { return each.node == top().at; });
 }
 
 Result<void> Turn::check_kept(const nlohmann::json& value) {
@@ -499,18 +487,18 @@ void Turn::cancel_follow_ups() {
 }
 
 std::size_t Turn::random_below(std::size_t bound) {
-  return next_below(scope_.random, bound);
+  const auto drawn = static_cast<std::size_t>(scope_.random.next() * static_cast<double>(bound));
+  return std::min(drawn, bound - 1);
 }
 
-std::size_t Turn::fixed_below(std::size_t bound) const {
+double Turn::fixed_draw(const std::string& name) const {
   const auto& key = effects_.session.key;
   std::uint64_t seed = fnv_begin;
   for (const std::string* part : {&key.project_id, &key.endpoint_id, &key.user_id, &key.session_id,
-                                  &flow().name(), &here().address}) {
+                                  &flow().name(), &here().address, &name}) {
     seed = hash_of("\n", hash_of(*part, seed));
   }
-  expression::Random random(seed);
-  return next_below(random, bound);
+  return expression::Random(seed).next();
 }
 
 std::string_view Turn::set_branch() const {

@@ -234,9 +234,9 @@ class Turn {
   void add_slot(const std::string& slot, nlohmann::json hit);
   // An evenly distributed number below `bound` (at least 1), the same in every rerun.
   [[nodiscard]] std::size_t random_below(std::size_t bound);
-  // The same, but the session and the current Node alone decide on it.
+  // An even draw from [0, 1), the same for the same session, current Node and `name`.
   // Kept by: SplitNode.TakesTheSameBranchAtEachVisit.
-  [[nodiscard]] std::size_t fixed_below(std::size_t bound) const;
+  [[nodiscard]] double fixed_draw(const std::string& name) const;
   // The branch that a test has set for the current Node. Empty: none.
   [[nodiscard]] std::string_view set_branch() const;
   // Notes the branch that the current Node has chosen, for the event's receipt and for tools.
@@ -257,9 +257,8 @@ class Turn {
   };
   // Null: it has none.
   [[nodiscard]] Loop* loop();
-  // Begins one. Ends all of this run of the Flow that are not around the current Node.
+  // Begins one. It ends when the Flow continues at a Node that it does not repeat.
   [[nodiscard]] Result<void> begin_loop(nlohmann::json list);
-  void end_loop();
 
   // The memory of a Node between its Waits. It is gone when the Flow continues. Null at first.
   [[nodiscard]] nlohmann::json& node_state() { return node_state_; }
@@ -311,6 +310,8 @@ class Turn {
   };
   // `too_large` if the value is nested too deeply, or too large beside all that the frames keep.
   [[nodiscard]] Result<void> check_kept(const nlohmann::json& value);
+  // Gives the last frame's arguments to expressions. Called whenever the last frame changes.
+  void show_arguments() { scope_.arguments = &frames_.back().arguments; }
   [[nodiscard]] const Frame& top() const { return frames_.back(); }
 
   TurnInput input_;

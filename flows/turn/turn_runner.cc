@@ -100,6 +100,7 @@ Result<bool> TurnRunner::may_wait_for_event() {
 
 void TurnRunner::start_over() {
   frames_.assign(1, {&input_.flow, input_.flow_version});
+  show_arguments();
 }
 
 Result<Step> TurnRunner::enter_waiting_node() {
@@ -211,7 +212,6 @@ Result<void> TurnRunner::count_visit() {
   budget().step(steps_a_node);
   budget().look_at_clock();
   if (auto left = check_budget(); !left) return left;
-  scope_.arguments = &top().arguments;
   if (++nodes_run_ > limits.nodes_per_turn) {
     return exceeded("more than ", limits.nodes_per_turn, " Nodes in one Turn");
   }
@@ -285,11 +285,15 @@ Result<bool> TurnRunner::go_on(NodeIndex next) {
   while (next == end_of_flow) {
     if (frames_.size() == 1) return false;
     frames_.pop_back();
+    show_arguments();
     auto taken = here().node->on_return(*this, std::exchange(returned_, nullptr));
     if (!taken) return model::fail(taken.error());
     next = noted_way(here().next);
   }
   came_from_ = std::exchange(frames_.back().at, next);
+  std::erase_if(frames_.back().loops, [&](const Loop& each) {
+    return each.node != next && !flow().slot(each.node).node->repeats(next);
+  });
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return true;
 }
@@ -323,6 +327,7 @@ Result<NodeIndex> TurnRunner::enter(Enter step) {
     frames_.clear();
   }
   frames_.push_back(std::move(*frame));
+  show_arguments();
   if (flow().lexicons().empty()) return flow().start();
   if (auto found = find_slots(entered_flows()); !found) return model::fail(found.error());
   return flow().start();

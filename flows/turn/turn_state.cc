@@ -139,6 +139,7 @@ Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
   const bool left = find_member(state, "left") != nullptr;
   if (restored.front().flow != &input_.flow && !left) return false;
   frames_ = std::move(restored);
+  show_arguments();
   return true;
 }
 
@@ -238,9 +239,8 @@ json TurnRunner::frames(bool pinned) const {
     if (pinned && frame.flow != &input_.flow) one["version"] = frame.version;
     if (!frame.arguments.empty()) one["arguments"] = frame.arguments;
     for (const auto& each : frame.loops) {
-      const auto& slot = frame.flow->slot(each.node);
-      if (!slot.node->repeats(frame.at)) continue;  // a goTo has left it
-      one["loops"].push_back({{"at", slot.address}, {"next", each.next}, {"list", each.list}});
+      const auto& address = frame.flow->slot(each.node).address;
+      one["loops"].push_back({{"at", address}, {"next", each.next}, {"list", each.list}});
     }
     return one;
   };

@@ -184,6 +184,23 @@ TEST(FlowCheck, KnowsThatAReturnEndsItsFlow) {
             (Texts{"p.yaml:8:34: warning: Flow 'B', nodes[1]: nothing leads to this Node"}));
 }
 
+TEST(FlowCheck, FindsLoopsThatTakeEachOthersItems) {
+  const std::string loops =
+      "  - forEach: \"[[1]]\"\n    item: context.row\n    do:\n"
+      "      - forEach: context.row\n        item: context.";
+  EXPECT_EQ(
+      check_nodes(loops + "row\n        do: [{say: x}]\n"),
+      (Texts{"the forEach nodes[0] around it needs 'context.row', too; choose another place"}));
+  EXPECT_EQ(check_nodes(loops + "cell\n        do: [{say: x}]\n"), (Texts{}));
+}
+
+TEST(FlowCheck, FindsTokensWithTheNameOfARoot) {
+  EXPECT_EQ(check("tokens: [{label: arguments, script: x}]\n"
+                  "flows: [{name: F, nodes: [{say: \"{{arguments}}\"}]}]\n"),
+            (Texts{"p.yaml:3:18: warning: tokens: 'arguments' is a word of expressions, so only "
+                   "'{{arguments}}' alone means this Token; choose another label"}));
+}
+
 TEST(FlowCheck, FindsUnusedPartsAndSlotsThatNothingFills) {
   const auto found = check(
       "connections: [{name: crm, type: httpBearer, fields: {token: t}}]\n"

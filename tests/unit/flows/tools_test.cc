@@ -322,7 +322,7 @@ TEST(FlowTest, SetsTheBranchesOfSplits) {
   EXPECT_EQ(failures(suite), (Texts{"6: text: [0]: expected \"Hi\", there is \"Good day\""}));
   EXPECT_EQ(suite.tests.back().dialogue,
             (Texts{"> x", "  F: tone split", "      branch = \"formal\"",
-                   "  F: nodes[0].branches[0].do[0] say: Good day", "< Good day"}));
+                   "  F: nodes[0].branches[\"formal\"].do[0] say: Good day", "< Good day"}));
   EXPECT_EQ(to_string(suite.coverage->report()[0]), "F: 3 of 3 Nodes, 2 of 2 branches");
 }
 
@@ -333,6 +333,19 @@ TEST(FlowTest, RefusesBranchesThatNoSplitHas) {
             (Texts{"t.yaml:2:16: splits: no split has the id 'tome'; did you mean 'tone'?\n"
                    "t.yaml:4:28: splits: the split 'tone' has no branch 'informal'; did you mean "
                    "'formal'?"}));
+}
+
+TEST(FlowTest, RefusesABranchThatOnlyOneOfTwoSplitsHas) {
+  const std::string other =
+      "- name: G\n  nodes:\n  - id: tone\n    split: [{name: formal, share: 50}, {name: x, share: "
+      "50}]\n";
+  const auto choose = [&](const std::string& branch) {
+    return failures(run(tones + other, "flow: F\nsplits: {tone: " + branch +
+                                           "}\ntests: [{name: a, steps: [{user: x}]}]\n"));
+  };
+  EXPECT_EQ(choose("formal"), (Texts{}));
+  EXPECT_EQ(choose("casual"), (Texts{"t.yaml:3:16: splits: the split 'tone' has no branch "
+                                     "'casual'; known are formal"}));
 }
 
 TEST(FlowTest, SaysWhatIsWrongWithItsFile) {
