@@ -110,7 +110,7 @@ class CtlCase(DaemonCase):
 
     def letter_of(self, name):
         for _ in range(600):
-            for letter in self.daemon.manage("GET", "deadletters?limit=100")["items"]:
+            for letter in self.daemon.manage("GET", "deadletters?state=new&limit=100")["items"]:
                 if letter["sessionId"] == name:
                     return letter["_id"]
             self.assertFalse(self.daemon.wait_end(0.05), "the daemon ended")
