@@ -251,12 +251,12 @@ class Commands(CtlCase):
         self.assertIn("< Something happened to your order: a\n  < b.\n", text)
 
     def test_sessions_list(self):
-        self.say("web", "listed", "hi", userId=MALLORY)
+        self.say("web", "listed", "hi for the list", userId=MALLORY)
         text = self.people("sessions", "list")
         row = self.row(text, ENDPOINT="web", USER=SHOWN_MALLORY, SESSION="listed", STATE="idle", INBOX="0", OUTPUTS="2")
         self.assertRegex(row["LAST ACTIVITY"], f"^{TIME}$")
         self.assertEqual(self.people("sessions", "list", "--project", "Shop", "--limit", "100"), text)
-        chosen = ("--endpoint", "web", "--user", MALLORY, "--text", "YOU SAID: hi")
+        chosen = ("--endpoint", "web", "--user", MALLORY, "--text", "YOU SAID: hi for")
         self.assertEqual([item["sessionId"] for item in self.json("sessions", "list", *chosen, "--state", "idle")["items"]], ["listed"])
         self.assertEqual(self.people("sessions", "list", *chosen, "--state", "busy"), "No sessions.\n")
         self.assertIn("listed", [item["sessionId"] for item in self.json("sessions", "list")["items"]])
