@@ -24,7 +24,7 @@ class TurnReceipts : public TurnBatchTest {
 
 TEST_F(TurnReceipts, TurnHasItsFlowItsNodesAndTheVariablesThatChanged) {
   auto made = event("profile");
-  made.origin = {.daemon = "one", .user_id = "operator", .key = "kHash"};
+  made.origin = {.daemon = "one", .user_id = "operator", .key = std::string(32, 'a')};
   a_look_ = std::chrono::milliseconds(3);
   clock_.advance(std::chrono::milliseconds(40));
   run({made});
@@ -46,7 +46,7 @@ TEST_F(TurnReceipts, TurnHasItsFlowItsNodesAndTheVariablesThatChanged) {
   EXPECT_EQ(row["changes"], json::parse(R"([{"path":"context.count","bytes":8,"value":1},
                                             {"path":"profile.seen","bytes":8,"value":1}])"));
   EXPECT_EQ(row["outputs"], (json{1, 1}));
-  EXPECT_EQ(store_->receipts().find(key_.project_id, "the key", "kHash", 5).value(),
+  EXPECT_EQ(store_->receipts().find(key_.project_id, "the key", std::string(32, 'a'), 5).value(),
             std::vector{made.id});
 }
 
