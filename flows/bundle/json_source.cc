@@ -59,7 +59,10 @@ class Handler final : public json::json_sax_t {
   bool number_integer(number_integer_t value) override { return scalar(value); }
   bool number_unsigned(number_unsigned_t value) override { return scalar(value); }
   bool number_float(number_float_t value, const string_t&) override { return scalar(value); }
-  bool string(string_t& value) override { return scalar(std::move(value), value.size()); }
+  bool string(string_t& value) override {
+    const auto bytes = value.size();
+    return scalar(std::move(value), bytes);
+  }
   bool binary(binary_t&) override { return false; }
   bool start_object(std::size_t) override { return open(Located::object(token_place())); }
   bool start_array(std::size_t) override { return open(Located::array(token_place())); }

@@ -276,17 +276,18 @@ bool PostgresStatement::send_execute(PGconn* connection) {
 }
 
 void PostgresStatement::send_rows(std::vector<SqlRow> rows, PostgresDriver::Answers answers) {
+  const bool asks = !answers.empty();
   if (rows.size() == 1) {
     // Other parameters may be bound already.
     parameters().swap(rows.front());
-    driver_.send(*this, answers.empty() ? nullptr : this, std::move(answers));
+    driver_.send(*this, asks ? this : nullptr, std::move(answers));
     return parameters().swap(rows.front());
   }
   if (!of_rows_) of_rows_ = make_of_rows();
   for (std::size_t i = 0; i < parameters().size(); ++i) {
     of_rows_->parameters()[i].text = array_of(rows, i);
   }
-  driver_.send(*of_rows_, answers.empty() ? nullptr : of_rows_.get(), std::move(answers));
+  driver_.send(*of_rows_, asks ? of_rows_.get() : nullptr, std::move(answers));
 }
 
 // An array is passed as a text.
