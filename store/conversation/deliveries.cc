@@ -155,8 +155,12 @@ class PageOfDeliveries {
 
   // Adds the outputs of the place's session behind the place. False: the page is full.
   bool add_session(Place place, const model::SessionKey& key) {
-    const auto first = first_of(connection_, place.session);
-    if (!first) return true;
+    // From the session's begin, the first row is its first output.
+    std::optional<First> first;
+    if (place.seq != 0) {
+      first = first_of(connection_, place.session);
+      if (!first) return true;
+    }
     // The first output may be unwanted, and one more than wanted tells whether there are more.
     const auto most = wants_behind() ? limit_ - page_.rows.size() + 2 : 1;
     bool full = false;
@@ -164,6 +168,7 @@ class PageOfDeliveries {
         [&](std::int64_t seq, std::string output, model::Timestamp due, int attempts,
             model::Timestamp created, std::string trace) {
           if (filter_.created_before && created >= *filter_.created_before) return false;
+          if (!first) first = First{seq, output};
           const auto state = state_of(seq == first->seq, paused_, due, times_);
           if (!wants(state) || (filter_.created_from && created < *filter_.created_from)) {
             return true;
