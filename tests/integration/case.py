@@ -70,19 +70,20 @@ class DaemonCase(unittest.TestCase):
         cls.key = cls.daemon.manage("POST", "apikeys", {"name": "tests"})["key"]
 
     @classmethod
-    def load(cls, text):
-        """Imports a bundle and stores its report in `report`. Returns the URLTokens by Endpoint name."""
+    def load(cls, text, prune=False):
+        """Imports a bundle and stores its report in `report`. `prune` deletes parts that the bundle lacks. Returns the
+        URLTokens by Endpoint name."""
         path = pathlib.Path(cls.folder.name) / "bundle.yaml"
         path.write_text(text.replace("UPSTREAM", cls.upstream.url))
-        cls.report = cls.import_file(path)
+        cls.report = cls.import_file(path, prune)
         return {endpoint["name"]: endpoint["urlToken"] for endpoint in cls.report["endpoints"]}
 
     @classmethod
-    def import_file(cls, path):
+    def import_file(cls, path, prune=False):
         """Imports a bundle with the variables of the daemon's environment that it names. Returns the report."""
         text = path.read_text()
         named = {name: cls.daemon.environment[name] for name in re.findall(r"\$\{(\w+)\}", text) if name in cls.daemon.environment}
-        return cls.daemon.manage("POST", "import", {"file": str(path), "text": text, "environment": named})
+        return cls.daemon.manage("POST", "import", {"file": str(path), "text": text, "environment": named, "prune": prune})
 
     def say(self, endpoint, session, text=None, headers=None, **body):
         """Sends a user's message. Returns (status, body)."""
