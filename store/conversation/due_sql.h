@@ -21,7 +21,7 @@ inline constexpr std::string_view sql_of_due_sessions =
     " ORDER BY d.due_at, d.session LIMIT 1)"
     " FROM due WHERE due.n < :l AND due.session IS NOT NULL)"
     " SELECT due.session, s.key, due.due_at,"
-    " (SELECT d.attempts FROM deliveries d WHERE d.session = due.session LIMIT 1)"
+    " (SELECT d.attempts FROM deliveries d WHERE d.session = due.session ORDER BY d.seq LIMIT 1)"
     " FROM due JOIN sessions s ON s.id = due.session WHERE due.n > 0 ORDER BY due.n";
 
 // The pending outputs of a session behind one of them. CROSS JOIN makes SQLite begin with

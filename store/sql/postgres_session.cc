@@ -62,12 +62,13 @@ std::string settings_of_session(const PostgresSettings& settings, Connection::Ro
          "; SET idle_in_transaction_session_timeout = " + limit +
          "; SET default_transaction_isolation = 'read committed'"
          // Compilation takes longer than statements do.
-         "; SET jit = off; SET default_transaction_read_only = " +
-         (role == Connection::Role::reader
-              ? "on"
-              // Writers find rows by indexes, also in tables that were empty when the server made
-              // its plan. Each row is looked up once.
-              : "off; SET enable_seqscan = off; SET enable_memoize = off") +
+         "; SET jit = off"
+         // Statements find rows by indexes, also in tables that were empty when the server made
+         // their plan: a queue is often empty, and full a moment later.
+         "; SET enable_seqscan = off; SET default_transaction_read_only = " +
+         (role == Connection::Role::reader ? "on"
+                                           // Each row is looked up once.
+                                           : "off; SET enable_memoize = off") +
          // A machine that is gone must not keep the place of its daemon. Without effect on sockets
          // of the same machine.
          "; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2"

@@ -93,6 +93,23 @@ TEST_F(PostgresTest, NoConnectionCompilesItsStatements) {
   }
 }
 
+// The server keeps the plan of a prepared statement until it analyzes the table again.
+TEST_F(PostgresTest, PlanOfAnEmptyQueueFitsAFullOne) {
+  auto store = open(place_.store());
+  outside_->script("ANALYZE deliveries");
+  const auto pulse = std::make_shared<PostgresPulse>();
+  for (const auto role : {Connection::Role::reader, Connection::Role::writer}) {
+    auto connection = open_postgres(*place_.postgres(), role, pulse);
+    std::string plan;
+    connection->rows_once(
+        [&](std::vector<SqlValue>&& row) { plan += std::get<std::string>(row.back()) + "\n"; },
+        "EXPLAIN " + std::string(sql_of_due_sessions),
+        {"endpoint", std::int64_t{0}, std::int64_t{1}, std::int64_t{10}}, {SqlType::text});
+    EXPECT_EQ(plan.find("Seq Scan"), std::string::npos) << plan;
+    EXPECT_NE(plan.find("deliveries_pkey"), std::string::npos) << plan;
+  }
+}
+
 // Columns by table.
 using Columns = std::map<std::string, std::set<std::string>>;
 
