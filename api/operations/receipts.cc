@@ -96,6 +96,21 @@ Schema receipt_names_of(std::initializer_list<ReceiptStep::Cause> all) {
   return one_of(names);
 }
 
+Schema receipt_change_schema() {
+  constexpr auto may = Need::optional;
+  return object(
+      {{"path", described("`context` or `profile`: it was emptied.", text(1))},
+       {"bytes", described("About.", integer(0))},
+       {"removed", boolean(), may},
+       {"value", described("Behind the Turn, if it is small.", anything()), may},
+       {"bytesBefore",
+        described("About; of the value before the Turn. 0: there was none. Missing: not known, "
+                  "because an earlier write of the Turn may have changed it.",
+                  integer(0)),
+        may},
+       {"before", described("The value before the Turn, if it is small.", anything()), may}});
+}
+
 Schema receipt_step_schema() {
   using W = ReceiptStep::What;
   using C = ReceiptStep::Cause;
@@ -136,12 +151,12 @@ Schema receipt_step_schema() {
       {"event", described("What the execution waited for.", text(1)), may},
       {"flow", text(1), may},
       {"version", integer(0), may},
-      {"nodes",
-       described("The Nodes that ran, in order, by address; `welcome = long` is a chosen branch.",
-                 list_of(text())),
-       may},
+      {"nodes", described("The Nodes that ran, in order, by address.", list_of(text())), may},
       {"nodesRun", integer(0), may},
-      {"changes", described("Variables that changed.", list_of(free_object())), may},
+      {"branches",
+       described("The branches that Nodes chose, such as `nodes[0] = long`.", list_of(text(1))),
+       may},
+      {"changes", described("By their last writes.", list_of(receipt_change_schema())), may},
       {"changesLeftOut", described("How many more variables changed.", integer(1)), may},
       {"outputs", list_of(object({{"_id", text(1)}, {"seq", integer(1)}, {"pending", boolean()}})),
        may},

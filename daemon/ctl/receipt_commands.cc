@@ -99,6 +99,7 @@ std::string turn(const Fields& step) {
     parts.push_back("Flow " + step.text("flow") + ", version " +
                     std::to_string(step.number("version")));
     if (step.has("nodes")) parts.push_back(text::joined(step.texts("nodes"), " > "));
+    if (step.has("branches")) parts.push_back(text::joined(step.texts("branches")));
   }
   if (step.has("changes")) {
     std::vector<std::string> paths;

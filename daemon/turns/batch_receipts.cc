@@ -38,6 +38,10 @@ void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
     for (const auto& node : notes.nodes) nodes.add(node);
   }
   row.add("nodesRun", static_cast<std::int64_t>(notes.nodes_run));
+  if (!notes.branches.empty()) {
+    auto branches = row.list("branches");
+    for (const auto& branch : notes.branches) branches.add(branch);
+  }
   if (notes.changes.empty()) return;
   if (notes.left_out > 0) row.add("changesLeftOut", static_cast<std::int64_t>(notes.left_out));
   auto changes = row.list("changes");
@@ -47,6 +51,10 @@ void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
     shown.add("bytes", static_cast<std::int64_t>(change.bytes));
     if (change.removed) shown.add("removed", true);
     if (change.value) shown.add_json("value", *change.value);
+    if (change.bytes_before) {
+      shown.add("bytesBefore", static_cast<std::int64_t>(*change.bytes_before));
+    }
+    if (change.before) shown.add_json("before", *change.before);
   }
 }
 

@@ -1,5 +1,6 @@
 #include "flows/expression/path.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -107,6 +108,30 @@ Result<void> Path::assign(json& root, json value) const {
   }
   *at = std::move(value);
   return {};
+}
+
+const json* Path::find(const json& root) const {
+  const json* at = &root;
+  for (const Step& step : steps_) {
+    if (at->is_array() && step.index && *step.index < at->size()) {
+      at = &(*at)[*step.index];
+    } else if (const auto found = at->find(step.name); at->is_object() && found != at->end()) {
+      at = &*found;
+    } else {
+      return nullptr;
+    }
+  }
+  return at;
+}
+
+bool Path::may_overlap(const Path& other) const {
+  if (root_ != other.root_) return false;
+  const auto both = std::min(steps_.size(), other.steps_.size());
+  for (std::size_t i = 0; i < both; ++i) {
+    if (steps_[i].index || other.steps_[i].index) return true;
+    if (steps_[i].name != other.steps_[i].name) return false;
+  }
+  return true;
 }
 
 bool Path::erase(json& root) const {

@@ -37,6 +37,13 @@ class Path {
   // invalid_argument, and no change, if a scalar is on the way or a name is applied to an array.
   [[nodiscard]] model::Result<void> assign(nlohmann::json& root, nlohmann::json value) const;
 
+  // The value at the place. Null: there is none.
+  [[nodiscard]] const nlohmann::json* find(const nlohmann::json& root) const;
+
+  // Whether a write to one of the places may change the value at the other: one lies within the
+  // other, or both lie behind an index, because a removal moves the items of an array.
+  [[nodiscard]] bool may_overlap(const Path& other) const;
+
   // Removes the place and closes the gap in an array. False if the place does not exist.
   bool erase(nlohmann::json& root) const;
 

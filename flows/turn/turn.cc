@@ -55,6 +55,20 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t hash = fnv_begin) {
   return hash;
 }
 
+constexpr std::size_t longest_noted_path = 100;
+
+std::string_view noted_name(expression::Path::Root root) {
+  return root == expression::Path::Root::context ? "context" : "profile";
+}
+
+// None: it is too large.
+std::optional<std::string> noted_json(const nlohmann::json& value, std::size_t bytes) {
+  if (bytes > model::TurnNotes::most_value_bytes) return std::nullopt;
+  auto text = model::json_text(value);
+  if (text.size() > model::TurnNotes::most_value_bytes) return std::nullopt;
+  return text;
+}
+
 }  // namespace
 
 Turn::Turn(TurnInput input)
@@ -165,51 +179,88 @@ Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
   }
   Root& target = root(path.root());
   const std::size_t bytes = measure(value, target.limit);
-  note_change(path.text(), bytes, &value);
+  note_write(path, bytes, &value);
   if (auto done = path.assign(*target.value, std::move(value)); !done) {
     return failure(done.error().code, done.error().message);
   }
-  const bool in_context = path.root() == expression::Path::Root::context;
-  return check_size(target, in_context ? "context" : "profile", path.text().size() + bytes);
+  return check_size(target, noted_name(path.root()), path.text().size() + bytes);
 }
 
 void Turn::note_step(std::string step) {
   auto& nodes = effects_.notes.nodes;
   if (nodes.size() < model::TurnNotes::most_nodes) nodes.emplace_back();
-  nodes.back() = &flow() == &input_.flow ? std::move(step) : flow().name() + ": " + step;
+  nodes.back() = of_its_flow(std::move(step));
 }
 
-void Turn::note_change(const std::string& path, std::size_t bytes, const nlohmann::json* value) {
-  constexpr std::size_t longest_path = 100;
+std::string Turn::of_its_flow(std::string step) const {
+  return &flow() == &input_.flow ? std::move(step) : flow().name() + ": " + step;
+}
+
+model::TurnNotes::Change* Turn::note_change(std::string_view path, std::size_t bytes,
+                                            const nlohmann::json* value) {
   auto& changes = effects_.notes.changes;
-  const auto shown = text::cut(path, longest_path);
-  auto change = std::ranges::find(changes, shown, &model::TurnNotes::Change::path);
-  if (change == changes.end()) {
-    if (changes.size() == model::TurnNotes::most_changes) return void(++effects_.notes.left_out);
-    change = changes.emplace(change);
-    change->path = shown;
+  const auto shown = text::cut(path, longest_noted_path);
+  const auto known = std::ranges::find(changes, shown, &model::TurnNotes::Change::path);
+  const bool is_new = known == changes.end();
+  if (is_new && changes.size() == model::TurnNotes::most_changes) {
+    ++effects_.notes.left_out;
+    return nullptr;
   }
-  change->bytes = bytes;
-  change->removed = value == nullptr;
-  change->value.reset();
-  if (value == nullptr || bytes > model::TurnNotes::most_value_bytes) return;
-  auto text = model::json_text(*value);
-  if (text.size() <= model::TurnNotes::most_value_bytes) change->value = std::move(text);
+  if (is_new) {
+    changes.emplace_back().path = shown;
+  } else {
+    std::rotate(known, known + 1, changes.end());
+  }
+  auto& change = changes.back();
+  change.bytes = bytes;
+  change.removed = value == nullptr;
+  change.value = value == nullptr ? std::nullopt : noted_json(*value, bytes);
+  return is_new ? &change : nullptr;
+}
+
+void Turn::note_before(model::TurnNotes::Change& change, const Root& root,
+                       const nlohmann::json* before) {
+  change.bytes_before = before == nullptr ? 0 : measure(*before, root.limit);
+  if (before != nullptr) change.before = noted_json(*before, *change.bytes_before);
+}
+
+void Turn::note_write(const expression::Path& path, std::size_t bytes,
+                      const nlohmann::json* value) {
+  auto* const change = note_change(path.text(), bytes, value);
+  if (change == nullptr) return;
+  const bool is_reset = std::ranges::any_of(effects_.notes.changes, [&](const auto& each) {
+    return each.path == noted_name(path.root());
+  });
+  const bool is_known = !is_reset && path.text().size() <= longest_noted_path &&
+                        std::ranges::none_of(written_, [&](const expression::Path& each) {
+                          return each.may_overlap(path);
+                        });
+  written_.push_back(path);
+  if (!is_known) return;
+  const Root& of = root(path.root());
+  note_before(*change, of, path.find(*of.value));
+}
+
+void Turn::note_reset(expression::Path::Root which) {
+  auto* const change = note_change(noted_name(which), 0, nullptr);
+  const bool is_known =
+      change != nullptr && std::ranges::count(written_, which, &expression::Path::root) == 0;
+  if (is_known) note_before(*change, root(which), root(which).value);
 }
 
 void Turn::erase(const expression::Path& path) {
-  note_change(path.text(), 0, nullptr);
+  note_write(path, 0, nullptr);
   path.erase(*root(path.root()).value);
 }
 
 void Turn::reset_context() {
-  note_change("context", 0, nullptr);
+  note_reset(expression::Path::Root::context);
   effects_.session.context = nlohmann::json::object();
   context_.is_measured = false;
 }
 
 void Turn::reset_profile() {
-  note_change("profile", 0, nullptr);
+  note_reset(expression::Path::Root::profile);
   Root& profile = root(expression::Path::Root::profile);
   *profile.value = nlohmann::json::object();
   profile.is_measured = false;
@@ -508,7 +559,12 @@ std::string_view Turn::set_branch() const {
 }
 
 void Turn::note_branch(const std::string& name) {
-  note_step(here().address + " = " + name);
+  auto& branches = effects_.notes.branches;
+  auto chosen = of_its_flow(here().address + " = " + name);
+  const bool is_noted = std::ranges::find(branches, chosen) != branches.end();
+  if (!is_noted && branches.size() < model::TurnNotes::most_branches) {
+    branches.push_back(std::move(chosen));
+  }
   if (input_.observer != nullptr) {
     input_.observer->evaluated("branch", Result<nlohmann::json>(nlohmann::json(name)));
   }

@@ -295,10 +295,20 @@ class Turn {
   [[nodiscard]] bool takes_hit(std::size_t bytes);
   // Appends to the Nodes of the event's receipt. Of many only the first ones and the last are kept.
   void note_step(std::string step);
-  // Notes a change of `context` or `profile` for the event's receipt. `value` null: it is removed.
-  void note_change(const std::string& path, std::size_t bytes, const nlohmann::json* value);
+  // Notes a write for the event's receipt, before it is made. `value` null: it is removed.
+  void note_write(const expression::Path& path, std::size_t bytes, const nlohmann::json* value);
+  // The same for a whole root that is emptied.
+  void note_reset(expression::Path::Root which);
   // Like `json_size`, and pays for the walk through the value.
   [[nodiscard]] std::size_t measure(const nlohmann::json& value, std::size_t enough);
+  // With the Flow's name before it, unless it is the Endpoint's.
+  [[nodiscard]] std::string of_its_flow(std::string step) const;
+  // The new note of a change. Null: the place has one already, or the list is full.
+  [[nodiscard]] model::TurnNotes::Change* note_change(std::string_view path, std::size_t bytes,
+                                                      const nlohmann::json* value);
+  // `before` null: there was no value.
+  void note_before(model::TurnNotes::Change& change, const Root& root,
+                   const nlohmann::json* before);
 
   // The place of a Flow.
   struct Frame {
@@ -351,7 +361,8 @@ class Turn {
   // Never empty. The Node that runs is in the last frame. The others entered it, the Endpoint's
   // Flow first, and get control back.
   std::vector<Frame> frames_;
-  nlohmann::json returned_;  // by the Flow that ends
+  nlohmann::json returned_;                // by the Flow that ends
+  std::vector<expression::Path> written_;  // the places of the noted changes
   NodeIndex came_from_ = end_of_flow;
 };
 

@@ -38,6 +38,7 @@ Result<model::Effects> TurnRunner::run() {
 Result<Step> TurnRunner::begin() {
   const bool goes_on = model::comes_of_silence(event().type) && !session().busy();
   if (!goes_on && starts_afresh(session(), input_.endpoint, event().accepted_at)) {
+    if (!session().context.empty()) note_reset(expression::Path::Root::context);
     reset_session(session(), event().accepted_at);
   } else if (session().busy()) {
     return model::fail(Errc::conflict, "the session has a running execution");

@@ -94,6 +94,7 @@ struct FollowUp {
 // What a Turn did, for the receipt of its event (store/conversation/receipts.h).
 struct TurnNotes {
   static constexpr std::size_t most_nodes = 50;
+  static constexpr std::size_t most_branches = 20;
   static constexpr std::size_t most_changes = 20;
   static constexpr std::size_t most_value_bytes = 200;
 
@@ -102,13 +103,18 @@ struct TurnNotes {
     std::size_t bytes = 0;             // about; of the new value
     std::optional<std::string> value;  // the new value as JSON; none: it is removed, or too large
     bool removed = false;
+    // About; of the value before the Turn. 0: there was none. None: an earlier write of the Turn
+    // may have changed the value.
+    std::optional<std::size_t> bytes_before{};
+    std::optional<std::string> before{};  // that value as JSON; none: it is not known, or too large
   };
   // Addresses of the Nodes that ran, in order; of another Flow with its name before. The last is
   // where the Turn ended. Nodes between the first ones and the last may be left out.
   std::vector<std::string> nodes;
   std::size_t nodes_run = 0;
-  std::vector<Change> changes;  // the last one of each path, in the order of the first
-  std::size_t left_out = 0;     // further changes
+  std::vector<std::string> branches{};  // that Nodes chose: `nodes[0] = long`, each once
+  std::vector<Change> changes;          // the last one of each path, in their order
+  std::size_t left_out = 0;             // further changes
 };
 
 // The result of a Turn. The Committer makes it durable in one transaction.

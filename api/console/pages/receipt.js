@@ -36,7 +36,7 @@ export function tell(step, nameOf = (id) => id) {
     case 'waited': return [step.micros === null ? 'Waits' : 'Waited',
       step.behind > 1 ? `behind ${step.behind} earlier events of its session` : (step.micros === null ? openCauses : causes)[step.cause] ?? ''];
     case 'turn': return [step.flow ? `Turn of ${step.flow}${step.version ? ` v${step.version}` : ''}` : step.reason ? 'Turn that failed' : 'No Turn',
-      step.ended ?? step.reason ?? `${(step.nodes ?? []).join(' → ')}${changed(step)}`];
+      step.ended ?? step.reason ?? `${(step.nodes ?? []).join(' → ')}${(step.branches ?? []).map((branch) => `; ${branch}`).join('')}${changed(step)}`];
     case 'call': return [`Call to ${step.to ?? ''}`, tried(step)];
     default: return [`Delivery${step.seq ? ` of output ${step.seq}` : ''}${step.to ? ` to ${step.to}` : ''}`, tried(step)];
   }

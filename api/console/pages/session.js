@@ -21,7 +21,6 @@ async function readEvents(page, last, kept) {
     found.unshift(event);
     id = receipt.previous;
   }
-  findBefore(found);
   return found;
 }
 
@@ -40,29 +39,21 @@ function said(output) {
     el('div', { className: 'meta' }, clock(output.createdAt), `, output ${output.seq}`, output.source === 'bot' ? '' : `, ${output.source}`, delivery(output)));
 }
 
-const valueOf = ({ bytes, value }) => (value === undefined ? `${bytes} bytes` : code(typeof value === 'string' ? value : JSON.stringify(value)));
+const valueOf = (bytes, value) => (value === undefined ? `${bytes} bytes` : code(typeof value === 'string' ? value : JSON.stringify(value)));
 
-function change(each) {
-  const { path, removed, before } = each;
-  return el('li', {}, code(path), ' ', before && !before.removed ? [el('del', {}, valueOf(before)), ' '] : null,
-    removed ? el('del', {}, 'removed') : el('ins', {}, '= ', valueOf(each)));
-}
-
-// Adds to each change the one before it of the same variable, if it is among these events.
-function findBefore(events) {
-  const last = new Map();
-  for (const each of events.flatMap(({ receipt }) => receipt.steps.flatMap(({ changes }) => changes ?? []))) {
-    each.before = last.get(each.path);
-    last.set(each.path, each);
-  }
+// A variable with its value before and behind the Turn.
+function change({ path, removed, bytes, value, bytesBefore, before }) {
+  return el('li', {}, code(path), ' ', bytesBefore ? [el('del', {}, valueOf(bytesBefore, before)), ' '] : null,
+    removed ? el('ins', {}, 'removed') : el('ins', {}, '= ', valueOf(bytes, value)));
 }
 
 function turn(step) {
   const [title] = tell(step);
   return el('li', {}, el('details', {},
     el('summary', {}, el('b', {}, title), ` ${took(step)}, ${counted(step.nodesRun ?? (step.nodes ?? []).length, 'Node')}`),
-    step.nodes?.length ? el('div', { className: 'chips' }, step.nodes.map((node) => code(node))) : null,
-    step.changes?.length ? el('ul', { className: 'changes' }, step.changes.map(change)) : null,
+    step.nodes?.length ? el('div', { className: 'chips' }, [...step.nodes, ...(step.branches ?? [])].map((node) => code(node))) : null,
+    step.changes?.length ? el('ul', { className: 'changes' }, step.changes.map(change),
+      step.changesLeftOut ? el('li', {}, `and ${counted(step.changesLeftOut, 'further change')}`) : null) : null,
     step.reason ? el('p', { className: 'bad' }, step.reason) : null));
 }
 
@@ -137,7 +128,7 @@ export default async function session(page) {
     replace(above, [why(shown.waits), why(deliveries?.items[0]?.waits), facts([['Endpoint', endpoint], ['Last activity', time(shown.lastActivityAt)], ['Began', time(shown.startedAt)],
       ['In its inbox', counted(shown.inboxSize, 'event')], ['Turns', number(shown.version)]])]);
     replace(talk, [el('h2', {}, 'What happened ', el('span', { className: 'soft small' }, zone())), timeline(shown, events, nameOf)]);
-    replace(beside, [panel('Context', members(shown.context)), panel('Profile of the user', members(shown.profile)), standing(shown)]);
+    replace(beside, [panel('Context', members(shown.context)), panel('Profile of the user', shown.profileDamage ? el('p', { className: 'bad' }, `The stored profile can't be read: ${shown.profileDamage}.`) : members(shown.profile)), standing(shown)]);
     if (!talk.isConnected) {
       page.show(head([userId, ' ', el('span', { className: 'soft' }, sessionId)], state, end), above,
         el('div', { className: 'two' }, talk, beside));

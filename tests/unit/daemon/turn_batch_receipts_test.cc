@@ -43,8 +43,9 @@ TEST_F(TurnReceipts, TurnHasItsFlowItsNodesAndTheVariablesThatChanged) {
   EXPECT_EQ(row["nodes"].front(), "nodes[0]");
   EXPECT_EQ(row["nodes"].back(), "nodes[6]") << "where the Turn ended";
   EXPECT_EQ(row["nodesRun"], row["nodes"].size());
-  EXPECT_EQ(row["changes"], json::parse(R"([{"path":"context.count","bytes":8,"value":1},
-                                            {"path":"profile.seen","bytes":8,"value":1}])"));
+  EXPECT_EQ(row["changes"], json::parse(R"([
+      {"path":"context.count","bytes":8,"value":1,"bytesBefore":0},
+      {"path":"profile.seen","bytes":8,"value":1,"bytesBefore":0}])"));
   EXPECT_EQ(row["outputs"], (json{1, 1}));
   EXPECT_EQ(store_->receipts().find(key_.project_id, "the key", std::string(32, 'a'), 5).value(),
             std::vector{made.id});

@@ -53,6 +53,35 @@ TEST(Path, ErasesNamesAndClosesGaps) {
   EXPECT_EQ(erased("context.a.b.c", R"({"a":1})"), "not there");
 }
 
+TEST(Path, FindsThePlaceThatItAssigns) {
+  const auto found = [](std::string_view path, const char* root) -> json {
+    const json value = json::parse(root);
+    const auto* at = Path::compile(path)->find(value);
+    return at == nullptr ? json("not there") : *at;
+  };
+  EXPECT_EQ(found("context.a.b", R"({"a":{"b":null}})"), nullptr);
+  EXPECT_EQ(found("context.a[1]", R"({"a":[1,2]})"), 2);
+  EXPECT_EQ(found("context.a[1]", R"({"a":{"1":3}})"), 3);
+  for (const auto* root : {"null", "{}", R"({"a":5})", R"({"a":[1]})", R"({"a":{"c":1}})"}) {
+    EXPECT_EQ(found("context.a.b", root), "not there") << root;
+    EXPECT_EQ(found("context.a[1]", root), "not there") << root;
+  }
+}
+
+TEST(Path, MayOverlapWithinAPlaceAndBehindAnIndex) {
+  const auto may = [](std::string_view one, std::string_view other) {
+    const bool both = Path::compile(one)->may_overlap(*Path::compile(other));
+    EXPECT_EQ(Path::compile(other)->may_overlap(*Path::compile(one)), both);
+    return both;
+  };
+  EXPECT_TRUE(may("context.a", "context['a'].b"));
+  EXPECT_TRUE(may("context.a[0]", "context.a[1].b"));
+  EXPECT_TRUE(may("context.a[0]", "context.a['0']"));
+  EXPECT_FALSE(may("context.a", "context.b"));
+  EXPECT_FALSE(may("context.a.b", "context.a.c"));
+  EXPECT_FALSE(may("context.a", "profile.a"));
+}
+
 TEST(Path, KnowsItsRoot) {
   EXPECT_EQ(Path::compile("context.a")->root(), Path::Root::context);
   EXPECT_EQ(Path::compile(" profile.a ")->root(), Path::Root::profile);

@@ -104,7 +104,8 @@ TEST(SplitNode, StoresAndNotesItsBranchAndGoesOn) {
       "context.way}\n- say: \"{{context.way}}\"\n");
   const auto effects = talk.say("x");
   EXPECT_EQ(texts(effects), (Texts{"the rest"}));
-  EXPECT_EQ(effects->notes.nodes, (Texts{"nodes[0]", "nodes[0] = the rest", "nodes[1]"}));
+  EXPECT_EQ(effects->notes.nodes, (Texts{"nodes[0]", "nodes[1]"}));
+  EXPECT_EQ(effects->notes.branches, (Texts{"nodes[0] = the rest"}));
   EXPECT_EQ(effects->notes.nodes_run, 2U);
 }
 
@@ -124,7 +125,21 @@ TEST(SplitNode, NotesItsBranchWithTheNameOfAnEnteredFlow) {
   Conversation talk("- executeFlow: Sub");
   talk.library.flows["Sub"] = {
       named_flow("Sub", "  - split: [{name: a, share: 0}, {name: b, share: 100}]")};
-  EXPECT_EQ(talk.say("x")->notes.nodes, (Texts{"nodes[0]", "Sub: nodes[0]", "Sub: nodes[0] = b"}));
+  const auto effects = talk.say("x");
+  EXPECT_EQ(effects->notes.nodes, (Texts{"nodes[0]", "Sub: nodes[0]"}));
+  EXPECT_EQ(effects->notes.branches, (Texts{"Sub: nodes[0] = b"}));
+}
+
+TEST(SplitNode, NotesItsBranchesBehindManyNodesEachOnce) {
+  std::string nodes;
+  for (std::size_t i = 0; i < model::TurnNotes::most_nodes; ++i) nodes += "- say: x\n";
+  Conversation talk(nodes +
+                    "- id: way\n  split: [{name: a, share: 0}, {name: b, share: 100}]\n"
+                    "- addToContext: {n: \"{{(context.n || 0) + 1}}\"}\n"
+                    "- if: context.n < 3\n  then: [{goTo: way}]\n");
+  const auto effects = talk.say("x");
+  EXPECT_EQ(effects->notes.nodes.size(), model::TurnNotes::most_nodes);
+  EXPECT_EQ(effects->notes.branches, (Texts{"way = b"}));
 }
 
 constexpr const char* each_asks =

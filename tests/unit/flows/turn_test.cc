@@ -62,6 +62,55 @@ TEST(Turn, ShowsItsInputToTheFlow) {
                                                        {"source", "followUp"}}));
 }
 
+// The noted changes: each place with its value before the Turn and behind it.
+Texts changes_of(const Result<model::Effects>& effects) {
+  Texts all;
+  for (const auto& each : effects->notes.changes) {
+    const auto before = !each.bytes_before        ? "unknown"
+                        : *each.bytes_before == 0 ? "none"
+                                                  : each.before.value_or("large");
+    all.push_back(each.path + ": " + before + " -> " +
+                  (each.removed ? "removed" : each.value.value_or("large")));
+  }
+  return all;
+}
+
+TEST(Turn, NotesTheValuesBeforeAndBehindIt) {
+  Conversation talk(
+      "- addToContext: {n: \"{{(context.n || 0) + 1}}\", text: \"{{'x'.repeat(300)}}\"}\n"
+      "- updateProfile: {seen: \"{{context.n}}\"}\n- addToContext: {n: \"{{context.n + 1}}\"}\n");
+  EXPECT_EQ(changes_of(talk.say("x")), (Texts{"context.text: none -> large",
+                                              "profile.seen: none -> 1", "context.n: none -> 2"}));
+  talk.profile.data["seen"] = "by another session";
+  EXPECT_EQ(changes_of(talk.say("x")),
+            (Texts{"context.text: large -> large", "profile.seen: \"by another session\" -> 3",
+                   "context.n: 2 -> 4"}));
+}
+
+TEST(Turn, NotesNoValueBeforeItThatItMayHaveChanged) {
+  Conversation talk(
+      "- addToContext: {a: {b: 1}, list: [1, 2]}\n- addToContext: {a.b: 2}\n"
+      "- removeFromContext: ['list[0]', 'list[1]']\n- resetContext: true\n- addToContext: {c: 1}\n"
+      "- updateProfile: {a.b: 1}\n");
+  const Texts all{"context.a: none -> {\"b\":1}",
+                  "context.list: none -> [1,2]",
+                  "context.a.b: unknown -> 2",
+                  "context.list[0]: unknown -> removed",
+                  "context.list[1]: unknown -> removed",
+                  "context: unknown -> removed",
+                  "context.c: unknown -> 1",
+                  "profile.a.b: none -> 1"};
+  EXPECT_EQ(changes_of(talk.say("x")), all);
+}
+
+TEST(Turn, NotesTheContextThatAnExpiredSessionLoses) {
+  Conversation talk("- addToContext: {n: \"{{(context.n || 0) + 1}}\"}\n");
+  ASSERT_TRUE(talk.say("x"));
+  talk.now += std::chrono::hours(1);
+  EXPECT_EQ(changes_of(talk.say("x")),
+            (Texts{"context: {\"n\":1} -> removed", "context.n: unknown -> 1"}));
+}
+
 TEST(Turn, StartsAfreshWhenTheSessionHasExpiredAndNotBefore) {
   Conversation talk(
       "- addToContext: {n: \"{{(context.n || 0) + 1}}\"}\n- say: \"{{context.n}}\"\n"
