@@ -131,6 +131,8 @@ Group status() {
            {Option{"--actor", "Only entries of this e-mail address"}.in_query("actor"),
             Option{"--operation", "Only entries of this operation, such as signIn or createApiKey"}
                 .in_query("operation"),
+            Option{"--about", "Only entries with this id or trace id, or about this object"}
+                .in_query("about"),
             limit_option(25, 10'000)},
            "GET /management/audit",
            rows({column("AT", "at", time_cell), column("WHO", "actor"), column("FROM", "address"),

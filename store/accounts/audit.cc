@@ -88,7 +88,9 @@ Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
       " FROM (SELECT * " +
       examined_entries +
       "LIMIT :e) AS examined"
-      " WHERE (:a = '' OR actor = :c) AND (:q = '' OR operation = :r) ORDER BY n DESC LIMIT :l";
+      " WHERE (:a = '' OR actor = :c) AND (:q = '' OR operation = :r)"
+      " AND (:d = '' OR id = :i OR trace_id = :t OR credential = :k OR object LIKE :j)"
+      " ORDER BY n DESC LIMIT :l";
   return read_snapshot(database_, [&](Connection& connection) {
     const auto with_organisation = [&](const auto& ask, const auto&... in) {
       return filter.organisation_id.empty() ? ask(in...) : ask(filter.organisation_id, in...);
@@ -96,7 +98,8 @@ Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
     Page page;
     page.rows = with_organisation(
         [&](const auto&... in) { return connection.all(row, sql, in...); }, below, examined,
-        filter.actor, filter.actor, filter.operation, filter.operation, limit);
+        filter.actor, filter.actor, filter.operation, filter.operation, filter.about, filter.about,
+        filter.about, "key " + filter.about, '%' + filter.about + '%', limit);
     if (page.rows.size() == limit) {
       page.next = page.rows.back().row;
     } else {

@@ -36,6 +36,7 @@ struct AuditFilter {
   std::string organisation_id;
   std::string actor;
   std::string operation;
+  std::string about{};  // lower-case letters and digits: the entry's id, its trace, key or object
 };
 
 // The audit trail. Thread-safe.

@@ -208,6 +208,16 @@ class Console(ConsoleCase):
         self.browser.wait_until("document.body.dataset.shown === 'search' && document.querySelector('main a')")
         self.assertIn("Orders", self.browser.run("document.querySelector('main').innerText"))
 
+    def test_the_search_finds_tokens_clients_outputs_and_audit_entries_by_id(self):
+        _, token, _ = self.daemon.request("POST", "/new/management/tokens", {"name": "nightly", "scopes": ["read"]}, basic=True)
+        _, client, _ = self.daemon.request("POST", "/new/management/oauth/clients",
+                                           {"name": "Till", "redirectUris": ["https://till.example/callback"]}, basic=True)
+        _, entries, _ = self.daemon.request("GET", "/new/management/audit?operation=createOauthClient&limit=1", basic=True)
+        for text, found in ((token["_id"], "nightly"), (client["clientId"], "Till"), (entries["items"][0]["_id"], "createOauthClient")):
+            self.open("search?q=" + text)
+            self.assertIn(found, self.shown())
+        self.browser.events.clear()  # kinds of things that do not have this id have answered 404
+
     def test_the_menu_of_a_narrow_window_opens_and_closes_by_keys(self):
         self.browser.look(390, 844, "light")
         self.open("overview")

@@ -581,6 +581,7 @@ class Commands(CtlCase):
         self.daemon.ctl("apikey", "revoke", key)
         text = self.people("audit", "--actor", EMAIL, "--operation", "revokeApiKey")
         self.row(text, WHO=EMAIL, OPERATION="revokeApiKey", STATUS="204", OBJECT=f"keyId={key}")
+        self.row(self.people("audit", "--about", key), OPERATION="revokeApiKey", OBJECT=f"keyId={key}")
         self.dead_letter("audited")
         self.daemon.ctl("users-data", "export", MALLORY)
         self.assertIn(SHOWN_MALLORY, self.people("audit", "--operation", "exportUserData"))

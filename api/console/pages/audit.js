@@ -5,6 +5,7 @@ import { badge, code, empty, field, filters, head, pages, panel, time } from '..
 export default async function audit(page) {
   const actor = page.query.get('actor');
   const operation = page.query.get('operation');
+  const about = page.query.get('about');
   const list = await pages([
     ['When', (item) => time(item.at)],
     ['Who', (item) => item.actor ?? 'unknown'],
@@ -14,7 +15,7 @@ export default async function audit(page) {
     ['Object', (item) => (item.object ? code(item.object) : '')],
     ['User', (item) => item.userId],
     ['Answer', (item) => (item.status === null ? badge('none', 'wait') : badge(item.status, item.status < 300 ? 'good' : 'bad'))],
-  ], empty('No entries'), (after) => ask('audit', { actor, operation, after }, page.signal));
+  ], empty('No entries'), (after) => ask('audit', { actor, operation, about, after }, page.signal));
   page.show(head('Audit trail'),
-    filters(page, field('E-mail address', 'actor', actor), field('Operation', 'operation', operation, 'signIn')), panel('', list));
+    filters(page, field('E-mail address', 'actor', actor), field('Operation', 'operation', operation, 'signIn'), field('Id', 'about', about)), panel('', list));
 }

@@ -1,10 +1,16 @@
 // Finds by id or name what the project and the organisation have.
 import { ask, at, find } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { badge, code, empty, head, link, panel, sessionLink, table } from '../shell/pieces.js';
+import { address, badge, code, empty, head, link, panel, sessionLink, table, time } from '../shell/pieces.js';
 import { kinds } from './timers.js';
 
 const pagesToRead = 5;
+
+// What the route `why` may find, where no list has it.
+const things = {
+  delivery: ['Output', 'deliveries'], timer: ['Timer', 'timers'], call: ['Call', 'sessions'], event: ['Event', 'sessions'],
+  deadLetter: ['Dead letter', 'deadletters'], job: ['Job', 'jobs'],
+};
 
 // Rows of a list that match, of its first pages.
 async function rows(page, path, matches) {
@@ -30,8 +36,10 @@ export default async function search(page) {
   const one = async (path) => (/^[a-z0-9]{24}$/.test(text) ? find(path, {}, page.signal) : null);
 
   const anyId = /^[A-Za-z0-9_.-]{8,200}$/.test(text);
-  const [receipt, letter, job, schedule, ofUser, sessions, letters, timers, projects, flows, endpoints, connections, users, keys] = await Promise.all([
+  const [receipt, waits, output, letter, job, schedule, ofUser, sessions, letters, timers, projects, flows, endpoints, connections, users, keys, tokens, clients, audit] = await Promise.all([
     anyId ? find(at('receipts', text), {}, page.signal) : null,
+    anyId ? find(at('why', text), {}, page.signal) : null,
+    /^[a-z0-9]{24}-/.test(text) ? find(at('deliveries', text), {}, page.signal) : null,
     one(at('deadletters', text)), one(at('tasks', text)), one(at('schedules', text)),
     find('sessions', { ...of, userId: text }, page.signal),
     rows(page, 'sessions', (item) => is(item.userId, item.sessionId, item.endpointId, item.URLToken) || names(item.userId, item.sessionId)),
@@ -43,9 +51,13 @@ export default async function search(page) {
     small('connections', of, (item) => names(item._id, item.name)),
     small('users', {}, (item) => names(item._id, item.email, item.name)),
     small('apikeys', {}, (item) => names(item._id, item.name)),
+    small('tokens', {}, (item) => names(item._id, item.name)),
+    small('oauth/clients', {}, (item) => names(item.clientId, item.name)),
+    /^[a-z0-9]{24,64}$/.test(text) ? find('audit', { about: text, limit: 20 }, page.signal) : null,
   ]);
   const hits = [
     ...(receipt ? [['Receipt', link(receipt._id, 'receipt', receipt._id), `${receipt.userId} ${receipt.sessionId}`]] : []),
+    ...(output ? [['Output', link(output._id, 'deliveries'), sessionLink(output, `${output.userId} ${output.sessionId}`)]] : []),
     ...(letter ? [letter] : letters).map((item) => ['Dead letter', link(item.reason, 'deadletter', item._id), item.state]),
     ...(job ? [['Job', link(job.name, 'jobs'), job.status]] : []),
     ...(schedule ? [['Schedule', link(schedule.cron ?? 'once', 'schedules'), `${schedule.userId} ${schedule.sessionId}`]] : []),
@@ -57,11 +69,18 @@ export default async function search(page) {
     ...connections.map((item) => ['Connection', link(item.name, 'connection', item._id), code(item._id)]),
     ...users.map((item) => ['User', link(item.email, 'users'), code(item._id)]),
     ...keys.map((item) => ['API key', link(item.name, 'users'), code(item._id)]),
+    ...tokens.map((item) => ['Management token', link(item.name, 'users'), code(item._id)]),
+    ...clients.map((item) => ['OAuth client', link(item.name, 'users'), code(item.clientId)]),
+    ...(audit?.items ?? []).map((item) => ['Audit entry', el('a', { href: `${address('audit')}?about=${item._id}` }, item.operation), [item.actor ?? 'unknown', ', ', time(item.at)]]),
   ];
+  if (hits.length === 0 && things[waits?.kind]) {
+    const [name, list] = things[waits.kind];
+    hits.push([name, link(text, list), waits.waits[0]?.subject ?? 'It waits for nothing.']);
+  }
   document.querySelector('#search input').value = text;
   page.show(head(['Found for ', el('q', {}, text)]), panel('', table([
     ['What', ([what]) => badge(what)],
     ['Name', ([, name]) => name],
     ['Where', ([, , more]) => more],
-  ], hits, empty('Nothing has this id or name', 'The search reads the newest sessions, timers and dead letters of the project.'))));
+  ], hits, empty('Nothing has this id or name', 'The search reads the newest sessions, timers, dead letters and audit entries. Where no receipts are kept, look for an output that was delivered in its session.'))));
 }

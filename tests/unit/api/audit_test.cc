@@ -55,6 +55,22 @@ TEST_F(AuditTrailOfRequests, EntryOfABulkJobSaysWhatTheJobChanges) {
   EXPECT_EQ(newest("discardDeadLetters").at("object"), "reason=too slow, flow=Main, olderThan=2h");
 }
 
+TEST_F(AuditTrailOfRequests, EntriesAboutAnIdAreFound) {
+  const auto made = world.manage(Method::post, "/management/apikeys", {{"name", "orders"}});
+  const auto id = json::parse(made.body).at("_id").get<std::string>();
+  world.manage(Method::post, "/management/apikeys", {{"name", "other"}});
+  world.manage(Method::delete_, "/management/apikeys/" + id);
+  const auto about = entries({{"about", id}});
+  ASSERT_EQ(about.size(), 1U);
+  EXPECT_EQ(about[0].at("operation"), "revokeApiKey");
+  for (const char* member : {"_id", "traceId"}) {
+    EXPECT_EQ(entries({{"about", about[0].at(member).get<std::string>()}}), about) << member;
+  }
+  EXPECT_EQ(entries({{"about", std::string(24, 'x')}}), json::array());
+  EXPECT_EQ(world.manage(Method::get, "/management/audit", nullptr, {{"about", "100%"}}).status,
+            400);
+}
+
 TEST_F(AuditTrailOfRequests, RefusedChangeHasAnEntryToo) {
   const auto id = std::string(24, 'x');
   EXPECT_EQ(world.manage(Method::delete_, "/management/apikeys/" + id).status, 404);
