@@ -60,6 +60,14 @@ struct BackUpAnswer {
   model::Timestamp created_at{};
 };
 
+// The POSTs to an Endpoint's webhook in the last minutes, by this daemon.
+struct DeliveryRate {
+  std::chrono::seconds time{0};  // how long they were counted
+  std::int64_t posts = 0;
+  std::int64_t failed = 0;  // without an answer of 2xx
+};
+using DeliveryRates = std::function<DeliveryRate(const std::string& endpoint_id)>;
+
 // A daemon that shares the store and the log, as `status` shows it.
 struct MemberView {
   std::string name;
@@ -121,6 +129,8 @@ struct SessionServices {
   // Tries the Endpoint now that the end of its pause is stored (Deliverer::resume). In a cluster
   // both are empty: a notification reaches the sessions' owners.
   std::function<void(const std::string& endpoint_id)> resume_endpoint = {};
+  // Empty: this daemon does not deliver.
+  DeliveryRates delivery_rate = {};
   // Passes a schedule to the scheduler when its next time is stored.
   std::function<void(const model::Schedule&)> schedule = {};
   // Tells the scheduler the new due time of a timer that an operator has moved, by the clock of
@@ -138,6 +148,8 @@ struct ProjectServices {
   // Reads and imports bundles. The memory of one import is bounded, and one thread runs all
   // imports, so their memory is bounded, too.
   BlockingPool& imports;
+  // Empty: this daemon does not deliver.
+  DeliveryRates delivery_rate = {};
 };
 
 // Organisations, users, their credentials, and the audit trail.

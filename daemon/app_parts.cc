@@ -89,6 +89,11 @@ void App::Parts::connect_operations() {
     sessions.deliver = [this](const model::SessionKey& key) {
       outbound.deliverer.offer_earlier(key);
     };
+    sessions.delivery_rate = [this](const std::string& endpoint_id) {
+      const auto count = outbound.deliverer.recent_posts(endpoint_id);
+      return api::DeliveryRate{count.time, count.posts, count.failed};
+    };
+    front.services.projects.delivery_rate = sessions.delivery_rate;
   }
   // In a cluster the store's notifications reach this daemon, too.
   if (!cluster.is_shared()) {
@@ -105,9 +110,12 @@ api::ReasonPorts App::Parts::reason_ports() {
   api::ReasonPorts ports;
   // Without the role no thread would answer.
   if (ground.has(Role::worker)) {
-    ports.sending = [this](const auto& key) {
-      const auto found = outbound.deliverer.sending(key);
-      return api::SendingView{found.since, found.not_before};
+    ports.sending = [this](const auto& keys) {
+      std::vector<api::SendingView> views;
+      for (const auto& each : outbound.deliverer.sending(keys)) {
+        views.push_back({each.since, each.not_before});
+      }
+      return views;
     };
     ports.calling_since = [this](const auto& id) { return outbound.caller.calling_since(id); };
   }
@@ -134,6 +142,7 @@ api::ReasonPorts App::Parts::reason_ports() {
     const auto since = store_failing_since.load();
     return since == model::Timestamp() ? std::nullopt : std::optional(since);
   };
+  ports.log_failing_since = [this] { return log_failing(); };
   return ports;
 }
 
@@ -221,6 +230,16 @@ std::string_view App::Parts::not_ready() const {
   return ground.consuming.load() ? "" : "the log is not consumed yet";
 }
 
+std::optional<model::Timestamp> App::Parts::log_failing() {
+  if (ground.log->health()) {
+    log_failing_since = model::Timestamp();
+    return std::nullopt;
+  }
+  model::Timestamp since{};
+  const auto now = ground.clock.now();
+  return log_failing_since.compare_exchange_strong(since, now) ? now : since;
+}
+
 // Must not wait for the store, or for a loop that may stand still.
 Progress App::Parts::progress() {
   Progress now;
@@ -228,7 +247,7 @@ Progress App::Parts::progress() {
   now.delivered = ground.metrics.deliveries(DeliveryOutcome::delivered).value();
   now.consuming = ground.consuming.load();
   now.store_healthy = ground.store->healthy();
-  now.log_healthy = ground.log->health().has_value();
+  now.log_healthy = !log_failing();
   now.turns = ground.metrics.turns.value();
   if (ground.has(Role::worker)) now.in_flight = turns.records_in_flight();
   return now;
@@ -276,6 +295,13 @@ void App::Parts::update_waiting() {
   const auto failing = store_failing_since.load();
   set(Reason::store_down, failing == model::Timestamp() ? std::nullopt : std::optional(failing),
       now);
+  set(Reason::log_down, log_failing(), now);
+  if (const auto oldest = ground.store->sessions().oldest_in_inbox()) {
+    set(Reason::behind_events, *oldest, now);
+  }
+  if (const auto oldest = ground.store->jobs().oldest_queued()) {
+    set(Reason::behind_jobs, *oldest, now);
+  }
 }
 
 void App::Parts::take_settings() {

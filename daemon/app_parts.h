@@ -43,6 +43,8 @@ struct App::Parts {
   void update_metrics();
   void update_waiting();
   [[nodiscard]] std::string_view not_ready() const;
+  // Since when the log fails, as far as it was asked: the supervisor asks each few seconds.
+  [[nodiscard]] std::optional<model::Timestamp> log_failing();
 
   Ground ground;
   LiveParts live;
@@ -53,6 +55,7 @@ struct App::Parts {
   Sampler sampler;
   std::atomic<std::int32_t> partitions{0};  // of the log; 0: not known yet
   std::atomic<model::Timestamp> store_failing_since{model::Timestamp()};  // the epoch: it works
+  std::atomic<model::Timestamp> log_failing_since{model::Timestamp()};    // as above
   std::jthread late_log;  // waits for a log that was away at the start
 };
 

@@ -70,6 +70,10 @@ json figure(const model::Result<std::int64_t>& count) {
   return count ? json(*count) : json(nullptr);
 }
 
+json newest_letter(const model::Result<std::string>& id) {
+  return id && !id->empty() ? json(*id) : json(nullptr);
+}
+
 Result<Response> show_status(const Call& /*call*/, DaemonServices& services) {
   const auto uptime = services.clock.now() - services.options.started_at;
   auto& store = services.store;
@@ -81,6 +85,7 @@ Result<Response> show_status(const Call& /*call*/, DaemonServices& services) {
              {"members", member_view_shape()(members)},
              {"queue", queue_status(services.log, members)},
              {"store", {{"healthy", store.healthy()}}},
+             {"newestDeadLetter", newest_letter(store.dead_letters().newest_new())},
              {"counts",
               {{"appended", services.events.appended()},
                {"sessionCommits", store.committer().commits()},
@@ -123,6 +128,7 @@ Description describe_status() {
                                     list_of(member_view_shape().schema()))},
               {"queue", queue},
               {"store", object({{"healthy", boolean()}})},
+              {"newestDeadLetter", described("Null: there is no new one.", nullable(id()))},
               {"counts", counts}});
   return {.summary = "Get the daemon's state",
           .details = "A figure that can't be read is null. Rows are counted up to " +

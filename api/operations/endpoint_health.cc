@@ -1,5 +1,7 @@
 // GET /management/endpoints/{endpointId}/health: how the Endpoint's webhook does.
 // POST /management/endpoints/{endpointId}/resume: ends the pause of a webhook that failed for long.
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "api/live/assets_cache.h"
@@ -47,7 +49,9 @@ Result<Response> shown_health(const std::string& endpoint_id, SessionServices& s
   auto offset = services.store.timers().offset();
   if (!offset) return model::fail(store_error(offset.error()));
   auto failure = found->value_or(EndpointFailure());
-  return ok(webhook_health()(failure.by_wall_clock(*offset)));
+  auto shown = webhook_health()(failure.by_wall_clock(*offset));
+  shown["rate"] = delivery_rate_json(services.delivery_rate, endpoint_id);
+  return ok(shown);
 }
 
 Result<Response> show_health(const Call& call, SessionServices& services) {
@@ -65,12 +69,17 @@ Result<Response> resume_endpoint(const Call& call, SessionServices& services) {
   return shown_health(endpoint->id, services);
 }
 
+Schema shown_health_schema() {
+  return named("WebhookHealth",
+               with_members(webhook_health().schema(), {{"rate", delivery_rate_schema()}}));
+}
+
 Description describe_show_health() {
   return {.summary = "Show how an Endpoint's webhook does",
           .details =
               "A webhook that fails for `delivery.pause_after` is paused: it gets one try a "
               "minute until a try succeeds or an operator resumes it.",
-          .answers = {json_answer("The webhook's health.", webhook_health().schema())}};
+          .answers = {json_answer("The webhook's health.", shown_health_schema())}};
 }
 
 Description describe_resume_endpoint() {
@@ -78,7 +87,7 @@ Description describe_resume_endpoint() {
           .details =
               "Its outputs are sent again, the first one now. The time of the pause does not "
               "count as time of `delivery.retry_for`.",
-          .answers = {json_answer("The webhook's health.", webhook_health().schema())},
+          .answers = {json_answer("The webhook's health.", shown_health_schema())},
           .errors = {409}};
 }
 
@@ -105,7 +114,7 @@ const Shape<EndpointFailure>& webhook_health() {
     return row.paused() ? Value(to_value(*row.paused_since)) : Value();
   };
   static const Shape<Row> shape(
-      "WebhookHealth",
+      "",
       {{"state", webhook_state_schema(), webhook_state},
        {"failingSince", nullable(unix_time()), null_if_absent(&Row::failing_since)},
        {"failures", described("Failed tries since then.", integer(0)), &Row::failures},
@@ -116,6 +125,42 @@ const Shape<EndpointFailure>& webhook_health() {
        {"pausedSince", nullable(unix_time()), paused_since},
        {"nextProbeAt", nullable(unix_time()), next_probe}});
   return shape;
+}
+
+namespace {
+
+const Shape<DeliveryRate>& delivery_rate_shape() {
+  using Rate = DeliveryRate;
+  // To tenths.
+  const auto per_minute = [](const Rate& rate) {
+    const auto seconds = std::max<std::int64_t>(1, rate.time.count());
+    return std::round(static_cast<double>(rate.posts) * 600 / static_cast<double>(seconds)) / 10;
+  };
+  const auto failed_percent = [](const Rate& rate) {
+    return rate.posts == 0 ? Value() : Value((rate.failed * 100 + rate.posts / 2) / rate.posts);
+  };
+  static const Shape<Rate> shape(
+      "",
+      {{"seconds",
+        described("How long POSTs were counted: 300 at most, less after a start.", integer(0, 300)),
+        [](const Rate& rate) { return rate.time.count(); }},
+       {"posts", integer(0), &Rate::posts},
+       {"failed", described("Without an answer of 2xx.", integer(0)), &Rate::failed},
+       {"perMinute", Schema({{"type", "number"}, {"minimum", 0}}), per_minute},
+       {"failedPercent", described("Null: there was no POST.", nullable(integer(0, 100))),
+        failed_percent}});
+  return shape;
+}
+
+}  // namespace
+
+Value delivery_rate_json(const DeliveryRates& rates, const std::string& endpoint_id) {
+  return rates ? delivery_rate_shape()(rates(endpoint_id)) : Value();
+}
+
+Schema delivery_rate_schema() {
+  return described("POSTs of the last minutes, by the daemon that answers. Null: it sends none.",
+                   nullable(delivery_rate_shape().schema()));
 }
 
 Operations endpoint_health_operations() {

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "api/openapi/shape.h"
+#include "api/services.h"
 #include "store/conversation/endpoint_health.h"
 
 namespace conversed::api {
@@ -12,5 +14,8 @@ namespace conversed::api {
 [[nodiscard]] openapi::Schema webhook_state_schema();
 // How a webhook does, with times by the wall clock. An Endpoint without a row works.
 [[nodiscard]] const openapi::Shape<store::EndpointFailure>& webhook_health();
+// The Endpoint's deliveries of the last minutes. Null: this daemon does not deliver.
+[[nodiscard]] Value delivery_rate_json(const DeliveryRates& rates, const std::string& endpoint_id);
+[[nodiscard]] openapi::Schema delivery_rate_schema();
 
 }  // namespace conversed::api

@@ -32,7 +32,8 @@ Schema endpoint_schema() {
   return named("EndpointSummary",
                with_members(endpoint_shape().schema(),
                             {{"webhookState", described("Null: the Endpoint has no webhook.",
-                                                        nullable(webhook_state_schema()))}}));
+                                                        nullable(webhook_state_schema()))},
+                             {"rate", delivery_rate_schema()}}));
 }
 
 Result<Response> list_endpoints(const Call& call, ProjectServices& services) {
@@ -44,6 +45,7 @@ Result<Response> list_endpoints(const Call& call, ProjectServices& services) {
   for (const EndpointInfo& endpoint : *endpoints) {
     json& item = items.emplace_back(endpoint_shape()(endpoint));
     item["webhookState"] = nullptr;
+    item["rate"] = delivery_rate_json(services.delivery_rate, endpoint.id);
     if (!endpoint.has_webhook) continue;
     const auto failure = services.store.endpoint_health().find(endpoint.id);
     if (!failure) return model::fail(store_error(failure.error()));

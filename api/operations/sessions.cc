@@ -136,7 +136,10 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
   auto loaded = services.store.sessions().load_with_profile(*key);
   if (!loaded) return model::fail(store_error(loaded.error()));
   if (!loaded->damage.empty()) {
-    return model::fail(store_error({Errc::internal, std::move(loaded->damage)}));
+    // A damaged profile does not hide its sessions.
+    auto alone = services.store.sessions().load(*key);
+    if (!alone) return model::fail(store_error(alone.error()));
+    loaded->session = *std::move(alone);
   }
   const auto& session = loaded->session;
   if (!session) return model::fail(Errc::not_found, "there is no such session");
@@ -144,7 +147,8 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
   auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
   if (!outputs) return model::fail(store_error(outputs.error()));
   json body = session_details_shape()(*session);
-  body["profile"] = loaded->profile.data;
+  body["profile"] = loaded->damage.empty() ? loaded->profile.data : json();
+  body["profileDamage"] = loaded->damage.empty() ? json() : json(loaded->damage);
   store::Deliveries::Place before_shown;
   before_shown.seq = after;
   const auto pending =
@@ -215,6 +219,8 @@ Description describe_show_session() {
       session_details_shape().schema(),
       {{"outputs", list_of(named("SessionOutput", output))},
        {"profile", described("What Flows remember of the user over all sessions.", anything())},
+       {"profileDamage",
+        described("Why the stored profile can't be read. Null: it can.", nullable(text(1)))},
        {"waits", nullable(waits_schema())}});
   const auto name = [](const char* parameter, const char* what) {
     return query_parameter(parameter, what, conversation_name(), Need::required);

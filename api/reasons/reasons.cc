@@ -103,7 +103,11 @@ Waits Reasons::of_daemon() const {
              .since = ports_.store_failing_since ? ports_.store_failing_since() : std::nullopt}};
   }
   if (const auto health = log_.health(); !health) {
-    return {{.reason = Reason::log_down, .subject = "The log refuses events."}};
+    auto why = health.error().message;
+    if (why.ends_with('.')) why.pop_back();
+    return {{.reason = Reason::log_down,
+             .subject = "The log refuses events: " + why + ".",
+             .since = ports_.log_failing_since ? ports_.log_failing_since() : std::nullopt}};
   }
   return {};
 }
@@ -272,37 +276,51 @@ Wait Reasons::behind_first(const PendingDelivery& delivery) {
           .since = delivery.created_at};
 }
 
+std::vector<SendingView> Reasons::sending_views(std::vector<model::SessionKey> keys) const {
+  auto views = ports_.sending && !keys.empty() ? ports_.sending(keys) : std::vector<SendingView>();
+  views.resize(keys.size());
+  return views;
+}
+
 Result<Waits> Reasons::of_delivery(const PendingDelivery& delivery) const {
-  Read read;
-  if (delivery.state != DeliveryState::behind) return of_first(delivery, read);
+  if (delivery.state != DeliveryState::behind) return of_first(delivery);
   Waits waits{behind_first(delivery)};
   auto first = if_any(store_.deliveries().get(delivery.first_output_id, store_.timer_now()));
   if (!first) return fail(first.error());
   if (!*first || (*first)->state == DeliveryState::behind) return waits;
-  auto more = of_first(**first, read);
+  auto more = of_first(**first);
   if (!more) return more;
   append(waits, *std::move(more));
   return waits;
 }
 
+// Asks the service for all rows at once.
 Result<std::vector<Waits>> Reasons::of_page(const std::vector<PendingDelivery>& deliveries) const {
   Read read;
+  std::vector<model::SessionKey> keys;
+  for (const auto& delivery : deliveries) keys.push_back(delivery.key);
+  const auto views = sending_views(std::move(keys));
   std::vector<Waits> all;
-  for (const PendingDelivery& delivery : deliveries) {
-    if (delivery.state == DeliveryState::behind) {
-      all.push_back({behind_first(delivery)});
+  for (std::size_t i = 0; i < deliveries.size(); ++i) {
+    if (deliveries[i].state == DeliveryState::behind) {
+      all.push_back({behind_first(deliveries[i])});
       continue;
     }
-    auto waits = of_first(delivery, read);
+    auto waits = of_first(deliveries[i], views[i], read);
     if (!waits) return fail(waits.error());
     all.push_back(*std::move(waits));
   }
   return all;
 }
 
+Result<Waits> Reasons::of_first(const PendingDelivery& delivery) const {
+  Read read;
+  return of_first(delivery, sending_views({delivery.key}).front(), read);
+}
+
 // Of an output that goes next in its session.
-Result<Waits> Reasons::of_first(const PendingDelivery& delivery, Read& read) const {
-  const auto sending = ports_.sending ? ports_.sending(delivery.key) : SendingView();
+Result<Waits> Reasons::of_first(const PendingDelivery& delivery, const SendingView& sending,
+                                Read& read) const {
   // Its own time, or that of its Endpoint if that is later.
   const auto next_try = std::max(delivery.due_at, sending.not_before);
   auto by = timers_ahead(read);

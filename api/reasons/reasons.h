@@ -46,7 +46,8 @@ struct SendingView {
 
 // What the services know in memory. Each may be empty: then that part is not known. Thread-safe.
 struct ReasonPorts {
-  std::function<SendingView(const model::SessionKey&)> sending = {};
+  // Of each session, in order.
+  std::function<std::vector<SendingView>(const std::vector<model::SessionKey>&)> sending = {};
   // When the present attempt of the call began, if this daemon is making it.
   std::function<std::optional<model::Timestamp>(const std::string& call_id)> calling_since = {};
   // Whether the session's events wait although other sessions of its organisation run.
@@ -55,8 +56,9 @@ struct ReasonPorts {
   std::function<std::optional<PartitionView>(const model::SessionKey&)> partition = {};
   // Whether the organisation may accept no more injects this month.
   std::function<bool(const std::string& organisation_id)> quota_used_up = {};
-  // When the store or the log began to fail.
+  // When they began to fail.
   std::function<std::optional<model::Timestamp>()> store_failing_since = {};
+  std::function<std::optional<model::Timestamp>()> log_failing_since = {};
 };
 
 // Finds out why something has not happened yet: from rows of the store, and from what the services
@@ -120,8 +122,10 @@ class Reasons {
   [[nodiscard]] model::Result<bool> is_recovering(std::int32_t partition) const;
   [[nodiscard]] model::Result<model::Waits> of_partition(const model::SessionKey& key,
                                                          Read& read) const;
+  [[nodiscard]] std::vector<SendingView> sending_views(std::vector<model::SessionKey> keys) const;
   [[nodiscard]] model::Result<model::Waits> of_first(const store::PendingDelivery& delivery,
-                                                     Read& read) const;
+                                                     const SendingView& sending, Read& read) const;
+  [[nodiscard]] model::Result<model::Waits> of_first(const store::PendingDelivery& delivery) const;
   [[nodiscard]] static model::Wait behind_first(const store::PendingDelivery& delivery);
   [[nodiscard]] model::Result<model::Waits> of_timer(const store::Timers::Row& timer,
                                                      Read& read) const;

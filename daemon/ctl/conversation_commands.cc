@@ -162,7 +162,7 @@ Group dead_letters() {
                {"Count dead letters by reason, Flow and Node, the largest group first",
                 "--project Shop",
                 "`deadletters list --reason ...` lists those of a group, `deadletters try` tries "
-                "one."},
+                "one. The groups count the project's newest 20,000 dead letters."},
                {project_option(), Option{"--state", "new, replayed or discarded"}
                                       .in_query("state")
                                       .with_preset("new")

@@ -309,18 +309,24 @@ void Deliverer::offer(const store::SessionCommit& committed, SteadyClock::time_p
        [this, newest = std::move(newest), built]() mutable { take(std::move(newest), built); });
 }
 
-Deliverer::Sending Deliverer::sending(const model::SessionKey& key) {
-  if (!ownership_.owns(key)) return {};
-  return ask(thread_.mailbox(), [this, key] {
-    Sending found;
-    const Session* session = queue_.find(key);
-    if (session != nullptr && session->begun) found.since = by_wall_clock(clock_, *session->begun);
-    const Lane* lane = queue_.find_lane(key.endpoint_id);
-    if (lane != nullptr && lane->not_before > now()) {
-      found.not_before = clock_.now() + (lane->not_before - now());
+std::vector<Deliverer::Sending> Deliverer::sending(const std::vector<model::SessionKey>& keys) {
+  auto all = ask(thread_.mailbox(), [this, keys] {
+    std::vector<Sending> found(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      if (!ownership_.owns(keys[i])) continue;
+      const Session* session = queue_.find(keys[i]);
+      if (session != nullptr && session->begun) {
+        found[i].since = by_wall_clock(clock_, *session->begun);
+      }
+      const Lane* lane = queue_.find_lane(keys[i].endpoint_id);
+      if (lane != nullptr && lane->not_before > now()) {
+        found[i].not_before = clock_.now() + (lane->not_before - now());
+      }
     }
     return found;
   });
+  all.resize(keys.size());
+  return all;
 }
 
 void Deliverer::offer_earlier(const model::SessionKey& key) {
@@ -423,6 +429,7 @@ void Deliverer::finish(Session& session, const HttpOutcome& outcome, const std::
   // The client stopped: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(session);
   trace(session, outcome, span_id);
+  recent_.add(session.key.endpoint_id, !delivered(outcome), SteadyClock::now());
   const double took = std::chrono::duration<double>(outcome.took).count();
   metrics_.delivery_seconds.observe(took);
   metrics_.count(EndpointCount::delivery_seconds, session.key.endpoint_id, took,
@@ -492,7 +499,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
   // Another daemon has the session now, and may have delivered this output.
   if (ownership_.generation_of(session.key) != session.generation) return leave(session);
   const model::Timestamp now = this->now();
-  // Of the Endpoint.
+  // How long the Endpoint waits.
   const auto wait = paused ? WebhookHealth::probe_interval : wait_of(lane, outcome);
   if (const auto aged = aged_of(session.outputs, health_, lane.endpoint_id, now); aged > 0) {
     give_up(session, queue_.fails(lane) ? aged : 1, reason, &outcome);

@@ -12,6 +12,7 @@
 
 #include "daemon/cluster/ownership.h"
 #include "daemon/delivery/delivery_queue.h"
+#include "daemon/delivery/recent_posts.h"
 #include "daemon/delivery/webhook_health.h"
 #include "daemon/delivery/webhook_targets.h"
 #include "daemon/ops/metrics.h"
@@ -130,13 +131,20 @@ class Deliverer final : public Service {
     });
   }
 
-  // What this daemon knows of the next POST of a session, by the wall clock. Waits for the
-  // Deliverer's thread, for a second at most.
+  // What this daemon knows of the next POST of a session, by the wall clock.
   struct Sending {
-    std::optional<model::Timestamp> since{};       // when it began; none: none is under way
-    std::optional<model::Timestamp> not_before{};  // the next try of its Endpoint, if that is later
+    std::optional<model::Timestamp> since{};  // when it began; none: none is under way
+    // The Endpoint gets no POST before this time; none: it is not put off.
+    std::optional<model::Timestamp> not_before{};
   };
-  [[nodiscard]] Sending sending(const model::SessionKey& key);
+  // Of each of the sessions, in order. Waits for the Deliverer's thread, for a second at most; then
+  // nothing is known.
+  [[nodiscard]] std::vector<Sending> sending(const std::vector<model::SessionKey>& keys);
+
+  // The POSTs that this daemon has sent to the Endpoint lately. Thread-safe.
+  [[nodiscard]] RecentPosts::Count recent_posts(const std::string& endpoint_id) const {
+    return recent_.of(endpoint_id, SteadyClock::now());
+  }
 
   // Looks at the clock again: it jumped.
   void wake() { thread_.mailbox()->wake(); }
@@ -221,6 +229,7 @@ class Deliverer final : public Service {
   TimerClock& timer_clock_;
   Metrics& metrics_;
   const Ownership& ownership_;
+  RecentPosts recent_{SteadyClock::now()};
 
   // The thread's own.
   DeliveryQueue queue_;

@@ -283,6 +283,15 @@ Result<std::optional<model::Timestamp>> DeadLetters::oldest_new() const {
   });
 }
 
+Result<std::string> DeadLetters::newest_new() const {
+  return read(database_, [&](Connection& connection) {
+    return connection
+        .value<std::string>(
+            "SELECT id FROM dead_letters WHERE state = 'new' ORDER BY n DESC LIMIT 1")
+        .value_or("");
+  });
+}
+
 // Numbers ascend with time, so the first young dead letter ends the range.
 Result<std::int64_t> DeadLetters::prune(model::Timestamp before, std::size_t limit) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {

@@ -126,6 +126,10 @@ class DeadLetters : Rows {
   // When the oldest new dead letter was made; for metrics.
   [[nodiscard]] model::Result<std::optional<model::Timestamp>> oldest_new() const;
 
+  // The newest new dead letter's id; empty: there is none. Tells of a change that leaves the number
+  // as it was.
+  [[nodiscard]] model::Result<std::string> newest_new() const;
+
   // Deletes up to `limit` dead letters that are older than `before`, oldest first, in any state.
   // Returns their number.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);

@@ -112,6 +112,7 @@ inline constexpr std::string_view sql_of_new_letters =
     "SELECT 1 FROM dead_letters WHERE state = 'new'";
 inline constexpr std::string_view sql_of_pending_deliveries = "SELECT 1 FROM deliveries";
 inline constexpr std::string_view sql_of_inbox_events = "SELECT 1 FROM inbox";
+inline constexpr std::string_view sql_of_oldest_inbox_event = "SELECT MIN(event_id) FROM inbox";
 inline constexpr std::string_view sql_of_running_calls =
     "SELECT 1 FROM pending_calls WHERE time_out = 0";
 

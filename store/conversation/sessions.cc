@@ -190,6 +190,18 @@ Result<std::optional<Sessions::InInbox>> Sessions::in_inbox(const std::string& e
   });
 }
 
+Result<std::optional<model::Timestamp>> Sessions::oldest_in_inbox() const {
+  auto id = read(database_, [](Connection& connection) {
+    return connection.value<std::string>(sql_of_oldest_inbox_event);
+  });
+  if (!id) return fail(id.error());
+  if (!*id) return std::nullopt;
+  auto found = in_inbox(**id);
+  if (!found) return fail(found.error());
+  if (!*found || (*found)->since == model::Timestamp()) return std::nullopt;
+  return (*found)->since;
+}
+
 namespace {
 
 struct ListedSession {

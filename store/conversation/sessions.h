@@ -79,6 +79,10 @@ class Sessions : Rows {
   };
   [[nodiscard]] model::Result<std::optional<InInbox>> in_inbox(const std::string& event_id) const;
 
+  // When the event in an inbox with the lowest id was accepted, which is the oldest one: ids begin
+  // with the time. None: no event is in an inbox, or it can't be read. For metrics.
+  [[nodiscard]] model::Result<std::optional<model::Timestamp>> oldest_in_inbox() const;
+
   // Sessions of a project, newest first, from below `before_row`; 0: from the newest. Examines a
   // bounded number of sessions, so a page may be shorter than `limit` and have a next one: at most
   // the next `examined_sessions`, or `examined_for_text`, and so many of a user with each Endpoint.

@@ -83,6 +83,8 @@ class DeliveryCommands(CtlCase):
         self.assertIn(health["state"], ("fails", "paused"))
         self.assertEqual(health["lastStatus"], None)
         self.assertIn("the webhook", health["lastError"])
+        self.assertEqual((health["rate"]["failedPercent"], health["rate"]["posts"]), (100, health["rate"]["failed"]))
+        self.assertGreater(health["rate"]["perMinute"], 0)
         self.assertIn("lastError", self.people("endpoints", "health", self.endpoint("health")))
 
     def test_endpoints_resume(self):

@@ -1,6 +1,9 @@
 """A daemon whose log is Kafka: each accepted event has its effects once, despite kills of the daemon or of the broker."""
 
 import concurrent.futures
+import contextlib
+import http.client
+import re
 import signal
 import threading
 
@@ -70,6 +73,28 @@ class Kills(KafkaCase):
             self.wait_ready(True)
         self.assertEqual(self.inject("echo", "broker", text="after")[0], 200)
         self.assert_once_and_in_order("broker", [*accepted, "after"], maybe)
+
+    def waiting_seconds(self, reason):
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.daemon.ports["admin"], timeout=30)) as connection:
+            connection.request("GET", "/metrics")
+            text = connection.getresponse().read().decode()
+        return float(re.search(rf'^conversed_waiting_seconds{{reason="{reason}"}} (\S+)$', text, re.MULTILINE)[1])
+
+    def test_a_log_that_is_down_is_named_and_counted(self):
+        self.wait_ready(True)
+        self.broker.kill()
+        while self.ready():  # until the daemon notices the loss
+            self.inject("echo", "down", text="refused")
+        session = f"URLToken={self.tokens['echo']}&userId=user+of+down&sessionId=down"
+        wait, = self.daemon.manage("GET", f"why?{session}")["waits"]
+        self.assertEqual((wait["reason"], wait["code"]), ("logDown", 24))
+        self.assertIn("The log refuses events", wait["subject"])
+        self.assertIsNotNone(wait["since"])
+        while self.waiting_seconds("logDown") == 0:  # its unit is 1 ms
+            self.assertTrue(self.daemon.is_running())
+        self.broker.start()
+        self.wait_ready(True)
+        self.assertEqual(self.waiting_seconds("logDown"), 0)
 
     def test_an_inject_gets_504_while_the_broker_hangs_and_its_repeat_has_one_effect(self):
         key = {"Idempotency-Key": "hanging"}

@@ -117,6 +117,8 @@ class Metrics(DaemonCase):
         for name, value in (("ready", 1), ("store_healthy", 1), ("log_healthy", 1), ("log_lag", 0),
                             ("deliveries_pending", 0), ("calls_in_flight", 0), ("dead_letters_waiting", 0)):
             self.assertEqual(samples[f"conversed_{name}"], value, name)
+        for reason in ("behindEvents", "behindJobs", "deliveryFailing", "endpointPaused", "deadLetter", "storeDown", "logDown"):
+            self.assertEqual(samples[f'conversed_waiting_seconds{{reason="{reason}"}}'], 0, reason)
 
 
 if __name__ == "__main__":

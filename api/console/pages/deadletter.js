@@ -27,7 +27,7 @@ function trial({ flow, flowVersion, nodes, outputs, error, failedAt, waitsAt }) 
 export default async function deadLetter(page) {
   const letter = await ask(at('deadletters', page.path[0]), {}, page.signal);
   const [shown] = (await naming(page))({ items: [letter] }).items;
-  const mayReadFlows = await find('flows', { projectId: page.project }, page.signal);
+  const mayReadFlows = await find('flows', { projectId: letter.projectId }, page.signal);
   const tried = el('div', { 'aria-live': 'polite' });
   const tryIt = button('Try without effects', async () =>
     tried.replaceChildren(panel('A try', trial(await act(at('deadletters', letter._id, 'try'), {})))));

@@ -67,5 +67,5 @@ export default async function deadLetters(page) {
       ['', open, 'actions many'],
     ], groups, '')) : null,
     panel(reason ? ['With this reason: ', el('q', {}, reason)] : '', list),
-    el('p', { className: 'soft small' }, 'An event that runs again comes behind the events that its session has accepted meanwhile.'));
+    el('p', { className: 'soft small' }, 'An event that runs again comes behind the events that its session has accepted meanwhile. The groups count the newest 20,000 dead letters of the project, and are at most 200.'));
 }

@@ -3,6 +3,7 @@ import { act, ask, at, find } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
 import { address, badge, button, code, due, empty, head, number, panel, say, table, time } from '../shell/pieces.js';
 
+const rate = ({ posts, failedPercent, perMinute }) => (posts === 0 ? 'none' : `${number(perMinute)} a minute${failedPercent ? `, ${failedPercent} % failed` : ''}`);
 const kinds = { works: 'good', fails: 'bad', paused: 'wait' };
 
 export default async function endpoints(page) {
@@ -22,6 +23,7 @@ export default async function endpoints(page) {
     ['Flow', (item) => item.flow],
     ['URL token', (item) => code(item.URLToken)],
     ['Webhook', (item) => (item.hasWebhook ? badge(item.webhookState ?? 'set', kinds[item.webhookState]) : 'none')],
+    ['POSTs of 5 minutes', (item) => (item.hasWebhook && item.rate ? rate(item.rate) : '')],
     ['Failing since', (item) => time(of(item)?.failingSince)],
     ['Failed tries', (item) => (of(item) ? number(of(item).failures) : null), 'number'],
     ['Last failure', (item) => (of(item)?.lastFailureAt ? [of(item).lastError, ', ', time(of(item).lastFailureAt)] : '')],

@@ -35,9 +35,12 @@ const charts = [
     'after a crash': ['conversed_event_wait_seconds{reason="recovery"} p99'],
   }],
   ['The oldest has waited', duration, 1, {
+    'behind events': ['conversed_waiting_seconds{reason="behindEvents"} value'],
+    'behind jobs': ['conversed_waiting_seconds{reason="behindJobs"} value'],
     'webhook fails': ['conversed_waiting_seconds{reason="deliveryFailing"} value'],
     'webhook paused': ['conversed_waiting_seconds{reason="endpointPaused"} value'],
     'store down': ['conversed_waiting_seconds{reason="storeDown"} value'],
+    'log down': ['conversed_waiting_seconds{reason="logDown"} value'],
   }],
   ['Failures a second', perSecond, 1, {
     refused: [/^conversed_injects_refused_total.* rate$/],
@@ -104,7 +107,7 @@ export default async function overview(page) {
   let found = null;
   const read = async () => {
     try {
-      found = await readWaiting(page, (last ?? first).counts.deadLetters, found);
+      found = await readWaiting(page, last?.status ?? first, found);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       found = { groups: [], webhooks: [], letters: [], refused: error.message };  // the state tells why
@@ -119,8 +122,8 @@ export default async function overview(page) {
     const now = performance.now();
     const passed = last ? (now - last.at) / 1000 : 0;
     const rates = passed > 0 && Object.fromEntries(['appended', 'sessionCommits'].map((name) =>
-      [name, Math.max(0, status.counts[name] - last.counts[name]) / passed]));
-    last = { at: now, counts: status.counts };
+      [name, Math.max(0, status.counts[name] - last.status.counts[name]) / passed]));
+    last = { at: now, status };
     replace(top, numbers(status, rates));
     tell(status);
     replace(below, parts(status));

@@ -47,20 +47,21 @@ async function readWebhooks(page) {
     ({ ...endpoint, health: await find(at('endpoints', endpoint._id, 'health'), {}, page.signal) })));
 }
 
-// Null: the user may not see them. This is asked once, because the audit trail notes each refusal.
-async function readLetters(page, deadLetters, before) {
-  if (deadLetters === 0) return [];
-  if (before?.letters === null) return null;
+// Null: the user has no right to read them. A refusal is remembered, because the audit trail notes each.
+// The groups count many rows, so they are read again only after a change.
+async function readLetters(page, { counts, newestDeadLetter }, before) {
+  const mark = `${counts.deadLetters} ${newestDeadLetter}`;
+  if (counts.deadLetters === 0) return { mark, letters: [] };
+  if (before && (before.letters === null || before.mark === mark)) return before;
   const found = await find('deadletters/groups', { projectId: page.project, state: 'new' }, page.signal);
-  return found ? found.items : null;
+  return { mark, letters: found ? found.items : null };
 }
 
-// What a project has that waits. `deadLetters` is the number of new ones, `before` the result of the look
-// before.
-export async function readWaiting(page, deadLetters, before) {
+// What a project has that waits. `status` is the daemon's, `before` the result of the look before.
+export async function readWaiting(page, status, before) {
   if (!page.project) return { groups: [], webhooks: [], letters: [] };
-  const [groups, webhooks, letters] = await Promise.all([readGroups(page), readWebhooks(page), readLetters(page, deadLetters, before)]);
-  return { groups, webhooks, letters };
+  const [groups, webhooks, { mark, letters }] = await Promise.all([readGroups(page), readWebhooks(page), readLetters(page, status, before)]);
+  return { groups, webhooks, letters, mark };
 }
 
 const entry = (title, lines, ...actions) => el('li', {},
@@ -80,6 +81,7 @@ function ofWebhook(page, { _id, name, URLToken, webhookState, health }, groups) 
   });
   return entry(`The webhook of ${name} ${paused ? 'is paused' : 'fails'}`, [
     health ? [`${counted(health.failures, 'failed try', 'failed tries')}, the first one `, time(health.failingSince), `; the last error: ${health.lastError}.`,
+      health.rate?.failedPercent ? ` ${health.rate.failedPercent} % of the last ${counted(health.rate.posts, 'POST')} failed.` : null,
       health.nextProbeAt ? [' Next try: ', due(health.nextProbeAt), '.'] : null] : null,
     `${counted(count, 'output')}${outputs.some(({ isMore }) => isMore) ? ' or more' : ''} ${count === 1 ? 'waits' : 'wait'} in order. Nothing is lost.`,
     remedy(paused ? 'Mend the receiver. One output a minute tries it; Resume sends all outputs that wait.'

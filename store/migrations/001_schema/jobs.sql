@@ -25,6 +25,8 @@ CREATE UNIQUE INDEX jobs_one_active ON jobs (project_id, type)
   WHERE state IN ('queued', 'active', 'cancelling') OR (state = 'done' AND type = 'proactiveSetup');
 -- Jobs whose lease has ended.
 CREATE INDEX jobs_by_lease ON jobs (lease_until) WHERE state IN ('queued', 'active', 'cancelling');
+-- The oldest job that no worker has taken.
+CREATE INDEX jobs_queued ON jobs (created_at) WHERE state = 'queued';
 -- Ended jobs that are older than the retention.
 CREATE INDEX jobs_over ON jobs (changed_at)
   WHERE state IN ('cancelled', 'error') OR (state = 'done' AND type <> 'proactiveSetup');

@@ -194,6 +194,28 @@ TEST_F(DeliveryRoutes, EndpointThatWorksHasNoFailures) {
   EXPECT_EQ(manage(Method::get, "endpoints/" + model::new_id() + "/health").status, 404);
 }
 
+TEST_F(DeliveryRoutes, EndpointHasTheRateOfItsLastMinutes) {
+  const auto rates = [this] {
+    const auto health = manage(Method::get, "endpoints/" + endpoint() + "/health");
+    const auto list = manage(Method::get, "endpoints");
+    const auto rate = json::parse(health.body).at("rate");
+    for (const auto& item : json::parse(list.body).at("items")) {
+      if (item.at("_id") == endpoint()) EXPECT_EQ(item.at("rate"), rate);
+    }
+    return rate;
+  };
+  EXPECT_EQ(rates(), nullptr) << "without the role worker";
+  DeliveryRate counted{.time = 300s};
+  const auto count = [&counted](const std::string&) { return counted; };
+  world_.services->sessions.delivery_rate = count;
+  world_.services->projects.delivery_rate = count;
+  EXPECT_EQ(rates(), json::parse(R"({"seconds":300,"posts":0,"failed":0,"perMinute":0.0,
+                                     "failedPercent":null})"));
+  counted = {.time = 120s, .posts = 3, .failed = 1};
+  EXPECT_EQ(rates(), json::parse(R"({"seconds":120,"posts":3,"failed":1,"perMinute":1.5,
+                                     "failedPercent":33})"));
+}
+
 TEST_F(DeliveryRoutes, PausedEndpointIsShownAndResumed) {
   fail_webhook();
   const std::string path = "endpoints/" + endpoint();

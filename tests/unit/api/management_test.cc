@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/model/ids.h"
+#include "store/sql/sql.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {
@@ -361,6 +362,28 @@ TEST(Sessions, AreListedShownAndReset) {
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", unknown).status, 404);
 }
 
+TEST(Sessions, DamagedProfileDoesNotHideThem) {
+  World world;
+  const auto key = world.put_session().key;
+  ASSERT_TRUE(world.store->committer().write_and_wait([&](store::Writer& writer) {
+    writer.connection().run(
+        "INSERT INTO profiles (project_id, user_id, version, data) VALUES (:p, :u, 1, '{')",
+        key.project_id, key.user_id);
+  }));
+  const auto shown = [&] {
+    return world.manage(
+        Method::get, "/management/sessions/show", nullptr,
+        {{"URLToken", token('a')}, {"userId", key.user_id}, {"sessionId", key.session_id}});
+  };
+  const auto body = body_of(shown());
+  EXPECT_EQ(body.at("state"), "idle");
+  EXPECT_EQ(body.at("profile"), nullptr);
+  EXPECT_FALSE(body.at("profileDamage").get<std::string>().empty());
+  ASSERT_TRUE(world.store->committer().write_and_wait(
+      [](store::Writer& writer) { writer.connection().run("UPDATE sessions SET context = '{'"); }));
+  EXPECT_EQ(shown().status, 500);
+}
+
 TEST(Sessions, AResetAnswersTheWaitingClient) {
   World world;
   store::SessionCommit commit;
@@ -517,6 +540,7 @@ TEST(Status, TellsPositionsToPlatformAdminsOnly) {
   EXPECT_EQ(body.at("queue").at("partitions").size(), 2U);
   EXPECT_EQ(body.at("queue").at("healthy"), true);
   EXPECT_EQ(body.at("counts").at("appended"), 1);
+  EXPECT_EQ(body.at("newestDeadLetter"), nullptr);
   EXPECT_EQ(world.manage(Method::get, "/management/status", nullptr, {}, "ann@acme.example").status,
             403);
 }

@@ -26,7 +26,11 @@ class Why : public testing::Test {
   // What the services know, as the test sets it.
   ReasonPorts ports() {
     ReasonPorts ports;
-    ports.sending = [this](const auto&) { return sending_; };
+    ports.sending = [this](const auto& keys) {
+      ++questions_;
+      return std::vector(keys.size(), sending_);
+    };
+    ports.log_failing_since = [this] { return log_failing_since_; };
     ports.calling_since = [this](const auto&) { return calling_since_; };
     ports.waits_for_share = [this](const auto&) { return waits_for_share_; };
     ports.partition = [this](const auto&) { return partition_; };
@@ -133,6 +137,8 @@ class Why : public testing::Test {
 
   World world_;
   SendingView sending_;
+  int questions_ = 0;  // about what is being sent
+  std::optional<model::Timestamp> log_failing_since_;
   std::optional<model::Timestamp> calling_since_;
   std::optional<PartitionView> partition_;
   bool waits_for_share_ = false;
@@ -361,6 +367,29 @@ TEST_F(Why, DeliveredEventWaitsForNothingAndTellsWhenItWasDelivered) {
   }
 }
 
+TEST_F(Why, LogThatIsDownIsNamedForSessionsReceiptsAndUnknownEvents) {
+  const auto input = model::new_id();
+  auto commit = waits_for(input, http_call());
+  commit.after.last_receipt = input;
+  commit.receipts.push_back(
+      {.input_id = input, .first = store::NewReceiptRow::First{}, .body = R"({"what":"turn"})"});
+  world_.commit_now(std::move(commit));
+  expect_reasons(of_session(), {"call"});
+  world_.log->stop();
+  log_failing_since_ = world_.clock.now() - 5s;
+  const auto waits = of_session();
+  expect_reasons(waits, {"logDown", "call"});
+  EXPECT_NE(subject(waits).find("The log refuses events"), std::string::npos) << waits;
+  EXPECT_EQ(waits.at(0).at("since"), seconds(*log_failing_since_));
+  EXPECT_EQ(waits.at(0).at("code"), 24);
+  EXPECT_NE(waits.at(0).at("remedy").get<std::string>().find("Look at the disk"),
+            std::string::npos);
+  expect_reasons(of_open_steps(input).at(0), {"logDown", "call"});
+  const auto unknown = world_.manage(Method::get, "/management/why/" + model::new_id());
+  ASSERT_EQ(unknown.status, 200) << unknown.body;
+  expect_reasons(json::parse(unknown.body).at("waits"), {"logDown"});
+}
+
 TEST_F(Why, UsedUpShareAndQuotaAreNamed) {
   quota_used_up_ = true;
   expect_reasons(of_session(), {"quota"});
@@ -428,7 +457,9 @@ TEST_F(Why, ListsShowTheReasonsOfTheirRowsAndAreFilteredByThem) {
   const auto first = say();
   const auto second = say();
   webhook_fails();
+  questions_ = 0;
   ASSERT_EQ(listed("deliveries", "deliveryFailing").size(), 1U);
+  EXPECT_EQ(questions_, 1) << "a page asks the Deliverer once";
   EXPECT_EQ(listed("deliveries", "deliveryFailing")[0].at("_id"), first);
   ASSERT_EQ(listed("deliveries", "behindOutput").size(), 1U);
   EXPECT_EQ(listed("deliveries", "behindOutput")[0].at("_id"), second);

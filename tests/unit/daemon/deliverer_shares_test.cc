@@ -97,13 +97,14 @@ TEST_F(DelivererTest, EndpointThatFailsGetsOneTryAtATimeUntilItAnswers) {
 
 TEST_F(DelivererTest, TellsTheNextTryOfAnEndpointThatIsPutOff) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
-  EXPECT_FALSE(deliverer_->sending(key("cid")).not_before);
+  EXPECT_FALSE(deliverer_->sending({key("cid")}).front().not_before);
   for (const char* user : {"ann", "bob"}) say(key(user), {"hello"});
   settle();
-  EXPECT_FALSE(deliverer_->sending(key("cid")).not_before) << "two failures put no Endpoint off";
+  EXPECT_FALSE(deliverer_->sending({key("cid")}).front().not_before)
+      << "two failures put no Endpoint off";
   say(key("cid"), {"hello"});
   settle();
-  const auto until = deliverer_->sending(key("dan")).not_before;
+  const auto until = deliverer_->sending({key("dan")}).front().not_before;
   ASSERT_TRUE(until);
   EXPECT_GE(*until, clock_.now() + 1s);
   say(key("dan"), {"hello"});
@@ -113,7 +114,39 @@ TEST_F(DelivererTest, TellsTheNextTryOfAnEndpointThatIsPutOff) {
   clock_.advance(2s);
   deliverer_->wake();
   ASSERT_TRUE(eventually([&] { return pending() == 0; }));
-  EXPECT_FALSE(deliverer_->sending(key("dan")).not_before);
+  EXPECT_FALSE(deliverer_->sending({key("dan")}).front().not_before);
+}
+
+TEST(RecentPosts, CountTheLastFiveMinutes) {
+  const RecentPosts::Time begin{};
+  RecentPosts posts(begin);
+  EXPECT_EQ(posts.of("web", begin).time, 0s);
+  posts.add("web", true, begin + 1s);
+  posts.add("web", false, begin + 30s);
+  posts.add("other", false, begin + 30s);
+  EXPECT_EQ(posts.of("web", begin + 60s).posts, 2);
+  EXPECT_EQ(posts.of("web", begin + 60s).failed, 1);
+  EXPECT_EQ(posts.of("web", begin + 60s).time, 60s);
+  EXPECT_EQ(posts.of("web", begin + 299s).posts, 2);
+  const auto later = posts.of("web", begin + 305s);
+  EXPECT_EQ(later.posts, 1);
+  EXPECT_EQ(later.failed, 0);
+  EXPECT_EQ(later.time, 295s) << "back to the begin of the first slice";
+  posts.add("web", false, begin + 330s);
+  EXPECT_EQ(posts.of("web", begin + 331s).posts, 1) << "in the place of an older slice";
+  EXPECT_EQ(posts.of("nothing", begin + 331s).posts, 0);
+}
+
+TEST_F(DelivererTest, CountsThePostsOfAnEndpoint) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  say(key("ann"), {"hello"});
+  settle();
+  receiver_.set_handler({});
+  say(key("bob"), {"hello"});
+  settle();
+  const auto count = deliverer_->recent_posts(key("ann").endpoint_id);
+  EXPECT_EQ(count.posts, 2);
+  EXPECT_EQ(count.failed, 1);
 }
 
 class PausedWebhook : public DelivererTest {
@@ -167,7 +200,7 @@ TEST_F(PausedWebhook, IsProbedByOneTryAMinute) {
   for (int i = 0; i < 20; ++i) say(key("user" + std::to_string(i)), {"hello"});
   settle();
   EXPECT_EQ(receiver_.count(), 2U) << "the outputs of other sessions wait, too";
-  EXPECT_EQ(deliverer_->sending(key("user1")).not_before, clock_.now() + 1min);
+  EXPECT_EQ(deliverer_->sending({key("user1")}).front().not_before, clock_.now() + 1min);
   for (int i = 0; i < 5; ++i) expect_try_after(1min);
   restart();
   settle();

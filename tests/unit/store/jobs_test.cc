@@ -41,6 +41,17 @@ TEST_F(JobsTest, SecondSetUpOfAProjectNamesTheFirst) {
   EXPECT_TRUE(created_) << "a cancelled set-up does not count";
 }
 
+TEST_F(JobsTest, OldestQueuedJobIsTold) {
+  EXPECT_FALSE(jobs().oldest_queued().value());
+  const auto begin = clock_.now();
+  const auto first = create();
+  clock_.advance(seconds(9));
+  create("other");
+  EXPECT_EQ(jobs().oldest_queued().value(), begin);
+  ASSERT_TRUE(jobs().lease(first, clock_.now() + seconds(30)));
+  EXPECT_EQ(jobs().oldest_queued().value(), clock_.now()) << "the first one runs";
+}
+
 TEST_F(JobsTest, ProgressAndStepNeverFall) {
   const auto id = create();
   const auto job = jobs().lease(id, clock_.now() + seconds(30));

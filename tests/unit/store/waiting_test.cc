@@ -38,6 +38,15 @@ TEST_F(WaitingTest, EventOfAnInboxIsFoundWithTheEventsBeforeIt) {
   expect_searches(sql_of_inbox_event, {"e1"});
 }
 
+TEST_F(WaitingTest, OldestEventOfTheInboxesIsFoundByItsId) {
+  EXPECT_FALSE(store_->sessions().oldest_in_inbox().value());
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.inbox.added = {event("e2"), event("e3")};
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
+  EXPECT_EQ(store_->sessions().oldest_in_inbox().value(), model::from_unix_ms(7));
+  expect_searches(sql_of_oldest_inbox_event, {});
+}
+
 TEST_F(WaitingTest, CallOfAnExecutionIsFoundByItsInput) {
   const std::string input = model::new_id();
   auto commit = turn(key_of("ann"), 0, 1);
@@ -67,6 +76,8 @@ TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
                          {model::new_id(), event("e2-c1-r"), "the upstream answered 401"}};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   EXPECT_EQ(store_->dead_letters().oldest_new().value(), clock_.now());
+  EXPECT_NE(store_->dead_letters().newest_new().value(), id) << "it is the older one";
+  EXPECT_EQ(store_->dead_letters().newest_new().value().size(), model::id_length);
   ASSERT_TRUE(store_->deliveries().drop({.output_id = "in-1", .key = key_of("ann"), .seq = 1}));
   EXPECT_EQ(store_->dead_letters().of(id).value()->id, id);
   EXPECT_EQ(store_->dead_letters().of("e1").value()->id, id);
