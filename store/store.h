@@ -12,6 +12,7 @@
 #include "store/accounts/oauth.h"
 #include "store/accounts/sign_ins.h"
 #include "store/assets/assets.h"
+#include "store/assets/removal.h"
 #include "store/cluster/notifications.h"
 #include "store/commit/committer.h"
 #include "store/commit/usage.h"
@@ -99,6 +100,7 @@ class Store {
   [[nodiscard]] Jobs& jobs() { return jobs_; }
   [[nodiscard]] Proactive& proactive() { return proactive_; }
   [[nodiscard]] Assets& assets() { return assets_; }
+  [[nodiscard]] Removals& removals() { return removals_; }
   [[nodiscard]] KnowledgeSearch& knowledge() { return knowledge_; }
   [[nodiscard]] Accounts& accounts() { return accounts_; }
   [[nodiscard]] Oauth& oauth() { return oauth_; }
@@ -139,6 +141,7 @@ class Store {
   Jobs jobs_{*database_, committer_};
   Proactive proactive_{*database_, sealer_};
   Assets assets_{*database_, committer_, sealer_};
+  Removals removals_{*database_};
   KnowledgeSearch knowledge_{*database_};
   Accounts accounts_{*database_, committer_};
   Oauth oauth_{*database_, committer_, sealer_};

@@ -163,27 +163,52 @@ struct Imported {
   bool undone = false;       // a dry run, or something uses such a part
 };
 
-// Imports the bundle, and its journey if the project is set up already, and deletes what it does
-// not name if `prune`, in one transaction. A dry run rolls the transaction back. It locks the store
-// as an import does.
+// Empty if the organisation has no such project.
+Result<std::string> id_of_project(ProjectServices& services, const Principal& principal,
+                                  const std::string& name) {
+  auto projects = services.store.assets().projects(principal.organisation_id);
+  if (!projects) return model::fail(projects.error());
+  const auto found = std::ranges::find(*projects, name, &store::ProjectInfo::name);
+  return found == projects->end() ? std::string() : found->id;
+}
+
+// Imports the bundle, and its journey if the project is set up already, in one transaction. If
+// `prune`, it deletes the parts that the bundle does not name. A dry run rolls the transaction
+// back. It locks the store as an import does.
 Result<Imported> import_all(ProjectServices& services, const Principal& principal,
                             const model::Bundle& bundle, bool prune, bool dry_run) {
+  const auto present = id_of_project(services, principal, bundle.project_name);
+  if (!present) return model::fail(present.error());
+  auto left_over = Result<store::PartsToDelete>();
+  if (prune) {
+    left_over =
+        services.store.removals().left_over(*present, bundle, flow_reader(), services.clock.now());
+    if (!left_over) return model::fail(left_over.error());
+  }
   Imported all;
   const auto done =
       services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
         all = {};  // the transaction may run again
-        auto imported = services.store.assets().import_bundle(
-            writer, principal.organisation_id, bundle,
-            {.tokens = services.options.quota.get().tokens}, principal.user_id);
-        if (!imported) return model::fail(imported.error());
-        const auto project = imported->at("project").at("_id").get<std::string>();
-        if (!bundle.proactive.is_null()) {
-          auto replaced = store::Proactive::replace_journey(
-              writer, project, flows::complete_journey(bundle.proactive, ""));
-          if (!replaced) return model::fail(replaced.error());
+        const auto import = [&]() -> Result<void> {
+          auto imported = services.store.assets().import_bundle(
+              writer, principal.organisation_id, bundle,
+              {.tokens = services.options.quota.get().tokens}, principal.user_id);
+          if (!imported) return model::fail(imported.error());
+          all.report = *std::move(imported);
+          if (bundle.proactive.is_null()) return {};
+          return store::Proactive::replace_journey(writer,
+                                                   all.report["project"]["_id"].get<std::string>(),
+                                                   flows::complete_journey(bundle.proactive, ""));
+        };
+        if (prune) {
+          using Mode = store::Removals::Mode;
+          auto removal = store::Removals::prune(writer, *left_over, bundle,
+                                                dry_run ? Mode::dry_run : Mode::real, import);
+          if (!removal) return model::fail(removal.error());
+          all.removal = *std::move(removal);
+        } else if (auto imported = import(); !imported) {
+          return imported;
         }
-        if (prune) all.removal = store::remove_left_over(writer, project, bundle, flow_reader());
-        all.report = *std::move(imported);
         all.undone = dry_run || !all.removal.usages.empty();
         if (all.undone) return model::fail(Errc::conflict, "nothing is imported");
         return {};
@@ -192,7 +217,8 @@ Result<Imported> import_all(ProjectServices& services, const Principal& principa
   return all;
 }
 
-// Puts the secrets, which an export leaves out, into the exported bundle.
+// Puts the secrets, which an export leaves out, into the exported bundle. A secret that can't be
+// read, or whose part was deleted meanwhile, equals no other one.
 Result<void> add_secrets(store::Assets& assets, const std::string& project, model::Bundle& bundle) {
   const auto connections = assets.connections(project);
   if (!connections) return model::fail(connections.error());
@@ -201,8 +227,8 @@ Result<void> add_secrets(store::Assets& assets, const std::string& project, mode
         std::ranges::find(bundle.connections, each.name, &model::BundleConnection::name);
     if (part == bundle.connections.end()) continue;
     const auto secrets = assets.connection_secrets(each.id);
-    if (!secrets) return model::fail(secrets.error());
-    part->fields = json::parse(secrets->fields, nullptr, false);
+    if (!secrets && secrets.error().code == Errc::unavailable) return model::fail(secrets.error());
+    part->fields = secrets ? json::parse(secrets->fields, nullptr, false) : json();
   }
   const auto endpoints = assets.endpoints(project);
   if (!endpoints) return model::fail(endpoints.error());
@@ -210,8 +236,8 @@ Result<void> add_secrets(store::Assets& assets, const std::string& project, mode
     const auto part = std::ranges::find(bundle.endpoints, each.name, &model::BundleEndpoint::name);
     if (part == bundle.endpoints.end() || part->webhook.empty()) continue;
     const auto secrets = assets.webhook_secrets(each.id);
-    if (!secrets) return model::fail(secrets.error());
-    part->webhook.front().secret = secrets->current.value_or("");
+    if (!secrets && secrets.error().code == Errc::unavailable) return model::fail(secrets.error());
+    part->webhook.front().secret = secrets ? secrets->current.value_or("") : "unreadable";
   }
   return {};
 }
@@ -222,16 +248,15 @@ Result<json> planned(ProjectServices& services, const Principal& principal,
   model::Bundle present;
   StandingSessions sessions;
   auto& assets = services.store.assets();
-  auto projects = assets.projects(principal.organisation_id);
-  if (!projects) return model::fail(projects.error());
-  const auto found = std::ranges::find(*projects, bundle.project_name, &store::ProjectInfo::name);
-  if (found != projects->end()) {
-    auto exported = assets.export_bundle(found->id);
+  const auto found = id_of_project(services, principal, bundle.project_name);
+  if (!found) return model::fail(found.error());
+  if (!found->empty()) {
+    auto exported = assets.export_bundle(*found);
     if (!exported) return model::fail(exported.error());
-    if (auto added = add_secrets(assets, found->id, *exported); !added) {
+    if (auto added = add_secrets(assets, *found, *exported); !added) {
       return model::fail(added.error());
     }
-    auto standing = StandingSessions::of(found->id, services);
+    auto standing = StandingSessions::of(*found, services);
     if (!standing) return model::fail(standing.error());
     present = *std::move(exported);
     sessions = *std::move(standing);
@@ -344,8 +369,8 @@ Description describe_import() {
               {"environment", described("The values of `${NAME}`.", nullable(map_of(text()))),
                Need::optional},
               {"prune",
-               described("Deletes all parts of the project that the bundle does not name, but for "
-                         "members and locales.",
+               described("Deletes all parts of the project that the bundle does not name. Members "
+                         "and locales stay.",
                          with_default(false, nullable(boolean()))),
                Need::optional}});
   const Value example{{"file", "shop.yaml"},

@@ -17,33 +17,24 @@ using model::Errc;
 using model::Result;
 using namespace openapi;
 
-using Remove = Result<store::Removal> (*)(store::Writer&, const std::string&,
-                                          const store::FlowReader&);
-
-Result<Response> delete_part(const Call& call, ProjectServices& services, const std::string& id,
-                             Remove removed_by) {
+Result<Response> delete_part(const Call& call, ProjectServices& services,
+                             const Result<store::PartsToDelete>& parts) {
+  if (!parts) return model::fail(store_error(parts.error()));
   const auto dry_run = read_dry_run(call.request);
   if (!dry_run) return model::fail(dry_run.error());
-  store::Removal removal;
-  bool undone = false;
-  const auto done =
-      services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
-        undone = false;  // the transaction may run again
-        auto removed = removed_by(writer, id, flow_reader());
-        if (!removed) return model::fail(removed.error());
-        removal = *std::move(removed);
-        undone = *dry_run || !removal.usages.empty();
-        if (undone) return model::fail(Errc::conflict, "nothing is deleted");
-        services.store.assets().grow(writer, store::Assets::Lexicons::stay);
-        return {};
-      });
-  if (!done && !undone) return model::fail(store_error(done.error()));
-  if (!*dry_run && undone) {
-    return still_used("nothing was deleted", removal.usages, call.exchange, services.clock.now());
+  auto usages = Result<std::vector<store::PartUsage>>(parts->usages);
+  if (!*dry_run && usages->empty()) {
+    usages = services.store.committer().write_and_wait([&](store::Writer& writer) {
+      services.store.assets().grow(writer, store::Assets::Lexicons::stay);
+      return store::Removals::remove(writer, *parts);
+    });
   }
-  return ok({{"_id", id},
-             {"name", removal.parts.front().name},
-             {"usages", usage_shape()(removal.usages)}});
+  if (!usages) return model::fail(store_error(usages.error()));
+  if (!*dry_run && !usages->empty()) {
+    return still_used("nothing was deleted", *usages, call.exchange, services.clock.now());
+  }
+  const auto& part = parts->flows.empty() ? parts->endpoints.front() : parts->flows.front();
+  return ok({{"_id", part.id}, {"name", part.name}, {"usages", usage_shape()(*usages)}});
 }
 
 Result<Response> delete_flow(const Call& call, ProjectServices& services) {
@@ -53,7 +44,8 @@ Result<Response> delete_flow(const Call& call, ProjectServices& services) {
       open_owner(services.store, *call.principal, services.store.assets().project_of_flow(*id),
                  call.operation.role, "there is no such Flow");
   if (!project) return model::fail(project.error());
-  return delete_part(call, services, *id, store::remove_flow);
+  return delete_part(call, services,
+                     services.store.removals().flow(*id, flow_reader(), services.clock.now()));
 }
 
 Result<Response> delete_endpoint(const Call& call, ProjectServices& services) {
@@ -67,7 +59,8 @@ Result<Response> delete_endpoint(const Call& call, ProjectServices& services) {
                          : Result<std::string>(model::fail(Errc::not_found, std::string(missing)));
   auto project = open_owner(services.store, *call.principal, owner, call.operation.role, missing);
   if (!project) return model::fail(project.error());
-  return delete_part(call, services, *id, store::remove_endpoint);
+  return delete_part(call, services,
+                     services.store.removals().endpoint(*id, flow_reader(), services.clock.now()));
 }
 
 Description describe_deletion(std::string summary, std::string details) {

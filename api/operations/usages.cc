@@ -28,7 +28,8 @@ std::string usage_text(const PartUsage& usage) {
     case PartUsage::Kind::journey:
       return "the project's journey names it; change the journey";
     case PartUsage::Kind::sessions:
-      return "sessions that wait in it: " + number + "; reset them, or wait until they expire";
+      return "sessions that wait " + std::string(usage.part == "Endpoint" ? "at" : "in") +
+             " it: " + number + "; reset them, or wait until they expire";
     case PartUsage::Kind::follow_ups:
       return "follow-ups that wait for their time: " + number +
              "; cancel them with the timers, or wait";
@@ -50,11 +51,16 @@ std::vector<std::string> standing_flows(const json& flow_state,
   return names;
 }
 
-// None of a definition that this program can't run.
+// Each text of a definition that this program can't run may name a Flow.
 std::vector<std::string> entered_flows(const std::string& definition) {
   std::vector<std::string> names;
   const auto flow = flows::Flow::compile_text(definition);
-  if (!flow) return names;
+  if (!flow) {
+    for (const auto& value : json::parse(definition, nullptr, false).flatten()) {
+      if (value.is_string()) names.push_back(value.get<std::string>());
+    }
+    return names;
+  }
   for (const auto& slot : (*flow)->slots()) {
     for (const auto& use : slot.outline.uses) {
       if (use.kind == flows::Flow::Use::Kind::flow) names.push_back(use.name);
@@ -91,8 +97,8 @@ const store::FlowReader& flow_reader() {
 Response still_used(std::string_view refused, const std::vector<PartUsage>& usages,
                     const ExchangeContext& exchange, model::Timestamp now) {
   const json details{{"usages", usage_shape()(usages)}};
-  return error_response(409, std::string(refused) + ": something still uses what it would delete",
-                        exchange, now, ErrorShape::problem, &details);
+  return error_response(409, std::string(refused) + ": parts to delete are still in use", exchange,
+                        now, ErrorShape::problem, &details);
 }
 
 }  // namespace conversed::api

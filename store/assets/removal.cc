@@ -1,36 +1,38 @@
 #include "store/assets/removal.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "store/model/key_range.h"
+#include "store/model/names.h"
 #include "store/model/session.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
 
 using nlohmann::json;
+using Kind = PartUsage::Kind;
+using Part = PartsToDelete::Part;
 
 namespace {
 
 constexpr std::size_t sessions_at_once = 500;
 
-struct Named {
-  std::string id;
-  std::string name;
-};
+constexpr model::Names<Kind, 8> kinds{{{{Kind::endpoint, "endpoint"},
+                                        {Kind::follow_up_flow, "followUpFlow"},
+                                        {Kind::flow, "flow"},
+                                        {Kind::journey, "journey"},
+                                        {Kind::sessions, "sessions"},
+                                        {Kind::follow_ups, "followUps"},
+                                        {Kind::outputs, "outputs"},
+                                        {Kind::schedules, "schedules"}}}};
 
-// The Flows and Endpoints that a transaction deletes together.
-struct Doomed {
-  std::vector<Named> flows{};
-  std::vector<Named> endpoints{};
-};
-
-const Named* find_id(const std::vector<Named>& list, const std::string& id) {
-  const auto found = std::ranges::find(list, id, &Named::id);
+const Part* find_id(const std::vector<Part>& list, const std::string& id) {
+  const auto found = std::ranges::find(list, id, &Part::id);
   return found == list.end() ? nullptr : &*found;
 }
 
@@ -42,102 +44,60 @@ model::KeyRange keys_of_endpoint(const std::string& project_id, const std::strin
   return {std::move(from), std::move(to)};
 }
 
-// Finds the usages of what is deleted by what stays.
-class Search {
- public:
-  Search(Writer& writer, const std::string& project_id, const Doomed& doomed,
-         const FlowReader& reader)
-      : connection_(writer.connection()),
-        now_(writer.now()),
-        project_(project_id),
-        doomed_(doomed),
-        reader_(reader) {}
+using Names = std::set<std::string_view>;
 
-  std::vector<PartUsage> run() {
-    if (doomed_.flows.empty() && doomed_.endpoints.empty()) return {};
-    add_endpoints();
-    add_flows();
-    add_journey();
-    add_sessions();
-    for (const auto& endpoint : doomed_.endpoints) add_waiting(endpoint);
-    for (const auto& flow : doomed_.flows) {
-      // Ids are in no other text.
-      add("Flow", flow.name, PartUsage::Kind::follow_ups,
-          connection_.number("SELECT COUNT(*) FROM follow_ups WHERE value LIKE :p",
-                             "%" + flow.id + "%"));
+template <typename Element>
+Names names_of(const std::vector<Element>& list, std::string Element::*name) {
+  Names names;
+  for (const Element& each : list) names.insert(each.*name);
+  return names;
+}
+
+// ---- The first step, by a reading connection
+
+// Counts the sessions and follow-ups that still use the parts.
+class WorkInHand {
+ public:
+  WorkInHand(const PartsToDelete& parts, const FlowReader& reader, model::Timestamp now)
+      : parts_(parts), reader_(reader), now_(now) {}
+
+  void read_expiries(Connection& connection) {
+    connection.rows(
+        [&](const std::string& id, std::chrono::milliseconds expiry) { expiries_[id] = expiry; },
+        "SELECT id, session_expiry_ms FROM endpoints WHERE project_id = :p", parts_.project_id);
+  }
+
+  // Reads the next sessions. False: there are no more.
+  bool read_on(Connection& connection) {
+    const auto places = connection.all(
+        row_of<&Place::row, &Place::key, &Place::active, &Place::flow_state, &Place::execution,
+               &Place::inbox_size, &Place::has_calls>,
+        "SELECT s.id, s.key, s.last_activity_at, s.flow_state, s.execution, s.inbox_size, CASE"
+        " WHEN EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = s.id) THEN 1 ELSE 0 END"
+        " FROM sessions s WHERE s.project_id = :p AND s.id > :r ORDER BY s.id LIMIT :l",
+        parts_.project_id, row_, sessions_at_once);
+    if (places.empty()) return false;
+    for (const auto& place : places) count(place);
+    // CROSS JOIN makes SQLite begin with `sessions`.
+    connection.rows(
+        [&](const model::SessionKey& key, const std::string& value) { count(key, value); },
+        "SELECT s.key, f.value FROM sessions s CROSS JOIN follow_ups f WHERE s.project_id = :p"
+        " AND s.id > :r AND s.id <= :l AND f.session = s.id",
+        parts_.project_id, row_, places.back().row);
+    row_ = places.back().row;
+    return places.size() == sessions_at_once;
+  }
+
+  [[nodiscard]] std::vector<PartUsage> usages() const {
+    std::vector<PartUsage> found;
+    for (const auto& [of, number] : numbers_) {
+      const auto& [part, name, kind] = of;
+      found.push_back({part, name, kind, "", number});
     }
-    return std::move(usages_);
+    return found;
   }
 
  private:
-  void add(const std::string& part, const std::string& name, PartUsage::Kind kind,
-           std::int64_t number) {
-    if (number > 0) usages_.push_back({part, name, kind, "", number});
-  }
-  void add_user(const std::string& flow, PartUsage::Kind kind, const std::string& by) {
-    usages_.push_back({"Flow", flow, kind, by, 0});
-  }
-
-  void add_endpoints() {
-    connection_.rows(
-        [&](const std::string& id, const std::string& name, const std::string& flow,
-            const std::string& follow_up_flow, std::chrono::milliseconds expiry) {
-          expiries_[id] = expiry;
-          if (find_id(doomed_.endpoints, id) != nullptr) return;
-          if (const auto* used = find_id(doomed_.flows, flow)) {
-            add_user(used->name, PartUsage::Kind::endpoint, name);
-          }
-          if (const auto* used = find_id(doomed_.flows, follow_up_flow)) {
-            add_user(used->name, PartUsage::Kind::follow_up_flow, name);
-          }
-        },
-        "SELECT id, name, flow_id, COALESCE(follow_up_flow_id, ''), session_expiry_ms"
-        " FROM endpoints WHERE project_id = :p ORDER BY name",
-        project_);
-  }
-
-  void add_flows() {
-    if (doomed_.flows.empty()) return;
-    connection_.rows(
-        [&](const std::string& id, const std::string& name, const std::string& definition) {
-          if (find_id(doomed_.flows, id) != nullptr) return;
-          const auto entered = reader_.entered(definition);
-          for (const auto& flow : doomed_.flows) {
-            if (std::ranges::find(entered, flow.name) == entered.end()) continue;
-            add_user(flow.name, PartUsage::Kind::flow, name);
-          }
-        },
-        "SELECT f.id, f.name, v.definition FROM flows f JOIN flow_versions v ON v.flow_id = f.id"
-        " AND v.version = f.version WHERE f.project_id = :p ORDER BY f.name",
-        project_);
-  }
-
-  // The bundle's journey, and the one that was set up.
-  void add_journey() {
-    std::vector<json> journeys;
-    if (const auto bundled =
-            connection_.value<json>("SELECT proactive FROM projects WHERE id = :i", project_);
-        bundled && bundled->is_object()) {
-      journeys.push_back(bundled->value("journey", json()));
-    }
-    if (auto present = connection_.value<json>(
-            "SELECT definition FROM journeys WHERE project_id = :p", project_)) {
-      journeys.push_back(*std::move(present));
-    }
-    const auto is_named = [&](const char* member, const std::string& name) {
-      return std::ranges::any_of(journeys, [&](const json& journey) {
-        return journey.is_object() && journey.value(member, json()) == name;
-      });
-    };
-    for (const auto& flow : doomed_.flows) {
-      if (is_named("flow", flow.name)) add_user(flow.name, PartUsage::Kind::journey, "");
-    }
-    for (const auto& endpoint : doomed_.endpoints) {
-      if (!is_named("endpoint", endpoint.name)) continue;
-      usages_.push_back({"Endpoint", endpoint.name, PartUsage::Kind::journey, "", 0});
-    }
-  }
-
   struct Place {
     std::int64_t row = 0;
     model::SessionKey key;
@@ -148,42 +108,18 @@ class Search {
     bool has_calls = false;
   };
 
-  // Reads all sessions of the project that wait, while all commits wait. Only rows of such sessions
-  // leave the database.
-  void add_sessions() {
-    std::int64_t row = 0;
-    for (std::size_t found = sessions_at_once; found == sessions_at_once;) {
-      const auto places = connection_.all(
-          row_of<&Place::row, &Place::key, &Place::active, &Place::flow_state, &Place::execution,
-                 &Place::inbox_size, &Place::has_calls>,
-          "SELECT s.id, s.key, s.last_activity_at, s.flow_state, s.execution, s.inbox_size, CASE"
-          " WHEN EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = s.id) THEN 1 ELSE 0 END"
-          " FROM sessions s WHERE s.project_id = :p AND s.id > :r AND (s.execution IS NOT NULL OR"
-          " s.inbox_size > 0 OR s.flow_state LIKE '%\"waiting\"%') ORDER BY s.id LIMIT :l",
-          project_, row, sessions_at_once);
-      for (const auto& place : places) {
-        row = place.row;
-        count(place);
-      }
-      found = places.size();
-    }
-    for (const auto& [part, number] : sessions_) {
-      add(part.first, part.second, PartUsage::Kind::sessions, number);
-    }
-  }
-
   void count(const Place& place) {
     const auto expiry = expiries_.find(place.key.endpoint_id);
     if (expiry == expiries_.end()) return;  // its Endpoint is gone
     const bool has_expired = expiry->second.count() > 0 && now_ - place.active > expiry->second;
     if (has_expired && place.inbox_size == 0 && !place.has_calls) return;
     const auto flows = flows_of(place);
-    if (const auto* endpoint = find_id(doomed_.endpoints, place.key.endpoint_id);
+    if (const auto* endpoint = find_id(parts_.endpoints, place.key.endpoint_id);
         endpoint != nullptr && (!flows.empty() || place.execution || place.inbox_size > 0)) {
-      ++sessions_[{"Endpoint", endpoint->name}];
+      ++numbers_[{"Endpoint", endpoint->name, Kind::sessions}];
     }
-    for (const auto& flow : doomed_.flows) {
-      if (flows.contains(flow.name)) ++sessions_[{"Flow", flow.name}];
+    for (const auto& flow : parts_.flows) {
+      if (flows.contains(flow.name)) ++numbers_[{"Flow", flow.name, Kind::sessions}];
     }
   }
 
@@ -199,58 +135,186 @@ class Search {
     return {names.begin(), names.end()};
   }
 
-  void add_waiting(const Named& endpoint) {
-    const auto keys = keys_of_endpoint(project_, endpoint.id);
-    add("Endpoint", endpoint.name, PartUsage::Kind::follow_ups,
-        connection_.number("SELECT COUNT(*) FROM follow_ups f JOIN sessions s ON s.id = f.session"
-                           " WHERE s.key >= :f AND s.key < :t",
-                           keys.from, keys.to));
-    add("Endpoint", endpoint.name, PartUsage::Kind::outputs,
-        connection_.number("SELECT COUNT(*) FROM deliveries WHERE endpoint_id = :e", endpoint.id));
-    add("Endpoint", endpoint.name, PartUsage::Kind::schedules,
-        connection_.number("SELECT COUNT(*) FROM schedules WHERE key >= :f AND key < :t", keys.from,
-                           keys.to));
+  // A follow-up.
+  void count(const model::SessionKey& key, const std::string& value) {
+    if (const auto* endpoint = find_id(parts_.endpoints, key.endpoint_id)) {
+      ++numbers_[{"Endpoint", endpoint->name, Kind::follow_ups}];
+    }
+    const auto follow_up = json::parse(value, nullptr, false);
+    const auto plan = model::follow_up_plan_from(
+        follow_up.is_object() ? follow_up.value("plan", json()) : json());
+    if (!plan) return;
+    if (const auto* flow = find_id(parts_.flows, plan->flow_id)) {
+      ++numbers_[{"Flow", flow->name, Kind::follow_ups}];
+    }
+  }
+
+  const PartsToDelete& parts_;
+  const FlowReader& reader_;
+  const model::Timestamp now_;
+  std::map<std::string, std::chrono::milliseconds> expiries_;  // of Endpoints, by id
+  std::int64_t row_ = 0;                                       // of the last session that was read
+  std::map<std::tuple<std::string, std::string, Kind>, std::int64_t> numbers_;
+};
+
+// Adds the Flows that stay and enter one of the parts. The loader has checked those of a bundle.
+Result<void> add_entering_flows(Database& database, const Names& of_bundle,
+                                const FlowReader& reader, PartsToDelete& parts) {
+  if (parts.flows.empty()) return {};
+  struct Flow {
+    std::string id;
+    std::string name;
+    std::int64_t version = 0;
+    std::string definition;
+  };
+  const auto flows = read_all(
+      database, row_of<&Flow::id, &Flow::name, &Flow::version, &Flow::definition>,
+      "SELECT f.id, f.name, f.version, v.definition FROM flows f JOIN flow_versions v"
+      " ON v.flow_id = f.id AND v.version = f.version WHERE f.project_id = :p ORDER BY f.name",
+      parts.project_id);
+  if (!flows) return fail(flows.error());
+  for (const auto& each : *flows) {
+    if (find_id(parts.flows, each.id) != nullptr || of_bundle.contains(each.name)) continue;
+    parts.searched[each.id] = each.version;
+    const auto entered = reader.entered(each.definition);
+    for (const auto& flow : parts.flows) {
+      if (std::ranges::find(entered, flow.name) == entered.end()) continue;
+      parts.usages.push_back({"Flow", flow.name, Kind::flow, each.name, 0});
+    }
+  }
+  return {};
+}
+
+// Adds the usages that the first step alone looks for.
+Result<PartsToDelete> with_work(Database& database, Result<PartsToDelete> parts,
+                                const Names& of_bundle, const FlowReader& reader,
+                                model::Timestamp now) {
+  if (!parts || (parts->flows.empty() && parts->endpoints.empty())) return parts;
+  if (auto added = add_entering_flows(database, of_bundle, reader, *parts); !added) {
+    return fail(added.error());
+  }
+  WorkInHand work(*parts, reader, now);
+  auto read_on = read(database, [&](Connection& connection) {
+    work.read_expiries(connection);
+    return true;
+  });
+  // Others may use the connection between the pages.
+  while (read_on && *read_on) {
+    read_on = read(database, [&](Connection& connection) { return work.read_on(connection); });
+  }
+  if (!read_on) return fail(read_on.error());
+  std::ranges::copy(work.usages(), std::back_inserter(parts->usages));
+  return parts;
+}
+
+// ---- Both steps
+
+// Finds the parts and rows that still use the parts to delete, by few rows and ranges of indexes.
+class Search {
+ public:
+  Search(Connection& connection, const PartsToDelete& parts)
+      : connection_(connection), parts_(parts) {}
+
+  std::vector<PartUsage> run() {
+    if (!parts_.flows.empty()) add_endpoints();
+    add_journey();
+    for (const auto& endpoint : parts_.endpoints) add_waiting(endpoint);
+    return std::move(usages_);
+  }
+
+ private:
+  void add_endpoints() {
+    connection_.rows(
+        [&](const std::string& id, const std::string& name, const std::string& runs,
+            const std::string& follows_up_by) {
+          if (find_id(parts_.endpoints, id) != nullptr) return;
+          if (const auto* flow = find_id(parts_.flows, runs)) {
+            usages_.push_back({"Flow", flow->name, Kind::endpoint, name, 0});
+          }
+          if (const auto* flow = find_id(parts_.flows, follows_up_by)) {
+            usages_.push_back({"Flow", flow->name, Kind::follow_up_flow, name, 0});
+          }
+        },
+        "SELECT id, name, flow_id, COALESCE(follow_up_flow_id, '') FROM endpoints"
+        " WHERE project_id = :p ORDER BY name",
+        parts_.project_id);
+  }
+
+  // The bundle's journey, and the one that was set up.
+  void add_journey() {
+    std::vector<json> journeys;
+    if (const auto bundled = connection_.value<json>("SELECT proactive FROM projects WHERE id = :i",
+                                                     parts_.project_id);
+        bundled && bundled->is_object()) {
+      journeys.push_back(bundled->value("journey", json()));
+    }
+    if (auto present = connection_.value<json>(
+            "SELECT definition FROM journeys WHERE project_id = :p", parts_.project_id)) {
+      journeys.push_back(*std::move(present));
+    }
+    const auto add_named = [&](const char* part, const char* member,
+                               const std::vector<Part>& list) {
+      for (const auto& each : list) {
+        const bool is_named = std::ranges::any_of(journeys, [&](const json& journey) {
+          return journey.is_object() && journey.value(member, json()) == each.name;
+        });
+        if (is_named) usages_.push_back({part, each.name, Kind::journey, "", 0});
+      }
+    };
+    add_named("Flow", "flow", parts_.flows);
+    add_named("Endpoint", "endpoint", parts_.endpoints);
+  }
+
+  void add_waiting(const Part& endpoint) {
+    const auto add = [&](Kind kind, std::int64_t number) {
+      if (number > 0) usages_.push_back({"Endpoint", endpoint.name, kind, "", number});
+    };
+    add(Kind::outputs,
+        connection_.number("SELECT COUNT(*) FROM (SELECT 1 FROM deliveries WHERE endpoint_id = :e"
+                           " LIMIT :l) AS counted",
+                           endpoint.id, most_counted));
+    const auto keys = keys_of_endpoint(parts_.project_id, endpoint.id);
+    add(Kind::schedules,
+        connection_.number("SELECT COUNT(*) FROM (SELECT 1 FROM schedules WHERE key >= :f"
+                           " AND key < :t LIMIT :l) AS counted",
+                           keys.from, keys.to, most_counted));
   }
 
   Connection& connection_;
-  const model::Timestamp now_;
-  const std::string& project_;
-  const Doomed& doomed_;
-  const FlowReader& reader_;
-  std::map<std::string, std::chrono::milliseconds> expiries_;             // of all Endpoints, by id
-  std::map<std::pair<std::string, std::string>, std::int64_t> sessions_;  // by part and name
+  const PartsToDelete& parts_;
   std::vector<PartUsage> usages_;
 };
 
-// Deletes them, unless something uses them.
-Removal remove_parts(Writer& writer, const std::string& project_id, const Doomed& doomed,
-                     const FlowReader& reader) {
-  Removal removal;
-  for (const auto& each : doomed.flows) removal.parts.push_back({"Flow", each.name});
-  for (const auto& each : doomed.endpoints) removal.parts.push_back({"Endpoint", each.name});
-  removal.usages = Search(writer, project_id, doomed, reader).run();
-  if (!removal.usages.empty()) return removal;
-  Connection& connection = writer.connection();
-  for (const auto& endpoint : doomed.endpoints) {
-    connection.run("INSERT INTO removed_endpoints (id, project_id) VALUES (:i, :p)", endpoint.id,
-                   project_id);
+// ---- The second step, in the Committer's transaction
+
+// Whether the Flows are those that were searched.
+Result<void> check_flows(Connection& connection, const PartsToDelete& parts,
+                         const Names& of_bundle) {
+  if (parts.flows.empty()) return {};
+  std::map<std::string, std::int64_t> present;
+  connection.rows(
+      [&](const std::string& id, const std::string& name, std::int64_t version) {
+        if (find_id(parts.flows, id) != nullptr || of_bundle.contains(name)) return;
+        present[id] = version;
+      },
+      "SELECT id, name, version FROM flows WHERE project_id = :p", parts.project_id);
+  if (present == parts.searched) return {};
+  return fail(Errc::conflict, "Flows of the project have changed meanwhile; try again");
+}
+
+void delete_parts(Connection& connection, const PartsToDelete& parts) {
+  for (const auto& endpoint : parts.endpoints) {
+    connection.run(
+        "INSERT INTO removed_endpoints (id, project_id) VALUES (:i, :p)"
+        " ON CONFLICT (id) DO NOTHING",
+        endpoint.id, parts.project_id);
     connection.run("DELETE FROM endpoint_health WHERE endpoint_id = :e", endpoint.id);
     connection.run("DELETE FROM endpoints WHERE id = :i", endpoint.id);
   }
-  for (const auto& flow : doomed.flows) {
+  for (const auto& flow : parts.flows) {
     connection.run("DELETE FROM flow_versions WHERE flow_id = :f", flow.id);
     connection.run("DELETE FROM flows WHERE id = :i", flow.id);
   }
-  return removal;
-}
-
-using NamesInBundle = std::set<std::string_view>;
-
-template <typename Part>
-NamesInBundle names_of(const std::vector<Part>& bundled, std::string Part::*name) {
-  NamesInBundle names;
-  for (const Part& part : bundled) names.insert(part.*name);
-  return names;
 }
 
 // The rows of the project, or of an owner in it, that the bundle does not name.
@@ -259,9 +323,9 @@ class LeftOver {
   LeftOver(Connection& connection, const std::string& project_id)
       : connection_(connection), project_(project_id) {}
 
-  std::vector<Named> of(const std::string& table, const NamesInBundle& bundled,
-                        const std::string& column = "name") {
-    return without(bundled, connection_.all(row_of<&Named::id, &Named::name>,
+  std::vector<Part> of(const std::string& table, const Names& bundled,
+                       const std::string& column = "name") {
+    return without(bundled, connection_.all(row_of<&Part::id, &Part::name>,
                                             "SELECT id, " + column + " FROM " + table +
                                                 " WHERE project_id = :p ORDER BY " + column,
                                             project_));
@@ -272,17 +336,16 @@ class LeftOver {
     std::string column;  // refers to it
     std::string name;
   };
-  std::vector<Named> of(const std::string& table, const NamesInBundle& bundled,
-                        const Owner& owner) {
+  std::vector<Part> of(const std::string& table, const Names& bundled, const Owner& owner) {
     const auto sql = "SELECT t.id, t.name FROM " + table + " t JOIN " + owner.table +
                      " o ON o.id = t." + owner.column + " WHERE o.project_id = :p AND o.name = :n";
     return without(bundled,
-                   connection_.all(row_of<&Named::id, &Named::name>, sql, project_, owner.name));
+                   connection_.all(row_of<&Part::id, &Part::name>, sql, project_, owner.name));
   }
 
  private:
-  static std::vector<Named> without(const NamesInBundle& bundled, std::vector<Named> present) {
-    std::erase_if(present, [&](const Named& each) { return bundled.contains(each.name); });
+  static std::vector<Part> without(const Names& bundled, std::vector<Part> present) {
+    std::erase_if(present, [&](const Part& each) { return bundled.contains(each.name); });
     return present;
   }
 
@@ -309,20 +372,18 @@ void delete_lexicon(Connection& connection, const std::string& id) {
   connection.run("DELETE FROM lexicons WHERE id = :l", id);
 }
 
-// What only Flows use. The bundle's Flows use only the bundle's parts.
+// Only Flows use these parts, and the bundle's Flows use only parts of the bundle. Adds them to
+// `parts`, and deletes them if `deletes`. Sources and slots of parts that stay are not added.
 void remove_others(Connection& connection, const std::string& project_id,
-                   const model::Bundle& bundle, std::vector<RemovedPart>& parts) {
+                   const model::Bundle& bundle, bool deletes, std::vector<RemovedPart>& parts) {
   LeftOver left(connection, project_id);
-  const auto remove_each = [&](const char* part, const std::vector<Named>& list,
+  const auto remove_each = [&](const char* part, const std::vector<Part>& list,
                                const auto& remove_one) {
     for (const auto& each : list) {
-      remove_one(each.id);
-      parts.push_back({part, each.name});
+      if (part != nullptr) parts.push_back({part, each.name});
+      if (deletes) remove_one(each.id);
     }
   };
-  remove_each("Token",
-              left.of("tokens", names_of(bundle.tokens, &model::BundleToken::label), "label"),
-              [&](const auto& id) { connection.run("DELETE FROM tokens WHERE id = :i", id); });
   remove_each("Connection",
               left.of("connections", names_of(bundle.connections, &model::BundleConnection::name)),
               [&](const auto& id) { connection.run("DELETE FROM connections WHERE id = :i", id); });
@@ -334,69 +395,126 @@ void remove_others(Connection& connection, const std::string& project_id,
                       names_of(bundle.knowledge_stores, &model::BundleKnowledgeStore::name)),
               [&](const auto& id) { delete_store(connection, id); });
   for (const auto& store : bundle.knowledge_stores) {
-    for (const auto& source :
-         left.of("knowledge_sources", names_of(store.sources, &model::BundleSource::name),
-                 LeftOver::Owner{"knowledge_stores", "store_id", store.name})) {
-      delete_source(connection, source.id);
-    }
+    remove_each(nullptr,
+                left.of("knowledge_sources", names_of(store.sources, &model::BundleSource::name),
+                        LeftOver::Owner{"knowledge_stores", "store_id", store.name}),
+                [&](const auto& id) { delete_source(connection, id); });
   }
   for (const auto& lexicon : bundle.lexicons) {
-    for (const auto& slot : left.of("lexicon_slots", {lexicon.slots.begin(), lexicon.slots.end()},
-                                    LeftOver::Owner{"lexicons", "lexicon_id", lexicon.name})) {
-      connection.run("DELETE FROM lexicon_slots WHERE id = :i", slot.id);
-    }
+    remove_each(
+        nullptr,
+        left.of("lexicon_slots", {lexicon.slots.begin(), lexicon.slots.end()},
+                LeftOver::Owner{"lexicons", "lexicon_id", lexicon.name}),
+        [&](const auto& id) { connection.run("DELETE FROM lexicon_slots WHERE id = :i", id); });
   }
+}
+
+// The import may need the quota of Tokens and the URLTokens. Returns the Tokens.
+std::vector<Part> make_room(Connection& connection, const PartsToDelete& left_over,
+                            const model::Bundle& bundle) {
+  auto tokens = LeftOver(connection, left_over.project_id)
+                    .of("tokens", names_of(bundle.tokens, &model::BundleToken::label), "label");
+  for (const auto& token : tokens) connection.run("DELETE FROM tokens WHERE id = :i", token.id);
+  for (const auto& endpoint : left_over.endpoints) {
+    connection.run("UPDATE endpoints SET url_token = id WHERE id = :i", endpoint.id);
+  }
+  return tokens;
+}
+
+// The part whose row has this id.
+Result<PartsToDelete> one_part(Database& database, const std::string& id, const char* sql,
+                               const char* missing, std::vector<Part> PartsToDelete::*list) {
+  return read(database, [&](Connection& connection) -> Result<PartsToDelete> {
+    const auto row = connection.row<std::string, std::string>(sql, id);
+    if (!row) return fail(Errc::not_found, missing);
+    PartsToDelete parts{.project_id = std::get<0>(*row)};
+    (parts.*list).push_back({id, std::get<1>(*row)});
+    return parts;
+  });
+}
+
+Result<PartsToDelete> with_all_usages(Database& database, Result<PartsToDelete> parts,
+                                      const FlowReader& reader, model::Timestamp now) {
+  parts = with_work(database, std::move(parts), {}, reader, now);
+  if (!parts) return parts;
+  auto found =
+      read(database, [&](Connection& connection) { return Search(connection, *parts).run(); });
+  if (!found) return fail(found.error());
+  std::ranges::move(*found, std::back_inserter(parts->usages));
+  return parts;
 }
 
 }  // namespace
 
-std::string_view to_string(PartUsage::Kind kind) {
-  switch (kind) {
-    case PartUsage::Kind::endpoint:
-      return "endpoint";
-    case PartUsage::Kind::follow_up_flow:
-      return "followUpFlow";
-    case PartUsage::Kind::flow:
-      return "flow";
-    case PartUsage::Kind::journey:
-      return "journey";
-    case PartUsage::Kind::sessions:
-      return "sessions";
-    case PartUsage::Kind::follow_ups:
-      return "followUps";
-    case PartUsage::Kind::outputs:
-      return "outputs";
-    case PartUsage::Kind::schedules:
-      return "schedules";
-  }
-  return "";
+std::string_view to_string(Kind kind) {
+  return kinds.name_of(kind);
 }
 
-Result<Removal> remove_flow(Writer& writer, const std::string& flow_id, const FlowReader& reader) {
-  const auto row = writer.connection().row<std::string, std::string>(
-      "SELECT project_id, name FROM flows WHERE id = :i", flow_id);
-  if (!row) return fail(Errc::not_found, "there is no such Flow");
-  const auto& [project, name] = *row;
-  return remove_parts(writer, project, {.flows = {Named{flow_id, name}}}, reader);
+Result<PartsToDelete> Removals::flow(const std::string& id, const FlowReader& reader,
+                                     model::Timestamp now) const {
+  return with_all_usages(database_,
+                         one_part(database_, id, "SELECT project_id, name FROM flows WHERE id = :i",
+                                  "there is no such Flow", &PartsToDelete::flows),
+                         reader, now);
 }
 
-Result<Removal> remove_endpoint(Writer& writer, const std::string& endpoint_id,
-                                const FlowReader& reader) {
-  const auto row = writer.connection().row<std::string, std::string>(
-      "SELECT project_id, name FROM endpoints WHERE id = :i", endpoint_id);
-  if (!row) return fail(Errc::not_found, "there is no such Endpoint");
-  const auto& [project, name] = *row;
-  return remove_parts(writer, project, {.endpoints = {Named{endpoint_id, name}}}, reader);
+Result<PartsToDelete> Removals::endpoint(const std::string& id, const FlowReader& reader,
+                                         model::Timestamp now) const {
+  return with_all_usages(
+      database_,
+      one_part(database_, id, "SELECT project_id, name FROM endpoints WHERE id = :i",
+               "there is no such Endpoint", &PartsToDelete::endpoints),
+      reader, now);
 }
 
-Removal remove_left_over(Writer& writer, const std::string& project_id, const model::Bundle& bundle,
-                         const FlowReader& reader) {
-  LeftOver left(writer.connection(), project_id);
-  const Doomed doomed{
-      .flows = left.of("flows", names_of(bundle.flows, &model::BundleFlow::name)),
-      .endpoints = left.of("endpoints", names_of(bundle.endpoints, &model::BundleEndpoint::name))};
-  auto removal = remove_parts(writer, project_id, doomed, reader);
-  remove_others(writer.connection(), project_id, bundle, removal.parts);
+Result<PartsToDelete> Removals::left_over(const std::string& project_id,
+                                          const model::Bundle& bundle, const FlowReader& reader,
+                                          model::Timestamp now) const {
+  const auto bundled = names_of(bundle.flows, &model::BundleFlow::name);
+  auto parts = read(database_, [&](Connection& connection) {
+    LeftOver left(connection, project_id);
+    PartsToDelete found{.project_id = project_id,
+                        .flows = left.of("flows", bundled),
+                        .endpoints = left.of(
+                            "endpoints", names_of(bundle.endpoints, &model::BundleEndpoint::name))};
+    const bool names_follow_up_flow =
+        bundle.proactive.is_object() && bundle.proactive.value("journey", json()).contains("flow");
+    if (names_follow_up_flow) return found;
+    for (const auto& attached : connection.values<std::string>(
+             "SELECT follow_up_flow_id FROM endpoints WHERE project_id = :p"
+             " AND follow_up_flow_id IS NOT NULL",
+             project_id)) {
+      std::erase_if(found.flows, [&](const Part& each) { return each.id == attached; });
+    }
+    return found;
+  });
+  return with_work(database_, std::move(parts), bundled, reader, now);
+}
+
+Result<std::vector<PartUsage>> Removals::remove(Writer& writer, const PartsToDelete& parts) {
+  Connection& connection = writer.connection();
+  if (auto same = check_flows(connection, parts, {}); !same) return fail(same.error());
+  auto usages = Search(connection, parts).run();
+  if (usages.empty()) delete_parts(connection, parts);
+  return usages;
+}
+
+Result<Removal> Removals::prune(Writer& writer, const PartsToDelete& left,
+                                const model::Bundle& bundle, Mode mode,
+                                const std::function<Result<void>()>& import) {
+  Connection& connection = writer.connection();
+  const auto tokens = make_room(connection, left, bundle);
+  if (auto imported = import(); !imported) return fail(imported.error());
+  const auto bundled = names_of(bundle.flows, &model::BundleFlow::name);
+  if (auto same = check_flows(connection, left, bundled); !same) return fail(same.error());
+  Removal removal{.parts = {}, .usages = left.usages};
+  std::ranges::move(Search(connection, left).run(), std::back_inserter(removal.usages));
+  const bool deletes = mode == Mode::real && removal.usages.empty();
+  if (deletes) delete_parts(connection, left);
+  for (const auto& each : left.flows) removal.parts.push_back({"Flow", each.name});
+  for (const auto& each : left.endpoints) removal.parts.push_back({"Endpoint", each.name});
+  for (const auto& each : tokens) removal.parts.push_back({"Token", each.name});
+  remove_others(connection, left.project_id, bundle, deletes, removal.parts);
   return removal;
 }
 

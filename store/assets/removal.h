@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -10,10 +11,10 @@
 
 #include "store/commit/committer.h"
 #include "store/model/bundle.h"
+#include "store/model/clock.h"
 #include "store/model/result.h"
 
-// Deletes parts of a project, unless something still uses them. Each function runs in the caller's
-// transaction. The caller rolls it back if there are usages, and calls Assets::grow.
+// Deletes parts of a project, unless something still uses them.
 namespace conversed::store {
 
 // What still uses a Flow or an Endpoint.
@@ -38,7 +39,7 @@ struct PartUsage {
 };
 [[nodiscard]] std::string_view to_string(PartUsage::Kind kind);
 
-// Reads what only Flows write and the store does not understand.
+// Reads Flow states and definitions for the store.
 struct FlowReader {
   // The names of the Flows in which a session waits.
   std::function<std::vector<std::string>(const nlohmann::json& flow_state,
@@ -46,6 +47,20 @@ struct FlowReader {
       standing;
   // The names of the Flows that a definition enters.
   std::function<std::vector<std::string>(const std::string& definition)> entered;
+};
+
+// Flows and Endpoints of one project that are deleted together, and what uses them.
+struct PartsToDelete {
+  struct Part {
+    std::string id;
+    std::string name;
+  };
+  std::string project_id{};
+  std::vector<Part> flows{};
+  std::vector<Part> endpoints{};
+  std::vector<PartUsage> usages{};
+  // The newest versions of the Flows that were searched for entered Flows, by id.
+  std::map<std::string, std::int64_t> searched{};
 };
 
 struct RemovedPart {
@@ -57,25 +72,57 @@ struct RemovedPart {
 
 struct Removal {
   std::vector<RemovedPart> parts;
-  std::vector<PartUsage> usages;  // if there are any, the caller rolls back
+  std::vector<PartUsage> usages;
 };
 
-// A session counts as waiting until it expires, or as long as it has a call or a timer. A session
-// whose Flow is gone starts with its Endpoint's Flow at the user's next message.
+// A deletion has two steps. The first one looks for usages by a reading connection: it reads the
+// Flow states of all sessions of the project, some at a time, and compiles Flows. The second one
+// deletes, in the Committer's transaction, and looks at indexes alone. A Turn may commit between
+// the two steps, or have begun before them. Its outputs become dead letters, and its session starts
+// with its Endpoint's Flow at the user's next message.
+// Kept by: RemovalCostTest.TheTransactionCostsTheSameWithAnyNumberOfSessions.
+//
+// A session counts as waiting until it expires, or as long as it has a call or a timer.
 //
 // The sessions of a deleted Endpoint stay until the retention removes them, and an erasure of a
 // user finds them. An event that the log has for it becomes a dead letter.
 // Kept by: RemovalTest.ErasureFindsSessionsOfADeletedEndpoint.
 //
-// `not_found` if there is no such Flow or Endpoint.
-[[nodiscard]] model::Result<Removal> remove_flow(Writer& writer, const std::string& flow_id,
-                                                 const FlowReader& reader);
-[[nodiscard]] model::Result<Removal> remove_endpoint(Writer& writer, const std::string& endpoint_id,
-                                                     const FlowReader& reader);
+// Thread-safe; blocks on the disk. Errors: `not_found`; `conflict` if a Flow of the project has
+// changed between the steps; `unavailable`, `internal`.
+class Removals {
+ public:
+  // Must outlive it.
+  explicit Removals(Database& database) : database_(database) {}
 
-// Deletes all parts that the bundle of the project, which was just imported, does not name, but for
-// members and locales. Slots and knowledge sources count as parts of what has them.
-[[nodiscard]] Removal remove_left_over(Writer& writer, const std::string& project_id,
-                                       const model::Bundle& bundle, const FlowReader& reader);
+  // First steps. `now`: by the wall clock.
+  [[nodiscard]] model::Result<PartsToDelete> flow(const std::string& id, const FlowReader& reader,
+                                                  model::Timestamp now) const;
+  [[nodiscard]] model::Result<PartsToDelete> endpoint(const std::string& id,
+                                                      const FlowReader& reader,
+                                                      model::Timestamp now) const;
+  // The Flows and Endpoints that the bundle, which is to be imported, does not name. A Flow that
+  // follows up silent users stays, unless the bundle's journey names another one: the set-up of
+  // proactive follow-up makes such a Flow. The usages lack what the import may change.
+  [[nodiscard]] model::Result<PartsToDelete> left_over(const std::string& project_id,
+                                                       const model::Bundle& bundle,
+                                                       const FlowReader& reader,
+                                                       model::Timestamp now) const;
+
+  // Deletes the parts, or returns what uses them. The caller calls Assets::grow.
+  [[nodiscard]] static model::Result<std::vector<PartUsage>> remove(Writer& writer,
+                                                                    const PartsToDelete& parts);
+
+  // Runs `import` of the bundle, and deletes all parts that it does not name, but for members and
+  // locales. A slot is a part of its lexicon, a source a part of its knowledge store. The caller
+  // rolls back if there are usages, and a dry run.
+  enum class Mode : std::uint8_t { real, dry_run };
+  [[nodiscard]] static model::Result<Removal> prune(
+      Writer& writer, const PartsToDelete& left, const model::Bundle& bundle, Mode mode,
+      const std::function<model::Result<void>()>& import);
+
+ private:
+  Database& database_;
+};
 
 }  // namespace conversed::store

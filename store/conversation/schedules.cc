@@ -67,6 +67,10 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
       kept = *std::move(found);
       if (kept) return kept;
     }
+    if (writer.connection().exists("SELECT 1 FROM removed_endpoints WHERE id = :i",
+                                   schedule.session.endpoint_id)) {
+      return fail(Errc::not_found, "there is no such Endpoint");
+    }
     writer.connection().run(
         "INSERT INTO schedules (id, n, project_id, key, message, cron, timezone, claim, run,"
         " due_at, fired, created_at, created_by) VALUES (:i,"

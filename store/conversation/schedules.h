@@ -23,7 +23,7 @@ class Schedules : Rows {
   using Rows::Rows;
 
   // Stores a schedule. If the key has a kept answer, returns that and changes nothing. `conflict`
-  // if the key was used with another body.
+  // if the key was used with another body, `not_found` if the Endpoint was deleted.
   [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(
       const model::Schedule& schedule, const std::optional<KeyedAnswer>& keyed);
 

@@ -9,6 +9,7 @@
 #include "flows/turn/turn.h"
 #include "store/commit/usage.h"
 #include "store/model/ids.h"
+#include "store/sql/sql.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {
@@ -415,7 +416,7 @@ TEST_F(Pruning, DeletesExactlyWhatThePlanNames) {
   EXPECT_EQ(changes(body_of(planned)["plan"]),
             (std::vector<std::string>{"deleted Connection idle", "deleted Flow Plain",
                                       "deleted Endpoint plain"}));
-  EXPECT_EQ(plan(users_of_crm), plan(users_of_crm)) << "a plan changes nothing";
+  EXPECT_EQ(changes(plan(users_of_crm)), std::vector<std::string>()) << "a plan changes nothing";
   const auto done = send(less(), false);
   ASSERT_EQ(done.status, 200) << done.body;
   EXPECT_EQ(body_of(done)["deleted"], json::array({{{"part", "Flow"}, {"name", "Plain"}},
@@ -456,6 +457,23 @@ class Deletion : public ConnectionUsages {
   std::string path_of(const char* list, std::size_t n) const {
     return std::string("/management/") + list + "/" + report_[list][n]["_id"].get<std::string>();
   }
+  // Stores a session in whose Endpoint's Flow a follow-up's Flow waits or, after its execution has
+  // failed, is left. Returns what uses the Flow behind it.
+  json usages_behind(bool waits) {
+    store::SessionCommit commit;
+    commit.key = {report_["project"]["_id"], report_["endpoints"][0]["_id"], "ann",
+                  waits ? "waits" : "failed"};
+    commit.after.key = commit.key;
+    commit.after.position = {1, 0, ++offset_};
+    commit.after.last_activity_at = world_.clock.now();
+    commit.after.flow_state = {{"v", 1},
+                               {"executions", 1},
+                               {"followUpFlow", "Main"},
+                               {"behind", {{"flow", "Plain"}, {"at", "ask"}}}};
+    if (waits) commit.after.flow_state["waiting"] = {{"flow", "Main"}, {"at", "ask"}};
+    world_.commit_now(std::move(commit));
+    return del(path_of("flows", 1), 409)["details"]["usages"];
+  }
 };
 
 TEST_F(Deletion, OfAFlowIsRefusedWhileAnEndpointRunsIt) {
@@ -491,22 +509,41 @@ TEST_F(Deletion, OfAFlowIsRefusedWhileAnotherOneEntersIt) {
   EXPECT_EQ(usages[0]["by"], "Caller");
 }
 
-TEST_F(Deletion, OfAFlowIsRefusedWhileItWaitsBehindAFollowUp) {
-  store::SessionCommit commit;
-  commit.key = {report_["project"]["_id"], report_["endpoints"][0]["_id"], "ann", "s"};
-  commit.after.key = commit.key;
-  commit.after.position = {1, 0, ++offset_};
-  commit.after.last_activity_at = world_.clock.now();
-  commit.after.flow_state = {{"v", 1},
-                             {"executions", 1},
-                             {"followUpFlow", "Main"},
-                             {"waiting", {{"flow", "Main"}, {"at", "ask"}}},
-                             {"behind", {{"flow", "Plain"}, {"at", "ask"}}}};
-  world_.commit_now(std::move(commit));
+TEST_F(Deletion, OfAFlowIsRefusedWhileAFlowThatCanNotBeCompiledMayEnterIt) {
+  const auto report = import(std::string(users_of_crm) + "  - {name: free, flow: Main}\n");
+  const std::string main = report["flows"][0]["_id"];
   del(path_of("endpoints", 1), 200);
+  ASSERT_TRUE(world_.store->committer().write_and_wait([&](store::Writer& writer) {
+    writer.connection().run(
+        R"(UPDATE flow_versions SET definition = '{"name":"Main","nodes":[{"laterNode":"Plain"}]}')"
+        " WHERE flow_id = :f",
+        main);
+  }));
   const auto usages = del(path_of("flows", 1), 409)["details"]["usages"];
   ASSERT_EQ(usages.size(), 1U) << usages;
-  EXPECT_EQ(usages[0]["kind"], "sessions");
+  EXPECT_EQ(usages[0]["by"], "Main");
+}
+
+// While the follow-up's Flow makes a call, and after its execution has failed, nothing is in
+// `waiting`.
+TEST_F(Deletion, OfAFlowIsRefusedWhileItWaitsBehindAFollowUp) {
+  del(path_of("endpoints", 1), 200);
+  for (const bool waits : {false, true}) {
+    SCOPED_TRACE(waits);
+    const auto usages = usages_behind(waits);
+    ASSERT_EQ(usages.size(), 1U) << usages;
+    EXPECT_EQ(usages[0]["kind"], "sessions");
+    EXPECT_EQ(usages[0]["count"], waits ? 2 : 1);
+  }
+}
+
+TEST_F(ImportPlan, TakesASecretThatCanNotBeReadForAChangedOne) {
+  ASSERT_TRUE(world_.store->committer().write_and_wait([&](store::Writer& writer) {
+    writer.connection().run("UPDATE connections SET fields = 'damaged' WHERE name = 'crm'");
+  }));
+  EXPECT_EQ(changes(plan(users_of_crm)), std::vector<std::string>{"changed Connection crm"});
+  import(users_of_crm);
+  EXPECT_EQ(changes(plan(users_of_crm)), std::vector<std::string>());
 }
 
 TEST_F(ImportPlan, TellsThatOnlyTheNewestSessionsWereCounted) {

@@ -20,6 +20,51 @@ class CostTest : public StoreTest {
   const tests::CountedConnections counted_;
 };
 
+using RemovalCostTest = CostTest;
+
+TEST_F(RemovalCostTest, TheTransactionCostsTheSameWithAnyNumberOfSessions) {
+  const auto organisation =
+      store_->accounts().create_first_organisation("Acme", {.email = "root@example.com"});
+  ASSERT_TRUE(organisation);
+  model::Bundle bundle;
+  bundle.project_name = "Shop";
+  bundle.locales = {"en"};
+  std::vector<std::int64_t> costs;
+  std::int64_t offset = 0;
+  const FlowReader reader{
+      .standing = [](const auto&, const auto&) { return std::vector<std::string>(); },
+      .entered = [](const auto&) { return std::vector<std::string>(); }};
+  for (const int sessions : {10, 1'000}) {
+    const auto name = std::to_string(sessions);
+    bundle.flows.clear();
+    bundle.flows.push_back({name, {{"name", name}, {"nodes", nlohmann::json::array()}}});
+    const auto report = store_->assets().import_bundle(organisation->id, bundle);
+    ASSERT_TRUE(report) << report.error().message;
+    for (int i = 0; i < sessions; ++i) {
+      SessionCommit commit;
+      commit.key = {report->at("project").at("_id"), "endpoint", name, std::to_string(i)};
+      commit.after.key = commit.key;
+      commit.after.position = {.epoch = 1, .partition = 0, .offset = ++offset};
+      model::FollowUp follow_up;
+      follow_up.id = model::new_id();
+      follow_up.session = commit.key;
+      commit.follow_ups.added.push_back(follow_up);
+      store_->committer().submit(std::move(commit), [](Outcome, const auto&) {});
+    }
+    ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));  // behind the commits
+    const auto parts =
+        store_->removals().flow(report->at("flows")[0].at("_id"), reader, clock_.now());
+    ASSERT_TRUE(parts);
+    steps = 0;
+    const auto usages = store_->committer().write_and_wait(
+        [&](Writer& writer) { return Removals::remove(writer, *parts); });
+    costs.push_back(steps.load());
+    ASSERT_TRUE(usages);
+    EXPECT_TRUE(usages->empty());
+  }
+  EXPECT_LE(costs[1], costs[0] + 100);
+}
+
 class PagingCostTest : public CostTest {
  protected:
   void import_chunks(int count) {

@@ -67,35 +67,50 @@ class RemovalTest : public StoreTest {
     for (const auto& each : report->at("endpoints")) endpoints_[each.at("name")] = each.at("_id");
   }
 
+  Result<std::vector<PartUsage>> second_step(const PartsToDelete& parts) {
+    return store_->committer().write_and_wait(
+        [&](Writer& writer) { return Removals::remove(writer, parts); });
+  }
+  std::vector<PartUsage> removed(const Result<PartsToDelete>& parts) {
+    EXPECT_TRUE(parts) << parts.error().message;
+    if (!parts->usages.empty()) return parts->usages;
+    const auto usages = second_step(*parts);
+    EXPECT_TRUE(usages) << usages.error().message;
+    return *usages;
+  }
+  Result<PartsToDelete> old_flow() {
+    return store_->removals().flow(flows_.at("Old"), reader, clock_.now());
+  }
+  Result<PartsToDelete> old_endpoint() {
+    return store_->removals().endpoint(endpoints_.at("old"), reader, clock_.now());
+  }
+  std::vector<PartUsage> remove_the_flow() { return removed(old_flow()); }
+  std::vector<PartUsage> remove_the_endpoint() { return removed(old_endpoint()); }
+
   // Keeps the transaction only if nothing uses the parts.
-  template <typename Remove>
-  Removal removed(const Remove& remove) {
+  Removal prune(const model::Bundle& bundle, const ImportLimits& limits = {}) {
+    const auto left_over = store_->removals().left_over(project_, bundle, reader, clock_.now());
+    EXPECT_TRUE(left_over) << left_over.error().message;
     Removal removal;
     const auto done = store_->committer().write_and_wait([&](Writer& writer) -> Result<void> {
-      auto found = remove(writer);
-      if (!found) return fail(found.error());
-      removal = *std::move(found);
+      const auto take = [&]() -> Result<void> {
+        auto imported = store_->assets().import_bundle(writer, organisation_, bundle, limits);
+        return imported ? Result<void>() : fail(imported.error());
+      };
+      auto pruned = Removals::prune(writer, *left_over, bundle, Removals::Mode::real, take);
+      if (!pruned) return fail(pruned.error());
+      removal = *std::move(pruned);
       if (!removal.usages.empty()) return fail(Errc::conflict, "used");
       return {};
     });
-    EXPECT_EQ(done.has_value(), removal.usages.empty());
+    EXPECT_EQ(done.has_value(), removal.usages.empty()) << (done ? "" : done.error().message);
     return removal;
   }
-  std::vector<PartUsage> remove_the_flow(const std::string& name = "Old") {
-    return removed([&](Writer& writer) { return remove_flow(writer, flows_.at(name), reader); })
-        .usages;
-  }
-  std::vector<PartUsage> remove_the_endpoint() {
-    return removed(
-               [&](Writer& writer) { return remove_endpoint(writer, endpoints_["old"], reader); })
-        .usages;
-  }
-  Removal prune(const model::Bundle& bundle) {
-    return removed([&](Writer& writer) -> Result<Removal> {
-      auto imported = store_->assets().import_bundle(writer, organisation_, bundle, {});
-      if (!imported) return fail(imported.error());
-      return remove_left_over(writer, project_, bundle, reader);
-    });
+  std::vector<std::string> names_of_flows() {
+    std::vector<std::string> names;
+    const auto flows = store_->assets().flows(project_);
+    for (const auto& flow : *flows) names.push_back(flow.name);
+    return names;
   }
   void run(const std::string& sql, const std::string& value) {
     ASSERT_TRUE(store_->committer().write_and_wait(
@@ -129,15 +144,13 @@ TEST_F(RemovalTest, UnusedFlowsAndEndpointsAreDeleted) {
   EXPECT_EQ(left->flows.size(), 1U);
   EXPECT_EQ(left->endpoints.size(), 1U);
   EXPECT_EQ(left->endpoints.front().name, "web");
-  const auto again = store_->committer().write_and_wait(
-      [&](Writer& writer) { return remove_flow(writer, flows_["Old"], reader); });
-  EXPECT_EQ(again.error().code, Errc::not_found);
+  EXPECT_EQ(old_flow().error().code, Errc::not_found);
 }
 
 TEST_F(RemovalTest, EachUseOfAFlowKeepsIt) {
   const std::vector<PartUsage> by_endpoints{{"Flow", "Main", Kind::endpoint, "old"},
                                             {"Flow", "Main", Kind::endpoint, "web"}};
-  EXPECT_EQ(remove_the_flow("Main"), by_endpoints);
+  EXPECT_EQ(removed(store_->removals().flow(flows_["Main"], reader, clock_.now())), by_endpoints);
   auto bundle = both();
   bundle.flows[0] = flow_of("Main", {"Old"});
   import(bundle);
@@ -210,6 +223,100 @@ TEST_F(RemovalTest, ASessionKeepsAFlowUntilItExpiresOrItsTimerIsGone) {
   EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 1}}));
   ASSERT_TRUE(store_->sessions().reset(asked.key));
   EXPECT_EQ(remove_the_flow(), std::vector<PartUsage>());
+}
+
+TEST_F(RemovalTest, OnlyFollowUpsOfTheProjectThatRunAFlowKeepIt) {
+  const auto follow_up = [&](const model::SessionKey& key, const std::string& flow) {
+    auto commit = session("web");
+    commit.key = commit.after.key = key;
+    model::FollowUp later;
+    later.id = model::new_id();
+    later.session = key;
+    later.due_at = clock_.now();
+    later.text = "The id is " + flows_["Old"];
+    later.plan.flow_id = flow;
+    commit.follow_ups.added.push_back(later);
+    EXPECT_EQ(commit_now(commit), Outcome::committed);
+  };
+  follow_up({model::new_id(), endpoints_["web"], "bob", "s"}, flows_["Old"]);
+  follow_up({project_, endpoints_["web"], "ann", "s"}, flows_["Main"]);
+  EXPECT_EQ(old_flow()->usages, std::vector<PartUsage>());
+  follow_up({project_, endpoints_["web"], "cleo", "s"}, flows_["Old"]);
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::follow_ups, "", 1}}));
+}
+
+TEST_F(RemovalTest, AllSessionsAreReadPageByPage) {
+  for (int i = 0; i < 999; ++i) {
+    store_->committer().submit(session("web", "Main"), [](Outcome, const auto&) {});
+  }
+  ASSERT_EQ(commit_now(session("web", "Main")), Outcome::committed);
+  EXPECT_EQ(old_flow()->usages, std::vector<PartUsage>());
+  ASSERT_EQ(commit_now(session("web", "Old")), Outcome::committed);
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 1}}));
+}
+
+TEST_F(RemovalTest, AUseThatBeginsBetweenTheStepsKeepsThePart) {
+  const auto flow = old_flow();
+  auto bundle = both();
+  bundle.flows[0] = flow_of("Main", {"Old"});
+  import(bundle);
+  EXPECT_EQ(second_step(*flow).error().code, Errc::conflict) << "a Flow may enter it now";
+  import(both());
+  const auto endpoint = old_endpoint();
+  ASSERT_TRUE(endpoint);
+  EXPECT_EQ(endpoint->usages, std::vector<PartUsage>());
+  auto answered = session("old");
+  answered.after.last_output_seq = 1;
+  answered.outputs.push_back({.id = model::new_id(),
+                              .seq = 1,
+                              .input_id = "input",
+                              .text = "hello",
+                              .data = nullptr,
+                              .trace_id = model::new_trace_id(),
+                              .delivery = model::Delivery::pending});
+  ASSERT_EQ(commit_now(answered), Outcome::committed);
+  EXPECT_EQ(*second_step(*endpoint),
+            (std::vector<PartUsage>{{"Endpoint", "old", Kind::outputs, "", 1}}));
+  EXPECT_TRUE(store_->assets().endpoint(endpoints_["old"])->has_value());
+}
+
+TEST_F(RemovalTest, ADeletedEndpointGetsNoSchedule) {
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = session("old").key;
+  schedule.text = "later";
+  schedule.due_at = clock_.now() + std::chrono::hours(1);
+  schedule.created_at = clock_.now();
+  schedule.created_by = model::new_id();
+  EXPECT_EQ(remove_the_endpoint(), std::vector<PartUsage>());
+  EXPECT_EQ(store_->schedules().create(schedule, std::nullopt).error().code, Errc::not_found);
+}
+
+TEST_F(RemovalTest, AnImportThatPrunesKeepsTheFollowUpFlowThatTheSetUpHasMade) {
+  run("UPDATE endpoints SET follow_up_flow_id = :f WHERE name = 'web'", flows_["Old"]);
+  auto less = both();
+  less.flows.pop_back();
+  const auto removal = prune(less);
+  EXPECT_EQ(removal.usages, std::vector<PartUsage>());
+  EXPECT_EQ(removal.parts, std::vector<RemovedPart>());
+  EXPECT_EQ(names_of_flows(), (std::vector<std::string>{"Main", "Old"}));
+  less.proactive = {{"journey", {{"flow", "Main"}}}};
+  EXPECT_EQ(prune(less).usages,
+            (std::vector<PartUsage>{{"Flow", "Old", Kind::follow_up_flow, "web"}}));
+}
+
+TEST_F(RemovalTest, AnImportThatPrunesMayReplaceATokenAtTheQuotaAndRenameAnEndpoint) {
+  auto bundle = both();
+  bundle.tokens = {{"one", "custom", "x"}, {"two", "custom", "x"}};
+  bundle.endpoints[0].url_token = std::string(64, 'a');
+  import(bundle);
+  bundle.tokens[0].label = "three";
+  bundle.endpoints[0].name = "renamed";
+  const auto removal = prune(bundle, {.tokens = 2});
+  EXPECT_EQ(removal.parts, (std::vector<RemovedPart>{{"Endpoint", "old"}, {"Token", "one"}}));
+  const auto found = store_->assets().endpoint_by_token(std::string(64, 'a'));
+  ASSERT_TRUE(found->has_value());
+  EXPECT_EQ((*found)->name, "renamed");
 }
 
 TEST_F(RemovalTest, AnImportThatPrunesLeavesWhatItsBundleNames) {
