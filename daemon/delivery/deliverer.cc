@@ -344,7 +344,8 @@ void Deliverer::retry(const model::SessionKey& key) {
 
 // ---- A session in hand: its outputs are sent one after the other, marked, retried and given up
 
-// Sends the session's first output; drops it if its Endpoint has no webhook.
+// Sends the session's first output; drops it if its Endpoint has no webhook. Gives the outputs up
+// if the Endpoint was deleted.
 void Deliverer::prepare(Session& session) {
   while (!session.outputs.empty()) {
     const auto& output = session.outputs.front();
@@ -352,9 +353,12 @@ void Deliverer::prepare(Session& session) {
         ownership_.generation_of(session.key) != session.generation) {
       return leave(session);
     }
-    if (output.withdrawable) return ask_to_begin(session);
     const auto target = targets_.of(session.key.endpoint_id);
     if (!target) return leave_for_a_while(session);
+    if ((*target)->organisation_id.empty()) {
+      return give_up(session, session.outputs.size(), "its Endpoint was deleted", nullptr);
+    }
+    if (output.withdrawable) return ask_to_begin(session);
     if (!(*target)->url.empty()) return send(session, **target);
     log::info("output dropped, its endpoint has no webhook any more",
               {{"endpointId", session.key.endpoint_id},

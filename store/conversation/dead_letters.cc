@@ -247,6 +247,9 @@ Result<void> DeadLetters::replay_output(Writer& writer, const std::string& proje
   if (!letter->output_seq) {
     return fail(Errc::invalid_argument, "an event is replayed through the log");
   }
+  if (connection.exists("SELECT 1 FROM removed_endpoints WHERE id = :i", letter->key.endpoint_id)) {
+    return fail(Errc::conflict, "its Endpoint was deleted; discard the dead letter");
+  }
   const auto session =
       connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", letter->key);
   const auto output = session ? connection.value<std::string>(

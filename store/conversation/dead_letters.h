@@ -111,8 +111,9 @@ class DeadLetters : Rows {
   [[nodiscard]] static model::Result<void> discard(Writer& writer, const std::string& project_id,
                                                    const std::string& id);
 
-  // Makes an undelivered output pending again. `conflict` unless the dead letter is new,
-  // `invalid_argument` if it is an event. `committed` is called as by Writer::on_commit.
+  // Makes an undelivered output pending again. `conflict` unless the dead letter is new and its
+  // Endpoint exists, `invalid_argument` if it is an event. `committed` is called as by
+  // Writer::on_commit.
   [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
                                                   const std::string& id,
                                                   const std::function<void()>& committed = {});

@@ -261,6 +261,27 @@ TEST_F(DelivererTest, WithoutAWebhookOutputsAreDroppedWithAMark) {
   EXPECT_EQ(metrics_.deliveries(DeliveryOutcome::dropped).value(), 2U);
 }
 
+TEST_F(DelivererTest, OutputsOfADeletedEndpointBecomeDeadLettersThatAreNotReplayed) {
+  const auto gone = key("ann", "mute");
+  const auto parts = store_->removals().endpoint(gone.endpoint_id, {}, clock_.now());
+  ASSERT_TRUE(parts);
+  ASSERT_TRUE(store_->committer().write_and_wait([&](store::Writer& writer) {
+    store_->assets().grow(writer, store::Assets::Lexicons::stay);
+    return store::Removals::remove(writer, *parts);
+  }));
+  say(gone, {"hello", "again"});
+  ASSERT_TRUE(eventually([&] { return pending() == 0; }));
+  settle();
+  const auto letters = store_->dead_letters().list({.project_id = project()}, 0, 10)->rows;
+  ASSERT_EQ(letters.size(), 2U);
+  for (const auto& letter : letters) {
+    EXPECT_EQ(letter.reason, "its Endpoint was deleted");
+    EXPECT_EQ(store_->dead_letters().replay_output(project(), letter.id).error().code,
+              model::Errc::conflict);
+  }
+  EXPECT_EQ(*store_->dead_letters().count_new(), 2);
+}
+
 TEST_F(DelivererTest, ChangedWebhookIsUsedFromThenOn) {
   say(key("ann"), {"one"});
   ASSERT_TRUE(receiver_.wait_for(1));
