@@ -96,7 +96,11 @@ int run_once(Client& client, const Command& command, const Values& values) {
   if (command.run) return command.run(client, values);
   const auto answer = answer_of(client, command, values);
   if (!command.show) return print(client, answer, {});
-  return print(client, answer, [&](const Fields& fields) { command.show(fields, values); });
+  const int code =
+      print(client, answer, [&](const Fields& fields) { command.show(fields, values); });
+  // A dry run that finds usages: the real run would be refused.
+  const bool is_refused = code == 0 && answer->contains("usages") && !answer->at("usages").empty();
+  return is_refused ? 1 : code;
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ nlohmann::json referenced_environment(const std::string& text) {
 
 // What uses parts that would be deleted.
 void show_part_usages(const Fields& report, const std::string& if_empty) {
-  Table table({"TO DELETE", "NAME", "BUT"});
+  Table table({"TO DELETE", "NAME", "USED BY"});
   for (const Fields& usage : report.objects("usages")) {
     table.add({usage.text("part"), usage.text("name"), usage.text("text")});
   }
@@ -56,7 +56,7 @@ void show_plan(const Fields& report, const Values& values) {
   say("Unchanged parts: " + std::to_string(unchanged));
   sessions.print(is_complete ? "No session waits in a changed Flow."
                              : "None of the newest sessions waits in a changed Flow.");
-  if (values.flag("--prune")) show_part_usages(report, "Nothing uses what would be deleted.");
+  if (values.flag("--prune")) show_part_usages(report, "No part to delete is in use.");
 }
 
 void show_import(const Fields& report, const Values& values) {
@@ -65,7 +65,9 @@ void show_import(const Fields& report, const Values& values) {
          ": warning: " + warning.text("path") + ": " + warning.text("message"));
   }
   if (values.flag("--plan")) return show_plan(report, values);
-  if (values.flag("--check")) return say(values.text("BUNDLE") + ": no problems");
+  if (values.flag("--check")) {
+    return show_part_usages(report, values.text("BUNDLE") + ": no problems");
+  }
   const Fields project = report.object("project");
   say("Imported " + project.text("name") + " (" + project.text("_id") + ")");
   Table table({"PART", "NAME", "VERSION OR URLTOKEN"});
@@ -255,8 +257,8 @@ std::vector<Group> project_commands() {
                         Option::Kind::flag}
                      .in_query("dryRun"),
                  Option{"--prune",
-                        "Delete what the bundle does not name, but for members and locales; "
-                        "refused while something uses it",
+                        "Delete the parts that the bundle does not name. Members and locales "
+                        "stay. Refused while a part is in use",
                         Option::Kind::flag}
                      .in_field("prune")},
                 "POST /management/import",

@@ -483,8 +483,8 @@ class Commands(CtlCase):
     def test_flows_delete(self):
         self.with_spare("flows")
         self.assertIn("\n  Flow Sleeper: the Endpoint sleeper runs it; ", self.run_ctl("flows", "delete", "Sleeper", code=1).stderr)
-        self.row(self.people("flows", "delete", "Sleeper", "--preview"), TO_DELETE="Flow", NAME="Sleeper",
-                 BUT="the Endpoint sleeper runs it; give the Endpoint another Flow, or delete the Endpoint")
+        self.row(self.people("flows", "delete", "Sleeper", "--preview", code=1), TO_DELETE="Flow", NAME="Sleeper",
+                 USED_BY="the Endpoint sleeper runs it; give the Endpoint another Flow, or delete the Endpoint")
         self.assertIn("can be deleted", self.people("flows", "delete", "Spare 1", "--preview"))
         self.assertEqual(self.people("flows", "delete", "Spare 1"), "Deleted the Flow Spare 1\n")
         self.assertEqual(self.json("flows", "delete", "Spare 2")["usages"], [])

@@ -51,12 +51,12 @@ class ProjectTools(DaemonCase):
     def setUp(self):
         self.tokens = self.load(BUNDLE)
 
-    def print(self, *arguments):
+    def print(self, *arguments, code=0):
         """Runs conversectl without --json. Returns its standard output and standard error."""
         done = subprocess.run(
             [pathlib.Path(BIN) / "conversectl", "--url", f"http://127.0.0.1:{self.daemon.ports['api']}", *arguments],
             capture_output=True, text=True, env=self.daemon.environment, timeout=60)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout, done.stderr
 
     def refuse(self, *arguments):
@@ -127,13 +127,14 @@ endpoints:
         self.assertEqual(self.say("old", "asked", "x")[1]["text"], "Which?")
         path = pathlib.Path(self.folder.name) / "pruned.yaml"
         path.write_text(BUNDLE.replace("UPSTREAM", self.upstream.url))
-        planned, _ = self.print("import", "--plan", "--prune", str(path))
+        planned, _ = self.print("import", "--plan", "--prune", str(path), code=1)
         self.assertIn("deleted\tFlow\tOld\n", planned)
         self.assertIn("deleted\tEndpoint\told\n", planned)
         self.assertIn("Flow\tOld\tsessions that wait in it: 1; reset them, or wait until they expire\n", planned)
+        self.assertNotIn("no problems", self.print("import", "--check", "--prune", str(path), code=1)[0])
         refused = self.refuse("import", "--prune", str(path))
         self.assertIn("nothing was imported", refused)
-        self.assertIn("\n  Endpoint old: sessions that wait in it: 1; ", refused)
+        self.assertIn("\n  Endpoint old: sessions that wait at it: 1; ", refused)
         self.assertEqual(self.say("old", "asked", "that")[1]["text"], "done", "the session goes on")
         pruned, _ = self.print("import", "--prune", str(path))
         self.assertIn("Deleted the Flow Old\nDeleted the Endpoint old\n", pruned)
