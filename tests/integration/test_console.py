@@ -496,6 +496,31 @@ class Console(ConsoleCase):
         self.browser.wait_until("document.querySelector('main').innerText.includes('Imported Tests')")
         self.assertIn("imported", [item["name"] for item in self.daemon.ctl("endpoints", "list")["items"]])
 
+    def test_an_import_is_of_the_bundle_that_was_planned(self):
+        self.open("import")
+        self.type("text", BUNDLE.replace("name: yonder", "name: planned"))
+        self.type("CRM_TOKEN", "token-of-the-connection")
+        self.browser.run("document.querySelector('main [name=prune]').click()")
+        # Each request waits until the test lets it go, and keeps its body.
+        self.browser.run("{ const ask = window.fetch; window.held = []; window.fetch = (address, options) => "
+                         "String(address).includes('import') ? new Promise((go) => window.held.push({ body: JSON.parse(options.body), "
+                         "go: () => go(ask(address, options)) })) : ask(address, options); }")
+        self.click("Plan")
+        self.browser.wait_until("window.held.length === 1")
+        self.browser.run("document.querySelector('main [name=prune]').click()")
+        self.browser.run("window.held[0].go()")
+        self.browser.wait_until("![...document.querySelectorAll('main button')].find((each) => each.textContent === 'Plan').disabled")
+        self.assertEqual(self.browser.run("document.querySelector('main [aria-live]').innerText"), "", "the plan is of other fields")
+        self.click("Plan")
+        self.browser.wait_until("window.held.length === 2")
+        self.browser.run("window.held[1].go()")
+        self.browser.wait_until("document.querySelector('main').innerText.includes('planned')")
+        self.browser.run("document.querySelector('main [name=text]').value = 'other'")  # without an event
+        self.click("Import")
+        self.browser.wait_until("window.held.length === 3")
+        self.assertTrue(self.browser.run("JSON.stringify(window.held[2].body) === JSON.stringify(window.held[1].body) && !window.held[2].body.prune"))
+        self.assertEqual(self.browser.run("document.querySelector('main [name=CRM_TOKEN]').autocomplete"), "new-password")
+
     def test_shows_flows_jobs_and_schedules(self):
         self.assertIn("Orders", self.dom("flows"))
         self.assertIn("newest", self.dom("flow/" + self.report["flows"][0]["_id"]))

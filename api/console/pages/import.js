@@ -11,6 +11,12 @@ const findings = (title, found) => (found.length === 0 ? null : panel(title, tab
   ['What', (item) => item.message],
 ], found, '')));
 
+const inUse = (title, usages) => (usages.length === 0 ? null : panel(title, table([
+  ['Part', (item) => item.part],
+  ['Name', (item) => item.name],
+  ['Used by', (item) => item.text],
+], usages, '')));
+
 function planned({ plan, usages, warnings, isComplete }) {
   const changes = plan.filter(({ change }) => change !== 'unchanged');
   const waiting = changes.flatMap(({ name, waiting: nodes }) => nodes.map((node) => ({ name, ...node })));
@@ -26,11 +32,7 @@ function planned({ plan, usages, warnings, isComplete }) {
       ['Sessions', (item) => (isComplete ? '' : 'at least ') + number(item.sessions), 'number'],
       ['After the import', (item) => (item.stays ? 'wait on' : 'start the Flow again')],
     ], waiting, '')),
-    usages.length === 0 ? null : panel('The import would be refused', table([
-      ['Part', (item) => item.part],
-      ['Name', (item) => item.name],
-      ['But', (item) => item.text],
-    ], usages, '')),
+    inUse('The import would be refused', usages),
     findings('Warnings', warnings),
   ];
 }
@@ -41,34 +43,40 @@ const variables = (text) => [...new Set([...text.matchAll(/(?<!\$)\$\{([A-Za-z_]
 export default async function importing(page) {
   const result = el('div', { 'aria-live': 'polite' });
   const values = el('div', { className: 'filters' });
+  let changes = 0;
   const show = (...parts) => result.replaceChildren(...parts.flat().filter((part) => part !== null));
-  // A plan is of the text and the values that it was made of.
+  // The plan is of another bundle, also one that is under way.
+  const forget = () => {
+    ++changes;
+    show();
+  };
   const text = el('textarea', { name: 'text', rows: 14, spellcheck: false, oninput: () => changed() });
   const file = el('input', { type: 'file', accept: '.yaml,.yml,.json', onchange: async () => {
     text.value = await file.files[0]?.text() ?? '';
     changed();
   } });
-  const prune = el('input', { type: 'checkbox', name: 'prune', onchange: () => show() });
+  const prune = el('input', { type: 'checkbox', name: 'prune', onchange: forget });
 
   function changed() {
     const known = new Map([...values.querySelectorAll('input')].map(({ name, value }) => [name, value]));
     values.replaceChildren(...variables(text.value).map((name) => el('label', {}, name,
-      el('input', { type: 'password', name, value: known.get(name) ?? '', autocomplete: 'off', oninput: () => show() }))));
-    show();
+      el('input', { type: 'password', name, value: known.get(name) ?? '', autocomplete: 'new-password', oninput: forget }))));
+    forget();
   }
 
-  const send = async (path) => {
-    const environment = Object.fromEntries([...values.querySelectorAll('input')].filter(({ value }) => value).map(({ name, value }) => [name, value]));
+  // Null if the bundle is refused; shows why, unless the answer is of no use any more.
+  const send = async (path, bundle, isOfUse = () => true) => {
     try {
-      return await act(path, { file: file.files[0]?.name ?? 'bundle.yaml', text: text.value, prune: prune.checked, environment });
+      return await act(path, bundle);
     } catch (error) {
-      if (!error.details?.problems) throw error;
-      show(findings('Problems', error.details.problems), findings('Warnings', error.details.warnings));
+      const { problems, warnings, usages } = error.details ?? {};
+      if (!problems && !usages) throw error;
+      if (isOfUse()) show(usages ? inUse('The import was refused', usages) : [findings('Problems', problems), findings('Warnings', warnings)]);
       return null;
     }
   };
-  const run = async () => {
-    const report = await send('import');
+  const run = async (bundle) => {
+    const report = await send('import', bundle);
     if (report === null) return;
     show(panel(`Imported ${report.project.name}`, table([
       ['Endpoint', (item) => item.name],
@@ -79,11 +87,16 @@ export default async function importing(page) {
     }))));
   };
   const plan = async () => {
-    const found = await send('import?dryRun=true');
-    if (found) show(planned(found), found.usages.length ? null : el('p', {}, button('Import', run, 'main')));
+    forget();
+    const asked = changes;
+    const environment = Object.fromEntries([...values.querySelectorAll('input')].filter(({ value }) => value).map(({ name, value }) => [name, value]));
+    const bundle = { file: file.files[0]?.name ?? 'bundle.yaml', text: text.value, prune: prune.checked, environment };
+    const isOfUse = () => asked === changes;
+    const found = await send('import?dryRun=true', bundle, isOfUse);
+    if (found && isOfUse()) show(planned(found), found.usages.length ? null : el('p', {}, button('Import', () => run(bundle), 'main')));
   };
 
   page.show(head('Import a bundle'), panel('', el('div', { className: 'filters' }, el('label', {}, 'File', file),
-    el('label', { className: 'check' }, prune, 'Delete what the bundle does not name')),
+    el('label', { className: 'check' }, prune, 'Delete the parts that the bundle does not name')),
   el('label', { className: 'text' }, 'Bundle', text), values, el('p', {}, button('Plan', plan))), result);
 }
