@@ -68,7 +68,14 @@ std::shared_ptr<const Flow> FlowCompiler::compile(const View& definition) {
     flow_->start_ = sequence(*nodes, "nodes", end_of_flow);
   }
   check_references();
-  return report_.size() == problems_before ? flow_ : nullptr;
+  if (report_.size() != problems_before) return nullptr;
+  for (const auto& slot : flow_->slots_) {
+    flow_->keeps_injects_ = flow_->keeps_injects_ || slot.type->keeps_injects;
+    for (const auto& use : slot.outline.uses) {
+      if (use.kind == Flow::Use::Kind::flow) flow_->entered_.insert(use.name);
+    }
+  }
+  return flow_;
 }
 
 NodeIndex FlowCompiler::sequence(const View& list, const std::string& path, NodeIndex next) {

@@ -81,6 +81,7 @@ class Flow {
     std::vector<std::string> writes;     // paths, such as `context.cart.total`
     bool writes_flag = false;            // its values are true, false or null
     std::vector<std::string> arguments;  // their names, for the Flow that it enters
+    std::vector<Use> pauses;             // Flows whose waits turn off its time-out
     std::vector<Warning> warnings;
   };
 
@@ -99,6 +100,10 @@ class Flow {
   [[nodiscard]] const std::vector<Slot>& slots() const { return slots_; }
   // The first Node. `end_of_flow` if there is none.
   [[nodiscard]] NodeIndex start() const { return start_; }
+  // Whether a Node looks for injects that came before it ran (NodeType::keeps_injects).
+  [[nodiscard]] bool keeps_injects() const { return keeps_injects_; }
+  // The names of the Flows that its Nodes name.
+  [[nodiscard]] const std::set<std::string, std::less<>>& entered() const { return entered_; }
   // Requires an index below `slots().size()`.
   [[nodiscard]] const Slot& slot(NodeIndex index) const {
     return slots_[static_cast<std::size_t>(index)];
@@ -115,6 +120,8 @@ class Flow {
   std::vector<Slot> slots_;
   std::map<std::string, NodeIndex, std::less<>> by_address_;
   NodeIndex start_ = end_of_flow;
+  bool keeps_injects_ = false;
+  std::set<std::string, std::less<>> entered_;
 };
 
 }  // namespace conversed::flows

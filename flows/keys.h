@@ -27,6 +27,7 @@ enum class Form : std::uint8_t {
   names,        // a list of names
   any_mapping,  // with any keys
   text_map,     // a mapping to texts
+  scalar_map,   // a mapping to texts, numbers, true or false
   nodes,        // a list of Nodes
   nodes_map,    // a mapping to lists of Nodes
   mapping,      // with `keys`

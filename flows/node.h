@@ -78,6 +78,9 @@ class Node {
 
   // The next input after `Wait`. It is `input` in the Turn's scope.
   [[nodiscard]] virtual Result<Step> on_input(Turn& turn) const;
+  // Whether this Node, which waits behind a follow-up's Flow, continues with the inject of this
+  // Turn. The Turn has no effects.
+  [[nodiscard]] virtual Result<bool> takes_inject(Turn&) const { return false; }
   // The result of `CallUpstream` or `AskKnowledge`.
   [[nodiscard]] virtual Result<Step> on_call_result(Turn& turn,
                                                     const model::CallResult& result) const;

@@ -284,9 +284,14 @@ NodeIndex NodeConfig::nodes_so_far() const {
 void NodeConfig::refuse_waits(const View& at, NodeIndex begin) {
   for (auto i = static_cast<std::uint32_t>(begin); NodeIndex(i) < nodes_so_far(); ++i) {
     const auto& slot = compiler_.slot(NodeIndex(i));
-    if (slot.node == nullptr || slot.node->awaits() != Node::Awaits::input) continue;
-    at.report().add(slot.outline.place, at.path(),
-                    "the Node " + slot.address + " waits for another input; lead to it by goTo");
+    if (slot.node == nullptr) continue;
+    if (slot.node->awaits() == Node::Awaits::input) {
+      at.report().add(slot.outline.place, at.path(),
+                      "the Node " + slot.address + " waits for another input; lead to it by goTo");
+    }
+    if (slot.type != &execute_flow_node) continue;
+    outline_.pauses.insert(outline_.pauses.end(), slot.outline.uses.begin(),
+                           slot.outline.uses.end());
   }
 }
 

@@ -106,7 +106,8 @@ class NodeConfig {
   // is the name of the way.
   [[nodiscard]] std::optional<NodeIndex> loop(const View& nodes, const std::string& name);
   [[nodiscard]] NodeIndex nodes_so_far() const;  // the current size of the array
-  // Reports each Node from `begin` on, of the branch at the place, that waits for an input.
+  // Reports each Node from `begin` on, of the branch at the place, that waits for an input. Records
+  // the Flows that these Nodes enter.
   void refuse_waits(const View& at, NodeIndex begin);
   // A mapping of texts to lists of Nodes.
   [[nodiscard]] std::vector<std::pair<std::string, NodeIndex>> branches(std::string_view field,

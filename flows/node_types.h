@@ -127,6 +127,8 @@ struct NodeType {
   // true`.
   Form form = Form::mapping;
   bool continues = true;  // the Node that follows may run next
+  // The session keeps injects that no Node has taken (Turn::untaken_events) for such a Node.
+  bool keeps_injects = false;
   std::span<const NodeField> fields{};
   [[nodiscard]] constexpr bool is_free_form() const { return form != Form::mapping; }
   // Reads the config and reports its problems to it. Never returns null.

@@ -471,14 +471,16 @@ Description describe_list_timers() {
 }
 
 Description describe_cancel_timer() {
-  return {
-      .summary = "Cancel a timer",
-      .details =
-          "A question or `waitForEvent` then waits without a time limit. A `sleep` can't be "
-          "canceled (409), since its execution would never continue: bring it forward, or reset "
-          "the session.",
-      .answers = {empty_answer("The timer is canceled.")},
-      .errors = {404, 409}};
+  return {.summary = "Cancel a timer",
+          .details =
+              "A question then waits without a time limit. A `waitForEvent` then waits until its "
+              "session expires, at the earliest `sessionExpiry` after the timer's time; its "
+              "`onMessage` "
+              "sets the timer again. A `sleep` can't be canceled (409), since its execution would "
+              "never "
+              "continue: bring it forward, or reset the session.",
+          .answers = {empty_answer("The timer is canceled.")},
+          .errors = {404, 409}};
 }
 
 Description describe_reschedule_timer() {

@@ -12,6 +12,7 @@
 #include "daemon/turns/batch_follow_ups.h"
 #include "daemon/turns/batch_outputs.h"
 #include "daemon/turns/turn_clock.h"
+#include "flows/turn/standing.h"
 #include "flows/turn/turn.h"
 #include "store/runtime/fault_points.h"
 
@@ -55,6 +56,34 @@ Result<FlowPtr> flow_for(BatchDraft& draft, const Event& event, const model::End
   return cache.flow(execution.flow_id, execution.flow_version);
 }
 
+// Whether the Endpoint's Flow takes the inject, behind the follow-up's Flow that waits.
+Result<bool> is_taken_behind(BatchDraft& draft, const Event& event, const model::Endpoint& endpoint,
+                             const model::ProjectAssets& assets) {
+  const auto& context = draft.context;
+  if (event.type != EventType::inject || !flows::waits_for_event_behind(draft.session.flow_state)) {
+    return false;
+  }
+  auto flow = context.assets.newest_flow(endpoint.flow_id);
+  if (!flow) return fail(flow.error());
+  const api::ProjectLibrary library(context.assets, assets);
+  const TurnClock clock;
+  try {
+    return flows::takes_inject({.flow = *(*flow)->flow,
+                                .assets = assets,
+                                .endpoint = endpoint,
+                                .session = draft.session,
+                                .profile = draft.profile,
+                                .event = event,
+                                .now = context.clock.now(),
+                                .limits = context.limits,
+                                .flow_version = (*flow)->version.version,
+                                .library = &library,
+                                .is_overdue = [&clock] { return clock.is_overdue(); }});
+  } catch (const std::exception&) {
+    return fail(model::Errc::internal, "the Turn ended with an internal error");
+  }
+}
+
 // A Turn knows the wall clock only. Its waits go by the clock of timers, so that setting the wall
 // clock does not change them.
 void add_waits(BatchDraft& draft, model::Effects& effects) {
@@ -95,12 +124,16 @@ Result<void> apply(BatchDraft& draft, const Speaker& speaker, model::Effects eff
 Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const EndpointPtr& endpoint,
                              const model::ProjectAssets& assets) {
   const auto& context = draft.context;
-  auto flow = flow_for(draft, event, *endpoint, assets);
+  const auto is_behind = is_taken_behind(draft, event, *endpoint, assets);
+  if (!is_behind) return failed(is_behind.error(), is_behind.error().message);
+  auto flow = *is_behind ? context.assets.newest_flow(endpoint->flow_id)
+                         : flow_for(draft, event, *endpoint, assets);
   if (!flow) return failed(flow.error(), "its Flow can't run: " + flow.error().message);
   ++draft.batch.after.turns;
   const Speaker speaker =
       model::is_input(event.type) ? Speaker::of(event) : Speaker::of(*draft.session.execution);
-  const bool is_follow_up_flow = runs_follow_up(draft.session, event, *endpoint, **flow);
+  const bool is_follow_up_flow =
+      !*is_behind && runs_follow_up(draft.session, event, *endpoint, **flow);
   const api::ProjectLibrary library(context.assets, assets);
   flows::TurnPlace failed_at{(*flow)->flow->name(), (*flow)->version.version};
   const TurnClock clock;

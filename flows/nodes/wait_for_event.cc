@@ -88,10 +88,21 @@ struct WaitForEventNode final : Node {
                                                : Wait{left(turn, *span), true});
   }
 
+  // An event may fit only now: another Flow got it, or the condition has changed.
   Result<Step> on_time_out(Turn& turn) const override {
-    return step_after(forget(turn), if_timed_out ? Step(Jump{*if_timed_out}) : Stop{});
+    auto span = recall(turn, true);
+    if (!span) return model::fail(span.error());
+    auto step = look(turn, *span, if_timed_out ? Step(Jump{*if_timed_out}) : Stop{});
+    if (!step) return step;
+    return step_after(remember(turn, nullptr), std::move(*step));
   }
   bool takes_time_out() const override { return true; }
+
+  Result<bool> takes_inject(Turn& turn) const override {
+    auto span = recall(turn, true);
+    if (!span) return model::fail(span.error());
+    return !find(turn, span->from).empty();
+  }
 
   Awaits awaits() const override { return Awaits::input; }
 
@@ -100,6 +111,8 @@ struct WaitForEventNode final : Node {
   struct Span {
     std::int64_t from = 0;   // the number of the first execution whose inject counts
     std::int64_t until = 0;  // when the time-out is due, Unix milliseconds
+
+    [[nodiscard]] nlohmann::json to_json() const { return {{"from", from}, {"until", until}}; }
   };
 
   // Whether a Node of `onMessage` led here.
@@ -112,19 +125,18 @@ struct WaitForEventNode final : Node {
   Result<Span> recall(Turn& turn, bool goes_on) const {
     auto memory = turn.memory();
     if (!memory) return model::fail(memory.error());
-    nlohmann::json& stored = **memory;
-    const auto from = find_count(stored, "from");
-    const auto until = find_count(stored, "until");
+    const auto from = find_count(**memory, "from");
+    const auto until = find_count(**memory, "until");
     if (goes_on && from && until) return Span{*from, *until};
     const Span begun{first_that_counts(turn), now_of(turn) + time_out.count()};
-    stored = {{"from", begun.from}, {"until", begun.until}};
+    **memory = begun.to_json();
     return begun;
   }
 
-  static Result<void> forget(Turn& turn) {
+  static Result<void> remember(Turn& turn, nlohmann::json span) {
     auto memory = turn.memory();
     if (!memory) return model::fail(memory.error());
-    **memory = nullptr;
+    **memory = std::move(span);
     return {};
   }
 
@@ -134,27 +146,36 @@ struct WaitForEventNode final : Node {
     return std::chrono::milliseconds(std::max<std::int64_t>(span.until - now_of(turn), 0));
   }
 
-  // Clocks decide only how far back the Node looks. All that comes later counts.
+  // Clocks decide only how far back the Node looks. All that comes later counts. Another daemon's
+  // clock may be ahead.
   std::int64_t first_that_counts(Turn& turn) const {
     for (const auto& kept : turn.untaken_events()) {
-      if (now_of(turn) - find_count(kept, "at").value_or(0) < look_back.count()) {
+      const auto age = now_of(turn) - find_count(kept, "at").value_or(0);
+      if (std::max<std::int64_t>(age, 0) < look_back.count()) {
         return find_count(kept, "n").value_or(0);
       }
     }
     return turn.execution() + 1;
   }
 
-  // Takes the events and continues if they fit.
-  Result<Step> look(Turn& turn, const Span& span, Step otherwise) const {
-    const auto found = find(turn, span.from);
-    nlohmann::json& place = turn.input_object()[Turn::input_event];
-    if (found.empty()) {
-      turn.input_object().erase(Turn::input_event);
-      return otherwise;
+  // Takes the events and continues if they fit. Passes over those that came earlier and can't be
+  // stored, because they would fail each further input. The inject of this Turn fails only itself.
+  Result<Step> look(Turn& turn, Span span, Step otherwise) const {
+    auto found = find(turn, span.from);
+    while (!found.empty()) {
+      auto event = value_of(turn, found);
+      const auto fits = store_in ? turn.check_assign(*store_in, event) : Result<void>();
+      if (fits) return take(turn, std::move(found), std::move(event));
+      const auto last = find_count(turn.untaken_events()[found.back().at], "n").value_or(0);
+      if (last == turn.execution()) return model::fail(fits.error());
+      turn.log("passes over injects up to " + id_of(turn, found.back()) + ": " +
+               fits.error().message);
+      span.from = last + 1;
+      if (auto done = remember(turn, span.to_json()); !done) return model::fail(done.error());
+      found = find(turn, span.from);
     }
-    place = take(turn, found);
-    if (auto done = forget(turn); !done) return model::fail(done.error());
-    return step_after(store_in ? turn.assign(*store_in, place) : Result<void>());
+    turn.input_object().erase(Turn::input_event);
+    return otherwise;
   }
 
   // An event that fits, by its place in the list.
@@ -186,32 +207,44 @@ struct WaitForEventNode final : Node {
     return found;
   }
 
-  // The value of `input.event`. The events leave the list.
-  nlohmann::json take(Turn& turn, std::vector<Found> found) const {
-    auto& events = turn.untaken_events();
-    nlohmann::json taken;
+  // The value of `input.event`.
+  nlohmann::json value_of(Turn& turn, const std::vector<Found>& found) const {
+    nlohmann::json value;
     for (const auto& [awaited, at] : found) {
-      const auto& event = events[at][Turn::input_event];
+      const auto& event = turn.untaken_events()[at][Turn::input_event];
       if (!all.empty()) {
-        taken[awaited->name] = event;
+        value[awaited->name] = event;
         continue;
       }
-      taken = event;
-      if (!awaited->name.empty()) taken["name"] = awaited->name;
+      value = event;
+      if (!awaited->name.empty()) value["name"] = awaited->name;
     }
+    return value;
+  }
+
+  static std::string id_of(Turn& turn, const Found& found) {
+    const auto* id = find_text(turn.untaken_events()[found.at][Turn::input_event], "id");
+    return id == nullptr ? std::string() : *id;
+  }
+
+  // The events leave the list.
+  Result<Step> take(Turn& turn, std::vector<Found> found, nlohmann::json value) const {
+    auto& events = turn.untaken_events();
     std::ranges::sort(found, std::greater(), &Found::at);
     std::size_t last = events.size();  // one event may fit several conditions
     for (const auto& [awaited, at] : found) {
       if (std::exchange(last, at) != at) events.erase(at);
     }
-    return taken;
+    turn.input_object()[Turn::input_event] = value;
+    if (auto done = remember(turn, nullptr); !done) return model::fail(done.error());
+    return step_after(store_in ? turn.assign(*store_in, std::move(value)) : Result<void>());
   }
 };
 
 constexpr NodeField wait_for_event_fields[]{
     optional<&WaitForEventNode::only>("if"),
-    optional<&WaitForEventNode::any, &read_awaited>("any").as(Form::text_map),
-    optional<&WaitForEventNode::all, &read_awaited>("all").as(Form::text_map),
+    optional<&WaitForEventNode::any, &read_awaited>("any").as(Form::scalar_map),
+    optional<&WaitForEventNode::all, &read_awaited>("all").as(Form::scalar_map),
     optional<&WaitForEventNode::store_in>("storeIn"),
     optional<&WaitForEventNode::time_out>("timeout")
         .within(std::chrono::seconds(1), std::chrono::hours(24 * 30))
@@ -226,6 +259,7 @@ constexpr NodeField wait_for_event_fields[]{
 
 constinit const NodeType wait_for_event_node{.name = "waitForEvent",
                                              .shorthand = "if",
+                                             .keeps_injects = true,
                                              .fields = wait_for_event_fields,
                                              .create = create<WaitForEventNode>};
 

@@ -73,6 +73,7 @@ class Checker {
     if (const Located* proactive = root_.find("proactive")) {
       add_flow_of(proactive->find("journey"));
     }
+    find_waits();
     std::size_t nodes = all.size();
     for (const auto* flow : all) nodes += flow->slots().size();
     const bool has_ways =
@@ -159,6 +160,29 @@ class Checker {
     if (!is_partial()) values_["input.state"] = std::move(states);
   }
 
+  // The Flows with a Node that waits for an input, and those that enter such a Flow.
+  void find_waits() {
+    std::map<std::string_view, std::size_t> places;
+    for (std::size_t i = 0; i < flows_.size(); ++i) places.emplace(flows_[i]->name(), i);
+    Backwards waits(flows_.size());
+    for (std::size_t i = 0; i < flows_.size(); ++i) {
+      for (const auto& slot : flows_[i]->slots()) {
+        if (slot.type != &execute_flow_node) continue;
+        const auto to = places.find(slot.outline.uses.front().name);
+        if (to != places.end()) waits.add_way(i, to->second);
+      }
+    }
+    for (std::size_t i = 0; i < flows_.size(); ++i) {
+      const bool has_wait = std::ranges::any_of(flows_[i]->slots(), [](const auto& slot) {
+        return slot.node->awaits() == Node::Awaits::input;
+      });
+      if (has_wait) waits.mark(i);
+    }
+    for (std::size_t i = 0; i < flows_.size(); ++i) {
+      if (waits.marked()[i]) waits_.insert(flows_[i]->name());
+    }
+  }
+
   void warn(Place place, const Flow& flow, const std::string& where, std::string message) {
     report_.add(place, "Flow '" + flow.name() + "'" + (where.empty() ? "" : ", " + where),
                 std::move(message));
@@ -215,6 +239,12 @@ class Checker {
       if (slot.type->name == "switch") check_cases({flow, slot, slot.outline.place});
       for (const auto& warning : slot.outline.warnings) {
         warn(warning.place, flow, slot.address, warning.message);
+      }
+      for (const auto& use : slot.outline.pauses) {
+        if (!waits_.contains(use.name)) continue;
+        warn(use.place, flow, slot.address,
+             "while the Flow '" + use.name +
+                 "' waits for an input, the timeout is off; let it wait elsewhere");
       }
       for (const auto& use : slot.outline.uses) {
         if (use.kind != Kind::slot || slot.type->name != "question") continue;
@@ -388,6 +418,7 @@ class Checker {
   Names context_;
   Names profile_;
   Names filled_;
+  Names waits_;                                          // Flows that wait for an input
   std::map<std::string, Names, std::less<>> arguments_;  // of each Flow
   std::map<std::string, bool, std::less<>> is_flag_;     // each written path
   Names labels_;                                         // of Tokens

@@ -269,6 +269,22 @@ void Rehearsal::take_follow_up(model::Event event) {
   apply(follow_up_effects(std::move(session_), event, now_));
 }
 
+bool Rehearsal::is_taken_behind(const model::Event& event) const {
+  if (event.type != EventType::inject || !waits_for_event_behind(session_.flow_state)) return false;
+  const auto takes = takes_inject({.flow = *stage_.flow,
+                                   .assets = stage_.assets,
+                                   .endpoint = stage_.endpoint,
+                                   .session = session_,
+                                   .profile = profile_,
+                                   .event = event,
+                                   .now = now_,
+                                   .limits = stage_.limits,
+                                   .flow_version = 1,
+                                   .library = stage_.library.get(),
+                                   .is_overdue = stage_.is_overdue});
+  return takes && *takes;  // an error fails the follow-up's Flow, too
+}
+
 Library::FoundFlow Rehearsal::flow_for(const model::Event& event) const {
   std::string name;
   if (event.follow_up) {
@@ -276,7 +292,7 @@ Library::FoundFlow Rehearsal::flow_for(const model::Event& event) const {
   } else if (!model::is_input(event.type)) {
     name = session_.execution ? session_.execution->flow_id : "";
   } else {
-    name = waiting_flow(session_, event, stage_.endpoint);
+    name = is_taken_behind(event) ? "" : waiting_flow(session_, event, stage_.endpoint);
   }
   auto found = stage_.library->flow(name, 0);
   return found ? *std::move(found) : Library::FoundFlow{stage_.flow, 1};

@@ -98,6 +98,8 @@ class Rehearsal {
   [[nodiscard]] std::optional<model::Event> next_event(model::Timestamp until);
   [[nodiscard]] model::Event event_of(const model::PendingCall& timer);
   void take_follow_up(model::Event event);
+  // Whether the Endpoint's Flow takes the inject, behind the follow-up's Flow that waits.
+  [[nodiscard]] bool is_taken_behind(const model::Event& event) const;
   [[nodiscard]] Library::FoundFlow flow_for(const model::Event& event) const;
   // Why the Turn is too much for its run. Empty: it fits.
   [[nodiscard]] std::string excess(const model::Effects& effects, std::size_t turn,

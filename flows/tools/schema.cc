@@ -31,6 +31,10 @@ Json map_to(Json values) {
   return {{"type", "object"}, {"additionalProperties", std::move(values)}};
 }
 
+Json scalar() {
+  return {{"type", {"string", "number", "boolean"}}};
+}
+
 Json nodes() {
   return {{"$ref", "#/$defs/nodes"}};
 }
@@ -79,7 +83,7 @@ Json form_of_key(const KeyFacts& key) {
     case Form::number_or_duration:
       return any_of(number_of(key), duration());
     case Form::scalar:
-      return {{"type", {"string", "number", "boolean"}}};
+      return scalar();
     case Form::texts:
       return any_of(typed("string"),
                     {{"type", "array"}, {"items", typed("string")}, {"minItems", 1}});
@@ -89,6 +93,8 @@ Json form_of_key(const KeyFacts& key) {
       return typed("object");
     case Form::text_map:
       return map_to(typed("string"));
+    case Form::scalar_map:
+      return map_to(scalar());
     case Form::nodes:
       return nodes();
     case Form::nodes_map:

@@ -100,9 +100,6 @@ std::string waiting_flow(const model::Session& session, const model::Event& even
   } else if (event.claim && is_time_out_behind(session, event.claim->id)) {
     return {};
   }
-  if (event.type == model::EventType::inject && waits_for_event_behind(session.flow_state)) {
-    return {};
-  }
   return follow_up_flow_of(session);
 }
 

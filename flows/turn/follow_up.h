@@ -59,7 +59,7 @@ enum class FollowUpFate : std::uint8_t {
 [[nodiscard]] std::string follow_up_flow_of(const model::Session& session);
 
 // The follow-up's Flow that continues with the input. Empty: the Endpoint's Flow continues or
-// starts.
+// starts. An inject may be for the Endpoint's Flow nevertheless (see `takes_inject`).
 [[nodiscard]] std::string waiting_flow(const model::Session& session, const model::Event& event,
                                        const model::Endpoint& endpoint);
 // The id of the Flow that an input runs: the follow-up's, or the Endpoint's.

@@ -74,9 +74,14 @@ bool is_time_out_behind(const model::Session& session, const std::string& id) {
   return !id.empty() && timer_at(session.flow_state, "behind") == id;
 }
 
-bool waits_for_event(const json& flow_state) {
-  return std::ranges::any_of(
-      places, [&](const char* place) { return is_time_out_of_event(timer_at(flow_state, place)); });
+std::optional<model::Timestamp> waits_for_event_until(const json& flow_state) {
+  std::optional<model::Timestamp> last;
+  for (const char* place : places) {
+    if (!is_time_out_of_event(timer_at(flow_state, place))) continue;
+    const auto until = model::from_unix_ms(find_count(flow_state[place], "until").value_or(0));
+    last = std::max(last.value_or(until), until);
+  }
+  return last;
 }
 
 bool waits_for_event_behind(const json& flow_state) {

@@ -48,10 +48,11 @@ struct Standing {
 // Endpoint's Flow continues.
 [[nodiscard]] bool is_time_out_behind(const model::Session& session, const std::string& id);
 
-// Whether a Node waits for an event (Wait::for_event) and its time-out is to come. It may wait
-// behind a follow-up's Flow.
-[[nodiscard]] bool waits_for_event(const nlohmann::json& flow_state);
-// Whether one waits behind a follow-up's Flow. It gets the next inject.
+// When the time of a Node that waits for an event (Wait::for_event) is over. The Node may wait
+// behind a follow-up's Flow. Nothing if none waits.
+[[nodiscard]] std::optional<model::Timestamp> waits_for_event_until(
+    const nlohmann::json& flow_state);
+// Whether one waits behind a follow-up's Flow. `takes_inject` tells whether an inject is for it.
 [[nodiscard]] bool waits_for_event_behind(const nlohmann::json& flow_state);
 // Whether the timer is the time-out of a Node that waits for an event. Its id tells.
 [[nodiscard]] bool is_time_out_of_event(std::string_view timer_id);

@@ -186,6 +186,18 @@ Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
   return check_size(target, noted_name(path.root()), path.text().size() + bytes);
 }
 
+Result<void> Turn::check_assign(const expression::Path& path, nlohmann::json value) {
+  Root& target = root(path.root());
+  (void)measure(*target.value, target.limit);  // pays for the copy
+  nlohmann::json before = *target.value;
+  auto notes = effects_.notes;
+  auto done = assign(path, std::move(value));
+  *target.value = std::move(before);
+  target.is_measured = false;
+  effects_.notes = std::move(notes);
+  return done;
+}
+
 void Turn::note_step(std::string step) {
   auto& nodes = effects_.notes.nodes;
   if (nodes.size() < model::TurnNotes::most_nodes) nodes.emplace_back();

@@ -149,8 +149,15 @@ struct TurnInput {
 // the Turn can run again later. Thread-safe.
 [[nodiscard]] Result<model::Effects> run_turn(TurnInput input);
 
+// Whether the Endpoint's Flow, which waits for an event behind a follow-up's Flow, continues with
+// the inject. If so, it runs, otherwise the follow-up's Flow does. `input.flow` is the Endpoint's.
+// The session is not busy and not expired. Errors are those of `run_turn`. Thread-safe.
+// Kept by: WaitForEventNode.BehindAFollowUpsFlowLeavesItWhatDoesNotFit.
+[[nodiscard]] Result<bool> takes_inject(TurnInput input);
+
 // Whether an input accepted at `accepted_at` finds a session without any input yet (its last
 // activity is the epoch), or an expired one. An expiry of 0 or less means never.
+// A wait for an event is activity until its time is over, even if its timer was canceled.
 [[nodiscard]] bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
                                  model::Timestamp accepted_at);
 
@@ -206,6 +213,8 @@ class Turn {
   [[nodiscard]] Result<void> output(std::string text, nlohmann::json data);
   // Writes to `context` or `profile`, depending on the path.
   [[nodiscard]] Result<void> assign(const expression::Path& path, nlohmann::json value);
+  // Whether `assign` would succeed. Changes nothing.
+  [[nodiscard]] Result<void> check_assign(const expression::Path& path, nlohmann::json value);
   void erase(const expression::Path& path);
   void reset_context();
   void reset_profile();
@@ -215,7 +224,8 @@ class Turn {
   [[nodiscard]] Result<void> replace_input(std::string text, nlohmann::json data);
   // The injects that no Node has taken, the oldest first: `{n, at, event}`. `n` is the number of
   // the execution that the inject began, `at` that Turn's time, and `event` is `{id, text, data}`.
-  // None in Flows without a `waitForEvent`. `input_event` is their place in `input`.
+  // None if the session can reach no Node that keeps injects. `input_event` is their place in
+  // `input`.
   static constexpr const char* input_event = "event";
   [[nodiscard]] nlohmann::json& untaken_events() { return untaken_; }
   // The current Node takes the input, so no `waitForEvent` gets it later.

@@ -52,8 +52,10 @@ void note_input(model::Session& session, const model::Event& event) {
 bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
                    model::Timestamp accepted_at) {
   if (session.last_activity_at == model::Timestamp{}) return true;
-  return endpoint.session_expiry.count() > 0 && !waits_for_event(session.flow_state) &&
-         accepted_at - session.last_activity_at > endpoint.session_expiry;
+  const auto last =
+      std::max(session.last_activity_at,
+               waits_for_event_until(session.flow_state).value_or(model::Timestamp{}));
+  return endpoint.session_expiry.count() > 0 && accepted_at - last > endpoint.session_expiry;
 }
 
 model::Effects failure_effects(model::Session session, const model::Endpoint& endpoint,

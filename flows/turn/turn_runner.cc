@@ -2,6 +2,7 @@
 #include "flows/turn/turn_runner.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "flows/json_members.h"
@@ -15,6 +16,7 @@ using model::EventType;
 namespace {
 
 constexpr std::size_t steps_a_node = 20;  // the cost of a Node that does nothing
+constexpr std::size_t steps_a_name = 4;
 
 }  // namespace
 
@@ -46,7 +48,7 @@ Result<Step> TurnRunner::begin() {
   if (auto good = restore_flow_state(); !good) return model::fail(good.error());
   begin_execution();
   if (event().type == EventType::time_out) return enter_time_out();
-  if (auto kept = keep_inject(); !kept) return model::fail(kept.error());
+  keep_inject();
   if (!waiting_.is_null()) return enter_waiting_node();
   if (auto found = find_slots({&flow()}); !found) return model::fail(found.error());
   return Jump{flow().start()};
@@ -68,35 +70,53 @@ void TurnRunner::begin_execution() {
 }
 
 // Keeps the inject until a Node takes it.
-Result<void> TurnRunner::keep_inject() {
-  if (event().type != EventType::inject) return {};
-  auto wanted = may_wait_for_event();
-  if (!wanted) return model::fail(wanted.error());
-  if (!*wanted) return {};
+void TurnRunner::keep_inject() {
+  if (event().type != EventType::inject || !may_wait_for_event()) return;
   untaken_.push_back(
       {{"n", executions_},
        {"at", model::to_unix_ms(input_.now)},
        {"event",
         {{"id", event().id}, {"text", input_object_["text"]}, {"data", input_object_["data"]}}}});
-  return {};
 }
 
-// Whether the Flow, or one that it may enter, has a Node `waitForEvent`.
-Result<bool> TurnRunner::may_wait_for_event() {
-  std::vector<const Flow*> flows{&input_.flow};
-  for (std::size_t i = 0; i < flows.size(); ++i) {
-    for (const auto& slot : flows[i]->slots()) {
-      if (slot.type == &wait_for_event_node) return true;
-      for (const auto& use : slot.outline.uses) {
-        if (use.kind != Flow::Use::Kind::flow) continue;
-        auto entered = look_up(use.name, 0);
-        if (!entered && entered.error().code == Errc::not_found) continue;
-        if (!entered) return model::fail(entered.error());
-        if (std::ranges::count(flows, entered->flow) == 0) flows.push_back(entered->flow);
-      }
+// Whether a Node may look for the inject later: of this Flow, of the Endpoint's, of Flows in which
+// the session waits, or of Flows that one of these enters.
+bool TurnRunner::may_wait_for_event() {
+  std::vector<std::string> names;
+  std::set<std::string, std::less<>> known;
+  const auto add = [&](const std::string& name) {
+    budget().step(steps_a_name);
+    if (known.insert(name).second) names.push_back(name);
+  };
+  add(input_.flow.name());
+  if (input_.is_follow_up_flow) {
+    for (const auto& [name, id] : input_.assets.flow_ids) {
+      if (id == input_.endpoint.flow_id) add(name);
     }
   }
+  for (const auto* place : {&waiting_, &behind_}) {
+    for (const auto& standing : standings_of(*place, 0)) add(standing.flow);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto found = look_up(names[i], 0);
+    if (!found && found.error().code == Errc::not_found) continue;
+    // A Flow that can't be read now may have such a Node. It delays nothing.
+    if (!found || found->flow->keeps_injects()) return true;
+    for (const auto& name : found->flow->entered()) add(name);
+  }
   return false;
+}
+
+Result<bool> TurnRunner::takes_inject() {
+  if (auto good = restore_flow_state(); !good) return model::fail(good.error());
+  begin_execution();
+  keep_inject();
+  auto restored = restore_frames(waiting_, false);
+  if (!restored) return model::fail(restored.error());
+  if (!*restored) return false;
+  if (auto found = find_slots(entered_flows()); !found) return model::fail(found.error());
+  recall(waiting_);
+  return here().node->takes_inject(*this);
 }
 
 void TurnRunner::start_over() {
@@ -157,6 +177,7 @@ Result<Step> TurnRunner::enter_time_out() {
 void TurnRunner::wait_for_input(const Wait& wait) {
   waits_ = true;
   if (!wait.time_out) return;
+  if (wait.for_event) until_ = input_.now + *wait.time_out;
   if (!kept_time_out_.empty()) {
     time_out_ = std::move(kept_time_out_);
     return;
@@ -389,6 +410,10 @@ void TurnRunner::arm_journey() {
 
 Result<model::Effects> run_turn(TurnInput input) {
   return TurnRunner(std::move(input)).run();
+}
+
+Result<bool> takes_inject(TurnInput input) {
+  return TurnRunner(std::move(input)).takes_inject();
 }
 
 }  // namespace conversed::flows

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -32,14 +33,15 @@ class TurnRunner : public Turn {
   using Turn::Turn;
 
   Result<model::Effects> run();
+  Result<bool> takes_inject();
 
  private:
   // turn_runner.cc
   Result<Step> begin();
   Result<Step> resume();
   void begin_execution();
-  Result<void> keep_inject();
-  Result<bool> may_wait_for_event();
+  void keep_inject();
+  bool may_wait_for_event();
   Result<Step> enter_waiting_node();
   Result<Step> enter_time_out();
   void wait_for_input(const Wait& wait);
@@ -84,12 +86,10 @@ class TurnRunner : public Turn {
   nlohmann::json waiting_;
   // The timer of the question that waits after this Turn. Empty: it has no time-out.
   std::string time_out_;
+  // When the time of the wait for an event is over. Empty: none waits after this Turn.
+  std::optional<model::Timestamp> until_;
   // The timer of the question that got an inject. It stays unless the Flow continues.
   std::string kept_time_out_;
-  // While the Endpoint's Flow looks at an inject: the place at which the follow-up's Flow waits,
-  // and its name. Null: it does not wait.
-  nlohmann::json ahead_;
-  std::string ahead_flow_;
   // Flows by name and version, kept for the whole Turn.
   std::map<std::pair<std::string, std::int64_t>, Library::FoundFlow> held_;
   std::size_t nodes_run_ = 0;

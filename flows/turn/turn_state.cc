@@ -81,14 +81,9 @@ Result<void> TurnRunner::restore_waiting(json& state) {
   }
   const std::string* follow_up_flow = find_text(state, "followUpFlow");
   if (!input_.is_follow_up_flow) {
-    // The follow-up Flow that waited no longer exists, or its execution has failed.
-    // Or the Endpoint's Flow looks at an inject first.
-    if (follow_up_flow == nullptr) return {};
-    if (event().type == EventType::inject && waits_for_event_behind(state)) {
-      ahead_ = std::move(waiting_);
-      ahead_flow_ = *follow_up_flow;
-    }
-    waiting_ = std::exchange(behind_, nullptr);
+    // The follow-up Flow that waited no longer exists, or its execution has failed, or the
+    // Endpoint's Flow continues with its event or its time-out.
+    if (follow_up_flow != nullptr) waiting_ = std::exchange(behind_, nullptr);
     return {};
   }
   if (follow_up_flow == nullptr) {
@@ -317,18 +312,13 @@ void TurnRunner::save_flow_state() {
     json& waiting = state["waiting"];
     waiting = frames(false);
     if (!time_out_.empty()) waiting["timer"] = std::move(time_out_);
+    if (until_) waiting["until"] = model::to_unix_ms(*until_);
     if (!node_state_.is_null()) waiting["state"] = std::move(node_state_);
     // An agent's tool asks the user. Its later Nodes read its arguments in `input.tool`.
     const auto tool = input_object_.find("tool");
     if (tool != input_object_.end()) waiting["tool"] = std::move(*tool);
   } else if (!waiting_.is_null()) {
     state["waiting"] = std::move(waiting_);
-  }
-  // The Node keeps waiting for its event, and the follow-up's Flow for the next input.
-  if (waits_ && nodes_run_ == 1 && !ahead_.is_null()) {
-    state["behind"] = std::move(state["waiting"]);
-    state["waiting"] = std::move(ahead_);
-    state["followUpFlow"] = std::move(ahead_flow_);
   }
   session().flow_state = std::move(state);
 }

@@ -119,6 +119,14 @@ class Schemas(unittest.TestCase):
                     self.assertTrue(self.refused(wrong))
         self.assertGreater(len(seen), 30)
 
+    def test_conditions_that_are_no_texts_are_taken_by_both(self):
+        for kind in ("any", "all"):
+            node = {"waitForEvent": {kind: {"a": True, "b": 1}}}
+            bundle = {"conversed": 1, "project": {"name": "P"}, "flows": [{"name": "F", "nodes": [node]}]}
+            with self.subTest(node):
+                self.assertTrue(self.bundles.is_valid(bundle))
+                self.assertFalse(self.refused(bundle))
+
     def test_wrong_values_are_refused_by_both(self):
         for node in ({"question": {"text": "Hi", "maxAttempts": 0}}, {"question": {"text": "Hi", "maxAttempts": "3"}},
                      {"question": {"text": "Hi", "type": "txet"}}, {"question": {}}, {"sleep": "soon"}, {"sleep": 5}, {"say": 5},

@@ -238,7 +238,7 @@ class FlowChat {
     } else if (rehearsal_.session().busy()) {
       const auto left = *rehearsal_.next_due() - rehearsal_.now();
       tell("waitsFor", "? sleeps; advance the time with ", "/wait " + text::duration_text(left));
-    } else if (flows::waits_for_event(rehearsal_.session().flow_state)) {
+    } else if (flows::waits_for_event_until(rehearsal_.session().flow_state)) {
       tell("waitsFor", "? waits for an event; give it with ", "/inject EVENT {id: 7}");
     }
     std::cout.flush();

@@ -210,6 +210,24 @@ TEST_F(FollowUps, AQuestionOfAFlowThatTheFollowUpFlowEntersGetsTheAnswer) {
   EXPECT_EQ(texts().back(), "Hello Ann") << "the Endpoint's Flow waited meanwhile";
 }
 
+TEST_F(FollowUps, AnInjectGoesToTheFlowThatTakesIt) {
+  run({message("pay")});
+  write("UPDATE sessions SET context = '{\"survey\": true}'");
+  pass(20min);
+  EXPECT_EQ(texts().back(), "How was it?");
+  Event packed = event("");
+  packed.data = {{"event", "packed"}};
+  run({packed});
+  EXPECT_EQ(texts().back(), "How was it?") << "the follow-up's Flow asks again";
+  EXPECT_EQ(texts().size(), 3U);
+  Event paid = event("");
+  paid.data = {{"event", "paid"}};
+  run({paid});
+  EXPECT_EQ(texts().back(), "Paid.");
+  run({message("hi")});
+  EXPECT_EQ(texts().back(), "echo hi") << "no question waits";
+}
+
 TEST_F(FollowUps, OneThatIsNamedLikeTheEndpointsFlowLeavesItsQuestionAlone) {
   run({message("own")});
   pass(1h);

@@ -51,6 +51,11 @@ flows:
           - question: {text: "In time?", timeout: 10m, maxAttempts: 4, reprompt: again,
                        onNoAnswer: [{say: "gave up"}, {stop: true}]}
           - stop: true
+      - if: input.text == "pay"
+        then:
+          - waitForEvent: input.event.data.event == "paid"
+          - say: Paid.
+          - stop: true
       - if: input.text == "survey"
         then: [{addToContext: {survey: "{{true}}"}}]
       - if: input.text == "slow"

@@ -194,6 +194,20 @@ TEST(FlowCheck, FindsLoopsThatTakeEachOthersItems) {
   EXPECT_EQ(check_nodes(loops + "cell\n        do: [{say: x}]\n"), (Texts{}));
 }
 
+TEST(FlowCheck, FindsFlowsThatTurnOffATimeOut) {
+  const std::string flows =
+      "flows:\n- name: F\n  nodes:\n"
+      "  - {id: pay, waitForEvent: {if: input.event.text, onMessage: [{executeFlow: A}]}}\n"
+      "- {name: A, nodes: [{executeFlow: B}]}\n";
+  EXPECT_EQ(check(flows + "- {name: B, nodes: [{say: b}, {followUp: {after: 1h, flow: C}}]}\n"
+                          "- {name: C, nodes: [{wait: true}]}\n"),
+            (Texts{}));
+  EXPECT_EQ(
+      check(flows + "- {name: B, nodes: [{wait: true}]}\n"),
+      (Texts{"p.yaml:6:78: warning: Flow 'F', pay: while the Flow 'A' waits for an input, the "
+             "timeout is off; let it wait elsewhere"}));
+}
+
 TEST(FlowCheck, FindsTokensWithTheNameOfARoot) {
   EXPECT_EQ(check("tokens: [{label: arguments, script: x}]\n"
                   "flows: [{name: F, nodes: [{say: \"{{arguments}}\"}]}]\n"),

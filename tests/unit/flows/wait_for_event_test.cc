@@ -41,7 +41,7 @@ TEST(WaitForEventNode, ContinuesWithTheEventThatFitsAndKeepsTheOthers) {
   EXPECT_EQ(begun->time_out->due_at, talk.now + 2h);
   EXPECT_TRUE(begun->time_out->is_time_out);
   EXPECT_FALSE(talk.session.busy());
-  EXPECT_TRUE(waits_for_event(talk.session.flow_state));
+  EXPECT_EQ(waits_for_event_until(talk.session.flow_state), talk.now + 2h);
   EXPECT_EQ(texts(talk.inject({{"event", "packed"}})), Texts{});
   EXPECT_EQ(kept(talk), Texts{"packed"});
   EXPECT_EQ(texts(talk.inject({{"event", "paid"}, {"amount", 12}})), Texts{"paid 12 inject"});
@@ -49,7 +49,7 @@ TEST(WaitForEventNode, ContinuesWithTheEventThatFitsAndKeepsTheOthers) {
             (json{{"id", "event3"}, {"text", ""}, {"data", {{"event", "paid"}, {"amount", 12}}}}));
   EXPECT_EQ(kept(talk), Texts{"packed"});
   EXPECT_TRUE(time_outs_of(talk.session).empty());
-  EXPECT_FALSE(waits_for_event(talk.session.flow_state));
+  EXPECT_FALSE(waits_for_event_until(talk.session.flow_state));
 }
 
 TEST(WaitForEventNode, FindsAnEarlierEventOnce) {
@@ -85,8 +85,11 @@ TEST(WaitForEventNode, LooksBackAsFarAsToldAndAtAllThatComesLater) {
 
 TEST(WaitForEventNode, WithoutLookingBackWaitsForTheNextEvent) {
   Conversation talk(
+      "- if: input.data.early\n  then: [{stop: true}]\n"
       "- waitForEvent: {if: input.event.data.event == \"paid\", lookBack: 0s}\n- say: yes");
-  EXPECT_EQ(texts(talk.inject({{"event", "paid"}})), Texts{});
+  ASSERT_TRUE(talk.inject({{"event", "paid"}, {"early", true}}));
+  talk.now -= 10ms;  // of a daemon whose clock is behind
+  EXPECT_EQ(texts(talk.say("hi")), Texts{});
   EXPECT_EQ(texts(talk.inject({{"event", "paid"}})), Texts{"yes"});
 }
 
@@ -226,16 +229,6 @@ TEST(WaitForEventNode, KeepsItsPlaceInANewVersion) {
   EXPECT_EQ(texts(talk.inject({{"event", "paid now"}})), Texts{"yes"});
 }
 
-TEST(WaitForEventNode, TwoEqualRunsHaveEqualEffects) {
-  Conversation talk(pays);
-  ASSERT_TRUE(talk.inject({{"event", "paid"}, {"amount", 1}}));
-  Conversation again = talk;
-  const auto first = talk.say("hi");
-  const auto second = again.say("hi");
-  EXPECT_EQ(texts(first), texts(second));
-  EXPECT_EQ(first->session.flow_state, second->session.flow_state);
-}
-
 TEST(UntakenEvents, AreTakenByNodesThatContinueBecauseOfThem) {
   const std::string rest = "- waitForEvent: \"false\"";
   const struct {
@@ -318,33 +311,45 @@ TEST(UntakenEvents, OfAWrongShapeAreAnError) {
   }
 }
 
-// The Endpoint's Flow waits for an event while a follow-up's Flow asks.
+// The Endpoint's Flow waits for an event while a follow-up's Flow waits.
 struct Behind : Conversation {
-  Behind() : Conversation(pays) {
-    asks =
-        named_flow("Asks", "  - question: {text: \"There?\", maxAttempts: 5}\n  - say: thanks\n");
-    library.flows["Asks"] = {asks};
+  explicit Behind(const std::string& nodes = "  - question: {text: \"There?\", maxAttempts: 5}\n")
+      : Conversation(pays) {
+    library.flows["Asks"] = {named_flow("Asks", nodes + "  - say: thanks\n")};
     library.flows["Main"] = {flow};
+    assets.flow_ids = {{"Asks", "asks"}, {"Main", "flow"}};
     EXPECT_TRUE(say("hi"));
+    begun = ask();
+  }
+
+  Result<model::Effects> ask() {
     auto silence = event(model::EventType::follow_up);
-    silence.follow_up.emplace().flow_id = "Asks";
-    EXPECT_EQ(texts(run(silence)), Texts{"There?"});
+    silence.follow_up.emplace().flow_id = "asks";
+    return run(silence);
   }
 
   // Runs the Flow that the daemon chooses.
   Result<model::Effects> run(const model::Event& taken) {
-    const bool is_asks = taken.follow_up || waiting_flow(session, taken, endpoint) == "Asks";
-    auto effects = run_turn({.flow = is_asks ? *asks : *flow,
-                             .assets = assets,
-                             .endpoint = endpoint,
-                             .session = session,
-                             .profile = profile,
-                             .event = taken,
-                             .now = now,
-                             .limits = limits,
-                             .flow_version = 1,
-                             .library = &library,
-                             .is_follow_up_flow = is_asks});
+    const auto turn = [&](bool is_asks) {
+      return TurnInput{.flow = is_asks ? *library.flows["Asks"].back() : *flow,
+                       .assets = assets,
+                       .endpoint = endpoint,
+                       .session = session,
+                       .profile = profile,
+                       .event = taken,
+                       .now = now,
+                       .limits = limits,
+                       .flow_version = 1,
+                       .library = &library,
+                       .is_follow_up_flow = is_asks};
+    };
+    bool is_asks = taken.follow_up || waiting_flow(session, taken, endpoint) == "Asks";
+    if (taken.type == model::EventType::inject && waits_for_event_behind(session.flow_state)) {
+      const auto takes = takes_inject(turn(false));
+      EXPECT_TRUE(takes);
+      is_asks = takes && !*takes;
+    }
+    auto effects = run_turn(turn(is_asks));
     if (effects) session = effects->session;
     return effects;
   }
@@ -358,26 +363,173 @@ struct Behind : Conversation {
     made.text = std::move(text);
     return run(made);
   }
+  Result<model::Effects> run_time_out() {
+    auto made = event(model::EventType::time_out);
+    made.claim = model::Claim{model::Claim::Kind::timer, time_outs_of(session).back()};
+    return run(made);
+  }
 
-  std::shared_ptr<const Flow> asks;
+  Result<model::Effects> begun;
 };
 
 TEST(WaitForEventNode, BehindAFollowUpsFlowGetsTheEventAtOnce) {
   Behind talk;
+  EXPECT_EQ(texts(talk.begun), Texts{"There?"});
   EXPECT_TRUE(waits_for_event_behind(talk.session.flow_state));
   EXPECT_EQ(texts(talk.run_inject({{"event", "paid"}, {"amount", 4}})), Texts{"paid 4 inject"});
   EXPECT_TRUE(time_outs_of(talk.session).empty());
 }
 
-TEST(WaitForEventNode, BehindAFollowUpsFlowLeavesItTheAnswer) {
+TEST(WaitForEventNode, BehindAFollowUpsFlowLeavesItWhatDoesNotFit) {
   Behind talk;
   const auto before = talk.session.flow_state;
-  EXPECT_EQ(texts(talk.run_inject({{"event", "packed"}})), Texts{});
-  EXPECT_EQ(talk.session.flow_state["waiting"], before["waiting"]);
+  EXPECT_EQ(texts(talk.run_inject({{"event", "packed"}})), Texts{"There?"});
   EXPECT_EQ(talk.session.flow_state["behind"], before["behind"]);
+  EXPECT_EQ(kept(talk), Texts{"packed"});
   EXPECT_EQ(texts(talk.run_message("Yes")), Texts{"thanks"});
-  EXPECT_TRUE(waits_for_event(talk.session.flow_state));
+  EXPECT_EQ(talk.session.flow_state["waiting"], before["behind"]);
   EXPECT_EQ(texts(talk.run_inject({{"event", "paid"}, {"amount", 4}})), Texts{"paid 4 inject"});
+}
+
+TEST(WaitForEventNode, BehindAFollowUpsFlowLetsItsInjectEndIt) {
+  for (const char* nodes : {"  - handover: people\n", "  - wait: true\n",
+                            "  - waitForEvent: input.event.data.handover == 'resume'\n"}) {
+    Behind talk(nodes);
+    const auto resumed = talk.run_inject({{"handover", "resume"}});
+    ASSERT_TRUE(resumed) << nodes;
+    EXPECT_EQ(texts(resumed).back(), "thanks") << nodes;
+    EXPECT_TRUE(kept(talk).empty()) << nodes;
+    EXPECT_TRUE(waits_for_event_until(talk.session.flow_state)) << nodes;
+  }
+}
+
+TEST(WaitForEventNode, BehindAFollowUpsFlowIsLeftWaitingIfItIsGone) {
+  Behind talk;
+  talk.flow = flow_of("- wait: true\n- waitForEvent: \"true\"\n- say: new");
+  const auto before = talk.session.flow_state;
+  EXPECT_EQ(texts(talk.run_inject({{"event", "paid"}})), Texts{"There?"});
+  EXPECT_EQ(talk.session.flow_state["behind"], before["behind"]);
+  EXPECT_EQ(talk.session.flow_state["followUpFlow"], "Asks");
+}
+
+TEST(WaitForEventNode, FindsAtItsTimeOutAnEventThatFitsOnlyNow) {
+  Behind talk;
+  EXPECT_EQ(texts(talk.run_inject({{"event", "paid now"}, {"amount", 4}})), Texts{"There?"});
+  talk.flow = flow_of(
+      "- {id: pay, waitForEvent: {if: input.event.data.event == \"paid now\", onTimeout: "
+      "[{say: late}, {stop: true}]}}\n- say: \"{{input.event.data.amount}}\"");
+  talk.now += 2h;
+  EXPECT_EQ(texts(talk.run_time_out()), Texts{"4"});
+  EXPECT_TRUE(kept(talk).empty());
+}
+
+TEST(WaitForEventNode, FindsWhatCameWhileAFollowUpsFlowAsked) {
+  Behind talk;
+  talk.session.flow_state = {{"v", 1}, {"executions", 1}};
+  ASSERT_EQ(texts(talk.ask()), Texts{"There?"});
+  ASSERT_FALSE(waits_for_event_until(talk.session.flow_state));
+  EXPECT_EQ(texts(talk.run_inject({{"event", "paid"}, {"amount", 4}})), Texts{"There?"});
+  EXPECT_EQ(texts(talk.run_message("Yes")), Texts{"thanks"});
+  EXPECT_EQ(texts(talk.run_message("hi")), Texts{"paid 4 user"});
+}
+
+TEST(WaitForEventNode, GetsItsEventInAFlowThatNothingEntersAnyMore) {
+  Conversation talk("- {id: sub, executeFlow: Sub}\n- say: back");
+  talk.library.flows["Sub"] = {
+      named_flow("Sub", "  - waitForEvent: input.event.data.event == 'paid'\n  - say: paid\n")};
+  ASSERT_TRUE(talk.say("hi"));
+  talk.flow = flow_of("- {id: sub, log: x}\n- say: back");
+  EXPECT_EQ(texts(talk.inject({{"event", "paid"}})), (Texts{"paid", "back"}));
+}
+
+TEST(WaitForEventNode, PassesOverAnEarlierEventThatCanNotBeStored) {
+  Conversation talk(
+      "- {id: ask, question: {text: q}}\n"
+      "- waitForEvent: {if: \"input.event.data.event == 'paid'\", storeIn: context.paid}\n"
+      "- say: \"paid {{context.paid.data.n}}\"");
+  ASSERT_TRUE(talk.say("hi"));
+  json deep = 1;
+  for (std::size_t i = 0; i < talk.limits.value_depth; ++i) deep = {{"a", std::move(deep)}};
+  ASSERT_TRUE(talk.inject({{"event", "paid"}, {"deep", deep}}));
+  const auto answered = talk.say("an answer");
+  EXPECT_EQ(texts(answered), Texts{});
+  ASSERT_EQ(answered->log.size(), 1U);
+  EXPECT_NE(answered->log[0].find("passes over injects up to event2: "), std::string::npos);
+  EXPECT_NE(answered->log[0].find("nested deeper"), std::string::npos) << answered->log[0];
+  EXPECT_TRUE(talk.say("again")->log.empty()) << "once";
+  EXPECT_FALSE(talk.inject({{"event", "paid"}, {"deep", deep}})) << "a new one fails itself";
+  EXPECT_EQ(kept(talk), Texts{"paid"});
+  EXPECT_EQ(texts(talk.inject({{"event", "paid"}, {"n", 2}})), Texts{"paid 2"});
+}
+
+TEST(WaitForEventNode, LeavesAContextThatIsFullAsItWas) {
+  Conversation talk(
+      "- {id: ask, question: {text: q}}\n"
+      "- waitForEvent: {if: \"true\", storeIn: context.a.paid}\n- say: \"{{context.a.paid.id}}\"");
+  ASSERT_TRUE(talk.say("hi"));
+  talk.session.context["x"] = std::string(talk.limits.context_bytes - 5'000, 'x');
+  const auto before = talk.session.context;
+  ASSERT_TRUE(talk.inject({{"x", std::string(10'000, 'x')}}));
+  ASSERT_TRUE(talk.inject({{"x", 1}}));
+  const auto answered = talk.say("an answer");
+  EXPECT_EQ(texts(answered), Texts{"event3"});
+  EXPECT_EQ(answered->log.size(), 1U);
+  talk.session.context.erase("a");
+  EXPECT_EQ(talk.session.context, before);
+}
+
+TEST(WaitForEventNode, HoldsItsSessionOnlyUntilItsTimeIsOver) {
+  Conversation talk(pays);
+  ASSERT_TRUE(talk.say("hi"));
+  talk.now += 2h + 30min;  // an operator has canceled the timer
+  EXPECT_FALSE(starts_afresh(talk.session, talk.endpoint, talk.now));
+  EXPECT_TRUE(starts_afresh(talk.session, talk.endpoint, talk.now + 1ms));
+}
+
+TEST(UntakenEvents, AreKeptForAFlowThatCanNotBeReadNow) {
+  struct FailingLibrary final : Library {
+    model::Result<FoundFlow> flow(const std::string&, std::int64_t) const override {
+      return model::fail(model::Errc::unavailable, "the disk is full");
+    }
+    model::Result<std::shared_ptr<const lexicon::Lexicon>> find_lexicon(
+        const std::string&) const override {
+      return model::fail(model::Errc::unavailable, "the disk is full");
+    }
+  };
+  const FailingLibrary failing;
+  Conversation talk("- if: \"false\"\n  then: [{executeFlow: Sub}]\n- say: x");
+  auto made = talk.event(model::EventType::inject);
+  const auto effects = run_turn({.flow = *talk.flow,
+                                 .assets = talk.assets,
+                                 .endpoint = talk.endpoint,
+                                 .session = talk.session,
+                                 .profile = talk.profile,
+                                 .event = made,
+                                 .now = talk.now,
+                                 .limits = talk.limits,
+                                 .flow_version = 1,
+                                 .library = &failing});
+  EXPECT_EQ(texts(effects), Texts{"x"});
+  EXPECT_EQ(effects->session.flow_state["events"].size(), 1U);
+}
+
+TEST(UntakenEvents, AreWorkThatTheTurnPaysFor) {
+  Conversation talk("- if: \"false\"\n  then: [{executeFlow: Sub}]\n- say: x");
+  constexpr int flows = 60;
+  json nodes = json::array();
+  for (int i = 0; i < flows; ++i) nodes.push_back({{"executeFlow", "F" + std::to_string(i)}});
+  for (int i = 0; i < flows; ++i) {
+    const auto name = i == 0 ? "Sub" : "F" + std::to_string(i);
+    auto flow = Flow::compile(json{{"name", name}, {"nodes", nodes}});
+    ASSERT_TRUE(flow);
+    talk.library.flows[name] = {*flow};
+  }
+  EXPECT_TRUE(talk.inject(1));
+  talk.limits.turn_steps = std::size_t{flows} * flows;
+  const auto poor = talk.inject(1);
+  ASSERT_FALSE(poor);
+  EXPECT_EQ(poor.error().code, model::Errc::too_large);
+  EXPECT_TRUE(talk.say("no inject"));
 }
 
 TEST(WaitForEventNode, NamesWhatIsWrong) {
