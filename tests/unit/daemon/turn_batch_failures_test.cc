@@ -37,10 +37,13 @@ TEST_F(TurnBatchTest, AnEventForADeletedEndpointIsADeadLetter) {
   const store::FlowReader reader{
       .standing = [](const auto&, const auto&) { return std::vector<std::string>(); },
       .entered = [](const auto&) { return std::vector<std::string>(); }};
+  const auto found = store_->removals().endpoint(key_.endpoint_id, reader, clock_.now());
+  ASSERT_TRUE(found) << found.error().message;
   const auto removed =
       store_->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
-        auto removal = store::remove_endpoint(writer, key_.endpoint_id, reader);
-        if (!removal) return model::fail(removal.error());
+        const auto usages = store::Removals::remove(writer, *found);
+        if (!usages) return model::fail(usages.error());
+        EXPECT_TRUE(usages->empty());
         store_->assets().grow(writer, store::Assets::Lexicons::stay);
         return {};
       });
