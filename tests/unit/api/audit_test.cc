@@ -63,9 +63,9 @@ TEST_F(AuditTrailOfRequests, EntriesAboutAnIdAreFound) {
   const auto about = entries({{"about", id}});
   ASSERT_EQ(about.size(), 1U);
   EXPECT_EQ(about[0].at("operation"), "revokeApiKey");
-  for (const char* member : {"_id", "traceId"}) {
-    EXPECT_EQ(entries({{"about", about[0].at(member).get<std::string>()}}), about) << member;
-  }
+  EXPECT_EQ(entries({{"about", about[0].at("_id").get<std::string>()}}), about);
+  EXPECT_GT(entries({{"about", about[0].at("traceId").get<std::string>()}}).size(), 1U)
+      << "all requests of the test have one trace";
   EXPECT_EQ(entries({{"about", std::string(24, 'x')}}), json::array());
   EXPECT_EQ(world.manage(Method::get, "/management/audit", nullptr, {{"about", "100%"}}).status,
             400);
