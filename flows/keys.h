@@ -35,7 +35,8 @@ enum class Form : std::uint8_t {
   mapping_or_mappings,
   text_or_mapping,
   text_or_mappings,
-  texts_and_mappings,  // a list of texts and of mappings
+  texts_and_mappings,          // a list of texts and of mappings
+  text_or_texts_and_mappings,  // a text, or such a list
 };
 
 struct Key;

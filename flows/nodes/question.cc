@@ -5,17 +5,19 @@
 #include "flows/json_members.h"
 #include "flows/node_types.h"
 #include "flows/nodes/answers.h"
+#include "flows/nodes/output_parts.h"
 #include "flows/regex.h"
 #include "flows/time/time_zone.h"
 #include "flows/turn/turn.h"
+#include "store/model/json.h"
 #include "store/text/words.h"
 
 namespace conversed::flows {
 namespace {
 
-constexpr std::array<std::string_view, 12> answer_types{"any",       "date",   "email", "integer",
-                                                        "keyphrase", "number", "phone", "regex",
-                                                        "text",      "time",   "url",   "yesNo"};
+constexpr std::array<std::string_view, 13> answer_types{
+    "any",   "choice", "date", "email", "integer", "keyphrase", "number",
+    "phone", "regex",  "text", "time",  "url",     "yesNo"};
 constexpr std::array<std::string_view, 12> yes_words{"yes",  "y",  "yeah", "yep", "sure", "ok",
                                                      "okay", "ja", "j",    "oui", "sí",   "true"};
 constexpr std::array<std::string_view, 7> no_words{"no",   "n",   "nope", "nah",
@@ -79,6 +81,7 @@ struct QuestionNode final : Node {
   Phrases yes{yes_words};
   Phrases no{no_words};
   std::optional<expression::JsonTemplate> data;
+  OutputPart quick_replies;
 
   void check(NodeConfig& config) const;
 
@@ -125,6 +128,8 @@ struct QuestionNode final : Node {
 
   Result<Step> ask(Turn& turn, const expression::Template& question) const {
     auto value = data ? data->value(turn.scope()) : nlohmann::json();
+    auto added = add_part(turn, quick_replies, "quickReplies", &buttons_from, value);
+    if (!added) return model::fail(added.error());
     return step_after(turn.output(question.render(turn.scope()), std::move(value)), Wait{time_out});
   }
 
@@ -132,8 +137,31 @@ struct QuestionNode final : Node {
     return escape.contain(turn.input_text()) || (escape_if && escape_if->truthy(turn.scope()));
   }
 
+  // The value of the quick reply that the text names.
+  Result<std::optional<nlohmann::json>> choice(Turn& turn) const {
+    std::optional<nlohmann::json> chosen;
+    auto replies = quick_replies ? quick_replies->value(turn.scope()) : nlohmann::json();
+    if (replies.is_null()) return chosen;
+    const auto buttons = buttons_from(std::move(replies));
+    if (!buttons) return model::fail(buttons.error());
+    const std::string& said = turn.input_text();
+    const auto phrase = text::phrase_of(said);
+    const auto is_named = [&](const nlohmann::json& name) {
+      const auto shown = name.is_string() ? name.get<std::string>() : model::json_text(name);
+      return shown == said || (!phrase.empty() && text::phrase_of(shown) == phrase);
+    };
+    for (const auto& button : *buttons) {
+      const auto value = button.find("value");
+      if (value == button.end() || !(is_named(button["text"]) || is_named(*value))) continue;
+      chosen = *value;
+      break;
+    }
+    return chosen;
+  }
+
   // Nothing if the input is no answer. `too_large`: the pattern takes too many steps.
   Result<std::optional<nlohmann::json>> read(Turn& turn) const {
+    if (type == "choice") return choice(turn);
     if (type != "regex" || !pattern) return read_plain(turn);
     const std::string_view trimmed = expression::trim(turn.input_text());
     const auto fits = pattern->fits(trimmed, &turn.budget());
@@ -216,6 +244,12 @@ void QuestionNode::check(NodeConfig& config) const {
       config.import_problem(*at, "'" + field + "' is for questions " + of_type + " only");
     }
   }
+  if (type == "choice" && !quick_replies) {
+    config.problem("type", "a question of type choice needs 'quickReplies'");
+  }
+  if (const auto at = config.find("data"); at && quick_replies && !at->value().is_object()) {
+    at->problem("must be a mapping, since the quick replies are added to it");
+  }
   if (const auto at = config.find("onEscape"); at && escape.folded.empty() && !escape_if) {
     config.import_problem(*at, "is never run without 'escape' or 'escapeIf'");
   }
@@ -243,7 +277,10 @@ constexpr NodeField question_fields[]{
     optional<&QuestionNode::zone, &read_zone>("timezone").as(Form::text),
     optional<&QuestionNode::yes, &Phrases::read>("yes").as(Form::names),
     optional<&QuestionNode::no, &Phrases::read>("no").as(Form::names),
-    optional<&QuestionNode::data>("data")};
+    optional<&QuestionNode::data>("data"),
+    optional<&QuestionNode::quick_replies, &read_quick_replies>("quickReplies")
+        .as(Form::text_or_texts_and_mappings)
+        .of(button_keys)};
 
 }  // namespace
 

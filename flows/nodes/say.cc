@@ -2,32 +2,30 @@
 #include <array>
 
 #include "flows/node_types.h"
+#include "flows/nodes/output_parts.h"
 #include "flows/turn/turn.h"
 
 namespace conversed::flows {
 namespace {
 
 constexpr std::array<std::string_view, 3> orders{"inTurn", "oneByOne", "random"};
-constexpr Key quick_reply_keys[]{must_have("text", Form::text), may_have("value", Form::anything)};
 
 struct SayNode final : Node {
   std::vector<expression::Template> alternatives;
   std::string order;
   std::optional<expression::JsonTemplate> data;
-  std::optional<expression::JsonTemplate> quick_replies;
+  OutputPart quick_replies;
+  OutputPart cards;
+  OutputPart image;
+  OutputPart file;
 
   void check(NodeConfig& config) const {
-    if (!data) (void)config.require("text");  // an output may have only data
-    const auto list = config.find("quickReplies");
-    if (!list || !list->expect_list()) return;
-    for (const View& reply : list->items()) {
-      if (reply.value().is_text()) continue;
-      const Fields fields(reply, quick_reply_keys);
-      (void)fields.text("text");
-    }
+    const bool has_parts = quick_replies || cards || image || file;
+    // An output may have only data.
+    if (!data && !cards && !image && !file) (void)config.require("text");
     const auto at = config.find("data");
-    if (at && !at->value().is_object()) {
-      at->problem("must be a mapping, since the quick replies are added to it");
+    if (has_parts && at && !at->value().is_object()) {
+      at->problem("must be a mapping, since buttons, cards, images and files are added to it");
     }
   }
 
@@ -39,7 +37,11 @@ struct SayNode final : Node {
       text = alternatives[*chosen].render(turn.scope());
     }
     auto value = data ? data->value(turn.scope()) : nlohmann::json();
-    if (quick_replies) add_quick_replies(turn, value);
+    auto added = add_part(turn, quick_replies, "quickReplies", &buttons_from, value);
+    if (added) added = add_part(turn, cards, "cards", &cards_from, value);
+    if (added) added = add_part(turn, image, "image", &link_from, value);
+    if (added) added = add_part(turn, file, "file", &link_from, value);
+    if (!added) return model::fail(added.error());
     return step_after(turn.output(std::move(text), std::move(value)));
   }
 
@@ -57,26 +59,18 @@ struct SayNode final : Node {
     said = index + 1;
     return index;
   }
-
-  // A reply that is only a text sends that text.
-  void add_quick_replies(Turn& turn, nlohmann::json& value) const {
-    auto replies = quick_replies->value(turn.scope());
-    for (auto& reply : replies) {
-      if (!reply.is_object()) reply = {{"text", reply}};
-      if (!reply.contains("value")) reply["value"] = reply["text"];
-    }
-    if (!value.is_object()) value = nlohmann::json::object();
-    value["quickReplies"] = std::move(replies);
-  }
 };
 
 constexpr NodeField say_fields[]{
     optional<&SayNode::alternatives>("text"),
     optional<&SayNode::order>("order").one_of(orders).by_default("random"),
     optional<&SayNode::data>("data"),
-    optional<&SayNode::quick_replies>("quickReplies")
-        .as(Form::texts_and_mappings)
-        .of(quick_reply_keys)};
+    optional<&SayNode::quick_replies, &read_quick_replies>("quickReplies")
+        .as(Form::text_or_texts_and_mappings)
+        .of(button_keys),
+    optional<&SayNode::cards, &read_cards>("cards").as(Form::text_or_mappings).of(card_keys),
+    optional<&SayNode::image, &read_image>("image").as(Form::text_or_mapping).of(image_keys),
+    optional<&SayNode::file, &read_file>("file").as(Form::text_or_mapping).of(file_keys)};
 
 }  // namespace
 

@@ -111,6 +111,8 @@ Json form_of_key(const KeyFacts& key) {
       return any_of(typed("string"), list_of(mapping_of(key.keys)));
     case Form::texts_and_mappings:
       return list_of(any_of(typed("string"), mapping_of(key.keys)));
+    case Form::text_or_texts_and_mappings:
+      return any_of(typed("string"), list_of(any_of(typed("string"), mapping_of(key.keys))));
   }
   return {};
 }

@@ -205,6 +205,22 @@ TEST(LoaderProblems, OfNodes) {
       "  ");
 }
 
+TEST(LoaderProblems, OfButtonsCardsAndImages) {
+  expect_problems(
+      {{"- say: {text: a, quickReplies: [{value: 1}, {text: b, url: x}, {text: c, value: 1, url: "
+        "\"http://x\"}], cards: x, image: {alt: b}}\n- question: {text: a, type: choice}",
+        {"b.yaml:7:35: flows[0].nodes[0].say.quickReplies[0]: 'text' is missing",
+         "b.yaml:7:62: flows[0].nodes[0].say.quickReplies[1].url: expected a URL that begins with "
+         "https://, http://, mailto: or tel:",
+         "b.yaml:7:91: flows[0].nodes[0].say.quickReplies[2].url: a button sends its value or "
+         "opens its URL; remove one",
+         "b.yaml:7:112: flows[0].nodes[0].say.cards: expected a list, not a text",
+         "b.yaml:7:122: flows[0].nodes[0].say.image: 'url' is missing",
+         "b.yaml:8:31: flows[0].nodes[1].question.type: a question of type choice needs "
+         "'quickReplies'"}}},
+      "conversed: 1\nproject: {name: P}\n\nflows:\n- name: Main\n  nodes:\n", "  ");
+}
+
 TEST(LoaderProblems, AreSaidOnce) {
   expect_problems({{"flows: [{name: F, nodse: []}, {name: F, nodes: []}]",
                     {"b.yaml:3:9: flows[0]: 'nodes' is missing",

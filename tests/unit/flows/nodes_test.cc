@@ -40,6 +40,79 @@ TEST(SayNode, SendsQuickRepliesAsData) {
                                             {"text":"Help","value":"help me"}]})"));
 }
 
+TEST(SayNode, ShowsButtonsCardsImagesAndFiles) {
+  Conversation talk(
+      "- say:\n    data: {theme: dark}\n    image: \"https://x.example/{{input.text}}.png\"\n"
+      "    file: {url: \"https://x.example/a.pdf\", name: a}\n    cards:\n"
+      "      - title: One\n        image: {url: \"https://x.example/1.png\", alt: first}\n"
+      "        buttons: [Order, {text: Call, url: \"tel:+491234\"}]\n      - {title: Two, text: "
+      "t}\n");
+  const auto effects = talk.say("x");
+  ASSERT_EQ(texts(effects), (Texts{""}));
+  EXPECT_EQ(effects->outputs[0].data, json::parse(R"({"theme": "dark",
+      "image": {"url": "https://x.example/x.png"},
+      "file": {"url": "https://x.example/a.pdf", "name": "a"},
+      "cards": [{"title": "One", "image": {"url": "https://x.example/1.png", "alt": "first"},
+                 "buttons": [{"text": "Order", "value": "Order"},
+                             {"text": "Call", "url": "tel:+491234"}]},
+                {"title": "Two", "text": "t"}]})"));
+}
+
+TEST(SayNode, MakesButtonsAndCardsOfAnExpression) {
+  Conversation talk(
+      "- say:\n    text: a\n    quickReplies: \"{{input.data.list}}\"\n"
+      "    cards: \"{{input.data.list.map(x => ({title: 'T' + x, image: null}))}}\"\n"
+      "    image: \"{{input.data.image}}\"\n");
+  const auto effects = talk.inject({{"list", {1, "b"}}});
+  ASSERT_EQ(texts(effects), (Texts{"a"}));
+  EXPECT_EQ(effects->outputs[0].data, json::parse(R"({
+      "quickReplies": [{"text": "1", "value": 1}, {"text": "b", "value": "b"}],
+      "cards": [{"title": "T1"}, {"title": "Tb"}]})"));
+}
+
+TEST(SayNode, FailsForPartsOfAnotherForm) {
+  const auto error = [](const std::string& part, const json& value) {
+    Conversation talk("- say: {text: a, " + part + ": \"{{input.data.v}}\"}\n");
+    const auto effects = talk.inject({{"v", value}});
+    return effects ? std::string() : effects.error().message;
+  };
+  const std::string node = "Flow 'Main', Node nodes[0] (say): expected ";
+  const std::string link = "a URL that begins with https://, http://, mailto: or tel: as ";
+  EXPECT_EQ(error("quickReplies", "a"), node + "a list as the buttons");
+  EXPECT_EQ(error("quickReplies", json::parse(R"([{"value": 1}])")),
+            node + "a text, or a mapping with a text, as a button");
+  EXPECT_EQ(error("quickReplies", json::parse(R"([{"text": "a", "url": "javascript:x"}])")),
+            node + link + "the url of a button");
+  EXPECT_EQ(error("cards", json::parse(R"([{"text": "a"}])")),
+            node + "a mapping with a title as a card");
+  EXPECT_EQ(error("image", "data:text/html,x"), node + link + "the url of an image or file");
+  EXPECT_EQ(error("file", json{{"name", "a"}}), node + link + "the url of an image or file");
+}
+
+TEST(QuestionNode, TakesOneOfItsQuickReplies) {
+  Conversation talk(
+      "- question:\n    text: size?\n    type: choice\n    storeIn: context.size\n"
+      "    quickReplies: [Small, {text: Größe L, value: 3}, {text: Help, url: "
+      "\"https://x.example\"}]\n"
+      "    onNoAnswer: [{say: none}]\n- say: \"{{context.size}}\"\n");
+  const auto answer = [&](const std::string& text) {
+    EXPECT_EQ(texts(talk.say("hi")), (Texts{"size?"}));
+    auto said = texts(talk.say(text));
+    if (said == Texts{"size?"}) {
+      talk.say("small");
+      return std::string("asks again");
+    }
+    return said.back();
+  };
+  EXPECT_EQ(answer("small!"), "Small");
+  EXPECT_EQ(answer("größe l"), "3");
+  EXPECT_TRUE(talk.session.context["size"].is_number());
+  EXPECT_EQ(answer("3"), "3");
+  EXPECT_EQ(answer("Help"), "asks again");
+  EXPECT_EQ(answer("smal"), "asks again");
+  EXPECT_EQ(answer(""), "asks again");
+}
+
 TEST(IfNode, TakesOneWayAndGoesOnBehindBoth) {
   Conversation talk(
       "- if: input.text == \"a\"\n  then: [{say: A}]\n  else: [{say: B}]\n- say: end");
