@@ -196,8 +196,10 @@ class Search {
     if (!leads) return model::fail(leads.error());
     if (*leads) return Meets::ahead;
     for (const auto& [name, known] : known_) {
+      const auto& id = known.info.id;
+      const auto& of = **endpoint;
       const bool may_begin =
-          known.info.id == (*endpoint)->flow_id || known.info.id == (*endpoint)->follow_up_flow_id;
+          id == of.flow_id || id == of.follow_up_flow_id || id == of.error_flow_id;
       if (may_begin && ways_->from_start(name)) return Meets::later;
     }
     return Meets::never;

@@ -74,7 +74,7 @@ json content_of(const model::BundleEndpoint& endpoint) {
         json::array({webhook.url, webhook.url_source, webhook.secret, webhook.secret_source}));
   }
   return json::array({endpoint.flow, endpoint.session_expiry.count(), endpoint.active_only,
-                      endpoint.error_text, std::move(webhooks)});
+                      endpoint.error_text, endpoint.error_flow, std::move(webhooks)});
 }
 
 // The parts of a project without a name of their own.

@@ -4,6 +4,7 @@
 
 #include "api/live/assets_cache.h"
 #include "daemon/turns/batch_outputs.h"
+#include "daemon/turns/batch_turns.h"
 #include "flows/turn/turn.h"
 #include "store/model/ids.h"
 #include "store/text/utf8.h"
@@ -40,7 +41,7 @@ void bury_unreadable(BatchDraft& draft, const store::InboxEvent& parts, const st
 }
 
 Result<void> bury(BatchDraft& draft, const Event& event, const store::InboxEvent& parts,
-                  const std::string& reason) {
+                  const std::string& reason, Cause cause) {
   bury_unreadable(draft, parts, reason);
   if (is_notify(event.type)) return {};  // a notify belongs to no execution
   auto& session = draft.session;
@@ -51,6 +52,11 @@ Result<void> bury(BatchDraft& draft, const Event& event, const store::InboxEvent
   if (!endpoint) {
     session.execution.reset();
     return settle_failure(draft, speaker);
+  }
+  if (cause == Cause::turn) {
+    auto handled = run_error_flow(draft, event, *endpoint, reason);
+    if (!handled) return fail(handled.error());
+    if (*handled) return {};
   }
   auto effects =
       flows::failure_effects(std::move(session), **endpoint, event, draft.context.clock.now());

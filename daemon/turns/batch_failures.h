@@ -6,7 +6,8 @@
 #include "queue/log.h"
 
 // Makes dead letters of events. A dead letter settles its event: the client gets an error, the
-// keyed answer is stored, the execution ends. Its only other effect is the Endpoint's errorText.
+// keyed answer is stored, the execution ends. Its only other effect is the Endpoint's errorText, or
+// what the Endpoint's Flow for errors does after a failed Turn.
 // Kept by: TurnBatchTest.AFailedTurnSaysTheEndpointsErrorText,
 // TurnBatchTest.ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse.
 namespace conversed::daemon {
@@ -15,8 +16,11 @@ namespace conversed::daemon {
 // again, are replaced. Kept by: TurnBatchTest.ARecordThatNoStoreCanHoldIsADeadLetterOfText.
 void bury_unreadable(BatchDraft& draft, const store::InboxEvent& parts, const std::string& reason);
 
+// `Cause::turn`: the event's Turn has failed, so the Endpoint's Flow for errors runs.
+enum class Cause : std::uint8_t { turn, other };
 [[nodiscard]] model::Result<void> bury(BatchDraft& draft, const model::Event& event,
-                                       const store::InboxEvent& parts, const std::string& reason);
+                                       const store::InboxEvent& parts, const std::string& reason,
+                                       Cause cause = Cause::other);
 
 // For an input that would have to wait in the inbox. The running execution and the inbox do not
 // change.

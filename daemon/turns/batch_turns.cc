@@ -33,6 +33,12 @@ Result<TurnFailure> failed(const model::Error& error, const std::string& reason)
   return TurnFailure(reason);
 }
 
+// A failure of the store is an error. After any other the Flow does not run.
+Result<bool> none_unless_store_failed(const model::Error& error) {
+  if (is_store_failure(error)) return fail(error);
+  return false;
+}
+
 Result<TurnFailure> settled(const Result<void>& result) {
   if (!result) return fail(result.error());
   return TurnFailure();
@@ -121,35 +127,39 @@ Result<void> apply(BatchDraft& draft, const Speaker& speaker, model::Effects eff
                 std::move(effects.outputs), endpoint);
 }
 
+// A Flow, and the session as it finds it.
+struct Start {
+  const FlowPtr& flow;
+  model::Session session;
+  bool is_follow_up_flow = false;  // see flows::TurnInput, as for the next one
+  const std::string* failure = nullptr;
+};
+
 Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const EndpointPtr& endpoint,
-                             const model::ProjectAssets& assets) {
+                             const model::ProjectAssets& assets, Start start) {
   const auto& context = draft.context;
-  const auto is_behind = is_taken_behind(draft, event, *endpoint, assets);
-  if (!is_behind) return failed(is_behind.error(), is_behind.error().message);
-  auto flow = *is_behind ? context.assets.newest_flow(endpoint->flow_id)
-                         : flow_for(draft, event, *endpoint, assets);
-  if (!flow) return failed(flow.error(), "its Flow can't run: " + flow.error().message);
+  const flows::Flow& flow = *start.flow->flow;
+  const model::FlowVersion& version = start.flow->version;
   ++draft.batch.after.turns;
-  const Speaker speaker =
-      model::is_input(event.type) ? Speaker::of(event) : Speaker::of(*draft.session.execution);
-  const bool is_follow_up_flow =
-      !*is_behind && runs_follow_up(draft.session, event, *endpoint, **flow);
+  const bool resumes = !model::is_input(event.type) && start.session.execution;
+  const Speaker speaker = resumes ? Speaker::of(*start.session.execution) : Speaker::of(event);
   const api::ProjectLibrary library(context.assets, assets);
-  flows::TurnPlace failed_at{(*flow)->flow->name(), (*flow)->version.version};
+  flows::TurnPlace failed_at{flow.name(), version.version};
   const TurnClock clock;
   const auto begun = context.stopwatch();
   try {
-    auto effects = flows::run_turn({.flow = *(*flow)->flow,
+    auto effects = flows::run_turn({.flow = flow,
                                     .assets = assets,
                                     .endpoint = *endpoint,
-                                    .session = std::move(draft.session),
+                                    .session = std::move(start.session),
                                     .profile = draft.profile,
                                     .event = event,
                                     .now = context.clock.now(),
                                     .limits = context.limits,
-                                    .flow_version = (*flow)->version.version,
+                                    .flow_version = version.version,
                                     .library = &library,
-                                    .is_follow_up_flow = is_follow_up_flow,
+                                    .is_follow_up_flow = start.is_follow_up_flow,
+                                    .failure = start.failure,
                                     .is_overdue = [&clock] { return clock.is_overdue(); },
                                     .failed_at = &failed_at});
     draft.step.took = context.stopwatch() - begun;
@@ -159,9 +169,9 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
     draft.step.node = failed_at.node;
     // The read of another Flow or a lexicon may have met a failing store.
     if (!effects) return failed(effects.error(), effects.error().message);
-    draft.step.flow_id = (*flow)->version.flow_id;
+    draft.step.flow_id = version.flow_id;
     draft.step.notes = std::move(effects->notes);
-    return settled(apply(draft, speaker, std::move(*effects), endpoint, *flow));
+    return settled(apply(draft, speaker, std::move(*effects), endpoint, start.flow));
   } catch (const std::exception&) {
     draft.step.flow = failed_at.flow;
     draft.step.version = failed_at.version;
@@ -190,7 +200,39 @@ Result<TurnFailure> run_event(BatchDraft& draft, const Event& event) {
     if (!taken) return fail(taken.error());
     if (*taken == TakenUp::settled) return TurnFailure();
   }
-  return run_turn(draft, event, *endpoint, **assets);
+  const auto is_behind = is_taken_behind(draft, event, **endpoint, **assets);
+  if (!is_behind) return failed(is_behind.error(), is_behind.error().message);
+  auto flow = *is_behind ? draft.context.assets.newest_flow((*endpoint)->flow_id)
+                         : flow_for(draft, event, **endpoint, **assets);
+  if (!flow) return failed(flow.error(), "its Flow can't run: " + flow.error().message);
+  const bool is_follow_up_flow =
+      !*is_behind && runs_follow_up(draft.session, event, **endpoint, **flow);
+  return run_turn(
+      draft, event, *endpoint, **assets,
+      {.flow = *flow, .session = std::move(draft.session), .is_follow_up_flow = is_follow_up_flow});
+}
+
+Result<bool> run_error_flow(BatchDraft& draft, const Event& event, const EndpointPtr& endpoint,
+                            const std::string& reason) {
+  const std::string& id = endpoint->error_flow_id;
+  if (id.empty()) return false;
+  const bool resumes = !model::is_input(event.type);
+  if (resumes && (!draft.session.execution || draft.session.execution->flow_id == id)) return false;
+  auto assets = draft.context.assets.project(draft.input.key.project_id);
+  if (!assets) return none_unless_store_failed(assets.error());
+  if (!resumes && flows::flow_of_input(draft.session, event, *endpoint, **assets) == id)
+    return false;
+  auto flow = draft.context.assets.newest_flow(id);
+  if (!flow) return none_unless_store_failed(flow.error());
+  // A failure of this Turn must leave the draft's session.
+  auto failure = run_turn(
+      draft, event, endpoint, **assets,
+      {.flow = *flow, .session = draft.session, .is_follow_up_flow = true, .failure = &reason});
+  if (!failure) return fail(failure.error());
+  if (!*failure) return true;
+  draft.batch.after.log_lines.push_back("the Flow for errors has failed, too: " + **failure);
+  draft.step.flow.clear();
+  return false;
 }
 
 }  // namespace conversed::daemon

@@ -110,6 +110,8 @@ class TurnBatchBuilder {
   void accept(const Candidate& candidate, Decision::Fate fate);
   void count_use(const Event& event);
   [[nodiscard]] Result<void> let_wait(const Candidate& candidate, const Decision& decision);
+  [[nodiscard]] bool has_error_flow() const;
+  [[nodiscard]] Result<void> begin_turn(const Candidate& candidate, const EventFacts& facts);
   [[nodiscard]] Result<void> start(const Candidate& candidate, const EventFacts& facts,
                                    const Decision& decision);
 
@@ -403,15 +405,34 @@ Result<void> TurnBatchBuilder::let_wait(const Candidate& candidate, const Decisi
   return {};
 }
 
+bool TurnBatchBuilder::has_error_flow() const {
+  const auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
+  return endpoint && !(*endpoint)->error_flow_id.empty();
+}
+
+Result<void> TurnBatchBuilder::begin_turn(const Candidate& candidate, const EventFacts& facts) {
+  if (!draft_.input.begin) return {};
+  const auto at = candidate.at();
+  return draft_.input.begin(
+      {.event = {candidate.event->id, partition_of(candidate), at ? at->offset : -1},
+       .crashes = facts.crashes,
+       .is_first = !std::exchange(begun_, true)});
+}
+
 Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFacts& facts,
                                      const Decision& decision) {
   const Event& event = *candidate.event;
   if (facts.crashes) draft_.commit().attempts_settled.push_back(event.id);
   if (draft_.batch.first_started.empty()) draft_.batch.first_started = event.id;
+  const auto* failed = failed_turn_of(event);
+  if (decision.fate == Fate::runs || (failed != nullptr && has_error_flow())) {
+    if (auto begun = begin_turn(candidate, facts); !begun) return begun;
+  }
   if (decision.fate == Fate::dead_letter) {
     if (facts.damage.empty()) {
-      auto buried = bury(draft_, event, candidate.parts(), decision.reason);
-      if (const auto* failed = failed_turn_of(event)) {
+      auto buried = bury(draft_, event, candidate.parts(), decision.reason,
+                         failed == nullptr ? Cause::other : Cause::turn);
+      if (failed != nullptr) {
         auto& letter = draft_.commit().dead_letters.back();
         letter.flow = failed->flow;
         letter.flow_version = failed->version;
@@ -421,14 +442,6 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
     }
     return bury_damaged(draft_, event, candidate.parts(), decision.reason,
                         std::exchange(execution_lost_, false));
-  }
-  if (draft_.input.begin) {
-    const auto at = candidate.at();
-    auto begun =
-        draft_.input.begin({.event = {event.id, partition_of(candidate), at ? at->offset : -1},
-                            .crashes = facts.crashes,
-                            .is_first = !std::exchange(begun_, true)});
-    if (!begun) return begun;
   }
   auto failure = run_event(draft_, event);
   if (!failure) return fail(failure.error());

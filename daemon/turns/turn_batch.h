@@ -126,8 +126,9 @@ struct TurnBatch {
 // session at a time.
 //
 // Invariants:
-// - A Turn that fails has no effects but its dead letter and the Endpoint's `errorText`. Turns are
-//   pure, so the batch is built again from the store without it.
+// - A Turn that fails has no effects but its dead letter, and the Endpoint's `errorText` or the
+//   Turn of its Flow for errors. Turns are pure, so the batch is built again from the store without
+//   it.
 //   Kept by: TurnBatchTest.ATurnThatFailsIsADeadLetterAndItsNeighboursRun.
 // - A dead letter settles its event: it consumes the claim, answers the client and stores the
 //   keyed answer. Kept by: TurnBatchTest.AKeyedMessageKeepsItsAnswerAndAFailedOneSaysSo.

@@ -51,6 +51,7 @@ inline constexpr Key endpoint_keys[]{
     may_have("sessionExpiry", Form::duration).within(shortest_bundle_time, longest_bundle_time),
     may_have("activeOnly", Form::flag),
     may_have("errorText", Form::text),
+    may_have("onError", Form::name),
     may_have("urlToken", Form::text),
     may_have("output", Form::mapping).of(output_keys)};
 inline constexpr Key quiet_hours_keys[]{must_have("from", Form::text), must_have("to", Form::text),

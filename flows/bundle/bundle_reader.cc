@@ -383,6 +383,13 @@ class BundleReader {
     endpoint.active_only = fields.flag("activeOnly", false);
     endpoint.error_text = fields.optional_text("errorText");
     expect_short(fields, "errorText");
+    endpoint.error_flow = fields.name("onError");
+    if (const auto at = fields.find("onError"); at && !endpoint.error_flow.empty()) {
+      expect_known(*at, "there is no Flow", known_.flows);
+      if (endpoint.error_flow == endpoint.flow) {
+        at->problem("the Flow can't handle its own errors; name another one");
+      }
+    }
     if (const auto at = fields.find("urlToken")) {
       endpoint.url_token = at->text().value_or("");
       if (at->value().is_text() && !model::is_url_token(endpoint.url_token)) {

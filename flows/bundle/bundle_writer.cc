@@ -217,6 +217,7 @@ class BundleWriter {
                      {"sessionExpiry", text::duration_text(endpoint.session_expiry)}};
     if (endpoint.active_only) out["activeOnly"] = true;
     if (!endpoint.error_text.empty()) out["errorText"] = endpoint.error_text;
+    if (!endpoint.error_flow.empty()) out["onError"] = endpoint.error_flow;
     if (!endpoint.url_token.empty()) out["urlToken"] = endpoint.url_token;
     for (const auto& webhook : endpoint.webhook) {
       auto& to = out["output"]["webhook"];

@@ -65,14 +65,15 @@ class Checker {
       all.push_back(flow.get());
     }
     Names run;  // by Endpoints and the journey
-    const auto add_flow_of = [&](const Located* part) {
-      const Located* flow = part == nullptr ? nullptr : part->find("flow");
-      if (flow != nullptr && flow->is_text()) run.insert(flow->text());
-    };
-    for (const auto& endpoint : items("endpoints")) add_flow_of(&endpoint);
-    if (const Located* proactive = root_.find("proactive")) {
-      add_flow_of(proactive->find("journey"));
+    for (const auto& endpoint : items("endpoints")) {
+      for (const auto* member : {"flow", "onError"}) run.insert(text_of(endpoint, member));
     }
+    if (const Located* proactive = root_.find("proactive")) {
+      if (const Located* journey = proactive->find("journey")) {
+        run.insert(text_of(*journey, "flow"));
+      }
+    }
+    run.erase("");
     find_waits();
     std::size_t nodes = all.size();
     for (const auto* flow : all) nodes += flow->slots().size();

@@ -96,6 +96,7 @@ Result<Stage> stage_of(const model::Bundle& bundle, const std::string& endpoint,
     stage.endpoint.name = each.name;
     stage.endpoint.session_expiry = each.session_expiry;
     stage.endpoint.error_text = each.error_text;
+    stage.endpoint.error_flow_id = each.error_flow;  // ids of Flows are their names
     if (runs.empty()) runs = each.flow;
     break;
   }
@@ -298,28 +299,58 @@ Library::FoundFlow Rehearsal::flow_for(const model::Event& event) const {
   return found ? *std::move(found) : Library::FoundFlow{stage_.flow, 1};
 }
 
+// Moves the session into the Turn.
+Result<model::Effects> Rehearsal::turn_of(const Library::FoundFlow& found,
+                                          const model::Event& event, TurnPlace& failed_at,
+                                          const std::string* failure) {
+  const bool is_follow_up_flow =
+      failure != nullptr || event.follow_up || found.flow->name() == follow_up_flow_of(session_);
+  return run_turn({.flow = *found.flow,
+                   .assets = stage_.assets,
+                   .endpoint = stage_.endpoint,
+                   .session = std::move(session_),
+                   .profile = profile_,
+                   .event = event,
+                   .now = now_,
+                   .limits = stage_.limits,
+                   .flow_version = found.version,
+                   .library = stage_.library.get(),
+                   .is_follow_up_flow = is_follow_up_flow,
+                   .failure = failure,
+                   .is_overdue = stage_.is_overdue,
+                   .failed_at = &failed_at,
+                   .branches = &branches_,
+                   .observer = observer_});
+}
+
+// Runs the Flow for errors, which then is `flow`. An error in that Flow ends there.
+model::Effects Rehearsal::after_failure(const model::Session& before, const model::Event& event,
+                                        Library::FoundFlow& flow) {
+  const auto& ids = stage_.assets.flow_ids;
+  const auto known = std::ranges::find_if(
+      ids, [&](const auto& one) { return one.second == stage_.endpoint.error_flow_id; });
+  if (known != ids.end() && known->first != flow.flow->name()) {
+    auto handler = stage_.library->flow(known->first, 0);
+    session_ = before;
+    TurnPlace place;
+    auto effects = handler ? turn_of(*handler, event, place, &done_.error)
+                           : Result<model::Effects>(fail(handler.error()));
+    if (effects) {
+      flow = *std::move(handler);
+      return *std::move(effects);
+    }
+    done_.error += "; then onError failed: " + effects.error().message;
+  }
+  return failure_effects(before, stage_.endpoint, event, now_);
+}
+
 void Rehearsal::run(model::Event event) {
   std::size_t bytes = 0;
   for (std::size_t turn = 1;; ++turn) {
-    const auto [flow, version] = flow_for(event);
-    const bool is_follow_up_flow = event.follow_up || flow->name() == follow_up_flow_of(session_);
-    auto before = session_;
+    auto flow = flow_for(event);
+    const auto before = session_;
     TurnPlace place;
-    auto effects = run_turn({.flow = *flow,
-                             .assets = stage_.assets,
-                             .endpoint = stage_.endpoint,
-                             .session = std::move(session_),
-                             .profile = profile_,
-                             .event = event,
-                             .now = now_,
-                             .limits = stage_.limits,
-                             .flow_version = version,
-                             .library = stage_.library.get(),
-                             .is_follow_up_flow = is_follow_up_flow,
-                             .is_overdue = stage_.is_overdue,
-                             .failed_at = &place,
-                             .branches = &branches_,
-                             .observer = observer_});
+    auto effects = turn_of(flow, event, place, nullptr);
     if (effects) {
       bytes += bytes_of(*effects);
       if (auto why = excess(*effects, turn, bytes); !why.empty()) {
@@ -329,11 +360,11 @@ void Rehearsal::run(model::Event event) {
     if (!effects) {
       done_.error = effects.error().message;
       done_.failed_at = std::move(place.node);
-      effects = failure_effects(std::move(before), stage_.endpoint, event, now_);
+      effects = after_failure(before, event, flow);
     }
     auto call = effects->call;
     apply(std::move(*effects));
-    if (session_.execution) session_.execution->flow_id = flow->name();
+    if (session_.execution) session_.execution->flow_id = flow.flow->name();
     if (!call || call->due_at) return;
     auto result = upstream_(*call);
     if (!result) {

@@ -101,6 +101,12 @@ class Rehearsal {
   // Whether the Endpoint's Flow takes the inject, behind the follow-up's Flow that waits.
   [[nodiscard]] bool is_taken_behind(const model::Event& event) const;
   [[nodiscard]] Library::FoundFlow flow_for(const model::Event& event) const;
+  [[nodiscard]] model::Result<model::Effects> turn_of(const Library::FoundFlow& found,
+                                                      const model::Event& event,
+                                                      TurnPlace& failed_at,
+                                                      const std::string* failure);
+  [[nodiscard]] model::Effects after_failure(const model::Session& before,
+                                             const model::Event& event, Library::FoundFlow& flow);
   // Why the Turn is too much for its run. Empty: it fits.
   [[nodiscard]] std::string excess(const model::Effects& effects, std::size_t turn,
                                    std::size_t bytes) const;

@@ -111,8 +111,11 @@ struct TurnInput {
   const Limits& limits;
   std::int64_t flow_version = 0;     // the version of `flow`; a new execution is pinned to it
   const Library* library = nullptr;  // null: the project has no other Flows and no lexicons
-  // Whether `flow` belongs to a follow-up, not to the Endpoint.
+  // Whether `flow` belongs to a follow-up or handles an error, and is not the Endpoint's.
   bool is_follow_up_flow = false;
+  // Why the Turn of `event` has failed for good: `flow`, which is the Endpoint's for errors, begins
+  // instead. Null: it has not failed.
+  const std::string* failure = nullptr;
   // Whether the Turn takes far longer than its budget allows, which only a defect can cause. The
   // Turn then fails as with any other limit. Null: never.
   std::function<bool()> is_overdue{};
@@ -131,6 +134,9 @@ struct TurnInput {
 // - `follow_up` uses the session unchanged, expired or not. The Endpoint's Flow keeps waiting at
 //   its place.
 // - `call_result` and `timer` continue the session's execution.
+// - If `failure` is set, the execution that failed is over, and its input goes to `flow` with the
+//   failure as `input.error`. The Endpoint's Flow keeps waiting at its place.
+//   Kept by: ErrorFlow.BeginsWithTheInputThatFailed, ErrorFlow.ContinuesTheNumbersOfItsExecution.
 // - The last Turn of a user's message arms the project's journey, unless a `followUp` or
 //   `cancelFollowUp` Node ran.
 //

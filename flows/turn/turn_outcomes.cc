@@ -58,31 +58,30 @@ bool starts_afresh(const model::Session& session, const model::Endpoint& endpoin
   return endpoint.session_expiry.count() > 0 && accepted_at - last > endpoint.session_expiry;
 }
 
+std::optional<model::Execution> end_failed(model::Session& session, const model::Endpoint& endpoint,
+                                           const model::Event& event) {
+  auto execution = std::exchange(session.execution, std::nullopt);
+  if (!is_input(event.type)) return execution;
+  if (!model::comes_of_silence(event.type) && starts_afresh(session, endpoint, event.accepted_at)) {
+    reset_session(session, event.accepted_at);
+  }
+  if (event.type == EventType::time_out && event.claim) {
+    forget_time_out(session.flow_state, event.claim->id);
+  }
+  note_input(session, event);
+  return std::nullopt;
+}
+
 model::Effects failure_effects(model::Session session, const model::Endpoint& endpoint,
                                const model::Event& event, model::Timestamp now) {
   model::Effects effects;
   effects.execution_ended = true;
-  std::string input_id = event.id;
-  std::string trace_id = event.trace_id;
-  std::string tracestate = event.tracestate;
-  if (is_input(event.type)) {
-    if (!model::comes_of_silence(event.type) &&
-        starts_afresh(session, endpoint, event.accepted_at)) {
-      reset_session(session, event.accepted_at);
-    }
-    if (event.type == EventType::time_out && event.claim) {
-      forget_time_out(session.flow_state, event.claim->id);
-    }
-    note_input(session, event);
-  } else if (session.execution) {
-    input_id = session.execution->input_id;
-    trace_id = session.execution->trace_id;
-    tracestate = session.execution->tracestate;
-  }
-  session.execution.reset();
+  const auto failed = end_failed(session, endpoint, event);
   if (!endpoint.error_text.empty()) {
-    auto output = output_of(session, input_id + "-error", input_id, std::move(trace_id),
-                            std::move(tracestate), now);
+    const std::string& input_id = failed ? failed->input_id : event.id;
+    auto output = output_of(session, input_id + "-error", input_id,
+                            failed ? failed->trace_id : event.trace_id,
+                            failed ? failed->tracestate : event.tracestate, now);
     output.text = endpoint.error_text;
     effects.outputs.push_back(std::move(output));
   }

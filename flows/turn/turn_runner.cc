@@ -21,7 +21,7 @@ constexpr std::size_t steps_a_name = 4;
 }  // namespace
 
 Result<model::Effects> TurnRunner::run() {
-  auto step = is_input(event().type) ? begin() : resume();
+  auto step = first_step();
   Result<void> done = step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
   // Comes first, because outputs and errors of Nodes are meaningless after the budget was spent.
   if (auto left = check_budget(); !left) done = std::move(left);
@@ -37,6 +37,11 @@ Result<model::Effects> TurnRunner::run() {
   return std::move(effects_);
 }
 
+Result<Step> TurnRunner::first_step() {
+  if (input_.failure != nullptr) return begin_after_failure();
+  return is_input(event().type) ? begin() : resume();
+}
+
 Result<Step> TurnRunner::begin() {
   const bool goes_on = model::comes_of_silence(event().type) && !session().busy();
   if (!goes_on && starts_afresh(session(), input_.endpoint, event().accepted_at)) {
@@ -50,6 +55,25 @@ Result<Step> TurnRunner::begin() {
   if (event().type == EventType::time_out) return enter_time_out();
   keep_inject();
   if (!waiting_.is_null()) return enter_waiting_node();
+  if (auto found = find_slots({&flow()}); !found) return model::fail(found.error());
+  return Jump{flow().start()};
+}
+
+// The failed Turn had no effects, so its numbers are free.
+Result<Step> TurnRunner::begin_after_failure() {
+  auto failed = end_failed(session(), input_.endpoint, event());
+  if (auto good = restore_flow_state(); !good) return model::fail(good.error());
+  if (!failed) {
+    begin_execution();
+  } else {
+    execution_ = std::move(*failed);
+    nlohmann::json state = std::move(execution_.state);
+    if (!restore_progress(state)) {
+      return model::fail(Errc::internal, "the execution's stored state can't be read");
+    }
+    turns_ = 1;
+  }
+  set_input_error("turn_failed", *input_.failure, 0);
   if (auto found = find_slots({&flow()}); !found) return model::fail(found.error());
   return Jump{flow().start()};
 }

@@ -21,6 +21,12 @@ using model::is_input;
 // Empties the session for a conversation that begins at `now`.
 void reset_session(model::Session& session, model::Timestamp now);
 
+// Ends what the event of a failed Turn was for. Returns the execution that it should have
+// continued.
+[[nodiscard]] std::optional<model::Execution> end_failed(model::Session& session,
+                                                         const model::Endpoint& endpoint,
+                                                         const model::Event& event);
+
 // Records the input in its session, even if its Turn fails.
 void note_input(model::Session& session, const model::Event& event);
 
@@ -37,8 +43,10 @@ class TurnRunner : public Turn {
 
  private:
   // turn_runner.cc
+  Result<Step> first_step();
   Result<Step> begin();
   Result<Step> resume();
+  Result<Step> begin_after_failure();
   void begin_execution();
   void keep_inject();
   bool may_wait_for_event();
@@ -71,6 +79,8 @@ class TurnRunner : public Turn {
   [[nodiscard]] static bool restore_loops(const nlohmann::json& stored, Frame& frame);
   [[nodiscard]] static bool restore_arguments(const nlohmann::json& stored, Frame& frame);
   Result<void> restore_execution();
+  // The input and the numbers of the execution. False if their shape is wrong.
+  [[nodiscard]] bool restore_progress(nlohmann::json& state);
   void make_input_object();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;
   [[nodiscard]] nlohmann::json execution_state();

@@ -172,14 +172,9 @@ Result<void> TurnRunner::restore_execution() {
   session().execution.reset();
   waiting_ = nullptr;
   json state = std::move(execution_.state);
-  const auto outputs = find_count(state, "outputs");
-  const auto calls = find_count(state, "calls");
-  const auto turns = find_count(state, "turns");
   const std::string* flow_name = find_text(state, "flow");
   const std::string* at = find_text(state, "at");
-  const json* input = find_member(state, "input");
-  if (find_count(state, "v") != state_format || !outputs || !calls || !turns ||
-      flow_name == nullptr || at == nullptr || input == nullptr || !input->is_object()) {
+  if (flow_name == nullptr || at == nullptr || !restore_progress(state)) {
     return unreadable("execution");
   }
   auto restored = restore_frames(state, true);
@@ -189,15 +184,27 @@ Result<void> TurnRunner::restore_execution() {
                                            " of the Flow '" + *flow_name +
                                            "', which is not in the version that it runs");
   }
+  if (const json* stored = find_member(state, "nodeState")) node_state_ = *stored;
+  return {};
+}
+
+bool TurnRunner::restore_progress(json& state) {
+  const auto outputs = find_count(state, "outputs");
+  const auto calls = find_count(state, "calls");
+  const auto turns = find_count(state, "turns");
+  const json* input = find_member(state, "input");
+  if (find_count(state, "v") != state_format || !outputs || !calls || !turns || input == nullptr ||
+      !input->is_object()) {
+    return false;
+  }
   outputs_made_ = *outputs;
   calls_made_ = *calls;
   turns_ = *turns;
   follow_ups_made_ = find_count(state, "followUps").value_or(0);
   follow_ups_settled_ = find_member(state, "followUpsSettled") != nullptr;
-  if (const json* stored = find_member(state, "nodeState")) node_state_ = *stored;
   input_object_ = std::move(state["input"]);
   if (!input_object_["slots"].is_object()) input_object_["slots"] = json::object();
-  return {};
+  return true;
 }
 
 void TurnRunner::make_input_object() {

@@ -19,10 +19,11 @@ Result<std::optional<model::Endpoint>> load_endpoint(Database& database, const s
       database,
       row_of<&Row::id, &Row::project_id, &Row::organisation_id, &Row::name, &Row::flow_id,
              &Row::url_token, &Row::session_expiry, &Row::active_only, &Row::error_text,
-             &Row::webhook_url, &Row::follow_up_flow_id>,
+             &Row::webhook_url, &Row::follow_up_flow_id, &Row::error_flow_id>,
       "SELECT e.id, e.project_id, p.organisation_id, e.name, e.flow_id, e.url_token,"
       " e.session_expiry_ms, e.active_only, e.error_text, e.webhook_url,"
-      " COALESCE(e.follow_up_flow_id, '') FROM endpoints e JOIN projects p ON p.id = e.project_id"
+      " COALESCE(e.follow_up_flow_id, ''), COALESCE(e.error_flow_id, '') FROM endpoints e"
+      " JOIN projects p ON p.id = e.project_id"
       " WHERE " +
           column + " = :v",
       value);

@@ -143,13 +143,14 @@ class Export {
     connection_.rows(
         [&](const std::string& id, std::string name, std::string flow,
             std::chrono::milliseconds expiry, bool active_only, std::string error_text,
-            std::string token, std::string url, std::string url_source, bool has_secret,
-            const std::string& secret_source) {
+            std::string error_flow, std::string token, std::string url, std::string url_source,
+            bool has_secret, const std::string& secret_source) {
           model::BundleEndpoint endpoint{.name = std::move(name),
                                          .flow = std::move(flow),
                                          .session_expiry = expiry,
                                          .active_only = active_only,
                                          .error_text = std::move(error_text),
+                                         .error_flow = std::move(error_flow),
                                          .url_token = std::move(token)};
           if (!url.empty()) {
             endpoint.webhook.push_back({.url = std::move(url),
@@ -160,9 +161,10 @@ class Export {
           bundle_.endpoints.push_back(std::move(endpoint));
         },
         "SELECT e.id, e.name, f.name, e.session_expiry_ms, e.active_only, e.error_text, "
-        "e.url_token,"
+        "COALESCE(g.name, ''), e.url_token,"
         " e.webhook_url, e.webhook_url_source, CASE WHEN e.webhook_secret = '' THEN 0 ELSE 1 END,"
         " e.webhook_secret_source FROM endpoints e JOIN flows f ON f.id = e.flow_id"
+        " LEFT JOIN flows g ON g.id = e.error_flow_id"
         " WHERE e.project_id = :p ORDER BY e.name",
         project_);
   }

@@ -385,6 +385,14 @@ struct Import {
       if (flow == flows_.end()) {
         return fail(Errc::invalid_argument, "the bundle has no Flow " + endpoint.flow);
       }
+      std::optional<std::string> error_flow;
+      if (!endpoint.error_flow.empty()) {
+        const auto found = flows_.find(endpoint.error_flow);
+        if (found == flows_.end()) {
+          return fail(Errc::invalid_argument, "the bundle has no Flow " + endpoint.error_flow);
+        }
+        error_flow = found->second;
+      }
       auto token = url_token_for(endpoint, id);
       if (!token) return fail(token.error());
       model::BundleWebhook webhook;
@@ -392,20 +400,22 @@ struct Import {
       const auto secrets = webhook_secrets_for(id, webhook.secret);
       connection_.run(
           "INSERT INTO endpoints (id, project_id, name, flow_id, url_token, session_expiry_ms,"
-          " active_only, error_text, webhook_url, webhook_url_source, webhook_secret,"
+          " active_only, error_text, error_flow_id, webhook_url, webhook_url_source, "
+          "webhook_secret,"
           " previous_webhook_secret, webhook_secret_changed_at, webhook_secret_source)"
-          " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :w, :u, :s, :r, :h, :c)"
+          " VALUES (:i, :p, :n, :f, :t, :e, :a, :x, :g, :w, :u, :s, :r, :h, :c)"
           " ON CONFLICT (id) DO UPDATE SET flow_id = excluded.flow_id,"
           " url_token = excluded.url_token,"
           " session_expiry_ms = excluded.session_expiry_ms, active_only = excluded.active_only,"
-          " error_text = excluded.error_text, webhook_url = excluded.webhook_url,"
+          " error_text = excluded.error_text, error_flow_id = excluded.error_flow_id,"
+          " webhook_url = excluded.webhook_url,"
           " webhook_url_source = excluded.webhook_url_source, webhook_secret = "
           "excluded.webhook_secret,"
           " previous_webhook_secret = excluded.previous_webhook_secret,"
           " webhook_secret_changed_at = excluded.webhook_secret_changed_at,"
           " webhook_secret_source = excluded.webhook_secret_source",
           id, project_, endpoint.name, flow->second, *token, endpoint.session_expiry.count(),
-          endpoint.active_only, endpoint.error_text, webhook.url, webhook.url_source,
+          endpoint.active_only, endpoint.error_text, error_flow, webhook.url, webhook.url_source,
           secrets.current, secrets.previous, secrets.changed_at,
           webhook.secret_source.empty()
               ? std::string()

@@ -226,17 +226,19 @@ class Search {
   void add_endpoints() {
     connection_.rows(
         [&](const std::string& id, const std::string& name, const std::string& runs,
-            const std::string& follows_up_by) {
+            const std::string& follows_up_by, const std::string& handles_errors_by) {
           if (find_id(parts_.endpoints, id) != nullptr) return;
-          if (const auto* flow = find_id(parts_.flows, runs)) {
-            usages_.push_back({"Flow", flow->name, Kind::endpoint, name, 0});
+          for (const auto* used : {&runs, &handles_errors_by}) {
+            if (const auto* flow = find_id(parts_.flows, *used)) {
+              usages_.push_back({"Flow", flow->name, Kind::endpoint, name, 0});
+            }
           }
           if (const auto* flow = find_id(parts_.flows, follows_up_by)) {
             usages_.push_back({"Flow", flow->name, Kind::follow_up_flow, name, 0});
           }
         },
-        "SELECT id, name, flow_id, COALESCE(follow_up_flow_id, '') FROM endpoints"
-        " WHERE project_id = :p ORDER BY name",
+        "SELECT id, name, flow_id, COALESCE(follow_up_flow_id, ''), COALESCE(error_flow_id, '')"
+        " FROM endpoints WHERE project_id = :p ORDER BY name",
         parts_.project_id);
   }
 

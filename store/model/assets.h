@@ -24,6 +24,7 @@ struct Endpoint {
   std::string error_text;
   std::string webhook_url;          // empty: none. Only the deliverer reads the secret.
   std::string follow_up_flow_id{};  // follows up silent users; empty: none
+  std::string error_flow_id{};      // runs when a Turn fails; empty: none
 };
 
 struct FlowVersion {

@@ -89,8 +89,9 @@ struct BundleEndpoint {
   std::string flow;  // a name among the bundle's Flows
   std::chrono::milliseconds session_expiry{30 * 60 * 1000};
   bool active_only = false;
-  std::string error_text;                // sent when a Turn fails; empty: nothing
-  std::string url_token;                 // 64 hex characters, or empty: made at the first import
+  std::string error_text;    // sent when a Turn fails; empty: nothing
+  std::string error_flow{};  // runs instead; a name among the bundle's Flows; empty: none
+  std::string url_token;     // 64 hex characters, or empty: made at the first import
   std::vector<BundleWebhook> webhook{};  // none or one
 };
 

@@ -1,5 +1,7 @@
 """Shared by the integration tests: a daemon with a project, on free ports in a temporary folder."""
 
+import contextlib
+import http.client
 import os
 import pathlib
 import re
@@ -97,6 +99,22 @@ class DaemonCase(unittest.TestCase):
         message = {"URLToken": self.tokens[endpoint], "userId": f"user of {session}", "sessionId": session, **body}
         return self.daemon.request("POST", "/v2.0/endpoint/inject", message,
                                    {"X-API-Key": self.key, **(headers or {})}, connection)
+
+    def push(self, endpoint, session, number, **body):
+        """Injects under a key of its own. Returns the status, or None without an answer."""
+        with contextlib.suppress(OSError, http.client.HTTPException):  # the daemon may end before it answers
+            return self.inject(endpoint, session, {"Idempotency-Key": f"{session} {number}"}, **body)[0]
+        return None
+
+    def push_through_a_kill(self, point, endpoint, session, number, **body):
+        """Injects into a daemon that dies at the point, then once more into the next one, as a client does."""
+        self.daemon.terminate()
+        self.daemon.start({"CONVERSED_TEST_KILL_AT": point})
+        self.push(endpoint, session, number, **body)
+        self.assertTrue(self.daemon.wait_end(60), point)
+        self.daemon.start()
+        self.assertEqual(self.push(endpoint, session, number, **body), 200)
+        self.daemon.wait_idle()
 
     def outputs(self, endpoint, session, after=0, wait=0):
         query = urllib.parse.urlencode({"userId": f"user of {session}", "sessionId": session, "after": after,

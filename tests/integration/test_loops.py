@@ -1,7 +1,5 @@
 """The Nodes forEach and executeFlow: kills lose and double nothing, and an import finds sessions in their loops."""
 
-import contextlib
-import http.client
 import unittest
 
 from case import DaemonCase
@@ -44,22 +42,6 @@ endpoints:
   - {name: tour, flow: Tour}
 """
     told = ["How many a?", "a from /a", "How many b?", "b from /b", "How many c?", "c from /c", "total 12"]
-
-    def push(self, endpoint, session, number, **body):
-        """Injects under a key of its own. Returns the status, or None without an answer."""
-        with contextlib.suppress(OSError, http.client.HTTPException):  # the daemon may end before it answers
-            return self.inject(endpoint, session, {"Idempotency-Key": f"{session} {number}"}, **body)[0]
-        return None
-
-    def push_through_a_kill(self, point, endpoint, session, number, **body):
-        """Injects into a daemon that dies at the point, then once more into the next one, as a client does."""
-        self.daemon.terminate()
-        self.daemon.start({"CONVERSED_TEST_KILL_AT": point})
-        self.push(endpoint, session, number, **body)
-        self.assertTrue(self.daemon.wait_end(60), point)
-        self.daemon.start()
-        self.assertEqual(self.push(endpoint, session, number, **body), 200)
-        self.daemon.wait_idle()
 
     def flow_state(self, endpoint, session):
         return self.daemon.ctl("sessions", "show", "--endpoint", self.tokens[endpoint], "--user", f"user of {session}",

@@ -114,6 +114,7 @@ CREATE TABLE endpoints (
   name TEXT NOT NULL,
   flow_id TEXT NOT NULL REFERENCES flows (id),
   follow_up_flow_id TEXT REFERENCES flows (id),  -- runs for silent users; NULL: none does
+  error_flow_id TEXT REFERENCES flows (id),      -- runs when a Turn fails; NULL: none does
   url_token TEXT NOT NULL UNIQUE,
   session_expiry_ms BIGINT NOT NULL,
   active_only BIGINT NOT NULL CHECK (active_only IN (0, 1)),

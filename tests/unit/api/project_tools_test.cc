@@ -136,7 +136,7 @@ flows:
       - executeFlow: Other
   - {name: Other, nodes: [{say: ["{{shop name}}", 'yes']}]}
 endpoints:
-  - {name: web, flow: Main, sessionExpiry: 90s, activeOnly: true, errorText: "Oh: no",
+  - {name: web, flow: Main, sessionExpiry: 90s, activeOnly: true, errorText: "Oh: no", onError: Other,
      output: {webhook: {url: "https://h.example/${HOOK}", secret: "${SECRET}"}}}
 proactive: {journey: {after: 20m, text: "Still there?", quietHours: {from: "22:00", to: "07:00", timezone: Europe/Berlin}}}
 )";

@@ -66,7 +66,16 @@ flows:
     nodes: [{executeFlow: Greet}, {say: "to {{input.slots.city[0].keyphrase}}"}]
   - name: Greet
     nodes: [{say: "hello"}, {wait: true}]
+  - name: Handler
+    nodes:
+      - id: endless
+        if: input.source == "inject"
+        then: [{goTo: endless}]
+      - say: "sorry for {{input.text}}"
+      - httpRequest: {method: GET, url: "https://example.com/", storeIn: context.order}
+      - say: "{{context.order.state}}"
 endpoints:
+  - {name: handled, flow: Count, onError: Handler, errorText: "Sorry."}
   - {name: plain, flow: Count}
   - {name: trip, flow: Trip}
   - {name: sorry, flow: Count, errorText: "Sorry."}

@@ -60,7 +60,7 @@ json value_of(const model::Bundle& bundle) {
       webhooks.push_back({webhook.url, webhook.url_source, webhook.has_secret});
     }
     all["endpoints"].push_back({each.name, each.flow, each.session_expiry.count(), each.active_only,
-                                each.error_text, each.url_token, webhooks});
+                                each.error_text, each.error_flow, each.url_token, webhooks});
   }
   return all;
 }
@@ -335,12 +335,14 @@ class Generator {
          {"sources",
           {{{"name", name()}, {"chunks", {{{"text", "t" + text()}, {"data", value(3)}}}}}}}}};
     const json flow = name();
-    all["flows"] = {{{"name", flow}, {"nodes", nodes(3)}}, {{"name", name()}, {"nodes", nodes(2)}}};
+    const json other = name();
+    all["flows"] = {{{"name", flow}, {"nodes", nodes(3)}}, {{"name", other}, {"nodes", nodes(2)}}};
     all["endpoints"] = {{{"name", name()},
                          {"flow", flow},
                          {"sessionExpiry", std::to_string(1000 + below(100'000'000)) + "ms"},
                          {"activeOnly", below(2) == 0},
                          {"errorText", text()},
+                         {"onError", other},
                          {"urlToken", std::string(64, static_cast<char>('a' + below(6)))}}};
     return all;
   }

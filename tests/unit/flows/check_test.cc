@@ -228,6 +228,13 @@ TEST(FlowCheck, FindsUnusedPartsAndSlotsThatNothingFills) {
   EXPECT_NE(found[3].find("nothing uses the Flow 'G'"), std::string::npos);
 }
 
+TEST(FlowCheck, TakesTheFlowForErrorsForUsed) {
+  EXPECT_EQ(check("flows:\n- {name: F, nodes: [{say: a}]}\n"
+                  "- {name: G, nodes: [{say: \"{{input.error.message}}\"}]}\n"
+                  "endpoints: [{name: e, flow: F, onError: G}]\n"),
+            (Texts{}));
+}
+
 TEST(FlowCheck, ShowsWarningsBesideErrors) {
   EXPECT_EQ(check("flows:\n- name: F\n  nodes:\n  - say: \"{{input.txt}}\"\n"
                   "- {name: G, nodes: [{executeFlow: H}, {say: \"{{input.txt}}\"}]}\n"

@@ -120,6 +120,9 @@ TEST(LoaderProblems, OfEndpointsAndTheProactivePart) {
          "3d",
          "b.yaml:4:63: endpoints[0].urlToken: a URL token is 64 characters of 0-9 and a-f",
          "b.yaml:4:80: endpoints[0].activeOnly: expected true or false, not a text"}},
+       {"endpoints: [{name: e, flow: Main, onError: Main}, {name: f, flow: Main, onError: Man}]",
+        {"b.yaml:4:44: endpoints[0].onError: the Flow can't handle its own errors; name another one",
+         "b.yaml:4:82: endpoints[1].onError: there is no Flow 'Man'; did you mean 'Main'?"}},
        {"endpoints: [{name: e, flow: Main, output: {webhook: {url: \"ftp://x\"}}}]",
         {"b.yaml:4:59: endpoints[0].output.webhook.url: expected an absolute http or https URL "
          "without user information"}},

@@ -164,6 +164,9 @@ TEST_F(RemovalTest, EachUseOfAFlowKeepsIt) {
   EXPECT_EQ(remove_the_flow(),
             (std::vector<PartUsage>{{"Flow", "Old", Kind::follow_up_flow, "web"}}));
   run("UPDATE endpoints SET follow_up_flow_id = NULL WHERE follow_up_flow_id = :f", flows_["Old"]);
+  run("UPDATE endpoints SET error_flow_id = :f WHERE name = 'web'", flows_["Old"]);
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::endpoint, "web"}}));
+  run("UPDATE endpoints SET error_flow_id = NULL WHERE error_flow_id = :f", flows_["Old"]);
   ASSERT_EQ(commit_now(session("web", "Old")), Outcome::committed);
   ASSERT_EQ(commit_now(session("web", "Main")), Outcome::committed);
   auto busy = session("web");
