@@ -55,7 +55,7 @@ inline constexpr std::int64_t max_offset = std::int64_t{1} << 62;
 struct Place {
   std::uint64_t segment = 0;
   std::uint64_t at = 0;
-  auto operator<=>(const Place&) const = default;
+  auto operator<=>(const Place&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // From which offset on each partition's records belong to an epoch.

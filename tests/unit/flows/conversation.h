@@ -47,7 +47,10 @@ inline std::shared_ptr<const Flow> flow_of(const std::string& nodes,
 class MapLibrary final : public Library {
  public:
   MapLibrary() = default;
-  MapLibrary(const MapLibrary& other) : Library(), flows(other.flows), lexicons(other.lexicons) {}
+  MapLibrary(const MapLibrary& other)
+      : Library(),  // NOLINT(readability-redundant-member-init): GCC asks for it
+        flows(other.flows),
+        lexicons(other.lexicons) {}
   MapLibrary& operator=(const MapLibrary&) = delete;
   ~MapLibrary() override = default;
 
