@@ -66,7 +66,7 @@ Result<void> check_role(const Call& call) {
                      "the role " + std::string(to_string(operation.role)) + " is needed");
 }
 
-// What the management token of the request is not for is refused, whatever its user may do.
+// Refuses an operation outside the scope of the management token, even if its user may run it.
 Result<void> check_scope(const Call& call) {
   const auto denied = [](std::string message) {
     return model::fail(Errc::permission_denied, std::move(message));

@@ -31,7 +31,7 @@ enum class Role : std::uint8_t {
 [[nodiscard]] std::optional<Role> role_from(std::string_view name);
 [[nodiscard]] std::vector<std::string_view> names_of_roles();
 
-// What a management token is for: roles, to act with these alone, or `all` of the user's roles.
+// The scope of a management token: the roles that it acts with, or `all` of the user's roles.
 // With `read` it changes nothing.
 inline constexpr std::string_view scope_of_all = "all";
 inline constexpr std::string_view scope_of_reading = "read";

@@ -156,7 +156,7 @@ Result<void> check_role(ProjectServices& services, const Principal& principal,
   return model::fail(Errc::permission_denied, "the role projectAdmin is needed");
 }
 
-// What an import did, or would do.
+// The changes of an import, made or planned.
 struct Imported {
   json report{};
   store::Removal removal{};  // of the parts that the bundle does not name

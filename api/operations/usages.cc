@@ -13,7 +13,7 @@ namespace {
 using nlohmann::json;
 using store::PartUsage;
 
-// What uses the part, and what to do about it.
+// The uses of the part, and how to end them.
 std::string usage_text(const PartUsage& usage) {
   const std::string number = std::to_string(usage.count);
   switch (usage.kind) {

@@ -7,7 +7,7 @@
 #include "store/assets/removal.h"
 #include "store/model/clock.h"
 
-// What still uses the parts of a project that are to be deleted.
+// The uses of parts of a project that a request wants to delete.
 namespace conversed::api {
 
 [[nodiscard]] const openapi::Shape<store::PartUsage>& usage_shape();

@@ -44,7 +44,7 @@ struct SendingView {
   std::optional<model::Timestamp> not_before{};  // its Endpoint is put off until then
 };
 
-// What the services know in memory. Each may be empty: then that part is not known. Thread-safe.
+// The knowledge that services have in memory. An empty function: not known. Thread-safe.
 struct ReasonPorts {
   // Of each session, in order.
   std::function<std::vector<SendingView>(const std::vector<model::SessionKey>&)> sending = {};

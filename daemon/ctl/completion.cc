@@ -98,7 +98,7 @@ std::vector<Candidate> options_at(const CLI::App* at) {
   return found;
 }
 
-// What an option's check takes: `TEXT:{new,replayed}`.
+// The values that an option's check takes: `TEXT:{new,replayed}`.
 std::vector<Candidate> choices_of(const CLI::Option& option) {
   std::vector<Candidate> found;
   const std::string type = option.get_type_name();

@@ -25,7 +25,7 @@ nlohmann::json referenced_environment(const std::string& text) {
   return values;
 }
 
-// What uses parts that would be deleted.
+// The uses of parts that would be deleted.
 void show_part_usages(const Fields& report, const std::string& if_empty) {
   Table table({"TO DELETE", "NAME", "USED BY"});
   for (const Fields& usage : report.objects("usages")) {

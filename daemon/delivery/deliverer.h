@@ -131,7 +131,7 @@ class Deliverer final : public Service {
     });
   }
 
-  // What this daemon knows of the next POST of a session, by the wall clock.
+  // The next POST of a session as this daemon knows it, by the wall clock.
   struct Sending {
     std::optional<model::Timestamp> since{};  // when it began; none: none is under way
     // The Endpoint gets no POST before this time; none: it is not put off.

@@ -25,7 +25,7 @@ struct BatchDraft {
   std::chrono::steady_clock::duration spent{};  // time of its Turns
   std::int64_t processed = 0;                   // events that did not go to the inbox
 
-  // What was done with the event in hand, for its receipt.
+  // The decision about the event in hand, for its receipt.
   struct Step {
     model::Timestamp began_at{};
     std::chrono::steady_clock::duration took{};

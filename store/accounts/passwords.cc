@@ -64,8 +64,8 @@ model::Result<std::string> hash_password(std::string_view password) {
 bool verify_password(const std::optional<std::string>& stored, std::string_view password) {
   ready();
   if (password.size() > max_password_bytes) return false;
-  const std::string& nobody = dummy();  // even for a known user: calls take equally long
-  const std::string& against = stored ? *stored : nobody;
+  const std::string& decoy = dummy();  // made for known users, too: all calls take equally long
+  const std::string& against = stored ? *stored : decoy;
   const bool matches =
       crypto_pwhash_str_verify(against.c_str(), password.data(), password.size()) == 0;
   return matches && stored.has_value();

@@ -17,7 +17,7 @@
 // Deletes parts of a project, unless something still uses them.
 namespace conversed::store {
 
-// What still uses a Flow or an Endpoint.
+// The uses of a Flow or an Endpoint.
 struct PartUsage {
   enum class Kind : std::uint8_t {
     endpoint,        // the Endpoint `by` runs the Flow

@@ -13,7 +13,7 @@
 
 namespace conversed::store {
 
-// What happened to one event that begins an execution (or a notify), with all that followed from
+// The history of one event that begins an execution (or a notify), with all that followed from
 // it.
 struct Receipt {
   struct Row {

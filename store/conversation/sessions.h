@@ -29,7 +29,7 @@ struct SessionSummary {
 struct SessionFilter {
   std::string endpoint_id{};  // empty: of all Endpoints
   std::string user_id{};      // empty: of all users
-  std::string text{};         // is in one of its outputs, whatever the case of A to Z
+  std::string text{};         // is in one of its outputs, in any case of A to Z
   std::optional<bool> busy{};
 };
 

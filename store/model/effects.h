@@ -91,7 +91,7 @@ struct FollowUp {
 // Sets `http` or `search` from the JSON of `to_json`. Other JSON is `internal`: bad stored data.
 [[nodiscard]] Result<void> read_request(const nlohmann::json& value, PendingCall& call);
 
-// What a Turn did, for the receipt of its event (store/conversation/receipts.h).
+// The course of a Turn, for the receipt of its event (store/conversation/receipts.h).
 struct TurnNotes {
   static constexpr std::size_t most_nodes = 50;
   static constexpr std::size_t most_branches = 20;

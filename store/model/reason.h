@@ -51,7 +51,7 @@ struct Wait {
   Reason reason = Reason::not_due;
   std::string subject{};  // one sentence in plain words
   std::optional<Timestamp> since{};
-  std::optional<Timestamp> expected_at{};  // none: nobody knows
+  std::optional<Timestamp> expected_at{};  // none: not known
 };
 // The thing's own reason first, then the reason of its subject, and so on. Empty: nothing waits.
 using Waits = std::vector<Wait>;

@@ -512,7 +512,7 @@ void PostgresDriver::commit() {
 void PostgresDriver::rollback() noexcept {
   forget_waiting();
   if (!std::exchange(in_transaction_, false) || !session_) return;
-  // Whatever goes wrong here, the end of the session is the end of its transaction.
+  // An error here does no harm: the end of the session ends its transaction.
   try {
     settle();
   } catch (const SqlError&) {  // of a statement that is undone now

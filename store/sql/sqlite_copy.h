@@ -12,7 +12,7 @@ namespace conversed::store {
 // Writes what the file held at one moment after the call into the new file `to` (mode 0600,
 // durable when this returns), while others go on reading and writing. The copy is one snapshot,
 // read by slices of a few megabytes: `go_on` is asked before each, and false ends it. Meanwhile the
-// source's write-ahead log can't be emptied. Whoever writes to the source keeps it open.
+// source's write-ahead log can't be emptied. The writer of the source keeps it open.
 //
 // Errors name the files without their folders: `conflict` if `to` exists, `unavailable` if a file
 // can't be read or written, or the copy was ended; what was written is removed then.
@@ -20,7 +20,7 @@ namespace conversed::store {
                                                    const std::filesystem::path& to,
                                                    const std::function<bool()>& go_on);
 
-// Whether the file, which nobody writes to, is an SQLite database whose pages fit together.
+// Whether a file without a writer is an SQLite database whose pages fit together.
 // `internal` if it is not, `unavailable` if it can't be read or the check was ended. Takes time in
 // proportion to its size; `go_on`, unless it is empty, is asked again and again meanwhile, and
 // false ends it; so does `stop`, at once.

@@ -17,7 +17,7 @@ struct Place {
 };
 
 // A JSON value with the place of each part in its file. Made from YAML, from JSON text or,
-// without places, from a JSON value; all later checks work on it, whatever it came from.
+// without places, from a JSON value; all later checks work on it.
 class Located {
  public:
   struct Member;

@@ -45,7 +45,7 @@ class FaultyDisk {
     return left_ == 0;
   }
 
-  // What is on the disk after a loss of power.
+  // The bytes on the disk after a loss of power.
   void lose_power(std::mt19937_64& random) {
     const std::lock_guard lock(mutex_);
     auto names = durable_names_;

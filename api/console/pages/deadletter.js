@@ -14,7 +14,7 @@ function step({ node, type, label, evaluations, changes, call }) {
     call ? el('div', { className: 'small' }, 'asks for ', value(call)) : null);
 }
 
-// What the newest version of its Flow would do with the event, without any effect.
+// Tries the event on the newest version of its Flow, without any effect.
 function trial({ flow, flowVersion, nodes, outputs, error, failedAt, waitsAt }) {
   return [
     el('p', {}, error ? ['It fails again', failedAt ? [' at ', code(failedAt)] : null, `: ${error}.`]

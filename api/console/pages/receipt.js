@@ -1,4 +1,4 @@
-// What happened to an event, step by step: a waterfall from its accept to the webhook's answer.
+// The receipt of an event: a waterfall of its steps, from the accept to the webhook's answer.
 import { ask, at, people } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
 import { badge, clock, code, duration, facts, head, link, panel, sessionLink, zone } from '../shell/pieces.js';

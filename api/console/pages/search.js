@@ -6,7 +6,7 @@ import { kinds } from './timers.js';
 
 const pagesToRead = 5;
 
-// What the route `why` may find, where no list has it.
+// The ids that only the route `why` finds.
 const things = {
   delivery: ['Output', 'deliveries'], timer: ['Timer', 'timers'], call: ['Call', 'sessions'], event: ['Event', 'sessions'],
   deadLetter: ['Dead letter', 'deadletters'], job: ['Job', 'jobs'],

@@ -1,4 +1,4 @@
-// What falls due by itself: follow-ups, sleeps, time-outs of questions, schedules.
+// The timers: follow-ups, sleeps, time-outs of questions, schedules.
 import { act, ask, at, naming } from '../shell/ask.js';
 import { button, choice, confirmed, empty, filters, head, pages, panel, say, sessionLink, time } from '../shell/pieces.js';
 import { waitsFor } from '../shell/reasons.js';

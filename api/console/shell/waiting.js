@@ -1,4 +1,4 @@
-// What needs attention in a project, and what waits there for which reason.
+// Lists the problems of a project, and the work that waits, by reason.
 import { act, at, find } from './ask.js';
 import { el } from './dom.js';
 import { address, button, counted, due, link, prose, say, table, time } from './pieces.js';
@@ -57,7 +57,7 @@ async function readLetters(page, { counts, newestDeadLetter }, before) {
   return { mark, letters: found ? found.items : null };
 }
 
-// What a project has that waits. `status` is the daemon's, `before` the result of the look before.
+// The waiting work of a project. `status` is the daemon's, `before` the result of the look before.
 export async function readWaiting(page, status, before) {
   if (!page.project) return { groups: [], webhooks: [], letters: [] };
   const [groups, webhooks, { mark, letters }] = await Promise.all([readGroups(page), readWebhooks(page), readLetters(page, status, before)]);
@@ -130,7 +130,7 @@ export function attention(page, { counts, queue, store, warnings }, { groups, we
   return lines.length ? el('ul', { className: 'attention' }, lines) : el('p', { className: 'soft' }, 'Nothing. Log and store are healthy.');
 }
 
-// What waits as it should: for an upstream, a user, a time, or earlier events.
+// Work that waits as it should: for an upstream, a user, a time, or earlier events.
 export function waiting({ groups, refused }) {
   if (refused) return el('p', { className: 'soft' }, `It can't be read: ${refused}.`);
   const shown = groups.filter(({ waits }) => ![...faults, ...told].includes(waits[0].reason))

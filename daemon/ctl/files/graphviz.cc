@@ -14,7 +14,7 @@ model::Result<std::string> drawn_by_graphviz(const std::string& dot) {
   const std::string command = "dot -Tsvg >&" + std::to_string(fileno(file.get()));
   std::FILE* pipe = popen(command.c_str(), "w");
   if (pipe == nullptr) return model::fail(model::Errc::unavailable, "dot can't be started");
-  // If `dot` is missing, nobody reads the pipe. Its exit code tells.
+  // If `dot` is missing, the pipe has no reader. The exit code tells.
   auto* const on_pipe = std::signal(SIGPIPE, SIG_IGN);
   std::fwrite(dot.data(), 1, dot.size(), pipe);
   const int code = pclose(pipe);

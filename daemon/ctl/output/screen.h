@@ -8,7 +8,7 @@
 
 namespace conversed::ctl {
 
-// What a program's output goes to. A terminal gets columns that fit it, local times and ages. A
+// The destination of a program's output. A terminal gets columns that fit it, local times and ages. A
 // file or pipe gets one form for programs, which depends on neither the time nor the zone.
 struct Screen {
   bool is_terminal = false;

@@ -1,4 +1,4 @@
-// What the console asks beside the routes of others: the last hour's metrics, a session's changes,
+// Routes that only the console uses: the last hour's metrics, a session's changes,
 // a Flow as a graph, dead letters in groups.
 #include <gtest/gtest.h>
 

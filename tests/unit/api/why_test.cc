@@ -23,7 +23,7 @@ class Why : public testing::Test {
     world_.reasons->connect(ports());
   }
 
-  // What the services know, as the test sets it.
+  // The knowledge of the services, as the test sets it.
   ReasonPorts ports() {
     ReasonPorts ports;
     ports.sending = [this](const auto& keys) {

@@ -1,4 +1,4 @@
-// What waits, found by an id.
+// Finds waiting rows by an id.
 #include "store/conversation/due_sql.h"
 #include "store/model/reason.h"
 #include "tests/unit/store/fixture.h"

@@ -1,6 +1,6 @@
 -- Version 1 of the schema: the types and functions that PostgreSQL lacks.
 
--- Texts are compared by code points, whatever the database's locale.
+-- Texts are compared by code points, independent of the database's locale.
 CREATE DOMAIN plain_text AS TEXT COLLATE "C";
 
 -- The elements of a JSON array, as SQLite has them.
