@@ -8,8 +8,8 @@
 
 namespace conversed::ctl {
 
-// The destination of a program's output. A terminal gets columns that fit it, local times and ages. A
-// file or pipe gets one form for programs, which depends on neither the time nor the zone.
+// The destination of a program's output. A terminal gets columns that fit it, local times and ages.
+// A file or pipe gets one form for programs, which depends on neither the time nor the zone.
 struct Screen {
   bool is_terminal = false;
   bool has_colors = false;
