@@ -4,6 +4,9 @@
 8 clients send numbered injects and messages into 50 sessions, one at a time into each. A round ends by SIGKILL, at a
 random moment or at a named point of the code. support/campaign.py has the checks at the end.
 
+The daemon gives up an event at the third kill during its run. So before each second round it finishes all events of
+earlier rounds: two kills can hit the run of one event, but never three.
+
 --plant NAME enables a planted fault. The campaign then succeeds if it finds violations.
 """
 
@@ -78,6 +81,8 @@ class Campaign:
             environment["CONVERSED_TEST_KILL_AT"] = f"{named}:{times}"
         if not self.daemon.start(environment):
             return f"{named}, while it started", 0  # events of earlier rounds reached the point
+        if not named:
+            self.daemon.wait_idle()
         clients = self.clients()
         for client in clients:
             client.start()

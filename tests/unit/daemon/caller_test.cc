@@ -198,13 +198,15 @@ TEST_F(CallerTest, ResultThatTheLogCantHoldBecomesTooLarge) {
 TEST_F(CallerTest, ReceiptOfACallTellsThatItsResultIsTooLarge) {
   const auto input = model::new_id();
   const auto pending = call(input + "-c1");
+  sink_.fail(1, Errc::too_large);  // first, since the caller may read the row before the offer
   auto commit = turn(pending.session, {});
   commit.calls.started.push_back(pending);
   commit.receipts.push_back(
       {.input_id = input, .first = store::NewReceiptRow::First{}, .body = R"({"what":"turn"})"});
   commit_now(std::move(commit));
-  sink_.fail(1, Errc::too_large);
-  EXPECT_EQ(result_of(pending).error_code, "too_large");
+  offer(pending);
+  ASSERT_TRUE(sink_.wait_for(1));
+  EXPECT_EQ(sink_.events().front().result->error_code, "too_large");
   nlohmann::json step;
   ASSERT_TRUE(eventually([&] {
     step = store_->receipts().get(input)->rows.back().body;
