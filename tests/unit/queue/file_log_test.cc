@@ -9,122 +9,17 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <iostream>
-#include <iterator>
-#include <optional>
 #include <thread>
 
-#include "store/model/hex.h"
-#include "tests/support/faulty_disk.h"
-#include "tests/support/kept_keys.h"
-#include "tests/support/manual_clock.h"
-#include "tests/support/temp_folder.h"
+#include "tests/unit/queue/file_log_fixture.h"
 
 namespace conversed::queue {
 namespace {
 
 using namespace std::chrono_literals;
-
-class IgnoringListener final : public Listener {
- public:
-  Result<void> on_assigned(std::span<const PartitionRange> /*partitions*/) override { return {}; }
-  void on_revoked(std::span<const std::int32_t> /*partitions*/) override {}
-};
-
-class FileLogTest : public testing::Test {
- protected:
-  void open() {
-    log_.reset();
-    auto log = try_open();
-    ASSERT_TRUE(log.has_value()) << log.error().message;
-    log_ = std::move(*log);
-  }
-  Result<std::unique_ptr<FileLog>> try_open() {
-    auto disk = open_disk(path_);
-    if (!disk) return model::fail(disk.error());
-    return FileLog::open(std::move(*disk), settings_, kept_, clock_);
-  }
-  // On a disk in memory.
-  void open_faulty() {
-    log_.reset();
-    auto log = FileLog::open(faulty_.view(), settings_, kept_, clock_);
-    ASSERT_TRUE(log.has_value()) << log.error().message;
-    log_ = std::move(*log);
-  }
-
-  Result<Appended> append(std::string id, std::string value = "v") {
-    std::promise<Result<Appended>> done;
-    log_->append(Record{"key", std::move(id), "inject", "", std::move(value)},
-                 [&](Result<Appended> outcome) { done.set_value(std::move(outcome)); });
-    return done.get_future().get();
-  }
-
-  Result<KeyedAppended> append_keyed(std::string id, AppendKey key) {
-    std::promise<Result<KeyedAppended>> done;
-    log_->append(Record{"key", std::move(id), "inject", "", "v"}, std::move(key),
-                 [&](Result<KeyedAppended> outcome) { done.set_value(std::move(outcome)); });
-    return done.get_future().get();
-  }
-
-  Result<std::optional<KeyedAppended>> look_up(const AppendKey& key) {
-    Result<std::optional<KeyedAppended>> found;
-    log_->look_up(key, [&](auto answer) { found = std::move(answer); });
-    return found;
-  }
-
-  static AppendKey key(std::string name, std::uint8_t body) {
-    AppendKey key{"org/inject", std::move(name), {}, {}};
-    key.body_hash.fill(body);
-    return key;
-  }
-
-  // Reads and commits all records.
-  void finish_all() {
-    auto consumer = log_->subscribe(listener_);
-    ASSERT_TRUE(consumer.has_value());
-    for (;;) {
-      const auto records = (*consumer)->poll(1'000, 0ms);
-      ASSERT_TRUE(records.has_value());
-      if (records->empty()) return;
-      const std::vector<Position> last{records->back().position};
-      ASSERT_TRUE((*consumer)->commit(last).has_value());
-    }
-  }
-
-  PartitionRange range() { return log_->ranges().value().front(); }
-
-  Result<std::int64_t> unfinished(const std::vector<KeyRange>& keys) {
-    return log_->unfinished(keys);
-  }
-
-  // True if the log's file or a file beside it has the text.
-  bool in_files(const std::string& text) {
-    bool found = false;
-    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-      std::ifstream file(entry.path(), std::ios::binary);
-      const std::string bytes{std::istreambuf_iterator<char>(file),
-                              std::istreambuf_iterator<char>()};
-      found = found || bytes.find(text) != std::string::npos;
-    }
-    return found;
-  }
-
-  std::size_t files() {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
-  tests::TempFolder folder_;
-  std::filesystem::path path_ = folder_ / "log";
-  FileLogSettings settings_;
-  tests::FaultyDisk faulty_;
-  tests::KeysInMemory kept_;
-  tests::ManualClock clock_;
-  IgnoringListener listener_;
-  std::unique_ptr<FileLog> log_;
-};
 
 TEST_F(FileLogTest, CallbacksComeInTheOrderOfTheAppends) {
   open();
@@ -473,118 +368,6 @@ TEST_F(FileLogTest, AFullDiskLeavesNoKey) {
   EXPECT_TRUE(look_up(key("before", 1))->has_value());
   finish_all();
   EXPECT_FALSE(append_keyed("again", key("k", 1))->repeated);
-}
-
-TEST_F(FileLogTest, PurgeLeavesNothingOfFinishedRecordsInTheFiles) {
-  settings_.segment_bytes = 65'536;
-  open();
-  const std::string finished = "the finished record says this";
-  const std::string waiting = "the waiting record says that";
-  for (int n = 0; n < 1'000; ++n) ASSERT_TRUE(append(std::to_string(n), finished));
-  log_->set_pruning(Pruning::held);
-  finish_all();
-  ASSERT_TRUE(append("1000", waiting));
-  ASSERT_TRUE(in_files(finished));
-  EXPECT_EQ(log_->purge().error().code, Errc::conflict);
-  log_->set_pruning(Pruning::on);
-  ASSERT_TRUE(log_->purge());
-  EXPECT_FALSE(in_files(finished));
-  EXPECT_TRUE(in_files(waiting));
-  EXPECT_EQ(append("1001")->position.offset, 1'001) << "an offset was used twice";
-  open();
-  EXPECT_EQ(range().end, 1'002);
-  auto consumer = log_->subscribe(listener_);
-  EXPECT_EQ((*consumer)->poll(10, 0ms).value().size(), 2U);
-}
-
-TEST_F(FileLogTest, PurgeOverwritesWhatAnEarlierUseOfAFileLeftBehindTheFrames) {
-  settings_.segment_bytes = 65'536;
-  open();
-  const std::string finished = "the finished record says this";
-  for (int n = 0; n < 3'000; ++n) {
-    ASSERT_TRUE(append(std::to_string(n), finished));
-    if (n % 500 == 0) finish_all();
-  }
-  finish_all();
-  ASSERT_TRUE(append("last"));
-  ASSERT_TRUE(log_->purge());
-  EXPECT_FALSE(in_files(finished));
-  open();
-  EXPECT_EQ(range().end, 3'001);
-}
-
-TEST_F(FileLogTest, AppendsGoOnWhileMuchIsErased) {
-  open();
-  const std::string mark = "MARK OF WHAT IS FINISHED ";
-  std::string much;
-  while (much.size() < 200'000) much += mark;
-  for (int n = 0; n < 40; ++n) ASSERT_TRUE(append(std::to_string(n), much));
-  finish_all();
-  ASSERT_TRUE(in_files(mark));
-  // Makes each append when the one before is durable. Between two appends the purge takes at most
-  // one step.
-  std::atomic<bool> erased = false;
-  std::atomic<int> appended = 0;
-  std::promise<void> ended;
-  std::function<void(Result<Appended>)> again = [&](const Result<Appended>& done) {
-    EXPECT_TRUE(done);
-    ++appended;
-    if (erased) return ended.set_value();
-    log_->append(Record{"key", "after", "inject", "", "v"}, again);
-  };
-  log_->append(Record{"key", "after", "inject", "", "v"}, again);
-  const int before = appended;
-  EXPECT_TRUE(log_->purge());
-  EXPECT_GE(appended - before, 8) << "one step of the purge took too long";
-  erased = true;
-  ended.get_future().wait();
-  EXPECT_FALSE(in_files(mark));
-  EXPECT_EQ(range().end, 40 + appended);
-  open();
-  EXPECT_EQ(range().end, 40 + appended);
-}
-
-TEST_F(FileLogTest, ForgottenKeysAreFreeAndInNoFile) {
-  open();
-  const auto repeated = [&](const std::string& record_key, const std::string& name) {
-    std::promise<Result<KeyedAppended>> done;
-    log_->append(Record{record_key, "id", "inject", "", "v"}, key(name, 'H'),
-                 [&](Result<KeyedAppended> outcome) { done.set_value(std::move(outcome)); });
-    return done.get_future().get()->repeated;
-  };
-  EXPECT_FALSE(repeated("ann\x1fs1", "KEYOFANN-1"));
-  EXPECT_FALSE(repeated("ann\x1fs2", "KEYOFANN-2"));
-  const std::string hash = model::hex(key("", 'H').body_hash);
-  ASSERT_TRUE(in_files("KEYOFANN"));
-  ASSERT_TRUE(in_files(hash));
-  ASSERT_TRUE(log_->forget_keys({{"ann\x1f", "ann\x20"}, {"eve\x1f", "eve\x20"}}));
-  ASSERT_TRUE(log_->purge());
-  EXPECT_FALSE(in_files("KEYOFANN"));
-  EXPECT_FALSE(in_files(hash));
-  EXPECT_FALSE(repeated("bob\x1fs1", "KEYOFBOB"));
-  ASSERT_TRUE(log_->forget_keys({{"ann\x1f", "ann\x20"}}));
-  EXPECT_TRUE(repeated("bob\x1fs1", "KEYOFBOB")) << "the key of another session stays";
-  open();
-  kept_.forget({{"ann\x1f", "ann\x20"}});  // as an erasure does in the store
-  EXPECT_TRUE(repeated("bob\x1fs1", "KEYOFBOB"));
-  EXPECT_FALSE(repeated("ann\x1fs1", "KEYOFANN-1"))
-      << "under a forgotten key a repeat is a new append";
-}
-
-TEST_F(FileLogTest, UnfinishedRecordsAreCountedByTheirKeys) {
-  open();
-  ASSERT_TRUE(append("0"));
-  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 1);
-  finish_all();
-  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 0)
-      << "the finished record is kept, but does not count";
-  ASSERT_TRUE(append("1"));
-  ASSERT_TRUE(append("2"));
-  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 2);
-  EXPECT_EQ(unfinished({{"kez", "key"}}).value(), 0);
-  EXPECT_EQ(unfinished({{"a", "key"}}).value(), 0) << "the range does not include its end";
-  EXPECT_EQ(unfinished({{"a", "b"}, {"key", "kez"}, {"x", "y"}}).value(), 2);
-  EXPECT_EQ(unfinished({}).value(), 0);
 }
 
 TEST_F(FileLogTest, ACopyBesideAppendsIsALogOfOneMoment) {

@@ -1,0 +1,127 @@
+// After an erasure the files have no byte of finished records, and no forgotten key.
+#include <atomic>
+#include <functional>
+#include <future>
+
+#include "store/model/hex.h"
+#include "tests/unit/queue/file_log_fixture.h"
+
+namespace conversed::queue {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST_F(FileLogTest, PurgeLeavesNothingOfFinishedRecordsInTheFiles) {
+  settings_.segment_bytes = 65'536;
+  open();
+  const std::string finished = "the finished record says this";
+  const std::string waiting = "the waiting record says that";
+  for (int n = 0; n < 1'000; ++n) ASSERT_TRUE(append(std::to_string(n), finished));
+  log_->set_pruning(Pruning::held);
+  finish_all();
+  ASSERT_TRUE(append("1000", waiting));
+  ASSERT_TRUE(in_files(finished));
+  EXPECT_EQ(log_->purge().error().code, Errc::conflict);
+  log_->set_pruning(Pruning::on);
+  ASSERT_TRUE(log_->purge());
+  EXPECT_FALSE(in_files(finished));
+  EXPECT_TRUE(in_files(waiting));
+  EXPECT_EQ(append("1001")->position.offset, 1'001) << "an offset was used twice";
+  open();
+  EXPECT_EQ(range().end, 1'002);
+  auto consumer = log_->subscribe(listener_);
+  EXPECT_EQ((*consumer)->poll(10, 0ms).value().size(), 2U);
+}
+
+TEST_F(FileLogTest, PurgeOverwritesWhatAnEarlierUseOfAFileLeftBehindTheFrames) {
+  settings_.segment_bytes = 65'536;
+  open();
+  const std::string finished = "the finished record says this";
+  for (int n = 0; n < 3'000; ++n) {
+    ASSERT_TRUE(append(std::to_string(n), finished));
+    if (n % 500 == 0) finish_all();
+  }
+  finish_all();
+  ASSERT_TRUE(append("last"));
+  ASSERT_TRUE(log_->purge());
+  EXPECT_FALSE(in_files(finished));
+  open();
+  EXPECT_EQ(range().end, 3'001);
+}
+
+TEST_F(FileLogTest, AppendsGoOnWhileMuchIsErased) {
+  open();
+  const std::string mark = "MARK OF WHAT IS FINISHED ";
+  std::string much;
+  while (much.size() < 200'000) much += mark;
+  for (int n = 0; n < 40; ++n) ASSERT_TRUE(append(std::to_string(n), much));
+  finish_all();
+  ASSERT_TRUE(in_files(mark));
+  // Makes each append when the one before is durable. Between two appends the purge takes at most
+  // one step.
+  std::atomic<bool> erased = false;
+  std::atomic<int> appended = 0;
+  std::promise<void> ended;
+  std::function<void(Result<Appended>)> again = [&](const Result<Appended>& done) {
+    EXPECT_TRUE(done);
+    ++appended;
+    if (erased) return ended.set_value();
+    log_->append(Record{"key", "after", "inject", "", "v"}, again);
+  };
+  log_->append(Record{"key", "after", "inject", "", "v"}, again);
+  const int before = appended;
+  EXPECT_TRUE(log_->purge());
+  EXPECT_GE(appended - before, 8) << "one step of the purge took too long";
+  erased = true;
+  ended.get_future().wait();
+  EXPECT_FALSE(in_files(mark));
+  EXPECT_EQ(range().end, 40 + appended);
+  open();
+  EXPECT_EQ(range().end, 40 + appended);
+}
+
+TEST_F(FileLogTest, ForgottenKeysAreFreeAndInNoFile) {
+  open();
+  const auto repeated = [&](const std::string& record_key, const std::string& name) {
+    std::promise<Result<KeyedAppended>> done;
+    log_->append(Record{record_key, "id", "inject", "", "v"}, key(name, 'H'),
+                 [&](Result<KeyedAppended> outcome) { done.set_value(std::move(outcome)); });
+    return done.get_future().get()->repeated;
+  };
+  EXPECT_FALSE(repeated("ann\x1fs1", "KEYOFANN-1"));
+  EXPECT_FALSE(repeated("ann\x1fs2", "KEYOFANN-2"));
+  const std::string hash = model::hex(key("", 'H').body_hash);
+  ASSERT_TRUE(in_files("KEYOFANN"));
+  ASSERT_TRUE(in_files(hash));
+  ASSERT_TRUE(log_->forget_keys({{"ann\x1f", "ann\x20"}, {"eve\x1f", "eve\x20"}}));
+  ASSERT_TRUE(log_->purge());
+  EXPECT_FALSE(in_files("KEYOFANN"));
+  EXPECT_FALSE(in_files(hash));
+  EXPECT_FALSE(repeated("bob\x1fs1", "KEYOFBOB"));
+  ASSERT_TRUE(log_->forget_keys({{"ann\x1f", "ann\x20"}}));
+  EXPECT_TRUE(repeated("bob\x1fs1", "KEYOFBOB")) << "the key of another session stays";
+  open();
+  kept_.forget({{"ann\x1f", "ann\x20"}});  // as an erasure does in the store
+  EXPECT_TRUE(repeated("bob\x1fs1", "KEYOFBOB"));
+  EXPECT_FALSE(repeated("ann\x1fs1", "KEYOFANN-1"))
+      << "under a forgotten key a repeat is a new append";
+}
+
+TEST_F(FileLogTest, UnfinishedRecordsAreCountedByTheirKeys) {
+  open();
+  ASSERT_TRUE(append("0"));
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 1);
+  finish_all();
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 0)
+      << "the finished record is kept, but does not count";
+  ASSERT_TRUE(append("1"));
+  ASSERT_TRUE(append("2"));
+  EXPECT_EQ(unfinished({{"key", "kez"}}).value(), 2);
+  EXPECT_EQ(unfinished({{"kez", "key"}}).value(), 0);
+  EXPECT_EQ(unfinished({{"a", "key"}}).value(), 0) << "the range does not include its end";
+  EXPECT_EQ(unfinished({{"a", "b"}, {"key", "kez"}, {"x", "y"}}).value(), 2);
+  EXPECT_EQ(unfinished({}).value(), 0);
+}
+
+}  // namespace
+}  // namespace conversed::queue
