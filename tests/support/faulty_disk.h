@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -26,7 +27,7 @@ class FaultyDisk {
   void cut_power_after(std::size_t changes) {
     with([&] { left_ = changes; });
   }
-  // After a kill: what was written is in the files, and not yet on the disk.
+  // After a kill: the files have all writes. Unsynced ones are not on the disk yet.
   void switch_on() {
     with([&] { left_ = never; });
   }
@@ -40,12 +41,15 @@ class FaultyDisk {
   void fail_syncs(bool failing) {
     with([&] { failing_syncs_ = failing; });
   }
+  void fail_reads(bool failing) {
+    with([&] { failing_reads_ = failing; });
+  }
   [[nodiscard]] bool is_off() {
     const std::lock_guard lock(mutex_);
     return left_ == 0;
   }
 
-  // The bytes on the disk after a loss of power.
+  // Leaves the files as the disk has them after a loss of power.
   void lose_power(std::mt19937_64& random) {
     const std::lock_guard lock(mutex_);
     auto names = durable_names_;
@@ -56,15 +60,17 @@ class FaultyDisk {
     durable_names_ = names_;
     renames_.clear();
     left_ = never;
-    failing_writes_ = failing_syncs_ = false;
+    failing_writes_ = failing_syncs_ = failing_reads_ = false;
   }
 
-  [[nodiscard]] bool holds(const std::string& text) {
+  // The bytes of all files: as a reader sees them, and as a loss of power may leave them.
+  [[nodiscard]] std::string contents() {
     const std::lock_guard lock(mutex_);
-    for (const auto& [name, content] : names_) {
-      if (content->bytes.find(text) != std::string::npos) return true;
+    std::string contents;
+    for (const auto* names : {&names_, &durable_names_}) {
+      for (const auto& [name, content] : *names) contents += content->bytes + content->durable;
     }
-    return false;
+    return contents;
   }
   // While no log is open: makes these the only files.
   void set_files(const std::map<std::string, std::string>& files) {
@@ -142,8 +148,11 @@ class FaultyDisk {
     model::Result<void> write(std::uint64_t at, std::string_view bytes) override {
       const std::lock_guard lock(disk_.mutex_);
       // The power goes while the bytes are on their way: all of them may have gone.
-      const bool on = disk_.change();
-      if (disk_.failing_writes_) return failed();
+      const bool on = disk_.change() && !disk_.failing_writes_;
+      if (disk_.failing_writes_) {
+        const auto sectors = (at + bytes.size() / 2) / sector_bytes * sector_bytes;
+        bytes = bytes.substr(0, sectors - std::min(sectors, at));
+      }
       if (at + bytes.size() > content_->bytes.size()) {
         content_->bytes.resize(at + bytes.size(), '\0');
       }
@@ -153,6 +162,7 @@ class FaultyDisk {
     }
     model::Result<std::string> read(std::uint64_t at, std::size_t most) const override {
       const std::lock_guard lock(disk_.mutex_);
+      if (disk_.failing_reads_) return failed();
       if (at >= content_->bytes.size()) return std::string();
       return content_->bytes.substr(at, most);
     }
@@ -160,7 +170,7 @@ class FaultyDisk {
       const std::lock_guard lock(disk_.mutex_);
       if (!disk_.change()) return failed();
       if (disk_.failing_syncs_) {
-        // The pages count as written, and are not: as Linux has it.
+        // Linux counts these pages as written from now on, although they are not on the disk.
         content_->unsynced.clear();
         return failed();
       }
@@ -254,6 +264,7 @@ class FaultyDisk {
   std::uint64_t space_ = std::uint64_t{1} << 30;
   bool failing_writes_ = false;
   bool failing_syncs_ = false;
+  bool failing_reads_ = false;
 };
 
 }  // namespace conversed::tests
