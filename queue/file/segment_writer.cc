@@ -49,6 +49,7 @@ Result<void> SegmentWriter::open(RecoveredLog& log) {
 Result<void> SegmentWriter::make_room(std::uint64_t bytes,
                                       const std::vector<PartitionRange>& partitions) {
   if (segment_ && at_ + bytes <= capacity_) return {};
+  give_back();
   auto next = take_spare(bytes);
   if (next && !*next) next = create(std::max(bytes, bytes_));
   if (!next) return model::fail(next.error());
@@ -107,6 +108,10 @@ Result<void> SegmentWriter::write(const BatchWriter& batch) {
   return {};
 }
 
+void SegmentWriter::give_back() {
+  if (segment_ && at_ == 0) spares_.push_back({std::exchange(segment_, nullptr), capacity_});
+}
+
 void SegmentWriter::retire(LogState::Segments segments) {
   for (auto& segment : segments) {
     const auto size = segment->file->size();
@@ -115,6 +120,7 @@ void SegmentWriter::retire(LogState::Segments segments) {
 }
 
 Result<bool> SegmentWriter::overwrite_rest(const LogState& log, Place& at) {
+  give_back();
   for (const auto& piece : log.pieces()) {
     const std::uint64_t number = piece.segment->number;
     if (number < at.segment) continue;

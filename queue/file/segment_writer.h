@@ -50,6 +50,8 @@ class SegmentWriter {
     std::uint64_t overwritten = 0;
   };
 
+  // Makes a segment spare again if it has no batch: room was made for a batch that was not written.
+  void give_back();
   [[nodiscard]] Result<bool> overwrite_spares();
   [[nodiscard]] Result<std::shared_ptr<Segment>> take_spare(std::uint64_t bytes);
   [[nodiscard]] Result<std::shared_ptr<Segment>> create(std::uint64_t bytes);

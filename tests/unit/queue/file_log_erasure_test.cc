@@ -49,6 +49,31 @@ TEST_F(FileLogTest, PurgeOverwritesWhatAnEarlierUseOfAFileLeftBehindTheFrames) {
   EXPECT_EQ(range().end, 3'001);
 }
 
+TEST_F(FileLogTest, PurgeOverwritesAFileThatWasTakenForABatchThatWasNotWritten) {
+  settings_.segment_bytes = 65'536;
+  open_faulty();
+  const auto newest = [&] { return faulty_.view()->names().value().back(); };
+  const std::string finished = "the finished record says this";
+  const auto in_files = [&] { return faulty_.contents().find(finished) != std::string::npos; };
+  for (const bool too_small : {false, true}) {
+    ASSERT_TRUE(append_keyed("id", key("k", 1)));
+    for (int n = 0; n < 1'000; ++n) ASSERT_TRUE(append(std::to_string(n), finished));
+    finish_all();
+    // A repeat writes nothing. But it needs more room than the other appends, so that in the end it
+    // takes a file that is used again.
+    std::string before;
+    do {
+      ASSERT_TRUE(append("short", ""));
+      before = newest();
+      ASSERT_TRUE(append_keyed("again", key("k", 1))->repeated);
+    } while (newest() == before);
+    ASSERT_TRUE(in_files());
+    if (too_small) ASSERT_TRUE(append("large", std::string(100'000, 'x')));
+    ASSERT_TRUE(log_->purge());
+    EXPECT_FALSE(in_files());
+  }
+}
+
 TEST_F(FileLogTest, AppendsGoOnWhileMuchIsErased) {
   open();
   const std::string mark = "MARK OF WHAT IS FINISHED ";
