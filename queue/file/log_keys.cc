@@ -66,16 +66,12 @@ void LogKeys::hand_over() {
 }
 
 void LogKeys::handed_over(Place last, bool kept) {
-  {
-    const std::lock_guard lock(mutex_);
-    handing_over_ = false;
-    while (kept && !keys_.empty() && keys_.begin()->first <= last) {
-      places_.erase({keys_.begin()->second.scope, keys_.begin()->second.key});
-      keys_.erase(keys_.begin());
-    }
-    if (!kept || keys_.size() < keys_at_a_time) return;
+  const std::lock_guard lock(mutex_);
+  handing_over_ = false;
+  while (kept && !keys_.empty() && keys_.begin()->first <= last) {
+    places_.erase({keys_.begin()->second.scope, keys_.begin()->second.key});
+    keys_.erase(keys_.begin());
   }
-  hand_over();
 }
 
 }  // namespace conversed::queue

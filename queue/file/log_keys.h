@@ -19,8 +19,9 @@ struct PlacedKey {
   Place place;
 };
 
-// The keys of the log that are not in the store yet. They are handed over after each batch, oldest
-// first. Thread-safe.
+// The keys of the log that are not in the store yet. The log's thread hands them over after each
+// batch, oldest first. So a key that it forgets is on its way to the store already, or never gets
+// there. Thread-safe.
 class LogKeys : public std::enable_shared_from_this<LogKeys> {
  public:
   // `kept` must outlive it.
@@ -28,14 +29,14 @@ class LogKeys : public std::enable_shared_from_this<LogKeys> {
 
   // A key that is durable. It replaces an earlier one of its name.
   void put(PlacedKey key);
-  // Hands the oldest to the store, unless it is taking some.
+  // Hands the oldest to the store, unless it is taking some. For the log's thread.
   void hand_over();
 
   // From memory, else from the store.
   [[nodiscard]] Result<std::optional<KeptKey>> find(const std::string& scope,
                                                     const std::string& key,
                                                     model::Timestamp now) const;
-  void forget(const std::vector<KeyRange>& of);
+  void forget(const std::vector<KeyRange>& of);  // for the log's thread
 
   [[nodiscard]] std::size_t size() const;
   // The place of the oldest; `end` if there is none.

@@ -2,6 +2,10 @@
 #include <atomic>
 #include <functional>
 #include <future>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "store/model/hex.h"
 #include "tests/unit/queue/file_log_fixture.h"
@@ -130,6 +134,78 @@ TEST_F(FileLogTest, ForgottenKeysAreFreeAndInNoFile) {
   EXPECT_TRUE(repeated("bob\x1fs1", "KEYOFBOB"));
   EXPECT_FALSE(repeated("ann\x1fs1", "KEYOFANN-1"))
       << "under a forgotten key a repeat is a new append";
+}
+
+// Takes keys when the test says so. An erasure overtakes a call by another thread than the first
+// caller's.
+class OvertakenKeys final : public store::KeptKeys {
+ public:
+  explicit OvertakenKeys(std::function<void()> overtake) : overtake_(std::move(overtake)) {}
+
+  void keep(std::vector<store::KeptKey> keys, std::function<void(bool)> done) override {
+    bool is_overtaken = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (first_caller_ == std::thread::id()) first_caller_ = std::this_thread::get_id();
+      is_overtaken = first_caller_ != std::this_thread::get_id();
+    }
+    if (is_overtaken) overtake_();
+    const std::lock_guard lock(mutex_);
+    for (auto& key : keys) kept_.push_back(std::move(key));
+    done_ = std::move(done);
+  }
+  model::Result<std::optional<store::KeptKey>> find_kept(const std::string&, const std::string&,
+                                                         model::Timestamp) override {
+    return std::nullopt;
+  }
+
+  void take() {
+    std::function<void(bool)> done;
+    {
+      const std::lock_guard lock(mutex_);
+      done = std::exchange(done_, nullptr);
+    }
+    if (done) done(true);
+  }
+  // As an erasure does.
+  void clear() {
+    const std::lock_guard lock(mutex_);
+    kept_.clear();
+  }
+  [[nodiscard]] std::size_t size() const {
+    const std::lock_guard lock(mutex_);
+    return kept_.size();
+  }
+
+ private:
+  const std::function<void()> overtake_;
+  mutable std::mutex mutex_;
+  std::thread::id first_caller_;
+  std::vector<store::KeptKey> kept_;
+  std::function<void(bool)> done_;
+};
+
+TEST_F(FileLogTest, AForgottenKeyDoesNotReachTheStoreLater) {
+  std::function<void()> erase;
+  OvertakenKeys kept([&] { erase(); });
+  bool is_erased = false;
+  erase = [&] {
+    if (std::exchange(is_erased, true)) return;
+    ASSERT_TRUE(log_->forget_keys({{"key", "kez"}}));
+    kept.clear();
+  };
+  auto log = FileLog::open(faulty_.view(), settings_, kept, clock_);
+  ASSERT_TRUE(log.has_value());
+  log_ = std::move(*log);
+  for (int n = 0; n < 2'000; ++n) {
+    ASSERT_TRUE(append_keyed(std::to_string(n), key(std::to_string(n), 1)));
+  }
+  ASSERT_GT(kept.size(), 0U);
+  kept.take();
+  erase();
+  ASSERT_TRUE(append("plain"));  // after a batch the log hands keys over
+  EXPECT_EQ(kept.size(), 0U);
+  log_.reset();
 }
 
 TEST_F(FileLogTest, UnfinishedRecordsAreCountedByTheirKeys) {
