@@ -311,15 +311,19 @@ Result<void> FileLog::forget_keys(const std::vector<KeyRange>& of) {
 
 Result<void> FileLog::purge() {
   const std::lock_guard alone(purging_);
-  const auto is_finished_record = [this](const Frame& frame) {
+  std::vector<PartitionRange> ranges;
+  const auto is_finished_record = [&](const Frame& frame) {
     if (frame.kind != FrameKind::record) return false;
     const auto at = position_in(frame.payload);
-    const auto partition = static_cast<std::size_t>(at ? at->partition : 0);
-    return at && at->offset < durable_.partitions[partition].committed;
+    return at && at->offset < ranges[static_cast<std::size_t>(at->partition)].committed;
   };
   Place until;
   auto done = task([&]() -> Result<void> {
-                commit_batch({}, {});  // puts finished segments out of use
+                ranges = durable_.partitions;
+                // Puts finished segments out of use. This batch is written in any case: should the
+                // disk lose the last batch, the batch before it has the same positions.
+                Task batch{[] { return Result<void>(); }, {}};
+                commit_batch({}, {&batch, 1});
                 until = durable_.end;
                 if (failing_) return unwritable();
                 return {};

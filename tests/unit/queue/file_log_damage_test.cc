@@ -64,6 +64,68 @@ TEST(FileLogDamage, ATailWithoutAnEndIsCutAndTheLogGoesOn) {
   ASSERT_TRUE(world.open());
 }
 
+// A known limit: no later batch is left that names the end of the lost ones.
+TEST(FileLogDamage, BatchesThatAreGoneUpToTheEndLookLikeBatchesThatWereNeverDurable) {
+  FileLogWorld world(1);
+  world.settings.segment_bytes = 65'536;
+  ASSERT_TRUE(world.open());
+  const auto append = [&](const std::string& id) {
+    std::promise<Result<Appended>> done;
+    world.log->append({"k", id, "", "", "v"}, [&](auto told) { done.set_value(std::move(told)); });
+    return done.get_future().get();
+  };
+  for (int n = 0; n < 6; ++n) ASSERT_TRUE(append(std::to_string(n)));
+  world.log.reset();
+  const auto whole = bytes_of(world);
+  std::vector<std::size_t> batches;  // their places
+  std::string_view file = whole.begin()->second;
+  for (std::size_t at = 0; const auto frame = frame_in(file.substr(at));) {
+    if (frame->kind == FrameKind::state) batches.push_back(at);
+    at += frame_bytes(frame->payload.size());
+  }
+  ASSERT_EQ(batches.size(), 7U);  // the first one began the log
+  const auto unfinished = [&] { return lag_of(world.log->ranges().value()); };
+  for (std::size_t kept = 1; kept < batches.size(); ++kept) {
+    world.disk.set_files(whole);
+    std::string& content = *world.disk.files().begin()->second;
+    content.replace(batches[kept], content.size() - batches[kept], content.size() - batches[kept],
+                    '\0');
+    ASSERT_TRUE(world.open());
+    EXPECT_EQ(unfinished(), static_cast<std::int64_t>(kept) - 1);
+    world.log.reset();
+    if (kept + 1 == batches.size()) continue;
+    // With a later batch the log is refused.
+    world.disk.set_files(whole);
+    std::string& holed = *world.disk.files().begin()->second;
+    holed.replace(batches[kept], batches[kept + 1] - batches[kept],
+                  batches[kept + 1] - batches[kept], '\0');
+    EXPECT_EQ(world.open().error().code, Errc::internal);
+  }
+}
+
+// Without its last batch the log may not count erased records as unfinished.
+TEST(FileLogDamage, ErasedRecordsStayFinishedWithoutTheLastBatch) {
+  FileLogWorld world(1);
+  world.settings.segment_bytes = 65'536;
+  ASSERT_TRUE(world.open());
+  while (world.finished.empty()) world.step();
+  const auto committed = [&] {
+    std::vector<std::int64_t> offsets;
+    const auto ranges = world.log->ranges().value();
+    for (const auto& range : ranges) offsets.push_back(range.committed);
+    return offsets;
+  };
+  const auto before = committed();
+  ASSERT_TRUE(world.log->purge());
+  world.log.reset();
+  std::string& content = *world.disk.files().begin()->second;
+  const auto end = content.find_last_not_of('\0');
+  content[end] = static_cast<char>(~content[end]);
+  ASSERT_TRUE(world.open());
+  EXPECT_EQ(committed(), before);
+  world.check();
+}
+
 TEST(FileLogDamage, AMissingSegmentIsRefused) {
   FileLogWorld world(2);
   ASSERT_TRUE(world.open());
