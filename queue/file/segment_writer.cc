@@ -74,9 +74,11 @@ Result<std::shared_ptr<Segment>> SegmentWriter::take_spare(std::uint64_t bytes) 
   auto renamed = disk_.rename(segment_name(found->segment->number), segment_name(number));
   if (!renamed) return model::fail(renamed.error());
   highest_ = number;
-  auto next = std::make_shared<Segment>(Segment{number, found->segment->file});
+  // Opened again, so that its errors have the new name. The open file of the old name would do.
+  std::shared_ptr<File> file = std::move(found->segment->file);
+  if (auto again = disk_.open(segment_name(number)); again) file = *std::move(again);
   spares_.erase(found);
-  return next;
+  return std::make_shared<Segment>(Segment{number, std::move(file)});
 }
 
 Result<std::shared_ptr<Segment>> SegmentWriter::create(std::uint64_t bytes) {

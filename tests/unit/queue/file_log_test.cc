@@ -1,6 +1,7 @@
 #include "queue/file/file_log.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -12,6 +13,7 @@
 #include <functional>
 #include <future>
 #include <iostream>
+#include <set>
 #include <thread>
 
 #include "tests/unit/queue/file_log_fixture.h"
@@ -169,6 +171,33 @@ TEST_F(FileLogTest, SegmentsWithoutUnfinishedRecordsAreUsedAgain) {
   open();
   EXPECT_EQ(range().end, 600);
   EXPECT_EQ(range().committed, 600);
+}
+
+TEST_F(FileLogTest, AnErrorNamesAFileThatIsUsedAgainByItsNewName) {
+  settings_.segment_bytes = 65'536;
+  open();
+  for (int n = 0; n < 200; ++n) {
+    ASSERT_TRUE(append(std::to_string(n), std::string(1'000, 'x')));
+    if (n % 20 == 0) finish_all();
+  }
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    names.insert(entry.path().filename());
+  }
+  ASSERT_FALSE(names.contains("000000000001"));
+  // A limit on the size of files makes each write fail.
+  rlimit limit{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const auto before = std::exchange(limit.rlim_cur, 1);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  const auto failed = append("refused");
+  limit.rlim_cur = before;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
+  std::signal(SIGXFSZ, handler);
+  ASSERT_FALSE(failed);
+  EXPECT_NE(failed.error().message.find("log/" + *names.rbegin()), std::string::npos)
+      << failed.error().message;
 }
 
 TEST_F(FileLogTest, UnfinishedRecordsOutliveManySegments) {
