@@ -48,23 +48,50 @@ TEST(FileLogPower, NoAcknowledgedEventIsLostDoubledOrOutOfOrder) {
   }
 }
 
-TEST(FileLogPower, FailedSyncsLoseNothingThatWasAcknowledged) {
+// For one step, each part of the disk and the store may fail.
+void let_parts_fail(FileLogWorld& world) {
+  world.disk.fail_syncs(world.random() % 8 == 0);
+  world.disk.fail_writes(world.random() % 16 == 0);
+  world.disk.fail_reads(world.random() % 16 == 0);
+  world.disk.set_space(world.random() % 8 == 0 ? world.random() % 8'192 : 1'000'000);
+  world.kept.set_failing(world.random() % 16 == 0);
+  world.kept.set_refusing(world.random() % 4 == 0);
+}
+
+void let_all_work(FileLogWorld& world) {
+  world.disk.fail_syncs(false);
+  world.disk.fail_writes(false);
+  world.disk.fail_reads(false);
+  world.disk.set_space(1'000'000);
+  world.kept.set_failing(false);
+  world.kept.set_refusing(false);
+}
+
+TEST(FileLogPower, WhateverFailsNothingAcknowledgedIsLost) {
   std::uint64_t seed = first_seed();
-  for (int round = 0; round < 20; ++round, ++seed) {
+  for (std::size_t step = 0; step < crash_points(); ++seed) {
     SCOPED_TRACE("CONVERSED_TEST_SEED=" + std::to_string(seed));
     FileLogWorld world(seed);
+    world.settings.max_keys = 8;
     ASSERT_TRUE(world.open());
-    for (int steps = 0; steps < 60; ++steps) {
-      world.disk.fail_syncs(world.random() % 8 == 0);
-      world.disk.fail_writes(world.random() % 16 == 0);
+    for (const auto end = step + 200; step < end; ++step) {
+      let_parts_fail(world);
       world.step();
+      if (testing::Test::HasFatalFailure()) return;
+      const auto next = world.random() % 16;
+      if (next > 1) continue;
+      // A kill, or a loss of power; then maybe a start that fails in the middle.
+      world.log.reset();
+      if (next == 1) world.disk.lose_power(world.random);
+      static_cast<void>(world.open());
+      world.log.reset();
+      if (world.random() % 2 == 0) world.disk.lose_power(world.random);
+      let_all_work(world);
+      const auto opened = world.open();
+      ASSERT_TRUE(opened) << opened.error().message;
+      world.check();
+      if (testing::Test::HasFatalFailure()) return;
     }
-    world.log.reset();
-    world.disk.lose_power(world.random);
-    const auto opened = world.open();
-    ASSERT_TRUE(opened) << opened.error().message;
-    world.check();
-    if (testing::Test::HasFatalFailure()) return;
   }
 }
 

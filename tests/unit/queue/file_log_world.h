@@ -41,12 +41,12 @@ class FileLogWorld {
 
   // One change by a client or by the consumer.
   void step() {
-    switch (random() % 12) {
+    switch (random() % 13) {
       case 0:
         finish_some();
         break;
       case 1:
-        static_cast<void>(log->purge());
+        if (log->purge()) check_erased();
         break;
       case 2:
         static_cast<void>(log->new_epoch(0));
@@ -55,6 +55,9 @@ class FileLogWorld {
       case 4:
       case 5:
         append_keyed();
+        break;
+      case 6:
+        forget_keys();
         break;
       default:
         append_some();
@@ -106,7 +109,7 @@ class FileLogWorld {
 
   using Place = std::pair<std::int32_t, std::int64_t>;
   std::map<Place, std::string> acknowledged;      // ids
-  std::map<std::string, std::string> keys;        // acknowledged ones, and their ids
+  std::map<std::string, std::string> keys;        // acknowledged and not forgotten ones: ids
   std::map<std::int32_t, std::int64_t> finished;  // by partition: acknowledged positions
   std::set<std::string> last;                     // ids of the last append that succeeded
 
@@ -118,7 +121,8 @@ class FileLogWorld {
   };
 
   static std::string value_of(const std::string& id) {
-    return std::string(static_cast<std::size_t>(std::stoi(id)) * 37 % 1'500, 'v') + id;
+    return std::string(static_cast<std::size_t>(std::stoi(id)) * 37 % 1'500, 'v') + "record " + id +
+           ";";
   }
   static AppendKey key_of(const std::string& name) { return {"scope", name, {}, {}}; }
   Record next_record() {
@@ -148,15 +152,54 @@ class FileLogWorld {
 
   // A key that was not acknowledged is used again: the event may be in the log already.
   void append_keyed() {
-    if (!unknown_key_) unknown_key_ = "k" + std::to_string(++last_key_);
+    if (!unknown_key_) unknown_key_ = "key " + std::to_string(++last_key_) + ";";
     std::promise<Result<KeyedAppended>> done;
-    log->append(next_record(), key_of(*unknown_key_),
+    auto record = next_record();
+    record.key = "key" + std::to_string(last_key_ % 9);
+    used_[record.key].insert(*unknown_key_);
+    log->append(std::move(record), key_of(*unknown_key_),
                 [&](auto outcome) { done.set_value(std::move(outcome)); });
     const auto outcome = done.get_future().get();
     if (!outcome) return;
     last.clear();
     keys[*std::exchange(unknown_key_, std::nullopt)] = outcome->id;
     acknowledge(outcome->id, outcome->position);
+  }
+
+  // As an erasure does, first in the log.
+  void forget_keys() {
+    const std::string of = "key" + std::to_string(random() % 9);
+    const std::vector<KeyRange> range{{of, of + "\x01"}};
+    if (unknown_key_ && used_[of].contains(*unknown_key_)) return;  // it will be used again
+    for (const auto& name : used_[of]) keys.erase(name);
+    if (!log->forget_keys(range)) return;
+    kept.forget(range);
+    forgotten_.merge(used_[of]);
+  }
+
+  // After a purge: no file has a record that is finished, or not in the log, or a forgotten key.
+  void check_erased() {
+    disk.fail_reads(false);
+    std::set<std::string> unfinished;
+    for (const auto& each : read_all()) unfinished.insert(each.record.id);
+    const std::string contents = disk.contents();
+    for (const auto& id : numbers_behind(contents, "record ")) {
+      ASSERT_TRUE(unfinished.contains(id)) << "in the files after a purge: " << id;
+    }
+    for (const auto& number : numbers_behind(contents, "key ")) {
+      ASSERT_FALSE(forgotten_.contains("key " + number + ";")) << "in the files: key " << number;
+    }
+  }
+
+  // The numbers that follow this word and are followed by a semicolon.
+  static std::set<std::string> numbers_behind(const std::string& text, const std::string& word) {
+    std::set<std::string> numbers;
+    for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at)) {
+      at += word.size();
+      const auto end = text.find_first_not_of("0123456789", at);
+      if (end != std::string::npos && text[end] == ';') numbers.insert(text.substr(at, end - at));
+    }
+    return numbers;
   }
 
   void finish_some() {
@@ -188,6 +231,8 @@ class FileLogWorld {
   int last_id_ = 0;
   int last_key_ = 0;
   std::optional<std::string> unknown_key_;
+  std::map<std::string, std::set<std::string>> used_;  // keys, by the key of their record
+  std::set<std::string> forgotten_;
   std::map<std::int32_t, std::int64_t> expected_;
 };
 
