@@ -43,7 +43,7 @@ LogMarks marks_of_new_log(std::int32_t partitions) {
   return marks;
 }
 
-// Whether the key is younger than `lifetime`; an older one is as good as none.
+// Whether the key is younger than `lifetime`; an older one is free.
 bool stands(const KeptKey& key, model::Timestamp now, std::chrono::milliseconds lifetime) {
   return model::to_unix_ms(now) - key.created_ms < lifetime.count();
 }
@@ -422,8 +422,8 @@ bool FileLog::gather(Gathered& gathered) {
 
 void FileLog::commit_all(Gathered& gathered) {
   std::span<Task> changes(gathered.changes);
-  // Positions and keys let segments go out of use. When space is what fails, this must not share
-  // the fate of appends.
+  // Positions and keys let segments go out of use. On a full disk appends fail for want of room,
+  // and positions must not fail with them.
   if (failing_) advance_head();
   if (failing_ && (!changes.empty() || marks_.head != durable_.head)) {
     commit_batch({}, changes);

@@ -33,7 +33,8 @@ struct FileLogSettings {
   Pruning pruning = Pruning::on;
   std::uint64_t segment_bytes = std::uint64_t{16} << 20;  // more for a batch that needs more
 
-  // Bounds on what waits for its commit; above either, appends are refused with `too_many`.
+  // Bounds on appends that wait for their commit; above either, appends are refused with
+  // `too_many`.
   std::size_t max_waiting_records = 65'536;
   std::size_t max_waiting_bytes = std::size_t{64} << 20;
   std::size_t max_record_bytes = std::size_t{16} << 20;
@@ -63,9 +64,9 @@ struct FileLogSettings {
 // itself.
 class FileLog final : public Log, public KeyedAppend {
  public:
-  // Opens or makes the log and starts the thread. `clock` and `kept` must outlive the log. Nobody
-  // else may write to the folder meanwhile. Errors: `invalid_argument` (settings), and those of
-  // `recover`.
+  // Opens or makes the log and starts the thread. `clock` and `kept` must outlive the log. Only the
+  // log may write to the folder meanwhile: the caller has locked it. Errors: `invalid_argument`
+  // (settings), and the errors of `recover`.
   [[nodiscard]] static Result<std::unique_ptr<FileLog>> open(std::unique_ptr<Disk> disk,
                                                              FileLogSettings settings,
                                                              store::KeptKeys& kept,
@@ -98,9 +99,9 @@ class FileLog final : public Log, public KeyedAppend {
                                   const std::function<bool()>& go_on);
 
   // After a restore, with pruning held since the opening: makes the next consumer start at these
-  // offsets, by partition, where they are below the committed ones; the store drops by its
-  // positions what it has seen. Errors: `invalid_argument` if there are not as many as partitions;
-  // `conflict` while there is a consumer; `unavailable`.
+  // offsets, by partition, where they are below the committed ones. The sessions' positions drop
+  // records that the store has seen. Errors: `invalid_argument` if there are not as many as
+  // partitions; `conflict` while there is a consumer; `unavailable`.
   [[nodiscard]] Result<void> rewind(const std::vector<std::int64_t>& to);
 
  private:
@@ -183,14 +184,15 @@ class FileLog final : public Log, public KeyedAppend {
   LogMarks durable_;  // as of the last batch
   LogMarks marks_;    // with the changes of the next one
   bool failing_ = false;
-  std::optional<std::chrono::milliseconds> pause_{0};  // until housekeeping; none: only when woken
+  // Until housekeeping; without a value the thread waits for work only.
+  std::optional<std::chrono::milliseconds> pause_{0};
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Waiting> appends_;
   std::vector<Task> changes_;
   std::vector<Task> tasks_;
-  std::size_t waiting_records_ = 0;  // those of the batch in hand included
+  std::size_t waiting_records_ = 0;  // with the records of the batch in hand
   std::size_t waiting_bytes_ = 0;
   bool stopping_ = false;
   bool pruning_held_ = false;

@@ -27,6 +27,8 @@ namespace conversed::queue {
 
 using store::KeptKey;
 
+// The bytes of a kind are no UTF-8, as the texts of users are. So a start that looks for the state
+// of a later batch, behind damage, does not find one in a text.
 enum class FrameKind : std::uint32_t {
   state = 0x61'74'53'c1,  // begins each batch: see LogMarks
   key = 0x79'65'4b'c2,    // of the record behind it
@@ -51,7 +53,7 @@ inline constexpr std::int64_t max_offset = std::int64_t{1} << 62;
 
 [[nodiscard]] bool contains(std::span<const KeyRange> ranges, std::string_view key);
 
-// A place in the log: a segment's number and a byte of it.
+// A place in the log: the number of a segment, and a byte in it.
 struct Place {
   std::uint64_t segment = 0;
   std::uint64_t at = 0;
@@ -105,7 +107,7 @@ class BatchWriter {
 // Whether the frame is as it was written in this segment, or was erased since.
 [[nodiscard]] bool is_whole(const Frame& frame, std::uint64_t segment);
 
-// These read payloads of whole frames. Nothing: the payload is none.
+// These read payloads of whole frames. Nothing: the payload is of another kind, or damaged.
 [[nodiscard]] std::uint64_t format_of(std::string_view state);
 [[nodiscard]] std::optional<LogMarks> state_in(std::string_view payload);
 [[nodiscard]] std::optional<KeptKey> key_in(std::string_view payload);
@@ -115,7 +117,7 @@ class BatchWriter {
 // Reads the frames of a segment in their order. One thread at a time.
 class FrameReader {
  public:
-  // `file` must outlive it. Frames beyond `to` are none.
+  // `file` must outlive it. Reads frames that end at `to` or before.
   FrameReader(const File& file, std::uint64_t from, std::uint64_t to, std::size_t slice_bytes)
       : file_(file), next_(from), to_(to), slice_bytes_(slice_bytes) {}
 

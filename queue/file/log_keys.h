@@ -39,7 +39,7 @@ class LogKeys : public std::enable_shared_from_this<LogKeys> {
   void forget(const std::vector<KeyRange>& of);  // for the log's thread
 
   [[nodiscard]] std::size_t size() const;
-  // The place of the oldest; `end` if there is none.
+  // The place of the oldest key, or `end` without keys.
   [[nodiscard]] Place oldest(Place end) const;
 
  private:

@@ -21,7 +21,7 @@ struct Segment {
   std::uint64_t number = 0;
   std::shared_ptr<File> file;
   std::vector<std::int64_t> first{};  // by partition: the end of the partition when it was begun
-  std::uint64_t end = 0;              // all frames before are durable; there are none behind
+  std::uint64_t end = 0;              // of its last frame; all its frames are durable
 
   // By partition: offsets and places of some records, ascending.
   std::vector<std::vector<std::pair<std::int64_t, std::uint64_t>>> marks{};
@@ -32,7 +32,7 @@ struct Segment {
   [[nodiscard]] std::uint64_t near(const Position& at) const;
 };
 
-// A durable part of a segment. Whoever holds it keeps the file from being used again.
+// A durable part of a segment. Its file is not used again while the Piece exists.
 struct Piece {
   std::shared_ptr<const Segment> segment;
   std::uint64_t from = 0;
@@ -66,7 +66,7 @@ class LogState {
   [[nodiscard]] std::vector<PartitionRange> ranges() const;
 
   // The durable frames from `at` up to `until`, as far as they are in one segment. Moves `at` to
-  // their beginning. Nothing: there are none.
+  // their beginning. Nothing: no frame is left.
   [[nodiscard]] std::optional<Piece> piece(Place& at, Place until) const;
   // All of them, oldest first.
   [[nodiscard]] std::vector<Piece> pieces() const;

@@ -81,7 +81,7 @@ Result<std::optional<LogMarks>> opening(const File& file, std::uint64_t segment)
   return state_in((*frame)->payload);
 }
 
-// The highest end in this segment that a batch behind `from` names; 0 if there is none.
+// The highest end in this segment that a batch behind `from` names, or 0.
 Result<std::uint64_t> named_end(const File& file, std::uint64_t segment, std::uint64_t from) {
   auto bytes = file.read(from, file.size() - from);
   if (!bytes) return model::fail(bytes.error());
@@ -114,8 +114,8 @@ class Recovery {
   }
 
  private:
-  // The newest segment that has begun. A file of a higher number was taken for a segment whose
-  // first batch did not become durable.
+  // The newest segment with a batch. A file of a higher number was taken for a segment whose first
+  // batch did not become durable.
   Result<void> find_newest() {
     for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
       auto began = opening(*file->second, file->first);

@@ -22,17 +22,17 @@ struct RecoveredLog {
   std::uint32_t checksum = 0;    // of the last frame
   std::uint64_t last_batch = 0;  // where it begins in its segment
   std::vector<PlacedKey> keys;   // which the store may not have
-  std::vector<Segment> spares;   // files out of use; what is in them is not in the log
+  std::vector<Segment> spares;   // files out of use; their bytes are not in the log
   std::uint64_t highest = 0;     // number of a file
 };
 
-// Reads the log, and changes nothing. Frames behind the last durable batch are cut off if no batch
-// names an end behind them: they were never answered. Errors: `internal` if acknowledged records
-// are damaged or missing, with file, place and what to do; `not_supported` if a newer version wrote
-// the log; `unavailable`.
+// Reads the log, and changes nothing. The log ends before its first bad frame, if no batch behind
+// it names a later end. Errors: `internal` if acknowledged records are damaged or missing, with
+// file, place and remedy; `not_supported` if a newer version wrote the log; `unavailable`.
 [[nodiscard]] Result<RecoveredLog> recover(Disk& disk);
 
-// Whether the log in a folder that nobody writes to is whole. Errors as `recover`.
+// Whether the log in a folder is whole. No process writes to the folder meanwhile. Errors as
+// `recover`.
 [[nodiscard]] Result<void> check_log(const std::filesystem::path& folder);
 
 }  // namespace conversed::queue

@@ -100,7 +100,7 @@ Result<void> SegmentWriter::write(const BatchWriter& batch) {
   auto done = segment_->file->write(at_, batch.bytes());
   if (done) done = segment_->file->sync();
   if (!done) {
-    // What was read back from the file from now on could differ from what is on the disk.
+    // From now on the file may read differently from the disk.
     if (at_ == 0) static_cast<void>(disk_.remove(segment_name(segment_->number)));
     segment_.reset();
     return model::fail(Errc::timed_out, done.error().message);

@@ -30,17 +30,16 @@ class SegmentWriter {
   // Where the next batch goes. There is room.
   [[nodiscard]] Place end() const { return {segment_->number, at_}; }
   [[nodiscard]] std::uint32_t checksum() const { return checksum_; }
-  [[nodiscard]] bool at_beginning() const { return at_ == 0; }
   [[nodiscard]] const std::shared_ptr<Segment>& segment() const { return segment_; }
 
   // Writes a batch and makes it durable. After an error, `timed_out`, the segment takes no more.
   [[nodiscard]] Result<void> write(const BatchWriter& batch);
 
-  // These segments are in use no more, which is durable.
+  // These segments are out of use, durably: their files are spare.
   void retire(LogState::Segments segments);
 
-  // Overwrites a slice of what earlier uses have left: behind the frames of the segments in use,
-  // from `at` on, or in spare files. Moves `at` behind it. False: nothing is left.
+  // Overwrites a slice of the bytes that earlier uses have left: behind the frames of the segments
+  // in use, from `at` on, or in spare files. Moves `at` behind it. False: all are overwritten.
   [[nodiscard]] Result<bool> overwrite_rest(const LogState& log, Place& at);
 
  private:
@@ -71,7 +70,7 @@ class SegmentWriter {
 enum class Erase : std::uint8_t { mark, wipe };
 // Marks the frames that `meant` accepts in a slice of the log, or wipes the marked ones, durably.
 // Does it again to frames of an earlier time, whose sync may have failed. Moves `at` behind the
-// slice. False: there was none before `until`. For the log's thread.
+// slice. False: `at` has reached `until`. For the log's thread.
 [[nodiscard]] Result<bool> erase_slice(const LogState& log, Place& at, Place until, Erase how,
                                        const std::function<bool(const Frame&)>& meant);
 
@@ -80,7 +79,7 @@ enum class Erase : std::uint8_t { mark, wipe };
 [[nodiscard]] Result<void> copy_pieces(const std::vector<Piece>& pieces,
                                        const std::filesystem::path& into,
                                        const std::function<bool()>& go_on);
-// The same for a log that nobody writes to.
+// The same for a log to which no process writes.
 [[nodiscard]] Result<void> copy_log(const std::filesystem::path& from,
                                     const std::filesystem::path& into,
                                     const std::function<bool()>& go_on);

@@ -1,4 +1,4 @@
-// Damaged files: a clear refusal, or a tail that nobody was promised is cut; never a crash.
+// Damaged files: a clear refusal, or batches at the end are cut; never a crash.
 #include "tests/unit/queue/file_log_world.h"
 
 namespace conversed::queue {
