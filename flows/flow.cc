@@ -29,6 +29,23 @@ void expect_known(const View& view, std::string_view missing, const Names& known
   view.problem(std::string(missing) + " '" + name + "'" + did_you_mean(name, known));
 }
 
+void expect_locales(const View& mapping, const std::vector<std::string>& known) {
+  const auto& members = mapping.value().members();
+  if (members.empty()) {
+    mapping.problem("the mapping is empty; write a text for each locale, such as `en: Hello`");
+  }
+  if (members.empty() || known.empty()) return;
+  for (const auto& member : members) {
+    if (std::ranges::find(known, member.name) != known.end()) continue;
+    mapping.report().add(
+        member.place, mapping.member(member).path(),
+        "the project has no locale '" + member.name + "'; known are " + text::joined(known));
+  }
+  if (mapping.value().find(known.front()) == nullptr) {
+    mapping.problem("has no text for the primary locale '" + known.front() + "'; write one");
+  }
+}
+
 Checked<std::shared_ptr<const Flow>> Flow::compile(const nlohmann::json& definition) {
   Report report("");
   const Located located = Located::from_json(definition);

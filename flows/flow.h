@@ -26,6 +26,7 @@ struct KnownNames {
   std::set<std::string, std::less<>> lexicons;
   std::set<std::string, std::less<>> tokens;  // labels
   std::set<std::string, std::less<>> flows;
+  std::vector<std::string> locales;  // of the project; the first is the primary one
   // The sources of each knowledge store.
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> knowledge;
 };
@@ -70,6 +71,11 @@ class Flow {
     Place place;
     std::string message;
   };
+  // The locales of a text that has several.
+  struct Locales {
+    std::vector<std::string> names;
+    Place place;
+  };
   // Facts about a Node for tools. Running a Flow does not need them.
   struct Outline {
     Place place;
@@ -83,6 +89,7 @@ class Flow {
     std::vector<std::string> arguments;  // their names, for the Flow that it enters
     std::vector<Use> pauses;             // Flows whose waits turn off its time-out
     std::vector<Warning> warnings;
+    std::vector<Locales> locales;
   };
 
   // A Node at its place in the Flow. Stored state names a Node only by its address.

@@ -62,4 +62,8 @@ class FlowCompiler {
 // is the beginning of the message: "there is no Flow".
 void expect_known(const View& view, std::string_view missing, const Names& known);
 
+// Reports a mapping of locales to texts that is empty, has a locale that is not among `known`, or
+// lacks the first one. If `known` is empty, any locale is possible.
+void expect_locales(const View& mapping, const std::vector<std::string>& known);
+
 }  // namespace conversed::flows

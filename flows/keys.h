@@ -24,6 +24,8 @@ enum class Form : std::uint8_t {
   number_or_duration,
   scalar,       // a text, a number, true or false
   texts,        // a text, or a list of at least one
+  local_text,   // a text, or a mapping of locales to texts
+  local_texts,  // such a value, or a list of at least one
   names,        // a list of names
   any_mapping,  // with any keys
   text_map,     // a mapping to texts

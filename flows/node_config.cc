@@ -99,7 +99,25 @@ void NodeConfig::check_keys() {
   }
   if (type_.is_free_form()) return;
   if (type_.fields.empty()) return expect_true();
+  if (is_shorthand_by_locale(inside)) {
+    return config_.problem("a mapping is the Node's config; write the texts by locale as `" +
+                           std::string(type_.name) + ": {" + std::string(type_.shorthand) +
+                           ": {..}}`");
+  }
   if (config_.value().is_object() || type_.shorthand.empty()) expect_keys(config_, inside);
+}
+
+// Whether the config is a mapping of the project's locales, in place of a text.
+bool NodeConfig::is_shorthand_by_locale(const std::vector<std::string_view>& inside) const {
+  if (compiler_.known() == nullptr || type_.shorthand.empty()) return false;
+  const auto field = std::ranges::find(type_.fields, type_.shorthand, &NodeField::name);
+  if (field->form != Form::local_text && field->form != Form::local_texts) return false;
+  const auto& members = config_.value().members();
+  const auto& locales = compiler_.known()->locales;
+  return !members.empty() && std::ranges::all_of(members, [&](const auto& member) {
+    return std::ranges::find(locales, member.name) != locales.end() &&
+           std::ranges::find(inside, member.name) == inside.end();
+  });
 }
 
 void NodeConfig::expect_true() {
@@ -165,6 +183,24 @@ Template NodeConfig::template_at(const View& view) {
   return std::move(compiled).value_or(Template());
 }
 
+LocalText NodeConfig::local_text_at(const View& view) {
+  if (!view.value().is_object()) return LocalText(template_at(view));
+  check_locales(view);
+  std::vector<std::pair<std::string, Template>> texts;
+  for (const auto& member : view.value().members()) {
+    texts.emplace_back(member.name, template_at(view.member(member)));
+  }
+  return texts.empty() ? LocalText() : LocalText(std::move(texts));
+}
+
+void NodeConfig::check_locales(const View& mapping) {
+  static const std::vector<std::string> any;
+  expect_locales(mapping, compiler_.known() == nullptr ? any : compiler_.known()->locales);
+  auto& noted = outline_.locales.emplace_back();
+  noted.place = mapping.value().place();
+  for (const auto& member : mapping.value().members()) noted.names.push_back(member.name);
+}
+
 void NodeConfig::check_templates(const View& view) {
   if (view.value().is_text()) {
     (void)template_at(view);
@@ -222,10 +258,10 @@ void NodeConfig::read(const View& at, const NodeField&, std::vector<std::string>
   }
 }
 
-void NodeConfig::read(const View& at, const NodeField&, std::vector<Template>& into) {
-  if (!at.value().is_array()) return into.push_back(template_at(at));
+void NodeConfig::read(const View& at, const NodeField&, std::vector<LocalText>& into) {
+  if (!at.value().is_array()) return into.push_back(local_text_at(at));
   if (at.value().items().empty()) at.problem("the list is empty; write a text");
-  for (const View& item : at.items()) into.push_back(template_at(item));
+  for (const View& item : at.items()) into.push_back(local_text_at(item));
 }
 
 void NodeConfig::read(const View& at, const NodeField&, Headers& into) {
@@ -251,6 +287,7 @@ Flow::Outline NodeConfig::take_outline() {
     if (!found) continue;
     const Located* value = &found->value();
     if (value->is_array() && !value->items().empty()) value = &value->items().front();
+    if (value->is_object() && !value->members().empty()) value = &value->members().front().value;
     if (value->is_scalar()) {
       outline_.label = value->is_text() ? value->text() : value->scalar().dump();
     }

@@ -12,6 +12,7 @@
 #include "flows/expression/template.h"
 #include "flows/fields.h"
 #include "flows/flow.h"
+#include "flows/local_text.h"
 #include "flows/node.h"
 #include "flows/regex.h"
 
@@ -50,8 +51,9 @@ class NodeConfig {
   void read(const View& at, const NodeField&, expression::Template& into) {
     into = template_at(at);
   }
-  // One text, or a list of at least one.
-  void read(const View& at, const NodeField&, std::vector<expression::Template>& into);
+  void read(const View& at, const NodeField&, LocalText& into) { into = local_text_at(at); }
+  // One text, or a list of at least one, each maybe by locale.
+  void read(const View& at, const NodeField&, std::vector<LocalText>& into);
   void read(const View& at, const NodeField&, expression::Expression& into) {
     into = condition_at(at);
   }
@@ -91,6 +93,10 @@ class NodeConfig {
   [[nodiscard]] std::optional<Regex> regex_at(const View& view, Regex::Case which);
   [[nodiscard]] expression::Expression condition_at(const View& view);
   [[nodiscard]] expression::Template template_at(const View& view);
+  // A text, or a mapping of locales to texts.
+  [[nodiscard]] LocalText local_text_at(const View& view);
+  // Reports a mapping of locales that the project does not have, or that lacks its primary one.
+  void check_locales(const View& mapping);
   // Records that the values it writes are true, false or null.
   void note_flag() { outline_.writes_flag = true; }
   // Records the write of a default that no field replaces.
@@ -140,6 +146,7 @@ class NodeConfig {
   [[nodiscard]] std::string misplaced(const std::string& key,
                                       const std::vector<std::string_view>& inside,
                                       std::vector<std::string_view> beside) const;
+  [[nodiscard]] bool is_shorthand_by_locale(const std::vector<std::string_view>& inside) const;
   void expect_true();
   // Checks each text of the value separately, so that a problem has the place of its text.
   void check_templates(const View& view);

@@ -52,7 +52,9 @@ inline constexpr Form form_of<std::vector<std::string>> = Form::names;
 template <>
 inline constexpr Form form_of<expression::Template> = Form::text;
 template <>
-inline constexpr Form form_of<std::vector<expression::Template>> = Form::texts;
+inline constexpr Form form_of<LocalText> = Form::local_text;
+template <>
+inline constexpr Form form_of<std::vector<LocalText>> = Form::local_texts;
 template <>
 inline constexpr Form form_of<expression::Expression> = Form::scalar;
 template <>

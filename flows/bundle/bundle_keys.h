@@ -58,7 +58,7 @@ inline constexpr Key quiet_hours_keys[]{must_have("from", Form::text), must_have
                                         must_have("timezone", Form::text)};
 inline constexpr Key journey_keys[]{
     must_have("after", Form::duration).within(shortest_bundle_time, longest_bundle_time),
-    may_have("text", Form::text),
+    may_have("text", Form::local_text),
     may_have("flow", Form::name),
     may_have("endpoint", Form::name),
     may_have("quietHours", Form::mapping).of(quiet_hours_keys),

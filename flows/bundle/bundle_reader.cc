@@ -63,13 +63,19 @@ void read_quiet_hours(const View& view) {
 }
 
 // Checks the length of a text that users read.
-void expect_short(const Fields& fields, std::string_view field) {
-  const auto at = fields.find(field);
-  if (!at || !at->value().is_text()) return;
-  if (text::count_characters(at->value().text()) > max_text_characters) {
-    at->problem("the text has more than " + std::to_string(max_text_characters) +
-                " characters; shorten it");
+void expect_short(const View& at) {
+  if (!at.value().is_text()) return;
+  if (text::count_characters(at.value().text()) > max_text_characters) {
+    at.problem("the text has more than " + std::to_string(max_text_characters) +
+               " characters; shorten it");
   }
+}
+
+// A text that is neither empty nor too long.
+void expect_said(const View& at) {
+  const auto text = at.text();
+  if (text && text->empty()) at.problem("the text is empty; write one");
+  expect_short(at);
 }
 
 // Reads the parts of a bundle. It collects all names first, so that each reference can be checked
@@ -168,6 +174,7 @@ class BundleReader {
       locales->problem("a project has at least one locale; write one, or leave `locales` out");
     }
     locales_ = Names(bundle_.locales.begin(), bundle_.locales.end());
+    known_.locales = bundle_.locales;
   }
 
   model::BundleMember read_member(const View& view) {
@@ -382,7 +389,7 @@ class BundleReader {
     endpoint.session_expiry = fields.duration("sessionExpiry").value_or(endpoint.session_expiry);
     endpoint.active_only = fields.flag("activeOnly", false);
     endpoint.error_text = fields.optional_text("errorText");
-    expect_short(fields, "errorText");
+    if (const auto at = fields.find("errorText")) expect_short(*at);
     endpoint.error_flow = fields.name("onError");
     if (const auto at = fields.find("onError"); at && !endpoint.error_flow.empty()) {
       expect_known(*at, "there is no Flow", known_.flows);
@@ -449,8 +456,7 @@ class BundleReader {
       if (flow->name()) expect_known(*flow, "there is no Flow", known_.flows);
     } else {
       if (!fields.find("text") && view.value().is_object()) view.problem("'text' is missing");
-      (void)fields.text("text");
-      expect_short(fields, "text");
+      read_journey_text(fields);
     }
     if (const auto at = fields.find("endpoint"); at && at->name()) {
       expect_known(*at, "there is no Endpoint", names_in(root_.value(), "endpoints", "name"));
@@ -464,6 +470,14 @@ class BundleReader {
     }
     for (const std::string_view most : {"maxPerSession", "maxPerDay"}) (void)fields.integer(most);
     if (const auto quiet = fields.find("quietHours")) read_quiet_hours(*quiet);
+  }
+
+  void read_journey_text(const Fields& fields) {
+    const auto at = fields.find("text");
+    if (!at) return;
+    if (!at->value().is_object()) return expect_said(*at);
+    expect_locales(*at, bundle_.locales);
+    for (const auto& member : at->value().members()) expect_said(at->member(member));
   }
 
   const View root_;

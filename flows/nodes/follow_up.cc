@@ -10,7 +10,7 @@ constexpr std::chrono::milliseconds longest_silence = std::chrono::hours(24 * 36
 
 struct FollowUpNode final : Node {
   std::chrono::milliseconds after{};
-  std::optional<expression::Template> text;
+  std::optional<LocalText> text;
   std::string flow;  // its name; empty: none
   std::optional<expression::JsonTemplate> data;
   std::optional<std::chrono::milliseconds> expires_after;
@@ -27,7 +27,7 @@ struct FollowUpNode final : Node {
 
   Result<Step> run(Turn& turn) const override {
     FollowUpWish wish{.after = after, .expires_after = expires_after};
-    if (text) wish.text = text->render(turn.scope());
+    if (text) wish.text = turn.worded(*text);
     if (data) wish.data = data->value(turn.scope());
     if (!flow.empty()) {
       const auto& flows = turn.assets().flow_ids;

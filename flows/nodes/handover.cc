@@ -9,14 +9,14 @@ constexpr std::string_view resumed_by =
 
 // During the handover, people reach the user by notify.
 struct HandoverNode final : Node {
-  std::optional<expression::Template> text;
+  std::optional<LocalText> text;
   std::optional<expression::JsonTemplate> data;
   expression::Expression resume_if = std::move(*expression::Expression::compile(resumed_by));
 
   Result<Step> run(Turn& turn) const override {
     nlohmann::json told = {{"status", "requested"}};
     if (data) told["data"] = data->value(turn.scope());
-    return tell(turn, text ? text->render(turn.scope()) : "", std::move(told), Wait{});
+    return tell(turn, text ? turn.worded(*text) : "", std::move(told), Wait{});
   }
 
   Result<Step> on_input(Turn& turn) const override {

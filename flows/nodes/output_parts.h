@@ -10,12 +10,15 @@
 // docs/flows/concepts.md describes it.
 namespace conversed::flows {
 
-inline constexpr Key button_keys[]{must_have("text", Form::text), may_have("value", Form::anything),
-                                   may_have("url", Form::text)};
-inline constexpr Key image_keys[]{must_have("url", Form::text), may_have("alt", Form::text)};
-inline constexpr Key file_keys[]{must_have("url", Form::text), may_have("name", Form::text)};
+inline constexpr Key button_keys[]{must_have("text", Form::local_text),
+                                   may_have("value", Form::anything),
+                                   may_have("url", Form::local_text)};
+inline constexpr Key image_keys[]{must_have("url", Form::local_text),
+                                  may_have("alt", Form::local_text)};
+inline constexpr Key file_keys[]{must_have("url", Form::local_text),
+                                 may_have("name", Form::local_text)};
 inline constexpr Key card_keys[]{
-    must_have("title", Form::text), may_have("text", Form::text),
+    must_have("title", Form::local_text), may_have("text", Form::local_text),
     may_have("image", Form::text_or_mapping).of(image_keys),
     may_have("buttons", Form::text_or_texts_and_mappings).of(button_keys)};
 
@@ -28,14 +31,15 @@ void read_image(NodeConfig& config, const View& at, OutputPart& into);
 void read_file(NodeConfig& config, const View& at, OutputPart& into);
 
 // The evaluated part in its whole form: each button is `{text, value}` or `{text, url}`, each image
-// and file has its `url`. `invalid_argument`: the value has another form.
-[[nodiscard]] Result<nlohmann::json> buttons_from(nlohmann::json value);
-[[nodiscard]] Result<nlohmann::json> cards_from(nlohmann::json value);
-[[nodiscard]] Result<nlohmann::json> link_from(nlohmann::json value);
+// and file has its `url`. Texts by locale are chosen. `invalid_argument`: the value has another
+// form.
+[[nodiscard]] Result<nlohmann::json> buttons_from(const Wording& wording, nlohmann::json value);
+[[nodiscard]] Result<nlohmann::json> cards_from(const Wording& wording, nlohmann::json value);
+[[nodiscard]] Result<nlohmann::json> link_from(const Wording& wording, nlohmann::json value);
 
 // Evaluates the part and puts it into the data of an output. Null is left out.
 [[nodiscard]] Result<void> add_part(Turn& turn, const OutputPart& part, const char* name,
-                                    Result<nlohmann::json> (*form)(nlohmann::json),
+                                    Result<nlohmann::json> (*form)(const Wording&, nlohmann::json),
                                     nlohmann::json& data);
 
 }  // namespace conversed::flows

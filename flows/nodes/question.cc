@@ -62,10 +62,10 @@ void read_zone(NodeConfig&, const View& at, std::optional<TimeZone>& into) {
 }
 
 struct QuestionNode final : Node {
-  expression::Template text;
+  LocalText text;
   std::string type;
   std::optional<expression::Path> store_in;
-  std::vector<expression::Template> reprompts;  // the last one repeats
+  std::vector<LocalText> reprompts;  // the last one repeats
   int max_attempts = 0;
   std::optional<NodeIndex> on_no_answer;  // empty: the execution ends
   std::optional<expression::Expression> valid;
@@ -126,11 +126,11 @@ struct QuestionNode final : Node {
     return ask(turn, reprompts[std::min(static_cast<std::size_t>(made), reprompts.size()) - 1]);
   }
 
-  Result<Step> ask(Turn& turn, const expression::Template& question) const {
+  Result<Step> ask(Turn& turn, const LocalText& question) const {
     auto value = data ? data->value(turn.scope()) : nlohmann::json();
     auto added = add_part(turn, quick_replies, "quickReplies", &buttons_from, value);
     if (!added) return model::fail(added.error());
-    return step_after(turn.output(question.render(turn.scope()), std::move(value)), Wait{time_out});
+    return step_after(turn.output(turn.worded(question), std::move(value)), Wait{time_out});
   }
 
   bool escapes(Turn& turn) const {
@@ -142,7 +142,7 @@ struct QuestionNode final : Node {
     std::optional<nlohmann::json> chosen;
     auto replies = quick_replies ? quick_replies->value(turn.scope()) : nlohmann::json();
     if (replies.is_null()) return chosen;
-    const auto buttons = buttons_from(std::move(replies));
+    const auto buttons = buttons_from(turn.wording(), std::move(replies));
     if (!buttons) return model::fail(buttons.error());
     const std::string& said = turn.input_text();
     const auto phrase = text::phrase_of(said);

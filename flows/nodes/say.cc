@@ -11,7 +11,7 @@ namespace {
 constexpr std::array<std::string_view, 3> orders{"inTurn", "oneByOne", "random"};
 
 struct SayNode final : Node {
-  std::vector<expression::Template> alternatives;
+  std::vector<LocalText> alternatives;
   std::string order;
   std::optional<expression::JsonTemplate> data;
   OutputPart quick_replies;
@@ -34,7 +34,7 @@ struct SayNode final : Node {
     if (!alternatives.empty()) {
       auto chosen = choose(turn);
       if (!chosen) return model::fail(chosen.error());
-      text = alternatives[*chosen].render(turn.scope());
+      text = turn.worded(alternatives[*chosen]);
     }
     auto value = data ? data->value(turn.scope()) : nlohmann::json();
     auto added = add_part(turn, quick_replies, "quickReplies", &buttons_from, value);

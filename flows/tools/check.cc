@@ -11,6 +11,7 @@
 #include "flows/bundle/loader.h"
 #include "flows/fields.h"
 #include "flows/flow.h"
+#include "flows/local_text.h"
 #include "flows/node_types.h"
 #include "flows/tools/missing_answers.h"
 #include "flows/tools/ways.h"
@@ -25,10 +26,10 @@ using expression::Facts;
 using Kind = Flow::Use::Kind;
 
 // The members of `input`; docs/flows/expressions.md lists them.
-constexpr std::array<std::string_view, 18> input_members{
-    "URLToken", "answer",    "channel", "currentTime", "data",  "error",
-    "event",    "execution", "inputId", "sessionId",   "slots", "source",
-    "state",    "text",      "traceId", "tool",        "type",  "userId"};
+constexpr std::array<std::string_view, 19> input_members{
+    "URLToken",  "answer",  "channel", "currentTime", "data",  "error",  "event",
+    "execution", "inputId", "locale",  "sessionId",   "slots", "source", "state",
+    "text",      "traceId", "tool",    "type",        "userId"};
 
 constexpr std::array<std::string_view, 4> roots{"arguments", "context", "input", "profile"};
 
@@ -144,7 +145,21 @@ class Checker {
     auto channels = names_in("endpoints", "name");
     const bool is_bounded = !channels.empty() && channels.size() <= most_values;
     if (is_bounded) values_["input.channel"] = std::move(channels);
+    find_locales();
     find_states();
+  }
+
+  void find_locales() {
+    const Located* project = root_.find("project");
+    const Located* list = project == nullptr ? nullptr : project->find("locales");
+    if (list == nullptr) {
+      locales_.emplace_back("en");
+    } else if (list->items().size() <= most_values) {
+      for (const auto& item : list->items()) {
+        if (item.is_text()) locales_.push_back(item.text());
+      }
+    }
+    if (!locales_.empty()) values_["input.locale"] = Names(locales_.begin(), locales_.end());
   }
 
   // Unknown if a Flow computes a state.
@@ -241,6 +256,7 @@ class Checker {
       for (const auto& warning : slot.outline.warnings) {
         warn(warning.place, flow, slot.address, warning.message);
       }
+      for (const auto& each : slot.outline.locales) check_locales({flow, slot, each.place}, each);
       for (const auto& use : slot.outline.pauses) {
         if (!waits_.contains(use.name)) continue;
         warn(use.place, flow, slot.address,
@@ -356,6 +372,14 @@ class Checker {
     return true;
   }
 
+  void check_locales(const At& at, const Flow::Locales& text) {
+    for (const auto& name : locales_) {
+      if (!matching_locale(name, text.names).empty()) continue;
+      warn(at, "the text has none for the locale '" + name + "', whose users read that of '" +
+                   locales_.front() + "'");
+    }
+  }
+
   void check_comparison(const At& at, const std::string& path, const std::string& text) {
     const auto values = values_.find(path);
     if (path == "input.channel" && values != values_.end() && !values->second.contains(text)) {
@@ -424,6 +448,7 @@ class Checker {
   std::map<std::string, bool, std::less<>> is_flag_;     // each written path
   Names labels_;                                         // of Tokens
   Names words_;
+  std::vector<std::string> locales_;                  // of the project; empty: too many to look at
   std::map<std::string, Names, std::less<>> values_;  // of paths, if all are known
 };
 

@@ -118,6 +118,7 @@ Result<Stage> stage_of(const model::Bundle& bundle, const std::string& endpoint,
   stage.endpoint.flow_id = runs;
   stage.endpoint.url_token = std::string(64, '0');
   stage.assets.project_id = "project";
+  stage.assets.locales = bundle.locales;
   for (const auto& each : bundle.tokens) stage.assets.tokens.emplace(each.label, each.script);
   for (const auto& each : bundle.connections) stage.assets.connection_ids[each.name] = each.name;
   for (const auto& each : bundle.flows) stage.assets.flow_ids[each.name] = each.name;

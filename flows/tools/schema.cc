@@ -35,6 +35,13 @@ Json scalar() {
   return {{"type", {"string", "number", "boolean"}}};
 }
 
+// The names of the locales are the project's.
+Json local_text() {
+  Json by_locale = map_to(typed("string"));
+  by_locale["minProperties"] = 1;
+  return any_of(typed("string"), std::move(by_locale));
+}
+
 Json nodes() {
   return {{"$ref", "#/$defs/nodes"}};
 }
@@ -87,6 +94,10 @@ Json form_of_key(const KeyFacts& key) {
     case Form::texts:
       return any_of(typed("string"),
                     {{"type", "array"}, {"items", typed("string")}, {"minItems", 1}});
+    case Form::local_text:
+      return local_text();
+    case Form::local_texts:
+      return any_of(local_text(), {{"type", "array"}, {"items", local_text()}, {"minItems", 1}});
     case Form::names:
       return list_of(text_of(key));
     case Form::any_mapping:
@@ -137,6 +148,10 @@ Json described(Json schema, const std::string& description) {
   return schema;
 }
 
+bool takes_mapping(Form form) {
+  return form == Form::anything || form == Form::local_text || form == Form::local_texts;
+}
+
 Json config_of(const NodeType& type) {
   KeyFacts config_key;
   config_key.form = type.form;
@@ -151,7 +166,7 @@ Json config_of(const NodeType& type) {
     if (field.name != type.shorthand) continue;
     alone = schema;
     // A mapping is always the config.
-    if (field.form == Form::anything) alone["not"] = typed("object");
+    if (takes_mapping(field.form)) alone["not"] = typed("object");
   }
   config["additionalProperties"] = false;
   return alone.is_null() ? config : any_of(std::move(alone), std::move(config));

@@ -183,6 +183,7 @@ Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
   if (auto done = path.assign(*target.value, std::move(value)); !done) {
     return failure(done.error().code, done.error().message);
   }
+  if (path.root() == expression::Path::Root::profile) choose_locale();
   return check_size(target, noted_name(path.root()), path.text().size() + bytes);
 }
 
@@ -194,6 +195,7 @@ Result<void> Turn::check_assign(const expression::Path& path, nlohmann::json val
   auto done = assign(path, std::move(value));
   *target.value = std::move(before);
   target.is_measured = false;
+  if (path.root() == expression::Path::Root::profile) choose_locale();
   effects_.notes = std::move(notes);
   return done;
 }
@@ -263,6 +265,7 @@ void Turn::note_reset(expression::Path::Root which) {
 void Turn::erase(const expression::Path& path) {
   note_write(path, 0, nullptr);
   path.erase(*root(path.root()).value);
+  if (path.root() == expression::Path::Root::profile) choose_locale();
 }
 
 void Turn::reset_context() {
@@ -276,6 +279,19 @@ void Turn::reset_profile() {
   Root& profile = root(expression::Path::Root::profile);
   *profile.value = nlohmann::json::object();
   profile.is_measured = false;
+  choose_locale();
+}
+
+void Turn::choose_locale() {
+  constexpr std::size_t names_a_step = 16;
+  const auto& known = input_.assets.locales;
+  budget_.step(1 + known.size() / names_a_step);
+  const std::string* chosen = find_text(*scope_.profile, "locale");
+  std::string_view locale = matching_locale(chosen == nullptr ? "" : *chosen, known);
+  if (locale.empty()) locale = matching_locale(locale_, known);
+  const std::string_view primary = known.empty() ? std::string_view() : known.front();
+  wording_ = {.locale = locale.empty() ? primary : locale, .primary = primary};
+  input_object_["locale"] = wording_.locale;
 }
 
 void Turn::set_input_error(std::string_view code, std::string_view message, int status) {

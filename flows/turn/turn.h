@@ -16,6 +16,7 @@
 #include "flows/expression/scope.h"
 #include "flows/expression/turn_budget.h"
 #include "flows/flow.h"
+#include "flows/local_text.h"
 #include "flows/turn/follow_up.h"
 #include "store/model/assets.h"
 #include "store/model/effects.h"
@@ -212,6 +213,14 @@ class Turn {
   // The Node of the same Flow that ran before this one in this Turn. `end_of_flow`: the Flow begins
   // here, or another Flow led here.
   [[nodiscard]] NodeIndex came_from() const { return came_from_; }
+  // The session's locale among those of its project: that of the profile, otherwise the last one of
+  // an input, otherwise the primary one. `input.locale` has it.
+  [[nodiscard]] std::string_view locale() const { return wording_.locale; }
+  [[nodiscard]] const Wording& wording() const { return wording_; }
+  // The text in the session's locale, with its values.
+  [[nodiscard]] std::string worded(const LocalText& text) const {
+    return text.in(wording_).render(scope_);
+  }
   // `input`, for Nodes that change it.
   [[nodiscard]] nlohmann::json& input_object() { return input_object_; }
 
@@ -301,6 +310,8 @@ class Turn {
   [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
   // The current Flow, then the Flows that entered it, from the inside out.
   [[nodiscard]] std::vector<const Flow*> entered_flows() const;
+  // Chooses the session's locale. Called whenever the profile or the input changes it.
+  void choose_locale();
   // Searches the text by the lexicons of the Flows, each once. Appends the hits to `input.slots`:
   // first the first Flow's, then the others'. Skips lexicons that have hits there.
   [[nodiscard]] Result<void> find_slots(const std::vector<const Flow*>& flows);
@@ -344,6 +355,7 @@ class Turn {
   expression::TurnBudget budget_;
   model::Effects effects_;
   expression::Scope scope_;
+  Wording wording_;  // borrows the names of the project's locales
   Root context_;
   Root profile_;
 
@@ -368,6 +380,7 @@ class Turn {
   nlohmann::json untaken_;     // the injects that no Node has taken; null: none yet
   nlohmann::json keyphrases_;  // added ones by lexicon; null: none yet
   std::string state_;          // empty: the default state
+  std::string locale_;         // the last one of an input; empty: none yet
   bool waits_ = false;         // at the frames below; otherwise the Flow starts at its beginning
   nlohmann::json node_state_;
   FollowUpCounts follow_up_counts_;

@@ -110,6 +110,7 @@ Result<void> TurnRunner::restore_memories(json& state) {
     untaken_ = std::move(state["events"]);
   }
   if (const std::string* name = find_text(state, "state")) state_ = *name;
+  if (const std::string* name = find_text(state, "locale")) locale_ = *name;
   return {};
 }
 
@@ -204,6 +205,7 @@ bool TurnRunner::restore_progress(json& state) {
   follow_ups_settled_ = find_member(state, "followUpsSettled") != nullptr;
   input_object_ = std::move(state["input"]);
   if (!input_object_["slots"].is_object()) input_object_["slots"] = json::object();
+  choose_locale();
   return true;
 }
 
@@ -223,6 +225,7 @@ void TurnRunner::make_input_object() {
   add("data", event().data.is_null() ? json::object() : event().data);
   add("execution", executions_);
   add("inputId", event().id);
+  add("locale", "");
   add("sessionId", event().session.session_id);
   add("slots", json::object());
   add("source", source_name(event().type));
@@ -231,6 +234,16 @@ void TurnRunner::make_input_object() {
   add("traceId", event().trace_id);
   add("type", has_text ? "text" : "data");
   add("userId", event().session.user_id);
+  note_locale();
+}
+
+// A message, or an inject, may tell the locale. An unknown one changes nothing.
+void TurnRunner::note_locale() {
+  const bool tells = event().type == EventType::user_message || event().type == EventType::inject;
+  const std::string* told = tells ? find_text(event().data, "locale") : nullptr;
+  const auto known = matching_locale(told == nullptr ? "" : *told, input_.assets.locales);
+  if (!known.empty()) locale_ = known;
+  choose_locale();
 }
 
 // The current Node's frame, with the frames of its callers below it.
@@ -307,6 +320,7 @@ void TurnRunner::save_flow_state() {
     state["events"] = std::move(untaken_);
   }
   if (!state_.empty()) state["state"] = std::move(state_);
+  if (!locale_.empty()) state["locale"] = std::move(locale_);
   if (follow_up_counts_.today > 0) state["followUps"] = to_json(follow_up_counts_);
   const bool waits = waits_ || !waiting_.is_null();
   if (input_.is_follow_up_flow && (waits || session().busy())) {

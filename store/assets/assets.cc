@@ -74,6 +74,8 @@ Result<model::ProjectAssets> Assets::project_assets(const std::string& project_i
     assets.flow_ids =
         read_pairs(connection, "SELECT name, id FROM flows WHERE project_id = :p", project_id);
     assets.journey = load_journey(connection, project_id);
+    assets.locales = connection.values<std::string>(
+        "SELECT name FROM locales WHERE project_id = :p ORDER BY n", project_id);
     return assets;
   });
 }

@@ -91,6 +91,9 @@ struct Import {
 
   Result<json> run() {
     if (auto taken = take_project(); !taken) return fail(taken.error());
+    // Those that the bundle does not name come after its own.
+    connection_.run("UPDATE locales SET n = n + :c WHERE project_id = :p", bundle_.locales.size(),
+                    project_);
     report_["project"]["locales"] =
         take_names("locales", "project_id", project_, bundle_.locales, locales_);
     if (auto taken = take_members(); !taken) return fail(taken.error());

@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "store/model/result.h"
 
@@ -67,6 +68,7 @@ struct ProjectAssets {
   std::map<std::string, std::string, std::less<>> tokens;          // label → script
   std::map<std::string, std::string, std::less<>> flow_ids;        // name → id
   std::optional<Journey> journey{};                                // if it is switched on
+  std::vector<std::string> locales{};  // names; the first is the primary one
 };
 
 }  // namespace conversed::model

@@ -41,7 +41,7 @@ proactive: {journey: {after: 20m, text: "Are you there?"}}
 """
 
 FENCE = re.compile(r"^```(yaml|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-HEAD = "conversed: 1\nproject: {name: Recipes}\nendpoints: [{name: web, flow: Main}]\n"
+HEAD = "conversed: 1\nproject: {name: Recipes, locales: [en, de]}\nendpoints: [{name: web, flow: Main}]\n"
 # Connections that recipes use, and their knowledge store.
 CONNECTIONS = {"crm": "{name: crm, type: httpBearer, fields: {token: secret}}",
                "model": "{name: model, type: llm, fields: {baseUrl: 'https://llm.example.com/v1'}}"}

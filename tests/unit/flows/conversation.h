@@ -21,7 +21,7 @@ namespace conversed::flows {
 // The Flow of a YAML list of Nodes, loaded as a bundle.
 inline std::shared_ptr<const Flow> flow_of(const std::string& nodes,
                                            const std::string& connections = "") {
-  std::string text = "conversed: 1\nproject: {name: Test}\n" + connections +
+  std::string text = "conversed: 1\nproject: {name: Test, locales: [en, de]}\n" + connections +
                      "flows:\n  - name: Main\n    nodes:\n";
   std::size_t at = 0;
   while (at < nodes.size()) {
@@ -101,6 +101,7 @@ class Conversation {
   explicit Conversation(const std::string& nodes, const std::string& connections = "")
       : flow(flow_of(nodes, connections)) {
     assets.project_id = "project";
+    assets.locales = {"en", "de"};
     endpoint.id = "endpoint";
     endpoint.name = "web";
     endpoint.flow_id = "flow";

@@ -57,6 +57,7 @@ TEST(Turn, ShowsItsInputToTheFlow) {
                                                        {"channel", "web"},
                                                        {"currentTime", "2027-01-15T08:00:00.123Z"},
                                                        {"execution", 1},
+                                                       {"locale", "en"},
                                                        {"traceId", std::string(32, 'b')},
                                                        {"inputId", "event1"},
                                                        {"source", "followUp"}}));

@@ -225,6 +225,19 @@ TEST_F(AssetsTest, EndpointIsFoundByItsToken) {
   EXPECT_EQ(project->connection_ids.at("crm"), report["connections"][0]["_id"]);
 }
 
+TEST_F(AssetsTest, LocalesThatAnImportDoesNotNameComeBehindItsOwn) {
+  auto bundle = shop();
+  const std::string project = import(bundle)["project"]["_id"];
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(assets().project_assets(project)->locales, (Names{"en", "de"}));
+  bundle.members.clear();
+  bundle.locales = {"fr", "de"};
+  import(bundle);
+  EXPECT_EQ(assets().project_assets(project)->locales, (Names{"fr", "de", "en"}));
+  import(bundle);
+  EXPECT_EQ(assets().project_assets(project)->locales, (Names{"fr", "de", "en"}));
+}
+
 TEST_F(AssetsTest, DeletedConnectionIsMissingAfterwards) {
   const auto report = import(shop());
   const std::string project = report["project"]["_id"];
