@@ -11,6 +11,8 @@
 #include "flows/expression/text.h"
 #include "flows/fields.h"
 #include "flows/regex.h"
+#include "flows/words/spelled_numbers.h"
+#include "flows/words/spoken_times.h"
 #include "store/model/url.h"
 #include "store/text/ascii.h"
 #include "store/text/words.h"
@@ -65,6 +67,11 @@ int number_of(std::string_view digits) {
 std::string two_digits(unsigned number) {
   std::string text = std::to_string(number);
   return text.size() < 2 ? "0" + text : text;
+}
+
+std::string time_text(const TimeOfDay& time) {
+  return two_digits(static_cast<unsigned>(time.hour)) + ':' +
+         two_digits(static_cast<unsigned>(time.minute));
 }
 
 std::string date_text(const year_month_day& date) {
@@ -158,10 +165,16 @@ std::optional<nlohmann::json> read_number(std::string_view text) {
   return number;
 }
 
-std::optional<nlohmann::json> read_integer(std::string_view text) {
-  auto number = read_number(text);
-  if (!number || number->is_number_integer()) return number;
-  const auto value = number->get<double>();
+std::optional<nlohmann::json> read_spelled_number(std::string_view text, std::string_view locale) {
+  const auto words = answer_words(expression::trim(text));
+  const auto numbers = words.empty() ? nullptr : SpelledNumbers::find(locale);
+  const auto digits = numbers == nullptr ? std::nullopt : numbers->decimal(words);
+  return digits ? read_number(*digits) : std::nullopt;
+}
+
+std::optional<nlohmann::json> as_integer(const nlohmann::json& number) {
+  if (number.is_number_integer()) return number;
+  const auto value = number.get<double>();
   constexpr double most = 9007199254740992.0;  // beyond this, doubles skip whole numbers
   if (value != std::floor(value) || std::abs(value) > most) return std::nullopt;
   return static_cast<std::int64_t>(value);
@@ -240,7 +253,12 @@ std::optional<std::string> read_time(std::string_view text) {
     hour = hour % 12 + (parts[2] == "p" ? 12 : 0);
   }
   if (hour > 23 || minute > 59) return std::nullopt;
-  return two_digits(static_cast<unsigned>(hour)) + ':' + two_digits(static_cast<unsigned>(minute));
+  return time_text({hour, minute});
+}
+
+std::optional<std::string> read_time_in_words(std::string_view text) {
+  const auto time = read_spoken_time(expression::trim(text));
+  return time ? std::optional(time_text(*time)) : std::nullopt;
 }
 
 }  // namespace conversed::flows

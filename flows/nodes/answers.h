@@ -13,8 +13,12 @@ namespace conversed::flows {
 
 // A decimal number without other text (`3`, `-2.5`, `+1e3`). Whole numbers that fit stay whole.
 [[nodiscard]] std::optional<nlohmann::json> read_number(std::string_view text);
-// A whole number.
-[[nodiscard]] std::optional<nlohmann::json> read_integer(std::string_view text);
+// The same in words of the locale's language, without other text: `twenty-one`, `minus two point
+// five`. Takes up to 10 ms, and longer for the first one of a language.
+[[nodiscard]] std::optional<nlohmann::json> read_spelled_number(std::string_view text,
+                                                                std::string_view locale);
+// A whole number in place of a number such as 4.0. Nothing for other numbers.
+[[nodiscard]] std::optional<nlohmann::json> as_integer(const nlohmann::json& number);
 
 // The first e-mail address among the words, such as in `it's ann@example.com`.
 [[nodiscard]] std::optional<std::string> read_email(std::string_view text);
@@ -37,5 +41,8 @@ enum class DateOrder : std::uint8_t { day_first, month_first };
 // A time of day as `HH:MM`. Understands `14:30`, `14.30`, `14h30`, `2 pm`, `2:30 p.m.`, `14 Uhr`,
 // `noon`, `midnight`.
 [[nodiscard]] std::optional<std::string> read_time(std::string_view text);
+// The same for a time in words, in English and German (read_spoken_time). Takes time as
+// read_spelled_number does.
+[[nodiscard]] std::optional<std::string> read_time_in_words(std::string_view text);
 
 }  // namespace conversed::flows

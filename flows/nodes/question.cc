@@ -171,8 +171,11 @@ struct QuestionNode final : Node {
 
   std::optional<nlohmann::json> read_plain(Turn& turn) const {
     const std::string& said = turn.input_text();
-    if (type == "number") return read_number(said);
-    if (type == "integer") return read_integer(said);
+    if (type == "number" || type == "integer") {
+      auto number = read_number(said);
+      if (!number && pay_for_words(turn)) number = read_spelled_number(said, turn.locale());
+      return number && type == "integer" ? as_integer(*number) : number;
+    }
     if (type == "yesNo") {
       if (yes.contain(said)) return true;
       if (no.contain(said)) return false;
@@ -183,13 +186,22 @@ struct QuestionNode final : Node {
     if (type == "email") return read_email(said);
     if (type == "url") return read_url(said);
     if (type == "phone") return read_phone(said);
-    if (type == "time") return read_time(said);
+    if (type == "time") {
+      auto time = read_time(said);
+      return time || !pay_for_words(turn) ? time : read_time_in_words(said);
+    }
     if (type == "date") {
       const bool day_first = date_order == "dayFirst";
       return read_date(said, day_first ? DateOrder::day_first : DateOrder::month_first,
                        local(turn.scope().now));
     }
     return expression::trim(said).empty() ? std::nullopt : std::optional<nlohmann::json>(said);
+  }
+
+  // Pays for the search in spelled numbers, which bounds its work itself.
+  static bool pay_for_words(Turn& turn) {
+    constexpr std::size_t steps = 100'000;  // 10 ms
+    return turn.budget().step(steps);
   }
 
   // The time of the user's time zone as if it were UTC.

@@ -22,9 +22,22 @@ TEST(Answers, NumbersAreTheWholeText) {
   EXPECT_FALSE(read_number("3 of them"));
   EXPECT_FALSE(read_number("+-3"));
   EXPECT_FALSE(read_number("inf"));
-  EXPECT_EQ(read_integer("4.0"), 4);
-  EXPECT_FALSE(read_integer("4.5"));
-  EXPECT_FALSE(read_integer("1e300"));
+  EXPECT_EQ(as_integer(4), 4);
+  EXPECT_EQ(as_integer(4.0), 4);
+  EXPECT_FALSE(as_integer(4.5));
+  EXPECT_FALSE(as_integer(1e300));
+}
+
+TEST(Answers, SpelledNumbersAreTheWholeText) {
+  EXPECT_EQ(read_spelled_number(" Two! ", "en"), 2);
+  EXPECT_EQ(read_spelled_number("minus two point five", "en"), -2.5);
+  EXPECT_EQ(read_spelled_number("minus zero", "en"), 0);
+  EXPECT_EQ(read_spelled_number("zwei", "de-AT"), 2);
+  EXPECT_FALSE(read_spelled_number("two pizzas please", "en"));
+  EXPECT_FALSE(read_spelled_number("two", "de"));
+  EXPECT_FALSE(read_spelled_number("two", "Deutsch"));
+  EXPECT_FALSE(read_spelled_number("two", ""));
+  EXPECT_FALSE(read_spelled_number("", "en"));
 }
 
 TEST(Answers, AddressesAreFoundAmongWords) {
@@ -61,6 +74,12 @@ TEST(Answers, DatesOfManyForms) {
   EXPECT_EQ(date("soon"), "none");
   EXPECT_EQ(date("1-2"), "2027-02-01");
   EXPECT_EQ(date("99999-1-1"), "none");
+}
+
+TEST(Answers, TimesInWords) {
+  EXPECT_EQ(read_time_in_words("half past seven"), "07:30");
+  EXPECT_EQ(read_time_in_words("halb acht abends"), "19:30");
+  EXPECT_FALSE(read_time_in_words("seven"));
 }
 
 TEST(Answers, TimesOfManyForms) {
