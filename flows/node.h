@@ -30,10 +30,12 @@ struct Jump {        // the Node at `to`; `end_of_flow` ends the execution
 // The execution ends. This Node's `on_input` gets the next input. If none comes in time,
 // `on_time_out` runs. An inject that leaves the Node waiting does not extend the time.
 struct Wait {
+  // `event` and `burst` need a time-out. No input that leaves the Node waiting extends the time,
+  // and the session does not expire meanwhile. `burst`: for more events.
+  enum class For : std::uint8_t { input, event, burst };
   std::optional<std::chrono::milliseconds> time_out = std::nullopt;
-  // Needs a time-out. No input that leaves the Node waiting extends the time, and the session does
-  // not expire meanwhile.
-  bool for_event = false;
+  For what = For::input;
+  bool renews = false;  // the time-out replaces the one that the Node has
 };
 struct Stop {};  // the execution ends; the next input starts the Flow at its beginning
 // The Turn ends. This Node's `on_call_result` gets the answer. The Turn sets `idempotency_key`.

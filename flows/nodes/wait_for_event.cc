@@ -7,7 +7,7 @@
 
 #include "flows/json_members.h"
 #include "flows/node_types.h"
-#include "flows/turn/turn.h"
+#include "flows/nodes/event_wait.h"
 
 namespace conversed::flows {
 namespace {
@@ -40,20 +40,6 @@ void read_awaited(NodeConfig& config, const View& at, std::vector<Awaited>& into
   std::ranges::sort(into, {}, &Awaited::name);
 }
 
-struct OnMessage {
-  std::optional<NodeIndex> first;
-  NodeIndex begin = end_of_flow;  // its Nodes are in [begin, end)
-  NodeIndex end = end_of_flow;
-
-  static void read(NodeConfig& config, const View& at, OnMessage& into) {
-    into.begin = config.nodes_so_far();
-    into.first = config.loop(at, "onMessage");
-    into.end = config.nodes_so_far();
-    // The time-out goes on only at this Node.
-    config.refuse_waits(at, into.begin);
-  }
-};
-
 struct WaitForEventNode final : Node {
   std::optional<expression::Expression> only;
   std::vector<Awaited> any;
@@ -73,9 +59,9 @@ struct WaitForEventNode final : Node {
   }
 
   Result<Step> run(Turn& turn) const override {
-    auto span = recall(turn, comes_back(turn));
+    auto span = recall(turn, on_message.leads_back(turn));
     if (!span) return model::fail(span.error());
-    return look(turn, *span, Wait{left(turn, *span), true});
+    return look(turn, *span, wait_on(turn, *span));
   }
 
   // The user's message is for `onMessage`. Then the Node runs again.
@@ -83,9 +69,9 @@ struct WaitForEventNode final : Node {
     auto span = recall(turn, true);
     if (!span) return model::fail(span.error());
     const bool is_message = turn.input_object()["source"] == "user";
-    return look(turn, *span,
-                is_message && on_message.first ? Step(Jump{*on_message.first})
-                                               : Wait{left(turn, *span), true});
+    return look(
+        turn, *span,
+        is_message && on_message.first ? Step(Jump{*on_message.first}) : wait_on(turn, *span));
   }
 
   // An event may fit only now: another Flow got it, or the condition has changed.
@@ -115,12 +101,6 @@ struct WaitForEventNode final : Node {
     [[nodiscard]] nlohmann::json to_json() const { return {{"from", from}, {"until", until}}; }
   };
 
-  // Whether a Node of `onMessage` led here.
-  bool comes_back(const Turn& turn) const {
-    const NodeIndex from = turn.came_from();
-    return from != end_of_flow && from >= on_message.begin && from < on_message.end;
-  }
-
   // The wait that goes on, if there is one, otherwise a new one.
   Result<Span> recall(Turn& turn, bool goes_on) const {
     auto memory = turn.memory();
@@ -128,7 +108,7 @@ struct WaitForEventNode final : Node {
     const auto from = find_count(**memory, "from");
     const auto until = find_count(**memory, "until");
     if (goes_on && from && until) return Span{*from, *until};
-    const Span begun{first_that_counts(turn), now_of(turn) + time_out.count()};
+    const Span begun{first_that_counts(turn, look_back), now_of(turn) + time_out.count()};
     **memory = begun.to_json();
     return begun;
   }
@@ -140,22 +120,8 @@ struct WaitForEventNode final : Node {
     return {};
   }
 
-  static std::int64_t now_of(const Turn& turn) { return model::to_unix_ms(turn.scope().now); }
-
-  static std::chrono::milliseconds left(const Turn& turn, const Span& span) {
-    return std::chrono::milliseconds(std::max<std::int64_t>(span.until - now_of(turn), 0));
-  }
-
-  // Clocks decide only how far back the Node looks. All that comes later counts. Another daemon's
-  // clock may be ahead.
-  std::int64_t first_that_counts(Turn& turn) const {
-    for (const auto& kept : turn.untaken_events()) {
-      const auto age = now_of(turn) - find_count(kept, "at").value_or(0);
-      if (std::max<std::int64_t>(age, 0) < look_back.count()) {
-        return find_count(kept, "n").value_or(0);
-      }
-    }
-    return turn.execution() + 1;
+  static Step wait_on(const Turn& turn, const Span& span) {
+    return Wait{left_until(turn, span.until), Wait::For::event};
   }
 
   // Takes the events and continues if they fit. Passes over those that came earlier and can't be
@@ -193,15 +159,13 @@ struct WaitForEventNode final : Node {
     auto& events = turn.untaken_events();
     for (std::size_t i = 0; i < events.size() && found.size() < needed; ++i) {
       if (find_count(events[i], "n").value_or(0) < from) continue;
-      auto& place = turn.input_object()[Turn::input_event];
-      place.swap(events[i][Turn::input_event]);
+      const ShownEvent shown(turn, events[i]);
       for (const Awaited& each : awaited) {
         if (found.size() < needed && std::ranges::count(found, &each, &Found::awaited) == 0 &&
             each.fits.truthy(turn.scope())) {
           found.push_back({&each, i});
         }
       }
-      place.swap(events[i][Turn::input_event]);
     }
     if (found.size() < needed) found.clear();
     return found;

@@ -26,10 +26,10 @@ using expression::Facts;
 using Kind = Flow::Use::Kind;
 
 // The members of `input`; docs/flows/expressions.md lists them.
-constexpr std::array<std::string_view, 19> input_members{
-    "URLToken",  "answer",  "channel", "currentTime", "data",  "error",  "event",
-    "execution", "inputId", "locale",  "sessionId",   "slots", "source", "state",
-    "text",      "traceId", "tool",    "type",        "userId"};
+constexpr std::array<std::string_view, 20> input_members{
+    "URLToken", "answer",    "channel", "currentTime", "data",      "error", "event",
+    "events",   "execution", "inputId", "locale",      "sessionId", "slots", "source",
+    "state",    "text",      "traceId", "tool",        "type",      "userId"};
 
 constexpr std::array<std::string_view, 4> roots{"arguments", "context", "input", "profile"};
 

@@ -20,6 +20,18 @@ std::string timer_at(const json& flow_state, const char* place) {
   return timer == nullptr ? std::string() : *timer;
 }
 
+// The last time that is over at a place whose timer is one of these.
+std::optional<model::Timestamp> last_time(const json& flow_state,
+                                          bool (*is_one)(std::string_view)) {
+  std::optional<model::Timestamp> last;
+  for (const char* place : places) {
+    if (!is_one(timer_at(flow_state, place))) continue;
+    const auto until = model::from_unix_ms(find_count(flow_state[place], "until").value_or(0));
+    last = std::max(last.value_or(until), until);
+  }
+  return last;
+}
+
 std::vector<Standing> standings_at(const json& flow_state, const char* place) {
   const json* waiting = find_member(flow_state, place);
   return waiting == nullptr ? std::vector<Standing>() : standings_of(*waiting, 0);
@@ -75,21 +87,42 @@ bool is_time_out_behind(const model::Session& session, const std::string& id) {
 }
 
 std::optional<model::Timestamp> waits_for_event_until(const json& flow_state) {
-  std::optional<model::Timestamp> last;
-  for (const char* place : places) {
-    if (!is_time_out_of_event(timer_at(flow_state, place))) continue;
-    const auto until = model::from_unix_ms(find_count(flow_state[place], "until").value_or(0));
-    last = std::max(last.value_or(until), until);
-  }
-  return last;
+  return last_time(flow_state, is_time_out_of_event);
+}
+
+std::optional<model::Timestamp> collects_until(const json& flow_state) {
+  return last_time(flow_state, is_time_out_of_burst);
 }
 
 bool waits_for_event_behind(const json& flow_state) {
   return is_time_out_of_event(timer_at(flow_state, "behind"));
 }
 
+std::string_view time_out_suffix(Wait::For what) {
+  if (what == Wait::For::event) return "-e";
+  return what == Wait::For::burst ? "-b" : "-w";
+}
+
 bool is_time_out_of_event(std::string_view timer_id) {
-  return timer_id.ends_with("-e");
+  return timer_id.ends_with(time_out_suffix(Wait::For::event)) || is_time_out_of_burst(timer_id);
+}
+
+bool is_time_out_of_burst(std::string_view timer_id) {
+  return timer_id.ends_with(time_out_suffix(Wait::For::burst));
+}
+
+bool keeps_event(const json& flow_state, const std::string& event_id) {
+  const json* memories = find_member(flow_state, "once");
+  if (memories == nullptr || !memories->is_object()) return false;
+  return std::ranges::any_of(*memories, [&](const json& memory) {
+    const json* events = find_member(memory, "events");
+    if (events == nullptr || !events->is_array()) return false;
+    return std::ranges::any_of(*events, [&](const json& kept) {
+      const json* event = find_member(kept, "event");
+      const std::string* id = event == nullptr ? nullptr : find_text(*event, "id");
+      return id != nullptr && *id == event_id;
+    });
+  });
 }
 
 void forget_time_out(json& flow_state, const std::string& id) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flows/node.h"
 #include "store/model/session.h"
 
 // The place where a stored session waits. Stored state of a wrong shape waits nowhere and has no
@@ -48,14 +49,23 @@ struct Standing {
 // Endpoint's Flow continues.
 [[nodiscard]] bool is_time_out_behind(const model::Session& session, const std::string& id);
 
-// When the time of a Node that waits for an event (Wait::for_event) is over. The Node may wait
-// behind a follow-up's Flow. Nothing if none waits.
+// When the time of a Node that waits for an event, or for more, is over. The Node may wait behind a
+// follow-up's Flow. Nothing if none waits.
 [[nodiscard]] std::optional<model::Timestamp> waits_for_event_until(
     const nlohmann::json& flow_state);
+// The same of a Node that has events, and waits for more.
+[[nodiscard]] std::optional<model::Timestamp> collects_until(const nlohmann::json& flow_state);
 // Whether one waits behind a follow-up's Flow. `takes_inject` tells whether an inject is for it.
 [[nodiscard]] bool waits_for_event_behind(const nlohmann::json& flow_state);
-// Whether the timer is the time-out of a Node that waits for an event. Its id tells.
+// The end of a time-out's id.
+[[nodiscard]] std::string_view time_out_suffix(Wait::For what);
+// Whether the timer is the time-out of a Node that waits for an event, or for more. Its id tells.
 [[nodiscard]] bool is_time_out_of_event(std::string_view timer_id);
+// Whether it is the time-out of a Node that has events, and waits for more.
+[[nodiscard]] bool is_time_out_of_burst(std::string_view timer_id);
+
+// Whether a `collect` of the session has this inject, and has not continued with it yet.
+[[nodiscard]] bool keeps_event(const nlohmann::json& flow_state, const std::string& event_id);
 
 // Removes the time-out of a question that keeps waiting.
 void forget_time_out(nlohmann::json& flow_state, const std::string& id);

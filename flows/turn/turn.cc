@@ -298,10 +298,14 @@ void Turn::set_input_error(std::string_view code, std::string_view message, int 
   input_object_["error"] = {{"code", code}, {"message", message}, {"status", status}};
 }
 
+// Two Flows may have Nodes with the same address. A Flow's name contains no line feed.
+std::string Turn::memory_key(const std::string& flow_name, const std::string& address) const {
+  const bool own = !input_.is_follow_up_flow && flow_name == input_.flow.name();
+  return own ? address : flow_name + '\n' + address;
+}
+
 Result<nlohmann::json*> Turn::memory() {
-  // Two Flows may have Nodes with the same address. A Flow's name contains no line feed.
-  const bool own = !input_.is_follow_up_flow && flow().name() == input_.flow.name();
-  const std::string key = own ? here().address : flow().name() + '\n' + here().address;
+  const std::string key = memory_key(flow().name(), here().address);
   const auto found = memory_.find(key);
   if (found != memory_.end()) return &*found;
   if (memory_.size() >= input_.limits.memory_keys) {

@@ -76,7 +76,7 @@ struct Limits {
   std::size_t slot_bytes = std::size_t{256} << 10;   // of `input.slots`, as JSON text, roughly
   std::size_t frame_bytes = std::size_t{256} << 10;  // of loops and arguments, as JSON text
   std::size_t memory_keys = 2000;  // Nodes with a memory in a session, such as `once`
-  // Injects that no Node has taken, kept for `waitForEvent`. The oldest are dropped.
+  // Injects that no Node has taken, kept for `waitForEvent` and `collect`. The oldest are dropped.
   std::size_t untaken_events = 20;
   std::size_t untaken_event_bytes = std::size_t{64} << 10;  // together, as JSON text, roughly
 };
@@ -144,8 +144,8 @@ struct TurnInput {
 // A pure function: equal inputs give equal Effects, unless the Turn is overdue. The event's id is
 // the only source of randomness. Outputs are `<input id>-<n>`, calls and timers `<input id>-c<n>`,
 // follow-ups `<input id>-f<n>`, counted over all Turns of an execution, and the time-out of the
-// question at which it ends `<input id>-w`, or `-e` of a wait for an event. So a rerun makes the
-// same ids.
+// question at which it ends `<input id>-w`, or `-e` of a wait for an event, `-b` of one for more
+// events. So a rerun makes the same ids.
 // Kept by: TurnProperty.TheSameInputGivesEqualEffectsAndNumbersHaveNoGaps,
 // TimeOuts.EachHasTheIdOfTheInputThatLedToIt.
 //
@@ -245,6 +245,11 @@ class Turn {
   [[nodiscard]] nlohmann::json& untaken_events() { return untaken_; }
   // The current Node takes the input, so no `waitForEvent` gets it later.
   void take_input();
+  // The approximate bytes of the value as JSON text, up to `enough`. Pays for the walk through it.
+  [[nodiscard]] std::size_t measure(const nlohmann::json& value, std::size_t enough);
+  // For receipts: a Node keeps the Turn's event for a later Turn; a kept event runs in this Turn.
+  void note_kept() { effects_.notes.keeps_event = true; }
+  void note_run(std::string event_id) { effects_.notes.events.push_back(std::move(event_id)); }
   // `input.execution`: the number of the execution in its session.
   [[nodiscard]] std::int64_t execution() const { return executions_; }
   // The memory of the current Node for the life of the session. Null at first.
@@ -308,6 +313,9 @@ class Turn {
   };
   [[nodiscard]] Root& root(expression::Path::Root which);
   [[nodiscard]] Result<void> check_size(Root& root, std::string_view name, std::size_t added);
+  // The key of a Node's memory.
+  [[nodiscard]] std::string memory_key(const std::string& flow_name,
+                                       const std::string& address) const;
   // The current Flow, then the Flows that entered it, from the inside out.
   [[nodiscard]] std::vector<const Flow*> entered_flows() const;
   // Chooses the session's locale. Called whenever the profile or the input changes it.
@@ -326,8 +334,6 @@ class Turn {
   void note_write(const expression::Path& path, std::size_t bytes, const nlohmann::json* value);
   // The same for a whole root that is emptied.
   void note_reset(expression::Path::Root which);
-  // Like `json_size`, and pays for the walk through the value.
-  [[nodiscard]] std::size_t measure(const nlohmann::json& value, std::size_t enough);
   // With the Flow's name before it, unless it is the Endpoint's.
   [[nodiscard]] std::string of_its_flow(std::string step) const;
   // The new note of a change. Null: the place has one already, or the list is full.

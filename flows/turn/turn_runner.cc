@@ -159,6 +159,7 @@ Result<Step> TurnRunner::enter_waiting_node() {
     const std::string of = name == flow().name() ? "" : " of the Flow '" + name + "'";
     log("the Flow '" + flow().name() + "' starts again: the Node " + at + of +
         " at which it waited is gone");
+    give_back(name, at);
   }
   if (auto found = find_slots(entered_flows()); !found) return model::fail(found.error());
   if (top().at == end_of_flow) return Jump{flow().start()};
@@ -171,6 +172,18 @@ Result<Step> TurnRunner::enter_waiting_node() {
   }
   if (auto counted = count_visit(); !counted) return model::fail(counted.error());
   return here().node->on_input(*this);
+}
+
+// No Node has taken the injects of a `collect` that is gone.
+void TurnRunner::give_back(const std::string& flow_name, const std::string& address) {
+  const auto memory = memory_.find(memory_key(flow_name, address));
+  if (memory == memory_.end() || !memory->is_object()) return;
+  const auto events = memory->find("events");
+  if (events == memory->end() || !are_events(*events) || events->empty()) return;
+  for (auto& kept : *events) untaken_.push_back(std::move(kept));
+  memory_.erase(memory);
+  std::ranges::stable_sort(untaken_.get_ref<nlohmann::json::array_t&>(), {},
+                           [](const auto& kept) { return find_count(kept, "n").value_or(0); });
 }
 
 // The waiting question handles its time-out. If the newest version of its Flow lacks the question
@@ -201,13 +214,13 @@ Result<Step> TurnRunner::enter_time_out() {
 void TurnRunner::wait_for_input(const Wait& wait) {
   waits_ = true;
   if (!wait.time_out) return;
-  if (wait.for_event) until_ = input_.now + *wait.time_out;
-  if (!kept_time_out_.empty()) {
+  if (wait.what != Wait::For::input) until_ = input_.now + *wait.time_out;
+  if (!kept_time_out_.empty() && !wait.renews) {
     time_out_ = std::move(kept_time_out_);
     return;
   }
   model::PendingCall timer;
-  timer.id = time_out_ = execution_.input_id + (wait.for_event ? "-e" : "-w");
+  timer.id = time_out_ = execution_.input_id + std::string(time_out_suffix(wait.what));
   timer.session = session().key;
   timer.trace_id = execution_.trace_id;
   timer.tracestate = execution_.tracestate;

@@ -18,6 +18,9 @@ namespace conversed::flows {
 
 using model::is_input;
 
+// Whether the list has the shape of entries of `Turn::untaken_events`.
+[[nodiscard]] bool are_events(const nlohmann::json& list);
+
 // Empties the session for a conversation that begins at `now`.
 void reset_session(model::Session& session, model::Timestamp now);
 
@@ -51,6 +54,7 @@ class TurnRunner : public Turn {
   void keep_inject();
   bool may_wait_for_event();
   Result<Step> enter_waiting_node();
+  void give_back(const std::string& flow_name, const std::string& address);
   Result<Step> enter_time_out();
   void wait_for_input(const Wait& wait);
   void recall(const nlohmann::json& waiting);

@@ -27,13 +27,6 @@ tl::unexpected<model::Error> unreadable(const char* what) {
   return model::fail(Errc::internal, std::string("the ") + what + "'s stored state can't be read");
 }
 
-// Whether the list has the shape of entries of `Turn::untaken_events`.
-bool are_events(const json& list) {
-  return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
-           return find_count(item, "n") && find_count(item, "at") && find_member(item, "event");
-         });
-}
-
 // Whether the list has the shape of entries from `Turn::add_keyphrase`.
 bool are_entries(const json& list) {
   return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
@@ -42,6 +35,12 @@ bool are_entries(const json& list) {
 }
 
 }  // namespace
+
+bool are_events(const json& list) {
+  return list.is_array() && std::all_of(list.begin(), list.end(), [](const json& item) {
+           return find_count(item, "n") && find_count(item, "at") && find_member(item, "event");
+         });
+}
 
 json state_after_reset(const json& flow_state) {
   auto counts = counts_from(flow_state);

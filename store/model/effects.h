@@ -115,6 +115,8 @@ struct TurnNotes {
   std::vector<std::string> branches{};  // that Nodes chose: `nodes[0] = long`, each once
   std::vector<Change> changes;          // the last one of each path, in their order
   std::size_t left_out = 0;             // further changes
+  bool keeps_event = false;             // a `collect` keeps the Turn's event for a later Turn
+  std::vector<std::string> events{};    // ids of kept events that ran in this Turn
 };
 
 // The result of a Turn. The Committer makes it durable in one transaction.

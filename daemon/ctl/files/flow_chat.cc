@@ -238,6 +238,9 @@ class FlowChat {
     } else if (rehearsal_.session().busy()) {
       const auto left = *rehearsal_.next_due() - rehearsal_.now();
       tell("waitsFor", "? sleeps; advance the time with ", "/wait " + text::duration_text(left));
+    } else if (const auto burst = flows::collects_until(rehearsal_.session().flow_state)) {
+      tell("waitsFor", "? collects events; advance the time with ",
+           "/wait " + text::duration_text(*burst - rehearsal_.now()));
     } else if (flows::waits_for_event_until(rehearsal_.session().flow_state)) {
       tell("waitsFor", "? waits for an event; give it with ", "/inject EVENT {id: 7}");
     }
