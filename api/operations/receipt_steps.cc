@@ -17,15 +17,16 @@ using ReceiptRow = store::Receipt::Row;
 using StepWhat = ReceiptStep::What;
 using WaitCause = ReceiptStep::Cause;
 
-constexpr model::Names<StepWhat, 5> step_names{{{
+constexpr model::Names<StepWhat, 6> step_names{{{
     {StepWhat::accepted, "accepted"},
     {StepWhat::waited, "waited"},
     {StepWhat::turn, "turn"},
+    {StepWhat::ran, "ran"},
     {StepWhat::call, "call"},
     {StepWhat::delivery, "delivery"},
 }}};
 
-constexpr model::Names<WaitCause, 10> cause_names{{{
+constexpr model::Names<WaitCause, 11> cause_names{{{
     {WaitCause::none, ""},
     {WaitCause::queue, "queue"},
     {WaitCause::recovery, "recovery"},
@@ -33,6 +34,7 @@ constexpr model::Names<WaitCause, 10> cause_names{{{
     {WaitCause::commit, "commit"},
     {WaitCause::call, "call"},
     {WaitCause::sleep, "sleep"},
+    {WaitCause::collect, "collect"},
     {WaitCause::retry, "retry"},
     {WaitCause::connection, "connection"},
     {WaitCause::output, "output"},
@@ -75,8 +77,8 @@ json merged_details(json details, const json& more) {
 // Walks through the rows of one receipt.
 class ReceiptWaterfall {
  public:
-  explicit ReceiptWaterfall(const store::Receipt& receipt)
-      : receipt_(receipt), delivered_(receipt.delivered_before) {}
+  ReceiptWaterfall(const store::Receipt& receipt, bool is_kept)
+      : receipt_(receipt), is_kept_(is_kept), delivered_(receipt.delivered_before) {}
 
   std::vector<ReceiptStep> steps() {
     auto rows = receipt_.rows;
@@ -114,6 +116,7 @@ class ReceiptWaterfall {
     const auto kind = receipt_row_kind(row);
     if (kind == "waits") return take_wait(row);
     if (kind == "turn") return take_turn(row);
+    if (kind == "ran") return take_run(row);
     if (kind == "call") return take_call(row);
     take_delivery(row);
   }
@@ -154,6 +157,14 @@ class ReceiptWaterfall {
                       receipt_row_length(row), std::move(details)});
     wait(WaitCause::commit, receipt_row_end(row), row.written_at);
     at_ = row.written_at;
+  }
+
+  // A `collect` has kept the event until the Turn of another input.
+  void take_run(const ReceiptRow& row) {
+    wait(WaitCause::collect, at_, receipt_row_begin(row));
+    steps_.push_back({StepWhat::ran, WaitCause::none, receipt_row_begin(row),
+                      receipt_row_length(row), receipt_row_details(row)});
+    at_ = std::max(at_, receipt_row_begin(row));
   }
 
   void take_call(const ReceiptRow& row) {
@@ -206,6 +217,8 @@ class ReceiptWaterfall {
   void open_steps() {
     if (receipt_.waits_in_inbox || receipt_.runs) {
       wait_on(next_cause_, at_, std::move(next_details_));
+    } else if (is_kept_) {
+      wait_on(WaitCause::collect, at_);
     }
     for (const auto& output : receipt_.outputs) {
       if (!output.pending) continue;
@@ -220,6 +233,7 @@ class ReceiptWaterfall {
   }
 
   const store::Receipt& receipt_;
+  const bool is_kept_;  // by a `collect`
   std::vector<ReceiptStep> steps_;
   Timestamp at_{};  // the end of the execution's last step
   WaitCause next_cause_ = WaitCause::queue;
@@ -238,8 +252,8 @@ std::string_view to_string(ReceiptStep::Cause cause) {
   return cause_names.name_of(cause);
 }
 
-std::vector<ReceiptStep> steps_of(const store::Receipt& receipt) {
-  return ReceiptWaterfall(receipt).steps();
+std::vector<ReceiptStep> steps_of(const store::Receipt& receipt, bool is_kept) {
+  return ReceiptWaterfall(receipt, is_kept).steps();
 }
 
 }  // namespace conversed::api

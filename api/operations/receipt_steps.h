@@ -14,7 +14,7 @@ namespace conversed::api {
 
 // A part of an event's way. Waits lie between the other steps, so that each gap has a cause.
 struct ReceiptStep {
-  enum class What : std::uint8_t { accepted, waited, turn, call, delivery };
+  enum class What : std::uint8_t { accepted, waited, turn, ran, call, delivery };
   // Of a wait.
   enum class Cause : std::uint8_t {
     none,
@@ -24,6 +24,7 @@ struct ReceiptStep {
     commit,      // for the store
     call,        // for a connection to the upstream
     sleep,       // for a timer
+    collect,     // for more events
     retry,       // for the next try of a call or delivery
     connection,  // for a connection to the webhook
     output,      // for the session's output before
@@ -37,7 +38,8 @@ struct ReceiptStep {
 [[nodiscard]] std::string_view to_string(ReceiptStep::What what);
 [[nodiscard]] std::string_view to_string(ReceiptStep::Cause cause);
 
-// The steps of an event, ordered by their begin. Pure.
-[[nodiscard]] std::vector<ReceiptStep> steps_of(const store::Receipt& receipt);
+// The steps of an event, ordered by their begin. `is_kept`: a `collect` still has the event. Pure.
+[[nodiscard]] std::vector<ReceiptStep> steps_of(const store::Receipt& receipt,
+                                                bool is_kept = false);
 
 }  // namespace conversed::api

@@ -75,7 +75,7 @@ Result<Response> show_receipt(const Call& call, SessionServices& services) {
   json& steps = body["steps"] = json::array();
   body["state"] = "ended";
   const auto open = services.reasons.of_open_steps(*receipt);
-  for (const auto& step : steps_of(*receipt)) {
+  for (const auto& step : steps_of(*receipt, open && open->is_kept)) {
     steps.push_back(receipt_step_json(step));
     if (step.took) continue;
     body["state"] = "open";
@@ -111,21 +111,28 @@ Schema receipt_change_schema() {
        {"before", described("The value before the Turn, if it is small.", anything()), may}});
 }
 
-Schema receipt_step_schema() {
+Schema receipt_what_schema() {
   using W = ReceiptStep::What;
+  return receipt_names_of({W::accepted, W::waited, W::turn, W::ran, W::call, W::delivery});
+}
+
+Schema receipt_cause_schema() {
   using C = ReceiptStep::Cause;
+  return described(
+      "Why it waited: `queue` in the log and for a worker, `recovery` alone after a crash, "
+      "`session` behind other events of its session, `commit` for the store, `call` for a "
+      "connection to the upstream, `sleep`, `collect` for more events, `retry`, "
+      "`connection` to the webhook, `output` behind the session's output before.",
+      receipt_names_of({C::queue, C::recovery, C::session, C::commit, C::call, C::sleep, C::collect,
+                        C::retry, C::connection, C::output}));
+}
+
+Schema receipt_step_schema() {
   constexpr auto may = Need::optional;
   const auto unix_ms = described("Unix time in milliseconds.", integer(0));
   const auto step = object({
-      {"what", receipt_names_of({W::accepted, W::waited, W::turn, W::call, W::delivery})},
-      {"cause",
-       described("Why it waited: `queue` in the log and for a worker, `recovery` alone after a "
-                 "crash, `session` behind other events of its session, `commit` for the store, "
-                 "`call` for a connection to the upstream, `sleep`, `retry`, `connection` to the "
-                 "webhook, `output` behind the session's output before.",
-                 receipt_names_of({C::queue, C::recovery, C::session, C::commit, C::call, C::sleep,
-                                   C::retry, C::connection, C::output})),
-       may},
+      {"what", receipt_what_schema()},
+      {"cause", receipt_cause_schema(), may},
       {"fromMs", unix_ms},
       {"micros",
        described("How long it took, in microseconds. Null: it goes on.", nullable(integer(0)))},
@@ -160,6 +167,12 @@ Schema receipt_step_schema() {
       {"changesLeftOut", described("How many more variables changed.", integer(1)), may},
       {"outputs", list_of(object({{"_id", text(1)}, {"seq", integer(1)}, {"pending", boolean()}})),
        may},
+      {"collected",
+       described("True: a `collect` kept the event. The step `ran` tells when it ran.", boolean()),
+       may},
+      {"eventsRun",
+       described("How many collected events ran in this Turn, without its own.", integer(1)), may},
+      {"events", described("The first of them.", list_of(text())), may},
       {"followUps",
        described("When planned follow-ups are due: Unix times in milliseconds.",
                  list_of(integer(0))),
@@ -167,6 +180,8 @@ Schema receipt_step_schema() {
       {"deadLetter", id(), may},
       {"reason", text(), may},
       {"ended", described("Why nothing ran.", text(1)), may},
+      // ran
+      {"turnOf", described("The event in whose Turn it ran, with others.", text(1)), may},
       // call, delivery
       {"id", described("The call's.", text(1)), may},
       {"to", described("The host, without its path.", text(1)), may},

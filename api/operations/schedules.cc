@@ -74,8 +74,8 @@ const Shape<Timers::Row>& timer_shape() {
                   described(
                       "`journey`: a follow-up of the project's journey. `followUp`: a follow-up "
                       "that a Node asked for. `sleep`: an execution continues then. `question`: a "
-                      "question or a `waitForEvent` stops waiting then. `schedule`: a scheduled "
-                      "inject.",
+                      "question, a `waitForEvent` or a `collect` stops waiting then. `schedule`: "
+                      "a scheduled inject.",
                       one_of(std::span(kinds))),
                   [](const Row& row) { return store::to_string(row.kind); }},
                  {"dueAt", unix_time(), &Row::due_at}});
@@ -476,7 +476,8 @@ Description describe_cancel_timer() {
               "A question then waits without a time limit. A `waitForEvent` then waits until its "
               "session expires, at the earliest `sessionExpiry` after the timer's time; its "
               "`onMessage` "
-              "sets the timer again. A `sleep` can't be canceled (409), since its execution would "
+              "sets the timer again. So does a `collect`, whose next event sets it again, too. A "
+              "`sleep` can't be canceled (409), since its execution would "
               "never "
               "continue: bring it forward, or reset the session.",
           .answers = {empty_answer("The timer is canceled.")},

@@ -82,7 +82,10 @@ Wait wait_of_call(const Shown& call, const std::string& place,
 // A session that is not busy waits for an input, at most until its timer is due.
 Wait wait_of_input(const std::string& timer_id, const std::string& place, Timestamp due) {
   if (flows::is_time_out_of_event(timer_id)) {
-    return {.reason = Reason::event, .subject = place + " waits for an event.", .expected_at = due};
+    const bool has_events = flows::is_time_out_of_burst(timer_id);
+    return {.reason = Reason::event,
+            .subject = place + (has_events ? " collects events." : " waits for an event."),
+            .expected_at = due};
   }
   return {.reason = Reason::question,
           .subject = place + " waits for the user's answer.",
@@ -365,6 +368,24 @@ Result<Waits> Reasons::of_first(const PendingDelivery& delivery, const SendingVi
   return waits;
 }
 
+// Nothing: no `collect` has the event.
+Result<std::optional<Waits>> Reasons::of_kept(const store::Receipt& receipt) const {
+  const auto is_collected = [](const auto& row) { return row.body.contains("collected"); };
+  const auto has_run = [](const auto& row) { return row.body.value("what", "") == "ran"; };
+  if (std::ranges::none_of(receipt.rows, is_collected) ||
+      std::ranges::any_of(receipt.rows, has_run)) {
+    return std::nullopt;
+  }
+  auto session = store_.sessions().load(receipt.session);
+  if (!session) return fail(session.error());
+  if (!*session || !flows::keeps_event((*session)->flow_state, receipt.input_id)) {
+    return std::nullopt;
+  }
+  auto waits = of_session(**session);
+  if (!waits) return fail(waits.error());
+  return *std::move(waits);
+}
+
 // A session's outputs are delivered one after the other: one of the receipt's may go now.
 Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt) const {
   OpenSteps open;
@@ -381,6 +402,11 @@ Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt)
     auto waits = goes_on ? of_execution(**session, read) : Waits();
     if (!waits) return fail(waits.error());
     open.execution = *std::move(waits);
+  } else {
+    auto waits = of_kept(receipt);
+    if (!waits) return fail(waits.error());
+    open.is_kept = waits->has_value();
+    if (open.is_kept) open.execution = **std::move(waits);
   }
   const auto first = std::ranges::find_if(receipt.outputs, &store::Receipt::Output::pending);
   if (first == receipt.outputs.end()) return open;
@@ -546,8 +572,14 @@ Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
       found.delivered_at = row.written_at;
     }
   }
+  if (!is_event) return found;
+  if (!(*receipt)->runs) {
+    auto kept = of_kept(**receipt);
+    if (!kept) return fail(kept.error());
+    if (*kept) found.waits = **std::move(kept);
+    return found;
+  }
   // The result that the execution waits for is in the log.
-  if (!is_event || !(*receipt)->runs) return found;
   auto waits = of_session((*receipt)->session);
   if (!waits) return fail(waits.error());
   found.waits = *std::move(waits);

@@ -96,7 +96,8 @@ class Reasons {
 
   // Of the steps of a receipt that go on.
   struct OpenSteps {
-    model::Waits execution{};                        // or of the event's wait in the inbox
+    model::Waits execution{};  // or of the event's wait in the inbox, or in a `collect`
+    bool is_kept = false;      // a `collect` has the event
     std::map<std::int64_t, model::Waits> outputs{};  // by their numbers
   };
   [[nodiscard]] model::Result<OpenSteps> of_open_steps(const store::Receipt& receipt) const;
@@ -126,6 +127,8 @@ class Reasons {
   [[nodiscard]] model::Result<model::Waits> of_first(const store::PendingDelivery& delivery,
                                                      const SendingView& sending, Read& read) const;
   [[nodiscard]] model::Result<model::Waits> of_first(const store::PendingDelivery& delivery) const;
+  [[nodiscard]] model::Result<std::optional<model::Waits>> of_kept(
+      const store::Receipt& receipt) const;
   [[nodiscard]] static model::Wait behind_first(const store::PendingDelivery& delivery);
   [[nodiscard]] model::Result<model::Waits> of_timer(const store::Timers::Row& timer,
                                                      Read& read) const;

@@ -65,6 +65,7 @@ std::string why_it_waited(const Fields& step) {
   if (cause == "output") return "waited for the session's output before";
   if (cause == "call") return "waited for " + step.object("waitsFor").text("to");
   if (cause == "sleep") return "slept until " + utc(step.object("waitsFor").number("until"));
+  if (cause == "collect") return "waited in a collect for more events";
   if (cause == "retry") return "waited for the next try" + next_try(step);
   std::string text =
       "waited behind " +
@@ -101,6 +102,11 @@ std::string turn(const Fields& step) {
     if (step.has("nodes")) parts.push_back(text::joined(step.texts("nodes"), " > "));
     if (step.has("branches")) parts.push_back(text::joined(step.texts("branches")));
   }
+  if (step.has("collected")) parts.emplace_back("collected the event");
+  if (step.has("eventsRun")) {
+    parts.push_back("ran " + counted(step.number("eventsRun"), "collected event") + ": " +
+                    text::joined(step.texts("events"), ", "));
+  }
   if (step.has("changes")) {
     std::vector<std::string> paths;
     for (const auto& change : step.objects("changes")) paths.push_back(change.text("path"));
@@ -129,6 +135,7 @@ std::string words(const Fields& step) {
   const auto what = step.text("what");
   if (what == "waited") return why_it_waited(step);
   if (what == "turn") return turn(step);
+  if (what == "ran") return "ran with other events in the Turn of " + step.text("turnOf");
   if (what == "accepted") {
     std::string text = "accepted: " + step.text("type");
     if (step.has("text")) text += " \"" + step.text("text") + '"';

@@ -18,6 +18,7 @@ using model::ReceiptText;
 
 constexpr std::size_t most_text_bytes = 200;
 constexpr std::size_t most_planned = 5;
+constexpr std::size_t most_run_together = 20;
 
 std::int64_t microseconds(std::chrono::steady_clock::duration took) {
   return std::chrono::duration_cast<std::chrono::microseconds>(took).count();
@@ -41,6 +42,13 @@ void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
   if (!notes.branches.empty()) {
     auto branches = row.list("branches");
     for (const auto& branch : notes.branches) branches.add(branch);
+  }
+  if (notes.keeps_event) row.add("collected", true);
+  if (!notes.events.empty()) {
+    row.add("eventsRun", static_cast<std::int64_t>(notes.events.size()));
+    auto events = row.list("events");
+    const auto most = std::min(notes.events.size(), most_run_together);
+    for (std::size_t i = 0; i < most; ++i) events.add(notes.events[i]);
   }
   if (notes.changes.empty()) return;
   if (notes.left_out > 0) row.add("changesLeftOut", static_cast<std::int64_t>(notes.left_out));
@@ -226,7 +234,22 @@ void ReceiptNote::add_processed() {
   }
   if (!step.ended.empty()) text.add("ended", step.ended);
   row->body = std::move(text).finished();
+  add_runs(row->input_id);
   commit.receipts.push_back(*std::move(row));
+}
+
+// A step of each event that was kept and ran in this Turn.
+void ReceiptNote::add_runs(const std::string& input_id) {
+  const auto& step = draft_.step;
+  if (step.notes.events.empty()) return;
+  ReceiptText text;
+  text.add("what", "ran");
+  text.add("at", model::to_unix_ms(step.began_at));
+  text.add("turnOf", input_id);
+  const auto body = std::move(text).finished();
+  for (const auto& id : step.notes.events) {
+    draft_.commit().receipts.push_back({.input_id = id, .first = std::nullopt, .body = body});
+  }
 }
 
 }  // namespace conversed::daemon

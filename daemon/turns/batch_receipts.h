@@ -40,6 +40,7 @@ class ReceiptNote {
   [[nodiscard]] std::string acceptance() const;
   [[nodiscard]] WaitCause wait_cause() const;
   void add_spans();
+  void add_runs(const std::string& input_id);
 
   BatchDraft& draft_;
   const model::Event& event_;

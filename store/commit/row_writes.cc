@@ -181,6 +181,15 @@ void add_to_receipt(Connection& connection, const std::string& input_id, const s
       most_receipt_bytes, text, text, input_id);
 }
 
+void add_to_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
+                    model::Timestamp now) {
+  const auto text = step_text(row.body, now);
+  connection.run_row(
+      "UPDATE receipts SET later = CASE WHEN length(later) < :m THEN later || :y ELSE :z END"
+      " WHERE session = :s AND input_id = :i",
+      most_receipt_bytes, text, text, session, row.input_id);
+}
+
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
   if (row) add_to_receipt(connection, row->input_id, row->body, row->at);
 }

@@ -76,6 +76,9 @@ inline constexpr std::int64_t most_receipt_bytes = 64 * 1024;
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now);
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);
+// The same, if the receipt is one of the session.
+void add_to_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
+                    model::Timestamp now);
 // The same for a try that failed and will be repeated. A webhook may be down for weeks, so after
 // some tries with the same outcome, the next one joins the step of the try before it. Damaged steps
 // are joined by none. Kept by: ReceiptsTest.ManyEqualTriesInARowShareTheLastStep.

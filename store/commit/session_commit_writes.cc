@@ -267,10 +267,11 @@ void add_rows(Connection& connection, const EncodedCommit& encoded, std::int64_t
 }
 
 // Changes of rows that `add_rows` may have added, and rows that are written one by one.
-void add_to_rows(Connection& connection, const EncodedCommit& encoded, Now now) {
+void add_to_rows(Connection& connection, const EncodedCommit& encoded, std::int64_t session,
+                 Now now) {
   const SessionCommit& commit = encoded.commit;
   for (const auto& row : commit.receipts) {
-    if (!row.first) add_to_receipt(connection, row.input_id, row.body, now.wall);
+    if (!row.first) add_to_receipt(connection, row, session, now.wall);
   }
   for (const auto& letter : commit.dead_letters) {
     insert_dead_letter(connection, letter, commit.key.project_id, encoded.key, std::nullopt,
@@ -453,7 +454,9 @@ void CommitGroup::write_effects() {
   for (const auto& each : candidates_) {
     add_rows(connection_, *each.encoded, each.stored.id, now_);
   }
-  for (const auto& each : candidates_) add_to_rows(connection_, *each.encoded, now_);
+  for (const auto& each : candidates_) {
+    add_to_rows(connection_, *each.encoded, each.stored.id, now_);
+  }
 }
 
 void BatchTotals::flush(Connection& connection, Now now) const {

@@ -1,7 +1,7 @@
 // The receipt of an event: a waterfall of its steps, from the accept to the webhook's answer.
 import { ask, at, people } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { badge, clock, code, duration, facts, head, link, panel, sessionLink, zone } from '../shell/pieces.js';
+import { badge, clock, code, counted, duration, facts, head, link, panel, sessionLink, zone } from '../shell/pieces.js';
 import { why } from '../shell/reasons.js';
 
 const causes = {
@@ -11,6 +11,7 @@ const causes = {
   commit: 'for the store',
   call: 'for a connection to the upstream',
   sleep: 'asleep',
+  collect: 'for more events',
   retry: 'for the next try',
   connection: 'for a connection to the webhook',
   output: 'behind the output before it',
@@ -29,6 +30,12 @@ function changed({ changes, changesLeftOut }) {
   return `; changed ${paths}${changesLeftOut ? ` and ${changesLeftOut} more` : ''}`;
 }
 
+// Of a Turn that keeps its event, or runs kept ones.
+function collected({ collected: kept, eventsRun }) {
+  if (kept) return '; collected its event';
+  return eventsRun ? `; ran ${counted(eventsRun, 'collected event')}` : '';
+}
+
 // A step's title, and what else is known of it. `nameOf` names the user with an id.
 export function tell(step, nameOf = (id) => id) {
   switch (step.what) {
@@ -36,7 +43,8 @@ export function tell(step, nameOf = (id) => id) {
     case 'waited': return [step.micros === null ? 'Waits' : 'Waited',
       step.behind > 1 ? `behind ${step.behind} earlier events of its session` : (step.micros === null ? openCauses : causes)[step.cause] ?? ''];
     case 'turn': return [step.flow ? `Turn of ${step.flow}${step.version ? ` v${step.version}` : ''}` : step.reason ? 'Turn that failed' : 'No Turn',
-      step.ended ?? step.reason ?? `${(step.nodes ?? []).join(' → ')}${(step.branches ?? []).map((branch) => `; ${branch}`).join('')}${changed(step)}`];
+      step.ended ?? step.reason ?? `${(step.nodes ?? []).join(' → ')}${(step.branches ?? []).map((branch) => `; ${branch}`).join('')}${collected(step)}${changed(step)}`];
+    case 'ran': return ['Ran with other events', `in the Turn of ${step.turnOf}`];
     case 'call': return [`Call to ${step.to ?? ''}`, tried(step)];
     default: return [`Delivery${step.seq ? ` of output ${step.seq}` : ''}${step.to ? ` to ${step.to}` : ''}`, tried(step)];
   }
@@ -45,7 +53,7 @@ export function tell(step, nameOf = (id) => id) {
 function kind(step) {
   if (step.what === 'waited') return 'waited';
   if (failed(step)) return 'failed';
-  return step.what === 'turn' ? 'turn' : '';
+  return step.what === 'turn' || step.what === 'ran' ? 'turn' : '';
 }
 
 export const took = (step) => (step.micros === null ? 'goes on' : step.micros < 1000 ? `${step.micros} µs` : duration(step.micros / 1e6));

@@ -69,6 +69,8 @@ function part(receipt, outputs, nameOf) {
         : pill('', `${step.type}${step.text ? `: ${step.text}` : ''}${step.by ? ` from ${nameOf(step.by)}` : ''}, `, meta));
     } else if (step.what === 'turn') {
       seen.push(turn(step), ...(step.outputs ?? []).map(({ seq }) => outputs.get(seq)).filter(Boolean).map(said));
+    } else if (step.what === 'ran') {
+      seen.push(pill('', `${title} in the Turn of `, link(code(step.turnOf), 'receipt', step.turnOf)));
     } else if (step.what === 'call') {
       seen.push(pill(step.error || step.status >= 400 || step.status === 0 ? 'bad' : '', `${title}: ${detail}, ${took(step)}`));
     } else if (step.what === 'delivery') {

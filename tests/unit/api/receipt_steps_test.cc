@@ -21,9 +21,9 @@ store::Receipt receipt_of(const std::vector<std::pair<std::int64_t, const char*>
 }
 
 // Each step as "what cause from-to", in milliseconds.
-Steps shown(const store::Receipt& receipt) {
+Steps shown(const store::Receipt& receipt, bool is_kept = false) {
   Steps shown;
-  for (const auto& step : steps_of(receipt)) {
+  for (const auto& step : steps_of(receipt, is_kept)) {
     std::string text(to_string(step.what));
     if (step.cause != ReceiptStep::Cause::none) text += " " + std::string(to_string(step.cause));
     const auto from = model::to_unix_ms(step.from);
@@ -101,6 +101,18 @@ TEST(ReceiptSteps, TimerIsSlept) {
                         R"("waitsFor":{"id":"y-c1","until":900}})"},
                   {904, R"({"what":"turn","event":"timer","at":903,"us":1000})"}});
   EXPECT_EQ(shown(receipt).at(3), "waited sleep 112-903");
+}
+
+TEST(ReceiptSteps, CollectedEventWaitsUntilItRunsWithOthers) {
+  auto receipt = receipt_of({{112, R"({"what":"turn","accepted":{"at":100},"at":100,"us":2000,)"
+                                   R"("collected":true})"}});
+  EXPECT_EQ(shown(receipt, true).back(), "waited collect 112-");
+  EXPECT_EQ(shown(receipt).back(), "waited commit 102-112") << "its session was reset";
+  receipt.rows.push_back(
+      {2, from_unix_ms(905), json::parse(R"({"what":"ran","at":900,"turnOf":"b"})")});
+  EXPECT_EQ(shown(receipt), (Steps{"accepted 100-100", "turn 100-102", "waited commit 102-112",
+                                   "waited collect 112-900", "ran 900-900"}));
+  EXPECT_EQ(steps_of(receipt).back().details, (json{{"turnOf", "b"}}));
 }
 
 TEST(ReceiptSteps, OutputsOfASessionWaitForEachOther) {

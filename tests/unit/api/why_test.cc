@@ -218,6 +218,9 @@ TEST_F(Why, QuestionAndEventAreToldApartByTheirTimeOut) {
   EXPECT_EQ(waits.at(0).at("expectedAt"), seconds(world_.clock.now() + 1h));
   EXPECT_EQ(waits.at(0).at("code"), 29);
   expect_reasons(of(timer), {"event"});
+  waits_at_rest(model::new_id() + "-b");
+  expect_reasons(of_session(), {"event"});
+  EXPECT_EQ(subject(of_session()), "The Flow Orders, at the Node pay, collects events.");
 }
 
 TEST_F(Why, TimerFarAwayTellsItsTime) {

@@ -56,6 +56,11 @@ flows:
           - waitForEvent: input.event.data.event == "paid"
           - say: Paid.
           - stop: true
+      - if: input.text == "gather"
+        then:
+          - collect: {quiet: 10s, if: input.event.data.n, maxEvents: 3, maxWait: 1m}
+          - say: "{{input.events.map(event => event.data.n).join(' ')}}"
+          - stop: true
       - if: input.text == "survey"
         then: [{addToContext: {survey: "{{true}}"}}]
       - if: input.text == "slow"

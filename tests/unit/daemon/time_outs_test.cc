@@ -117,6 +117,123 @@ TEST_F(TimeOuts, WithoutABranchItIsAnAttempt) {
   EXPECT_TRUE(timers().empty());
 }
 
+// A Node `collect` sets a timer for each event that it keeps.
+class Bursts : public TimeOuts {
+ protected:
+  void SetUp() override {
+    TimeOuts::SetUp();
+    run({message("gather")});
+  }
+  Event numbered(int n) {
+    auto made = event("");
+    made.data = {{"n", n}};
+    return made;
+  }
+  store::Receipt receipt_of(const Event& made) {
+    auto receipt = store_->receipts().get(made.id);
+    EXPECT_TRUE(receipt) << receipt.error().message;
+    return receipt ? *std::move(receipt) : store::Receipt();
+  }
+};
+
+TEST_F(Bursts, EachEventReplacesTheTimer) {
+  run({numbered(1)});
+  const auto first = timers().at(0);
+  EXPECT_EQ(first.due_at, clock_.now() + 10s);
+  clock_.advance(9s);
+  run({numbered(2)});
+  ASSERT_EQ(timers().size(), 1U);
+  EXPECT_EQ(timers().at(0).due_at, clock_.now() + 10s);
+  EXPECT_FALSE(run({over(first)}).after.turns) << "the timer of an earlier event";
+  EXPECT_EQ(texts(), Texts{});
+  clock_.advance(10s);
+  const auto fired = over();
+  run({fired});
+  EXPECT_EQ(texts(), Texts{"1 2"});
+  EXPECT_TRUE(timers().empty());
+  EXPECT_FALSE(run({fired}).after.turns) << "appended twice, it has an effect once";
+  EXPECT_EQ(texts(), Texts{"1 2"});
+}
+
+TEST_F(Bursts, EventThatIsFirstInTheLogJoins) {
+  run({numbered(1)});
+  clock_.advance(10s);
+  const auto fired = over();
+  // All are in one batch, before the Scheduler knows the events' effects.
+  run({numbered(2), fired});
+  EXPECT_EQ(texts(), Texts{});
+  run({numbered(3), fired});
+  EXPECT_EQ(texts(), Texts{"1 2 3"}) << "the count";
+  EXPECT_TRUE(timers().empty());
+}
+
+TEST_F(Bursts, TimeOutThatIsFirstInTheLogEndsTheBurst) {
+  run({numbered(1)});
+  clock_.advance(10s);
+  run({over(), numbered(2)});
+  EXPECT_EQ(texts(), (Texts{"1", "echo "})) << "the Flow has ended";
+}
+
+TEST_F(Bursts, OneBatchLeavesOneTimer) {
+  run({numbered(1), numbered(2)});
+  ASSERT_EQ(timers().size(), 1U);
+  run({over()});
+  EXPECT_EQ(texts(), Texts{"1 2"});
+}
+
+TEST_F(Bursts, ReceiptOfEachEventNamesTheTurnThatRanIt) {
+  const auto first = numbered(1);
+  const auto other = event("");
+  const auto last = numbered(3);
+  run({first, other});
+  EXPECT_EQ(receipt_of(first).rows.at(0).body["collected"], true);
+  EXPECT_FALSE(receipt_of(other).rows.at(0).body.contains("collected"));
+  const auto second = numbered(2);
+  run({second, last});
+  EXPECT_EQ(texts(), Texts{"1 2 3"});
+  for (const auto& kept : {first, second}) {
+    const auto receipt = receipt_of(kept);
+    ASSERT_EQ(receipt.rows.size(), 2U);
+    EXPECT_EQ(receipt.rows[1].body,
+              (nlohmann::json{
+                  {"what", "ran"}, {"at", model::to_unix_ms(clock_.now())}, {"turnOf", last.id}}));
+  }
+  EXPECT_EQ(receipt_of(other).rows.size(), 1U);
+  const auto turn = receipt_of(last).rows.at(0).body;
+  EXPECT_EQ(turn["eventsRun"], 2);
+  EXPECT_EQ(turn["events"], (nlohmann::json{first.id, second.id}));
+  EXPECT_FALSE(turn.contains("collected"));
+}
+
+TEST_F(Bursts, ReceiptsOfOtherSessionsGetNoStep) {
+  const auto foreign = numbered(7);
+  const auto own = std::exchange(key_, session("quiet", "another"));
+  auto elsewhere = foreign;
+  elsewhere.session = key_;
+  run({elsewhere});
+  key_ = own;
+  // Another program has written a record with the same id.
+  auto logged = record(foreign);
+  logged.record.value = R"({"v":1,"at":1,"data":{"n":7}})";
+  EXPECT_EQ(commit_now(build({logged})), Outcome::committed);
+  run({over()});
+  EXPECT_EQ(texts(), Texts{"7"});
+  EXPECT_EQ(receipt_of(foreign).rows.size(), 1U);
+}
+
+TEST_F(Bursts, EventsOfATurnThatFailsStay) {
+  run({numbered(1), numbered(2)});
+  clock_.advance(10s);
+  run_refused({over()});
+  ASSERT_EQ(letters().size(), 1U);
+  EXPECT_TRUE(timers().empty());
+  run({message("Hello?")});
+  ASSERT_EQ(timers().size(), 1U) << "the next input sets the timer again";
+  EXPECT_EQ(timers().at(0).due_at, clock_.now());
+  run({over()});
+  EXPECT_EQ(texts().back(), "1 2");
+}
+
 TEST_F(TimeOuts, SessionThatStartsAfreshLeavesNoTimer) {
   run({message("quick")});
   clock_.advance(31min);
