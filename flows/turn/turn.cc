@@ -7,6 +7,7 @@
 #include "flows/json_members.h"
 #include "flows/lexicon/lexicon.h"
 #include "flows/node_types.h"
+#include "flows/turn/share.h"
 #include "store/model/json.h"
 #include "store/text/utf8.h"
 
@@ -45,14 +46,6 @@ std::size_t json_size(const nlohmann::json& value, std::size_t enough) {
     if (size > enough) break;
   }
   return size;
-}
-
-constexpr std::uint64_t fnv_begin = 0xcbf29ce484222325;
-
-// FNV-1a. Continues from `hash`.
-std::uint64_t hash_of(std::string_view text, std::uint64_t hash = fnv_begin) {
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
 }
 
 constexpr std::size_t longest_noted_path = 100;
@@ -575,13 +568,7 @@ std::size_t Turn::random_below(std::size_t bound) {
 }
 
 double Turn::fixed_draw(const std::string& name) const {
-  const auto& key = effects_.session.key;
-  std::uint64_t seed = fnv_begin;
-  for (const std::string* part : {&key.project_id, &key.endpoint_id, &key.user_id, &key.session_id,
-                                  &flow().name(), &here().address, &name}) {
-    seed = hash_of("\n", hash_of(*part, seed));
-  }
-  return expression::Random(seed).next();
+  return flows::fixed_draw(effects_.session.key, {flow().name(), here().address, name});
 }
 
 std::string_view Turn::set_branch() const {

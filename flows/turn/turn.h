@@ -102,7 +102,8 @@ class TurnObserver : public expression::Observer {
 
 // All inputs of a Turn. The referenced objects must outlive the call of `run_turn`.
 struct TurnInput {
-  const Flow& flow;  // the newest version for an input, the pinned one for a pending execution
+  // For an input the version that `version_for` (share.h) gives, else the pinned one.
+  const Flow& flow;
   const model::ProjectAssets& assets;
   const model::Endpoint& endpoint;
   model::Session session;  // as the last Turn left it, or new and empty; move it in
@@ -121,6 +122,9 @@ struct TurnInput {
   // Turn then fails as with any other limit. Null: never.
   std::function<bool()> is_overdue{};
   TurnPlace* failed_at = nullptr;  // set if the Turn fails; null: not asked for
+  // Gets the Flows whose Nodes run, in the order of their first Nodes, also if the Turn fails.
+  // Null: not asked for.
+  std::vector<model::PinnedFlow>* flows_run = nullptr;
   // For tests: branches of `split` Nodes by the Nodes' addresses. Null: none.
   const SetBranches* branches = nullptr;
   TurnObserver* observer = nullptr;  // may be null

@@ -275,7 +275,10 @@ Result<void> TurnRunner::count_visit() {
     return exceeded("more than ", limits.nodes_per_turn, " Nodes in one Turn");
   }
   auto& visits = visits_[&flow()];
-  if (visits.empty()) visits.resize(flow().slots().size(), 0);
+  if (visits.empty()) {
+    visits.resize(flow().slots().size(), 0);
+    if (input_.flows_run != nullptr) input_.flows_run->push_back({flow().name(), top().version});
+  }
   if (++visits[static_cast<std::size_t>(top().at)] > limits.visits_per_node) {
     return exceeded("runs more than ", limits.visits_per_node, " times in one Turn");
   }

@@ -36,6 +36,16 @@ struct FlowVersion {
   std::string definition;    // JSON text for Flow::compile
 };
 
+// A version of a Flow that a share of the sessions runs. The others run the Flow's own version.
+struct Ramp {
+  std::string id;  // of this ramp: an ended one with the same version had another
+  std::int64_t version = 0;
+  std::int64_t stable_version = 0;  // the Flow's own
+  std::int64_t share = 0;           // of the sessions, in percent
+
+  bool operator==(const Ramp&) const = default;
+};
+
 // Hours without follow-ups, in minutes from midnight of a time zone: from `from` up to, but
 // without, `to`. They may pass midnight and are never equal.
 struct QuietHours {
@@ -69,6 +79,7 @@ struct ProjectAssets {
   std::map<std::string, std::string, std::less<>> flow_ids;        // name → id
   std::optional<Journey> journey{};                                // if it is switched on
   std::vector<std::string> locales{};  // names; the first is the primary one
+  std::map<std::string, Ramp, std::less<>> ramps{};  // the running ones, by the ids of their Flows
 };
 
 }  // namespace conversed::model
