@@ -71,6 +71,11 @@ void Audit::end(std::string id, int status) {
       [](const Result<void>&) {}, Committer::Patience::none);
 }
 
+void Audit::add(Writer& writer, AuditEntry entry) {
+  entry.at = writer.now();
+  insert(writer.connection(), entry);
+}
+
 Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
                                 std::size_t limit) const {
   using Row = AuditEntry;

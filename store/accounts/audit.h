@@ -20,7 +20,7 @@ struct AuditEntry {
   std::string organisation_id;  // of the actor
   std::string user_id;          // of the actor
   std::string actor;            // the actor's e-mail address at that time
-  std::string credential;       // "password", "key ID", "token"
+  std::string credential;       // "password", "key ID", "token"; "daemon": by itself
   std::string address;          // of the client
   std::string operation;        // the operationId of the OpenAPI document; "signIn" of a sign-in
   std::string route;            // "DELETE /management/apikeys/{keyId}"
@@ -58,6 +58,10 @@ class Audit : Rows {
   // Stores the answer's status. While the store fails, the status is lost and the entry stays
   // without it.
   void end(std::string id, int status);
+
+  // Stores the entry of something that the daemon does by itself, in the transaction that does it.
+  // Sets `at`. Throws SqlError.
+  static void add(Writer& writer, AuditEntry entry);
 
   struct Page {
     std::vector<AuditEntry> rows;

@@ -76,6 +76,15 @@ Result<model::ProjectAssets> Assets::project_assets(const std::string& project_i
     assets.journey = load_journey(connection, project_id);
     assets.locales = connection.values<std::string>(
         "SELECT name FROM locales WHERE project_id = :p ORDER BY n", project_id);
+    connection.rows(
+        [&](std::string flow_id, std::string id, std::int64_t version, std::int64_t stable,
+            std::int64_t share) {
+          assets.ramps.emplace(std::move(flow_id),
+                               model::Ramp{std::move(id), version, stable, share});
+        },
+        "SELECT r.flow_id, r.id, r.version, r.stable_version, r.share FROM flow_ramps r"
+        " JOIN flows f ON f.id = r.flow_id WHERE f.project_id = :p AND r.ended_at IS NULL",
+        project_id);
     return assets;
   });
 }

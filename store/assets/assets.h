@@ -25,6 +25,10 @@ struct ImportLimits {
   std::uint64_t tokens = 0;  // of the whole organisation; 0: no limit
 };
 
+// `held`: new versions of present Flows are stored, but not in effect. A ramp can give them to
+// sessions.
+enum class NewVersions : std::uint8_t { in_effect, held };
+
 struct ProjectInfo {
   std::string id;
   std::string organisation_id;
@@ -35,7 +39,7 @@ struct ProjectInfo {
 struct FlowInfo {
   std::string id;
   std::string name;
-  std::int64_t version = 0;  // the newest
+  std::int64_t version = 0;  // in effect
 };
 
 struct EndpointInfo {
@@ -52,6 +56,45 @@ struct FlowVersionInfo {
   model::Timestamp created_at{};
   std::string created_by;  // an e-mail address; empty: no user made it, or the user was removed
   std::optional<std::int64_t> restored_from;  // the version that a rollback made it equal to
+  std::int64_t share = 0;                     // of the sessions that run it, in percent
+};
+
+// A ramp is taken back by itself when the ramped version has at least that many Turns, and of 100
+// of its Turns more than `max_errors` have failed.
+inline constexpr std::int64_t least_ramp_turns = 20;
+inline constexpr std::int64_t usual_ramp_errors = 5;
+inline constexpr std::int64_t all_sessions = 100;  // percent
+
+// The running ramp of a Flow, or its last one.
+struct RampInfo {
+  struct Counts {
+    std::int64_t turns = 0;     // that ran a Node of the version while the ramp ran
+    std::int64_t failures = 0;  // of these: became dead letters, or met a failed call
+  };
+
+  std::string id;
+  std::string flow_id;
+  std::string name;  // the Flow's
+  std::int64_t version = 0;
+  std::int64_t stable_version = 0;  // the Flow's own, when the ramp began
+  std::int64_t share = 0;           // of the sessions, in percent
+  std::int64_t max_errors = 0;      // failures of 100 Turns
+  model::Timestamp began_at{};
+  std::string began_by;  // an e-mail address; empty: the user was removed
+  std::optional<model::Timestamp> ended_at;
+  std::string ending;  // "finished", "stopped" or "errors"; empty: it runs
+  Counts ramped{};
+  Counts stable{};
+
+  [[nodiscard]] bool runs() const { return !ended_at; }
+};
+
+struct WantedRamp {
+  std::string flow_id;
+  std::int64_t version = 0;
+  std::int64_t share = 0;                    // 1 to 100
+  std::optional<std::int64_t> max_errors{};  // none: stays as it is, or `usual_ramp_errors`
+  std::string by{};                          // a user's id
 };
 
 struct ConnectionInfo {
@@ -142,7 +185,7 @@ class Assets {
   [[nodiscard]] model::Result<std::optional<model::Endpoint>> endpoint_by_token(
       const std::string& url_token) const;
   [[nodiscard]] model::Result<std::optional<model::Endpoint>> endpoint(const std::string& id) const;
-  // Version 0 is the newest.
+  // Version 0 is the one in effect.
   [[nodiscard]] model::Result<std::optional<model::FlowVersion>> flow(const std::string& flow_id,
                                                                       std::int64_t version) const;
   [[nodiscard]] model::Result<model::ProjectAssets> project_assets(
@@ -160,25 +203,27 @@ class Assets {
   // lexicon or knowledge source, entries and chunks that it lacks are removed. Entries with the
   // same main keyphrase and chunks with the same text keep their ids. A Flow with the same
   // definition keeps its version. A replaced webhook secret becomes the previous one. `by`: the
-  // user who imports. Kept by: AssetsTest.SecondImportKeepsEveryIdAndVersion,
-  // AssetsTest.PartsThatABundleDoesNotNameStay, AssetsTest.ImportThatFailsLeavesNothingBehind.
+  // user who imports. A Flow in a ramp stays in it if the bundle has the definition of one of its
+  // two versions, or if new versions are held. Kept by:
+  // AssetsTest.SecondImportKeepsEveryIdAndVersion, AssetsTest.PartsThatABundleDoesNotNameStay,
+  // AssetsTest.ImportThatFailsLeavesNothingBehind.
   //
   // Returns the ids in the shape that `conversectl import --json` prints. `conflict` if a URL token
-  // or a member's address belongs to another project or organisation; `quota_exhausted` if the
+  // or a member's address belongs to another project or organisation, or if a Flow in a ramp would
+  // get a third version; `quota_exhausted` if the
   // bundle adds Tokens beyond the limit. New members become users without a password.
-  [[nodiscard]] model::Result<nlohmann::json> import_bundle(const std::string& organisation_id,
-                                                            const model::Bundle& bundle,
-                                                            const ImportLimits& limits = {},
-                                                            const std::string& by = {});
+  [[nodiscard]] model::Result<nlohmann::json> import_bundle(
+      const std::string& organisation_id, const model::Bundle& bundle,
+      const ImportLimits& limits = {}, const std::string& by = {},
+      NewVersions versions = NewVersions::in_effect);
 
   // The same inside the Writer's transaction.
-  [[nodiscard]] model::Result<nlohmann::json> import_bundle(Writer& writer,
-                                                            const std::string& organisation_id,
-                                                            const model::Bundle& bundle,
-                                                            const ImportLimits& limits,
-                                                            const std::string& by = {});
+  [[nodiscard]] model::Result<nlohmann::json> import_bundle(
+      Writer& writer, const std::string& organisation_id, const model::Bundle& bundle,
+      const ImportLimits& limits, const std::string& by = {},
+      NewVersions versions = NewVersions::in_effect);
   // Creates or updates one Flow by name; returns id and version. Removes versions beyond
-  // `kept_flow_versions`.
+  // `kept_flow_versions`. `conflict` in a ramp, as for an import.
   [[nodiscard]] static model::Result<model::FlowVersion> put_flow(Writer& writer,
                                                                   const std::string& project_id,
                                                                   const std::string& name,
@@ -204,11 +249,26 @@ class Assets {
   // Newest first.
   [[nodiscard]] model::Result<std::vector<FlowVersionInfo>> flow_versions(
       const std::string& flow_id) const;
-  // Makes a new version equal to an older one, unless the newest version equals it. Returns the
-  // newest version. `not_found` if the older version is not kept.
+  // Makes a new version equal to an older one, unless the version in effect equals it. Returns the
+  // version in effect. `not_found` if the older version is not kept, `conflict` in a ramp.
   [[nodiscard]] model::Result<model::FlowVersion> roll_back(const std::string& flow_id,
                                                             std::int64_t version,
                                                             const std::string& by);
+
+  // --- Ramps of Flows ----------------------------------------------------------------------------
+  // None: the Flow had no ramp.
+  [[nodiscard]] model::Result<std::optional<RampInfo>> ramp(const std::string& flow_id) const;
+  // Begins a ramp, or changes the running one's share and bound. The whole share ends it: the
+  // version is in effect from then on. `not_found` if the version is not kept, `conflict` if it is
+  // in effect already or the Flow is in a ramp with another version.
+  [[nodiscard]] model::Result<RampInfo> set_ramp(const WantedRamp& wanted);
+  // Ends the ramp: all sessions run the stable version with their next input. `conflict` if none
+  // runs.
+  [[nodiscard]] model::Result<RampInfo> stop_ramp(const std::string& flow_id);
+  // Ends the ramps that have more failures than their bounds allow, and writes an entry of the
+  // audit trail for each. Returns these ramps. In a cluster one daemon ends each of them. Kept by:
+  // FlowRamps.AreTakenBackWhenTooManyTurnsFail.
+  [[nodiscard]] model::Result<std::vector<RampInfo>> take_back_ramps();
 
   // Removes the previous secrets of webhooks that were replaced earlier than `before`. Returns
   // their number.

@@ -39,22 +39,47 @@ constexpr const char* no_flow = "there is no such Flow";
 
 }  // namespace
 
-model::FlowVersion write_flow_version(Writer& writer, const WantedVersion& wanted) {
+std::optional<std::int64_t> version_in_ramp(Connection& connection, const std::string& flow_id) {
+  return connection.value<std::int64_t>(
+      "SELECT version FROM flow_ramps WHERE flow_id = :f AND ended_at IS NULL", flow_id);
+}
+
+model::Error in_ramp(const std::string& name, std::int64_t version) {
+  return {Errc::conflict, "the Flow '" + name + "' is in a ramp with version " +
+                              std::to_string(version) +
+                              "; end the ramp first (conversectl flow ramp), or import with"
+                              " --hold"};
+}
+
+Result<model::FlowVersion> write_flow_version(Writer& writer, const WantedVersion& wanted) {
   Connection& connection = writer.connection();
   model::FlowVersion flow{.project_id = wanted.project_id,
                           .name = wanted.name,
                           .version = 1,
                           .definition = wanted.definition};
-  auto row = connection.row<std::string, std::int64_t, std::string>(
-      "SELECT f.id, f.version, v.definition FROM flows f JOIN flow_versions v"
-      " ON v.flow_id = f.id AND v.version = f.version WHERE f.project_id = :p AND f.name = :n",
-      wanted.project_id, wanted.name);
+  const auto row = connection.row<std::string, std::int64_t>(
+      "SELECT id, version FROM flows WHERE project_id = :p AND name = :n", wanted.project_id,
+      wanted.name);
   if (row) {
     flow.flow_id = std::get<0>(*row);
-    flow.version = std::get<1>(*row);
-    if (std::get<2>(*row) == wanted.definition) return flow;
-    ++flow.version;
-    connection.run("UPDATE flows SET version = :v WHERE id = :i", flow.version, flow.flow_id);
+    const auto is_equal = [&](std::int64_t version) {
+      flow.version = version;
+      return connection.exists(
+          "SELECT 1 FROM flow_versions WHERE flow_id = :f AND version = :v AND definition = :d",
+          flow.flow_id, version, wanted.definition);
+    };
+    const auto last = connection.number("SELECT MAX(version) FROM flow_versions WHERE flow_id = :f",
+                                        flow.flow_id);
+    const bool held = wanted.as == NewVersions::held;
+    const auto ramped = version_in_ramp(connection, flow.flow_id);
+    if (held && is_equal(last)) return flow;
+    if (ramped && is_equal(*ramped)) return flow;
+    if (is_equal(std::get<1>(*row))) return flow;
+    flow.version = last + 1;
+    if (!held && ramped) return fail(in_ramp(wanted.name, *ramped));
+    if (!held) {
+      connection.run("UPDATE flows SET version = :v WHERE id = :i", flow.version, flow.flow_id);
+    }
   } else {
     flow.flow_id = model::new_id();
     connection.run("INSERT INTO flows (id, project_id, name, version) VALUES (:i, :p, :n, 1)",
@@ -76,7 +101,10 @@ void prune_flow_versions(Connection& connection, const std::string& project_id) 
   const auto old = connection.all(
       row_of<&Old::flow_id, &Old::name, &Old::version>,
       "SELECT f.id, f.name, v.version FROM flows f JOIN flow_versions v ON v.flow_id = f.id"
-      " WHERE f.project_id = :p AND v.version <= f.version - :k",
+      " WHERE f.project_id = :p AND v.version <> f.version AND v.version <="
+      " (SELECT MAX(n.version) FROM flow_versions n WHERE n.flow_id = f.id) - :k"
+      " AND NOT EXISTS (SELECT 1 FROM flow_ramps r WHERE r.flow_id = f.id"
+      " AND r.version = v.version AND r.ended_at IS NULL)",
       project_id, kept_flow_versions);
   if (old.empty()) return;
   const Pins pins = pins_of(connection, project_id);
@@ -93,6 +121,7 @@ Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& p
                                             const std::string& definition) {
   auto flow = write_flow_version(
       writer, {.project_id = project_id, .name = name, .definition = definition});
+  if (!flow) return flow;
   prune_flow_versions(writer.connection(), project_id);
   return flow;
 }
@@ -112,9 +141,14 @@ Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& fl
   return read(database_, [&](Connection& connection) -> Result<std::vector<FlowVersionInfo>> {
     auto list =
         connection.all(row_of<&FlowVersionInfo::version, &FlowVersionInfo::created_at,
-                              &FlowVersionInfo::created_by, &FlowVersionInfo::restored_from>,
-                       "SELECT v.version, v.created_at, COALESCE(u.email, ''), v.restored_from"
-                       " FROM flow_versions v LEFT JOIN users u ON u.id = v.created_by"
+                              &FlowVersionInfo::created_by, &FlowVersionInfo::restored_from,
+                              &FlowVersionInfo::share>,
+                       "SELECT v.version, v.created_at, COALESCE(u.email, ''), v.restored_from,"
+                       " CASE v.version WHEN f.version THEN 100 - COALESCE(r.share, 0)"
+                       " WHEN r.version THEN r.share ELSE 0 END"
+                       " FROM flow_versions v JOIN flows f ON f.id = v.flow_id"
+                       " LEFT JOIN flow_ramps r ON r.flow_id = v.flow_id AND r.ended_at IS NULL"
+                       " LEFT JOIN users u ON u.id = v.created_by"
                        " WHERE v.flow_id = :f ORDER BY v.version DESC",
                        flow_id);
     if (list.empty()) return fail(Errc::not_found, no_flow);
@@ -131,11 +165,14 @@ Result<model::FlowVersion> Assets::roll_back(const std::string& flow_id, std::in
         flow_id, version);
     if (!old) return fail(Errc::not_found, "there is no such version of the Flow");
     auto& [project, name, definition] = *old;
+    const auto ramped = version_in_ramp(writer.connection(), flow_id);
+    if (ramped) return fail(in_ramp(name, *ramped));
     auto made = write_flow_version(writer, {.project_id = project,
                                             .name = std::move(name),
                                             .definition = std::move(definition),
                                             .by = by,
                                             .restored_from = version});
+    if (!made) return made;
     prune_flow_versions(writer.connection(), project);
     grow(writer, Lexicons::stay);
     return made;

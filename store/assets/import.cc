@@ -81,6 +81,7 @@ struct Import {
   const model::Bundle& bundle_;
   const ImportLimits& limits_;
   const std::string& by_;
+  const NewVersions versions_;
   Connection& connection_ = writer_.connection();
   const model::Timestamp now_ = writer_.now();
   std::string project_{};
@@ -102,7 +103,7 @@ struct Import {
     take_lexicons();
     take_knowledge();
     index_knowledge(connection_);
-    take_flows();
+    if (auto taken = take_flows(); !taken) return fail(taken.error());
     if (auto taken = take_endpoints(); !taken) return fail(taken.error());
     return std::move(report_);
   }
@@ -336,18 +337,21 @@ struct Import {
     }
   }
 
-  void take_flows() {
+  Result<void> take_flows() {
     auto& report = report_["flows"] = json::array();
     for (const auto& flow : bundle_.flows) {
       const auto put = write_flow_version(writer_, {.project_id = project_,
                                                     .name = flow.name,
                                                     .definition = flow.definition.dump(),
                                                     .by = by_,
-                                                    .restored_from = std::nullopt});
-      flows_[flow.name] = put.flow_id;
-      report.push_back({{"_id", put.flow_id}, {"name", flow.name}, {"version", put.version}});
+                                                    .restored_from = std::nullopt,
+                                                    .as = versions_});
+      if (!put) return fail(put.error());
+      flows_[flow.name] = put->flow_id;
+      report.push_back({{"_id", put->flow_id}, {"name", flow.name}, {"version", put->version}});
     }
     prune_flow_versions(connection_, project_);
+    return {};
   }
 
   Result<std::string> url_token_for(const model::BundleEndpoint& endpoint, const std::string& id) {
@@ -449,15 +453,17 @@ struct Import {
 
 Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
                                    const model::Bundle& bundle, const ImportLimits& limits,
-                                   const std::string& by) {
+                                   const std::string& by, NewVersions versions) {
   grow(writer, Lexicons::may_change);
-  return Import{writer, sealer_, organisation_id, bundle, limits, by}.run();
+  return Import{writer, sealer_, organisation_id, bundle, limits, by, versions}.run();
 }
 
 Result<json> Assets::import_bundle(const std::string& organisation_id, const model::Bundle& bundle,
-                                   const ImportLimits& limits, const std::string& by) {
-  return committer_.write_and_wait(
-      [&](Writer& writer) { return import_bundle(writer, organisation_id, bundle, limits, by); });
+                                   const ImportLimits& limits, const std::string& by,
+                                   NewVersions versions) {
+  return committer_.write_and_wait([&](Writer& writer) {
+    return import_bundle(writer, organisation_id, bundle, limits, by, versions);
+  });
 }
 
 }  // namespace conversed::store

@@ -170,7 +170,9 @@ Result<void> add_entering_flows(Database& database, const Names& of_bundle,
   const auto flows = read_all(
       database, row_of<&Flow::id, &Flow::name, &Flow::version, &Flow::definition>,
       "SELECT f.id, f.name, f.version, v.definition FROM flows f JOIN flow_versions v"
-      " ON v.flow_id = f.id AND v.version = f.version WHERE f.project_id = :p ORDER BY f.name",
+      " ON v.flow_id = f.id AND (v.version = f.version OR EXISTS (SELECT 1 FROM flow_ramps r"
+      " WHERE r.flow_id = f.id AND r.version = v.version AND r.ended_at IS NULL))"
+      " WHERE f.project_id = :p ORDER BY f.name, v.version",
       parts.project_id);
   if (!flows) return fail(flows.error());
   for (const auto& each : *flows) {
@@ -179,7 +181,9 @@ Result<void> add_entering_flows(Database& database, const Names& of_bundle,
     const auto entered = reader.entered(each.definition);
     for (const auto& flow : parts.flows) {
       if (std::ranges::find(entered, flow.name) == entered.end()) continue;
-      parts.usages.push_back({"Flow", flow.name, Kind::flow, each.name, 0});
+      const PartUsage usage{"Flow", flow.name, Kind::flow, each.name, 0};
+      const bool is_known = std::ranges::find(parts.usages, usage) != parts.usages.end();
+      if (!is_known) parts.usages.push_back(usage);  // else by another version in a ramp
     }
   }
   return {};
@@ -314,6 +318,7 @@ void delete_parts(Connection& connection, const PartsToDelete& parts) {
     connection.run("DELETE FROM endpoints WHERE id = :i", endpoint.id);
   }
   for (const auto& flow : parts.flows) {
+    connection.run("DELETE FROM flow_ramps WHERE flow_id = :f", flow.id);
     connection.run("DELETE FROM flow_versions WHERE flow_id = :f", flow.id);
     connection.run("DELETE FROM flows WHERE id = :i", flow.id);
   }

@@ -75,6 +75,17 @@ struct QuotaUse {
   std::int64_t amount = 1;
 };
 
+// Turns of a version of a Flow in a ramp. If the ramp has ended meanwhile, they are not counted.
+struct RampUse {
+  enum class Version : std::uint8_t { ramped, stable };
+
+  std::string flow_id;
+  std::string ramp_id;
+  Version version = Version::ramped;
+  std::int64_t turns = 0;
+  std::int64_t failures = 0;  // of these: became dead letters, or met a failed call
+};
+
 // The user's profile: the version that the Turns have read, and their change of it.
 struct ProfileUse {
   std::optional<std::int64_t> read_version;  // checked if set; 0: there was no profile
@@ -160,6 +171,7 @@ struct SessionCommit {
   // Events that ran alone after a crash (store/conversation/attempts.h): their counts are deleted.
   std::vector<std::string> attempts_settled;
   std::vector<QuotaUse> quota;
+  std::vector<RampUse> ramps;
   std::vector<NewReceiptRow> receipts;
 };
 

@@ -227,6 +227,12 @@ void add_totals(const SessionCommit& commit, BatchTotals& totals) {
   for (const auto& use : commit.quota) {
     totals.quota[{use.organisation_id, use.counter}] += use.amount;
   }
+  for (const auto& use : commit.ramps) {
+    const bool ramped = use.version == RampUse::Version::ramped;
+    auto& counts = totals.ramps[{use.flow_id, use.ramp_id}];
+    (ramped ? counts.turns : counts.stable_turns) += use.turns;
+    (ramped ? counts.failures : counts.stable_failures) += use.failures;
+  }
 }
 
 bool reads_profile(const SessionCommit& commit) {
@@ -469,6 +475,14 @@ void BatchTotals::flush(Connection& connection, Now now) const {
   }
   for (const auto& [what, amount] : quota) {
     add_usage(connection, what.first, what.second, amount, now.wall);
+  }
+  for (const auto& [ramp, counts] : ramps) {
+    connection.run_row(
+        "UPDATE flow_ramps SET turns = turns + :t, failures = failures + :f,"
+        " stable_turns = stable_turns + :s, stable_failures = stable_failures + :g"
+        " WHERE id = :i AND ended_at IS NULL AND flow_id = :w",
+        counts.turns, counts.failures, counts.stable_turns, counts.stable_failures, ramp.second,
+        ramp.first);
   }
   announce_progress(connection, progressed);
   announce_spoken(connection, spoken);

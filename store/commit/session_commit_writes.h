@@ -37,6 +37,13 @@ struct EncodedCommit {
 struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
+  struct RampCounts {
+    std::int64_t turns = 0;
+    std::int64_t failures = 0;
+    std::int64_t stable_turns = 0;
+    std::int64_t stable_failures = 0;
+  };
+  std::map<std::pair<std::string, std::string>, RampCounts> ramps;  // by Flow and ramp
   std::set<std::string> spoken;      // in a cluster: short names of sessions with new outputs
   std::set<std::string> progressed;  // inputs that other daemons' clients may wait for
 

@@ -150,7 +150,8 @@ Result<std::string> Proactive::flow_named(Writer& writer, const std::string& pro
 void Proactive::remove_generated_flow(Writer& writer, const std::string& flow_id) {
   Connection& connection = writer.connection();
   const bool taken_over =
-      connection.exists("SELECT 1 FROM flows WHERE id = :i AND version > 1", flow_id) ||
+      connection.exists("SELECT 1 FROM flow_versions WHERE flow_id = :i AND version > 1",
+                        flow_id) ||
       connection.exists("SELECT 1 FROM endpoints WHERE flow_id = :i", flow_id);
   if (taken_over) return;
   connection.run("DELETE FROM flow_versions WHERE flow_id = :i", flow_id);

@@ -87,7 +87,8 @@ CREATE TABLE lexicon_entries (
 -- Pages of a lexicon by `_id`.
 CREATE INDEX lexicon_entries_by_id ON lexicon_entries (lexicon_id, id);
 
--- Flows. `version` is the newest one.
+-- Flows. `version` is in effect: sessions run it with their next input, unless they are in a ramp. A version with a higher
+-- number was imported with `hold`, or has ended its ramp.
 CREATE TABLE flows (
   id TEXT PRIMARY KEY,
   project_id TEXT NOT NULL REFERENCES projects (id),
@@ -105,6 +106,25 @@ CREATE TABLE flow_versions (
   created_by TEXT NOT NULL,  -- a user's id; empty: no user of the API
   restored_from BIGINT,      -- the version that a rollback made this one equal to
   PRIMARY KEY (flow_id, version)
+) WITHOUT ROWID;
+
+-- Ramps of Flows: a share of the sessions runs another version than the Flow's own. The running ramp of a Flow, or its last
+-- one. Failures are Turns that became dead letters or met a failed call.
+CREATE TABLE flow_ramps (
+  flow_id TEXT PRIMARY KEY REFERENCES flows (id),
+  id TEXT NOT NULL,                -- of the ramp; the next ramp of the Flow has another
+  version BIGINT NOT NULL,
+  stable_version BIGINT NOT NULL,  -- the Flow's own, when the ramp began
+  share BIGINT NOT NULL CHECK (share BETWEEN 1 AND 100),             -- of the sessions, in percent
+  max_errors BIGINT NOT NULL CHECK (max_errors BETWEEN 0 AND 100),   -- failures of 100 Turns beyond which it is taken back
+  began_at BIGINT NOT NULL,
+  began_by TEXT NOT NULL,          -- a user's id
+  ended_at BIGINT,                 -- NULL: it runs
+  ending TEXT CHECK (ending IN ('finished', 'stopped', 'errors')),
+  turns BIGINT NOT NULL,           -- of the version, while the ramp ran
+  failures BIGINT NOT NULL,
+  stable_turns BIGINT NOT NULL,    -- of the stable version
+  stable_failures BIGINT NOT NULL
 ) WITHOUT ROWID;
 
 -- Endpoints. The secrets and `webhook_secret_source` are sealed. The sources hold `${NAME}` where a bundle does.

@@ -79,6 +79,9 @@ CREATE TRIGGER flows_changed AFTER INSERT OR UPDATE OR DELETE ON flows
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER flow_versions_changed AFTER INSERT OR UPDATE OR DELETE ON flow_versions
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
+-- Not for the counts, which Turns write.
+CREATE TRIGGER flow_ramps_changed AFTER INSERT OR UPDATE OF id, version, share, ended_at OR DELETE ON flow_ramps
+  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER endpoints_changed AFTER INSERT OR UPDATE OR DELETE ON endpoints
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER lexicons_changed AFTER INSERT OR UPDATE OR DELETE ON lexicons
