@@ -19,7 +19,8 @@ using nlohmann::json;
 // or deliveries that a job changes. None of them is a secret.
 constexpr auto names = std::to_array<std::string_view>(
     {"user", "email", "name", "admin", "roles", "URLToken", "projectId", "version", "reason",
-     "flow", "flowVersion", "node", "state", "olderThan", "newerThan"});
+     "flow", "flowVersion", "share", "maxErrors", "hold", "node", "state", "olderThan",
+     "newerThan"});
 // Longer bodies name no object beside their path.
 constexpr std::size_t max_named_body_bytes = 64UL * 1024;
 constexpr std::size_t max_text_bytes = 512;  // of each part

@@ -64,7 +64,8 @@ OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress po
       job_steps(setup, bulk_work),
       job_worker(working(), with.store->jobs(), job_steps, with.timer_clock,
                  in_cluster(with.settings) ? &with.store->notifications() : nullptr),
-      housekeeper(tidying(ports), *with.store, retention_clock) {}
+      housekeeper(tidying(ports), *with.store, retention_clock),
+      ramp_guard(*with.store, &with.heartbeats) {}
 
 DelivererSettings OutboundParts::delivering() const {
   const config::DeliverySettings& settings = ground.settings.delivery;
@@ -155,7 +156,7 @@ Result<void> OutboundParts::start() {
   std::vector<Service*> services;
   if (ground.has(Role::worker)) services = {&webhooks, &upstreams, &deliverer, &caller};
   if (ground.has(Role::scheduler)) services.push_back(&scheduler);
-  if (ground.has(Role::worker)) services.push_back(&job_worker);
+  if (ground.has(Role::worker)) services.insert(services.end(), {&job_worker, &ramp_guard});
   if (ground.has(Role::scheduler)) services.push_back(&housekeeper);
   for (Service* service : services) {
     if (auto started = service->start(); !started) return started;
@@ -166,6 +167,7 @@ Result<void> OutboundParts::start() {
 void OutboundParts::stop_jobs() {
   job_worker.stop();
   housekeeper.stop();
+  ramp_guard.stop();
 }
 
 void OutboundParts::stop() {

@@ -15,6 +15,7 @@
 #include "daemon/outbound/egress.h"
 #include "daemon/outbound/http_client.h"
 #include "daemon/timers/scheduler.h"
+#include "daemon/turns/ramp_guard.h"
 
 // For app*.cc only.
 namespace conversed::daemon {
@@ -51,6 +52,7 @@ struct OutboundParts {
   StepsByType job_steps;
   JobWorker job_worker;
   Housekeeper housekeeper;
+  RampGuard ramp_guard;
 
  private:
   // The settings of each service, made of the operator's.

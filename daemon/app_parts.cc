@@ -156,6 +156,7 @@ TurnPorts App::Parts::turn_effects() {
   };
   effects.timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); };
   effects.schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); };
+  effects.ramp_failed = [this] { outbound.ramp_guard.look(); };
   return effects;
 }
 

@@ -4,6 +4,7 @@
 
 #include "flows/flow.h"
 #include "flows/lexicon/lexicon.h"
+#include "flows/turn/share.h"
 #include "store/assets/assets.h"
 #include "store/model/json.h"
 
@@ -94,10 +95,22 @@ Shared<CompiledFlow> AssetsCache::newest_flow(std::string_view flow_id) {
   });
 }
 
+Shared<CompiledFlow> AssetsCache::flow_for(const model::ProjectAssets& project,
+                                           std::string_view flow_id,
+                                           const model::SessionKey& session) {
+  if (const auto version = flows::version_for(project, flow_id, session); version != 0) {
+    auto ramped = flow(flow_id, version);
+    // `project` may be older than the end of the ramp and the removal of its version.
+    if (ramped || ramped.error().code != Errc::not_found) return ramped;
+  }
+  return newest_flow(flow_id);
+}
+
 Shared<CompiledFlow> AssetsCache::flow(std::string_view flow_id, std::int64_t version) {
   const std::string key = std::string(flow_id) + ' ' + std::to_string(version);
-  constexpr std::uint64_t for_good = 0;
-  return versions_.get(key, for_good, [&] {
+  if (auto known = versions_.known(key)) return known;
+  // A version that is missing now may be there in the next generation.
+  return versions_.get(key, store_.generation(), [&] {
     return required(store_.flow(std::string(flow_id), version),
                     "there is no such version of the Flow")
         .and_then(compile_flow);

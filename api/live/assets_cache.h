@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "store/model/assets.h"
+#include "store/model/event.h"
 #include "store/model/keyed_hash.h"
 #include "store/model/result.h"
 #include "store/runtime/guarded.h"
@@ -125,8 +126,13 @@ class AssetsCache {
     return by_id_.known(endpoint_id);
   }
 
-  // The version that a new execution runs.
+  // The version in effect.
   [[nodiscard]] Shared<CompiledFlow> newest_flow(std::string_view flow_id);
+  // The version that a new execution of the session runs: the version in effect, or in the Flow's
+  // ramp. `project`: the Flow's.
+  [[nodiscard]] Shared<CompiledFlow> flow_for(const model::ProjectAssets& project,
+                                              std::string_view flow_id,
+                                              const model::SessionKey& session);
   // The version that a pinned execution continues with. It never changes and stays cached.
   [[nodiscard]] Shared<CompiledFlow> flow(std::string_view flow_id, std::int64_t version);
 

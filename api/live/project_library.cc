@@ -11,7 +11,8 @@ Result<flows::Library::FoundFlow> ProjectLibrary::flow(const std::string& name,
                                                        std::int64_t version) const {
   const auto id = project_.flow_ids.find(name);
   if (id == project_.flow_ids.end()) return fail(model::Errc::not_found, "there is no such Flow");
-  auto found = version == 0 ? cache_.newest_flow(id->second) : cache_.flow(id->second, version);
+  auto found = version == 0 ? cache_.flow_for(project_, id->second, session_)
+                            : cache_.flow(id->second, version);
   if (!found) return fail(found.error());
   return FoundFlow{(*found)->flow, (*found)->version.version};
 }

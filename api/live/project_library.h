@@ -11,12 +11,13 @@ namespace conversed::api {
 class AssetsCache;
 
 // A project's Flows and lexicons from the cache of assets, so that a look seldom reads the store.
-// Thread-safe.
+// The session decides about versions in ramps. Thread-safe.
 class ProjectLibrary final : public flows::Library {
  public:
-  // Both must outlive it.
-  ProjectLibrary(AssetsCache& cache, const model::ProjectAssets& project)
-      : cache_(cache), project_(project) {}
+  // All must outlive it.
+  ProjectLibrary(AssetsCache& cache, const model::ProjectAssets& project,
+                 const model::SessionKey& session)
+      : cache_(cache), project_(project), session_(session) {}
 
   [[nodiscard]] model::Result<FoundFlow> flow(const std::string& name,
                                               std::int64_t version) const override;
@@ -26,6 +27,7 @@ class ProjectLibrary final : public flows::Library {
  private:
   AssetsCache& cache_;
   const model::ProjectAssets& project_;
+  const model::SessionKey& session_;
 };
 
 }  // namespace conversed::api

@@ -1,8 +1,8 @@
 // POST /management/import: imports a whole project bundle, or lists all its problems. Body:
 // {"file": its name, "text": its text, "environment": {NAME: value}, "prune": whether parts that
-// the bundle does not name are deleted}. `?dryRun=true` changes nothing: it lists the problems or,
-// if there are none, the changes. Both list warnings. One import runs at a time, because it takes
-// much memory.
+// the bundle does not name are deleted, "hold": whether new versions of Flows are not in effect}.
+// `?dryRun=true` changes nothing: it lists the problems or, if there are none, the changes. Both
+// list warnings. One import runs at a time, because it takes much memory.
 //
 // GET /management/projects: the projects of the organisation that the user is a member of.
 //
@@ -89,6 +89,7 @@ struct Source {
   std::string text;
   json environment = json::object();
   bool prune = false;
+  bool hold = false;
 };
 
 Result<Source> read_source(const Request& request) {
@@ -96,7 +97,8 @@ Result<Source> read_source(const Request& request) {
   auto body = read_object(request, {{"file", &source.file},
                                     {"text", &source.text},
                                     {"environment", &source.environment},
-                                    {"prune", &source.prune}});
+                                    {"prune", &source.prune},
+                                    {"hold", &source.hold}});
   if (!body) return model::fail(body.error());
   if (source.text.empty()) return model::fail(Errc::invalid_argument, "text is required");
   if (source.file.empty()) source.file = "bundle.yaml";
@@ -156,6 +158,12 @@ Result<void> check_role(ProjectServices& services, const Principal& principal,
   return model::fail(Errc::permission_denied, "the role projectAdmin is needed");
 }
 
+struct ImportMode {
+  bool prune = false;
+  bool hold = false;
+  bool dry_run = false;
+};
+
 // The changes of an import, made or planned.
 struct Imported {
   json report{};
@@ -176,11 +184,11 @@ Result<std::string> id_of_project(ProjectServices& services, const Principal& pr
 // `prune`, it deletes the parts that the bundle does not name. A dry run rolls the transaction
 // back. It locks the store as an import does.
 Result<Imported> import_all(ProjectServices& services, const Principal& principal,
-                            const model::Bundle& bundle, bool prune, bool dry_run) {
+                            const model::Bundle& bundle, const ImportMode& mode) {
   const auto present = id_of_project(services, principal, bundle.project_name);
   if (!present) return model::fail(present.error());
   auto left_over = Result<store::PartsToDelete>();
-  if (prune) {
+  if (mode.prune) {
     left_over =
         services.store.removals().left_over(*present, bundle, flow_reader(), services.clock.now());
     if (!left_over) return model::fail(left_over.error());
@@ -192,7 +200,8 @@ Result<Imported> import_all(ProjectServices& services, const Principal& principa
         const auto import = [&]() -> Result<void> {
           auto imported = services.store.assets().import_bundle(
               writer, principal.organisation_id, bundle,
-              {.tokens = services.options.quota.get().tokens}, principal.user_id);
+              {.tokens = services.options.quota.get().tokens}, principal.user_id,
+              mode.hold ? store::NewVersions::held : store::NewVersions::in_effect);
           if (!imported) return model::fail(imported.error());
           all.report = *std::move(imported);
           if (bundle.proactive.is_null()) return {};
@@ -200,16 +209,16 @@ Result<Imported> import_all(ProjectServices& services, const Principal& principa
                                                    all.report["project"]["_id"].get<std::string>(),
                                                    flows::complete_journey(bundle.proactive, ""));
         };
-        if (prune) {
+        if (mode.prune) {
           using Mode = store::Removals::Mode;
           auto removal = store::Removals::prune(writer, *left_over, bundle,
-                                                dry_run ? Mode::dry_run : Mode::real, import);
+                                                mode.dry_run ? Mode::dry_run : Mode::real, import);
           if (!removal) return model::fail(removal.error());
           all.removal = *std::move(removal);
         } else if (auto imported = import(); !imported) {
           return imported;
         }
-        all.undone = dry_run || !all.removal.usages.empty();
+        all.undone = mode.dry_run || !all.removal.usages.empty();
         if (all.undone) return model::fail(Errc::conflict, "nothing is imported");
         return {};
       });
@@ -276,7 +285,7 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
   auto source = read_source(call.request);
   if (!source) return model::fail(source.error());
   call.request = {};
-  const bool prune = source->prune;
+  const ImportMode mode{source->prune, source->hold, *dry_run};
   const auto& principal = *call.principal;
   auto located = flows::read_source(source->text, source->file, {});
   // A caller without the role does not learn what the bundle's problems are.
@@ -296,7 +305,7 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
   if (auto may = check_role(services, principal, bundle->project_name); !may) {
     return model::fail(may.error());
   }
-  auto all = import_all(services, principal, *bundle, prune, *dry_run);
+  auto all = import_all(services, principal, *bundle, mode);
   if (!all) return model::fail(store_error(all.error()));
   if (all->undone && !*dry_run) {
     return still_used("nothing was imported", all->removal.usages, exchange, services.clock.now());
@@ -372,6 +381,11 @@ Description describe_import() {
                described("Deletes all parts of the project that the bundle does not name. Members "
                          "and locales stay.",
                          with_default(false, nullable(boolean()))),
+               Need::optional},
+              {"hold",
+               described("Stores new versions of the project's Flows without giving them to "
+                         "sessions. `setFlowRamp` does that.",
+                         with_default(false, nullable(boolean()))),
                Need::optional}});
   const Value example{{"file", "shop.yaml"},
                       {"text",
@@ -395,7 +409,8 @@ Description describe_import() {
           .details =
               "Imports the whole bundle or nothing. A 400 has all problems, with their places, in "
               "`details.problems`, and warnings in `details.warnings`. With `prune` a 409 has what "
-              "still uses the parts that would be deleted, in `details.usages`.",
+              "still uses the parts that would be deleted, in `details.usages`. Without "
+              "`hold` a Flow in a ramp takes no third version (409).",
           .parameters = {query_parameter("dryRun", "Only checks the bundle, and lists the changes.",
                                          with_default(false, boolean()))},
           .body = json_content(named("Bundle", with_example(example, body))),

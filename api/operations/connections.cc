@@ -100,11 +100,13 @@ class Search {
       newest.push_back(*flow);
       known_.emplace(info.name, Known{info, {{info.version, *flow}}});
     }
+    if (auto added = add_ramped(); !added) return added;
     ways_ = std::make_unique<flows::tools::WaysToConnection>(connection_.name, std::move(newest));
     return {};
   }
 
-  // The Nodes of the newest versions, and of older versions whose sessions can reach such a Node.
+  // The Nodes of the versions in effect and in ramps, and of older versions whose sessions can
+  // reach such a Node.
   [[nodiscard]] json using_flows() const {
     json list = json::array();
     for (const auto& [name, known] : known_) {
@@ -155,9 +157,22 @@ class Search {
  private:
   struct Known {
     store::FlowInfo info;
-    // The newest version, and older ones whose sessions can reach such a Node.
+    // The versions in effect and in a ramp, and older ones whose sessions can reach such a Node.
     std::map<std::int64_t, FlowPtr, std::greater<>> versions;
   };
+
+  Result<void> add_ramped() {
+    const auto project = services_.assets.project(project_.id);
+    if (!project) return model::fail(store_error(project.error()));
+    for (auto& [name, known] : known_) {
+      const auto ramp = (*project)->ramps.find(known.info.id);
+      if (ramp == (*project)->ramps.end()) continue;
+      auto flow = compiled(known.info.id, ramp->second.version);
+      if (!flow) return model::fail(flow.error());
+      if (*flow) known.versions.emplace(ramp->second.version, *flow);
+    }
+    return {};
+  }
 
   void add_uses(json& list, const store::FlowInfo& info, std::int64_t version,
                 const flows::Flow& flow) const {
@@ -307,8 +322,9 @@ Description describe_usages() {
       with_members(connection_shape().schema(), {{"flows", list_of(flow)}, {"sessions", sessions}});
   return {.summary = "Show the Nodes and sessions that use a Connection",
           .details =
-              "The Nodes that name the Connection: in the newest version of each Flow, and in "
-              "older versions to which a session of this page is pinned and where it can reach the "
+              "The Nodes that name the Connection: in each Flow's version in effect, in "
+              "ramps, and in older versions to which a session of this page is pinned and where it "
+              "can reach the "
               "Node. Also the sessions that can reach such a Node from their place. Expired "
               "sessions are not counted.",
           .parameters = row_parameters(),

@@ -243,7 +243,7 @@ Result<TrialBody> read_trial(const Request& request) {
 // The project's library with one Flow in a version of its own.
 class TrialLibrary final : public flows::Library {
  public:
-  // All must outlive it. Version 0: the newest.
+  // All must outlive it. Version 0: the session's.
   TrialLibrary(const ProjectLibrary& project, const std::string& name, std::int64_t version)
       : project_(project), name_(name), version_(version) {}
 
@@ -309,14 +309,15 @@ Result<Response> try_letter(const Call& call, SessionServices& services) {
   const auto root = flows::flow_of_input(session, *event, **endpoint, **project);
   const auto named = (*project)->flow_ids.find(letter->flow);
   const auto& tried = named == (*project)->flow_ids.end() ? root : named->second;
-  auto shown = body->version == 0 ? assets.newest_flow(tried) : assets.flow(tried, body->version);
+  auto shown = body->version == 0 ? assets.flow_for(**project, tried, letter->key)
+                                  : assets.flow(tried, body->version);
   if (!shown && shown.error().code == Errc::not_found) {
     return model::fail(Errc::conflict, "the Flow has no such version");
   }
   if (!shown) return model::fail(store_error(shown.error()));
-  const auto flow = tried == root ? shown : assets.newest_flow(root);
+  const auto flow = tried == root ? shown : assets.flow_for(**project, root, letter->key);
   if (!flow) return model::fail(store_error(flow.error()));
-  const ProjectLibrary project_library(assets, **project);
+  const ProjectLibrary project_library(assets, **project, letter->key);
   const auto until = std::chrono::steady_clock::now() + longest_trial;
   const flows::tools::Stage stage{
       .library = std::make_shared<TrialLibrary>(project_library, letter->flow, body->version),

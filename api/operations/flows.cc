@@ -1,4 +1,5 @@
-// /management/flows: lists and compares the versions of a project's Flows, and goes back to one.
+// /management/flows: lists and compares the versions of a project's Flows, goes back to one, and
+// gives one to a share of the sessions.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -28,6 +29,7 @@ using model::Errc;
 using model::Result;
 using nlohmann::json;
 using store::FlowVersionInfo;
+using store::RampInfo;
 using namespace openapi;
 
 constexpr std::string_view missing_flow = "there is no such Flow";
@@ -96,14 +98,57 @@ const Shape<FlowVersionInfo>& version_shape() {
         null_if_empty(&FlowVersionInfo::created_by)},
        {"restoredFrom",
         described("The older version that a rollback restored.", nullable(version_number())),
-        null_if_absent(&FlowVersionInfo::restored_from)}});
+        null_if_absent(&FlowVersionInfo::restored_from)},
+       {"share", described("The sessions that run it, in percent.", integer(0, 100)),
+        &FlowVersionInfo::share}});
+  return shape;
+}
+
+const Shape<RampInfo>& ramp_shape() {
+  using Counts = RampInfo::Counts;
+  const auto of = [](Counts RampInfo::*version, std::int64_t Counts::*number) {
+    return [=](const RampInfo& ramp) { return ramp.*version.*number; };
+  };
+  static const Shape<RampInfo> shape(
+      "FlowRamp",
+      {{"_id", id(), &RampInfo::flow_id},
+       {"name", text(1), &RampInfo::name},
+       {"version", described("The version that the share runs.", version_number()),
+        &RampInfo::version},
+       {"stableVersion", described("The version that the others run.", version_number()),
+        &RampInfo::stable_version},
+       {"share", described("Of the sessions, in percent.", integer(1, 100)), &RampInfo::share},
+       {"maxErrors",
+        described("The ramp is taken back when more of 100 Turns of the version fail.",
+                  integer(0, 100)),
+        &RampInfo::max_errors},
+       {"beganAt", unix_time(), &RampInfo::began_at},
+       {"beganBy", nullable(text(1)), null_if_empty(&RampInfo::began_by)},
+       {"endedAt", described("Null: it runs.", nullable(unix_time())),
+        null_if_absent(&RampInfo::ended_at)},
+       {"ending",
+        described("`finished`: all sessions run the version. `stopped`: a user has ended it. "
+                  "`errors`: too many Turns have failed. Null: it runs.",
+                  nullable(one_of({"finished", "stopped", "errors"}))),
+        null_if_empty(&RampInfo::ending)},
+       {"turns", described("Of the version, since the ramp began.", integer(0)),
+        of(&RampInfo::ramped, &Counts::turns)},
+       {"failures", described("Of these: became dead letters, or met a failed call.", integer(0)),
+        of(&RampInfo::ramped, &Counts::failures)},
+       {"stableTurns", integer(0), of(&RampInfo::stable, &Counts::turns)},
+       {"stableFailures", integer(0), of(&RampInfo::stable, &Counts::failures)}});
   return shape;
 }
 
 Result<Response> list_versions(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
-  return items_response(services.store.assets().flow_versions(*flow), version_shape());
+  auto versions = from_store(services.store.assets().flow_versions(*flow));
+  if (!versions) return model::fail(versions.error());
+  auto ramp = from_store(services.store.assets().ramp(*flow));
+  if (!ramp) return model::fail(ramp.error());
+  return ok({{"items", version_shape()(*versions)},
+             {"ramp", *ramp ? json(ramp_shape()(**ramp)) : json()}});
 }
 
 Result<Response> show_definition(const Call& call, ProjectServices& services) {
@@ -309,16 +354,25 @@ Result<Response> diff(const Call& call, ProjectServices& services) {
              {"changes", change_shape()(changes)}});
 }
 
+// The whole number in a member of the body. JSON Schema takes 1.0 for a whole number, too.
+Result<std::int64_t> whole_number(const json& body, const char* name, std::int64_t least,
+                                  std::int64_t most) {
+  const auto member = body.find(name);
+  if (member != body.end() && member->is_number()) {
+    const auto number = member->get<double>();
+    const bool in_range =
+        number >= static_cast<double>(least) && number <= static_cast<double>(most);
+    if (in_range && std::floor(number) == number) return static_cast<std::int64_t>(number);
+  }
+  return model::fail(Errc::invalid_argument,
+                     std::string(name) + " must be a whole number, " + std::to_string(least) +
+                         (most == max_version ? " or more" : " to " + std::to_string(most)));
+}
+
 Result<std::int64_t> read_version(const Request& request) {
   auto body = read_object(request);
   if (!body) return model::fail(body.error());
-  const auto version = body->find("version");
-  if (version != body->end() && version->is_number()) {
-    const auto number = version->get<double>();  // JSON Schema takes 1.0 for a whole number, too
-    const bool in_range = number >= 1 && number <= static_cast<double>(max_version);
-    if (in_range && std::floor(number) == number) return static_cast<std::int64_t>(number);
-  }
-  return model::fail(Errc::invalid_argument, "version must be a whole number, 1 or more");
+  return whole_number(*body, "version", 1, max_version);
 }
 
 // A version that this program can't run would stop every conversation of its Endpoints.
@@ -346,11 +400,63 @@ Result<Response> roll_back(const Call& call, ProjectServices& services) {
              {"restoredFrom", *number}});
 }
 
+// The share 0 stops the ramp.
+Result<store::WantedRamp> read_ramp(const Request& request) {
+  auto body = read_object(request);
+  if (!body) return model::fail(body.error());
+  store::WantedRamp wanted;
+  const auto version = whole_number(*body, "version", 1, max_version);
+  if (!version) return model::fail(version.error());
+  wanted.version = *version;
+  const auto share = whole_number(*body, "share", 0, store::all_sessions);
+  if (!share) return model::fail(share.error());
+  wanted.share = *share;
+  if (body->value("maxErrors", json()).is_null()) return wanted;
+  const auto max_errors = whole_number(*body, "maxErrors", 0, 100);
+  if (!max_errors) return model::fail(max_errors.error());
+  wanted.max_errors = *max_errors;
+  return wanted;
+}
+
+Result<RampInfo> stop(const std::string& flow, std::int64_t version, ProjectServices& services) {
+  auto& assets = services.store.assets();
+  const auto ramp = from_store(assets.ramp(flow));
+  if (!ramp) return model::fail(ramp.error());
+  if (!*ramp || !(*ramp)->runs() || (*ramp)->version != version) {
+    return model::fail(Errc::conflict, "version " + std::to_string(version) + " is in no ramp");
+  }
+  return from_store(assets.stop_ramp(flow));
+}
+
+Result<Response> set_ramp(const Call& call, ProjectServices& services) {
+  auto flow = flow_of(call, services);
+  if (!flow) return model::fail(flow.error());
+  auto wanted = read_ramp(call.request);
+  if (!wanted) return model::fail(wanted.error());
+  auto version = version_of(*flow, wanted->version, services);
+  if (!version) return model::fail(version.error());
+  if (auto good = check_runnable(*version); !good) return model::fail(good.error());
+  wanted->flow_id = *flow;
+  wanted->by = call.principal->user_id;
+  auto ramp = wanted->share == 0 ? stop(*flow, wanted->version, services)
+                                 : from_store(services.store.assets().set_ramp(*wanted));
+  if (!ramp) return model::fail(ramp.error());
+  return ok(ramp_shape()(*ramp));
+}
+
+Result<Response> stop_ramp(const Call& call, ProjectServices& services) {
+  auto flow = flow_of(call, services);
+  if (!flow) return model::fail(flow.error());
+  auto ramp = from_store(services.store.assets().stop_ramp(*flow));
+  if (!ramp) return model::fail(ramp.error());
+  return ok(ramp_shape()(*ramp));
+}
+
 Description describe_list_flows() {
   const auto flow = object({{"_id", id()},
                             {"projectId", id()},
                             {"name", text(1)},
-                            {"version", described("The newest.", version_number())}});
+                            {"version", described("The version in effect.", version_number())}});
   return {.summary = "List the Flows of a project",
           .parameters = {project_parameter()},
           .answers = {json_answer("The Flows, by name.", items_of(named("FlowSummary", flow)))},
@@ -358,11 +464,14 @@ Description describe_list_flows() {
 }
 
 Description describe_versions() {
-  return {
-      .summary = "List the versions of a Flow",
-      .details = "The last " + std::to_string(store::kept_flow_versions) +
-                 " versions are kept, and versions that executions still run.",
-      .answers = {json_answer("The versions, newest first.", items_of(version_shape().schema()))}};
+  return {.summary = "List the versions of a Flow",
+          .details = "The last " + std::to_string(store::kept_flow_versions) +
+                     " versions are kept, and versions that sessions still run.",
+          .answers = {
+              json_answer("The versions, newest first, and the Flow's ramp.",
+                          with_members(items_of(version_shape().schema()),
+                                       {{"ramp", described("The running ramp, or the last one.",
+                                                           nullable(ramp_shape().schema()))}}))}};
 }
 
 Description describe_definition() {
@@ -428,14 +537,48 @@ Description describe_rollback() {
   const auto body =
       object({{"_id", id()},
               {"name", text(1)},
-              {"version", described("The newest version after the rollback.", version_number())},
+              {"version", described("The version in effect after the rollback.", version_number())},
               {"restoredFrom", version_number()}});
   return {.summary = "Go back to an older version of a Flow",
           .details =
-              "Makes a new version that is equal to the older one, unless the newest is equal "
-              "already. Executions continue with the version that they began with.",
+              "Makes a new version that is equal to the older one, unless the version in effect is "
+              "equal already. Executions continue with the version that they began with. A 409: "
+              "the Flow is in a ramp.",
           .body = json_content(named("Rollback", with_example({{"version", 1}}, wanted))),
-          .answers = {json_answer("The Flow's newest version.", named("RolledBack", body))},
+          .answers = {json_answer("The version in effect.", named("RolledBack", body))},
+          .errors = {409}};
+}
+
+Description describe_set_ramp() {
+  const auto wanted = object(
+      {{"version", described("A kept version that is not in effect, such as one that was imported "
+                             "with `hold`.",
+                             version_number())},
+       {"share",
+        described("Of the sessions, in percent. A larger share keeps the sessions of a smaller "
+                  "one. 0 stops the ramp, 100 finishes it.",
+                  integer(0, 100))},
+       {"maxErrors",
+        described("The daemon takes the ramp back when more of 100 Turns of the version have "
+                  "failed, from " +
+                      std::to_string(store::least_ramp_turns) + " Turns on. Default: " +
+                      std::to_string(store::usual_ramp_errors) + ", or as it is.",
+                  nullable(integer(0, 100))),
+        Need::optional}});
+  return {
+      .summary = "Give a version of a Flow to a share of the sessions",
+      .details =
+          "Begins a ramp, or changes the running one. A session keeps its version while "
+          "the ramp runs. Executions continue with the version that they began with.",
+      .body = json_content(named("Ramp", with_example({{"version", 2}, {"share", 10}}, wanted))),
+      .answers = {json_answer("The ramp.", ramp_shape().schema())},
+      .errors = {409}};
+}
+
+Description describe_stop_ramp() {
+  return {.summary = "Stop a ramp",
+          .details = "All sessions run the stable version with their next input.",
+          .answers = {json_answer("The ramp.", ramp_shape().schema())},
           .errors = {409}};
 }
 
@@ -455,6 +598,10 @@ Operations flows_operations() {
                     diff, describe_diff),
       for_operators("rollBackFlow", Method::post, "/management/flows/{flowId}/rollback",
                     Role::project_admin, roll_back, describe_rollback),
+      for_operators("setFlowRamp", Method::post, "/management/flows/{flowId}/ramp",
+                    Role::project_admin, set_ramp, describe_set_ramp),
+      for_operators("stopFlowRamp", Method::delete_, "/management/flows/{flowId}/ramp",
+                    Role::project_admin, stop_ramp, describe_stop_ramp),
   };
   return rows;
 }

@@ -238,6 +238,106 @@ void show_diff(const Fields& found, const Values& values) {
   for (const Fields& change : changes) show_change(change);
 }
 
+std::string of_turns(const Fields& ramp, const char* failures, const char* turns) {
+  return std::to_string(ramp.number(failures)) + " of " + std::to_string(ramp.number(turns));
+}
+
+// How a ramp goes, or how it ended.
+void show_ramp(const Fields& ramp) {
+  const auto version = [&](const char* field) {
+    return "version " + std::to_string(ramp.number(field));
+  };
+  const auto ending = ramp.text_if_any("ending");
+  const auto ramped = version("version");
+  const auto bound = std::to_string(ramp.number("maxErrors")) + " %";
+  if (ending == "finished") {
+    say("The ramp of " + ramped + " is finished: all sessions run it.");
+  } else if (ending == "stopped") {
+    say("The ramp of " + ramped + " was stopped: all sessions run " + version("stableVersion") +
+        ".");
+  } else if (ending == "errors") {
+    say("The ramp of " + ramped + " was taken back, because more than " + bound +
+        " of its Turns failed: all sessions run " + version("stableVersion") + ".");
+  } else {
+    say("A ramp gives " + ramped + " to " + std::to_string(ramp.number("share")) +
+        " % of the sessions. It is taken back if more than " + bound + " of its Turns fail.");
+  }
+  say("Failed Turns: " + of_turns(ramp, "failures", "turns") + " of " + ramped + ", " +
+      of_turns(ramp, "stableFailures", "stableTurns") + " of " + version("stableVersion") + ".");
+}
+
+Cell percent_cell(const Fields& item, const char* field) {
+  const auto share = item.number(field);
+  return Cell(share == 0 ? std::string() : std::to_string(share) + " %");
+}
+
+void show_versions(const Fields& found, const Values& values) {
+  rows({column("VERSION", "version"), column("SESSIONS", "share", percent_cell),
+        column("CREATED", "createdAt", time_cell), column("BY", "createdBy"),
+        column("ROLLBACK TO", "restoredFrom")},
+       "No versions.")(found, values);
+  if (found.has("ramp")) show_ramp(found.object("ramp"));
+}
+
+// A share such as `10%` or `10`.
+model::Result<std::int64_t> percent(const Values& values, const std::string& name) {
+  std::string text = values.text(name);
+  if (text.ends_with('%')) text.pop_back();
+  constexpr std::size_t most_digits = 3;
+  const bool is_number = !text.empty() && text.size() <= most_digits &&
+                         text.find_first_not_of("0123456789") == std::string::npos;
+  constexpr std::int64_t all = 100;
+  if (is_number && std::stoll(text) <= all) return std::stoll(text);
+  return model::fail(model::Errc::invalid_argument,
+                     name + " must be whole percent from 0% to 100%, such as 10%");
+}
+
+model::Result<void> prepare_ramp(const Values& values, Request& request) {
+  const bool has_version = !values.text("VERSION").empty();
+  const bool has_share = !values.text("SHARE").empty();
+  const bool has_bound = !values.text("--max-errors").empty();
+  if (values.flag("--stop")) {
+    if (has_version || has_bound) {
+      return model::fail(model::Errc::invalid_argument,
+                         "--stop takes the FLOW alone: it ends the Flow's ramp");
+    }
+    request.method = "DELETE";
+    request.body = nullptr;
+    return {};
+  }
+  if (!has_version || !has_share) {
+    return model::fail(model::Errc::invalid_argument,
+                       "name the VERSION and the SHARE of the sessions, such as `flow ramp Orders 5"
+                       " 10%`, or use --stop");
+  }
+  const auto share = percent(values, "SHARE");
+  if (!share) return model::fail(share.error());
+  request.body["share"] = *share;
+  if (!has_bound) return {};
+  const auto bound = percent(values, "--max-errors");
+  if (!bound) return model::fail(bound.error());
+  request.body["maxErrors"] = *bound;
+  return {};
+}
+
+Command ramp_command(const Option& flow) {
+  return Command{
+      "flow ramp",
+      {"Give a version of a Flow to a share of the sessions, or end that", "Orders 5 10%",
+       "`flow versions` shows the failures of both versions."},
+      {flow, scope_option(),
+       Option{"VERSION", "A version that is not in effect, such as one of `import --hold`",
+              Option::Kind::number}
+           .in_field("version"),
+       Option{"SHARE", "Of the sessions: 10%, later more; 100% finishes the ramp, 0% stops it"},
+       Option{"--max-errors",
+              "The ramp is taken back if more of its Turns fail; default: 5%, or as it is"},
+       Option{"--stop", "Take the version back from all sessions", Option::Kind::flag}},
+      "POST /management/flows/{FLOW}/ramp",
+      [](const Fields& ramp, const Values&) { show_ramp(ramp); }}
+      .prepared_by(prepare_ramp);
+}
+
 }  // namespace
 
 // `new`, `check`, `chat`, `graph`, `schema` and `test` work on files, without a daemon. `graph`
@@ -246,7 +346,7 @@ std::vector<Group> flow_commands() {
   constexpr auto number = Option::Kind::number;
   const Option flow = Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow);
   return {{"flow",
-           "Write, check, draw and test Flows; list and restore versions",
+           "Write, check, draw and test Flows; list, restore and ramp versions",
            {Command{"flow new",
                     {"Write a small bundle and its test file, to begin with", "shop.yaml",
                      "edit the bundle, and talk to it by `flow chat`."},
@@ -267,9 +367,7 @@ std::vector<Group> flow_commands() {
                      "`flow diff` compares two of them, `flow rollback` restores one."},
                     {flow, scope_option()},
                     "GET /management/flows/{FLOW}/versions",
-                    rows({column("VERSION", "version"), column("CREATED", "createdAt", time_cell),
-                          column("BY", "createdBy"), column("ROLLBACK TO", "restoredFrom")},
-                         "No versions.")},
+                    show_versions},
             Command{"flow diff",
                     {"Show the differences between two versions of a Flow", "Orders 3 4"},
                     {flow, scope_option(),
@@ -285,7 +383,8 @@ std::vector<Group> flow_commands() {
                      Option{"VERSION", "The older version", number}.in_field("version").require()},
                     "POST /management/flows/{FLOW}/rollback",
                     says({"{name} is at version {version}, which is equal to version "
-                          "{restoredFrom}"})}}}};
+                          "{restoredFrom}"})},
+            ramp_command(flow)}}};
 }
 
 }  // namespace conversed::ctl

@@ -260,7 +260,12 @@ std::vector<Group> project_commands() {
                         "Delete the parts that the bundle does not name. Members and locales "
                         "stay. Refused while a part is in use",
                         Option::Kind::flag}
-                     .in_field("prune")},
+                     .in_field("prune"),
+                 Option{"--hold",
+                        "Store new versions of Flows without giving them to sessions; `flow ramp` "
+                        "does that",
+                        Option::Kind::flag}
+                     .in_field("hold")},
                 "POST /management/import",
                 show_import}
             .prepared_by(add_bundle),

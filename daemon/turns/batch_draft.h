@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/timers/timer_clock.h"
 #include "daemon/turns/turn_batch.h"
@@ -32,7 +33,8 @@ struct BatchDraft {
     std::string flow{};  // empty: no Flow ran
     std::string flow_id{};
     std::int64_t version = 0;
-    std::string node{};  // where the Turn failed
+    std::string node{};                          // where the Turn failed
+    std::vector<model::PinnedFlow> flows_run{};  // see flows::TurnInput
     model::TurnNotes notes{};
     std::string_view ended{};           // why nothing was done; empty: something was
     std::size_t follow_ups_before = 0;  // the commit's further ones were planned for the event

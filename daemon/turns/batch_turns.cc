@@ -11,6 +11,7 @@
 #include "daemon/turns/batch_claims.h"
 #include "daemon/turns/batch_follow_ups.h"
 #include "daemon/turns/batch_outputs.h"
+#include "daemon/turns/batch_ramps.h"
 #include "daemon/turns/turn_clock.h"
 #include "flows/turn/standing.h"
 #include "flows/turn/turn.h"
@@ -56,7 +57,8 @@ Result<FlowPtr> flow_for(BatchDraft& draft, const Event& event, const model::End
                          const model::ProjectAssets& assets) {
   auto& cache = draft.context.assets;
   if (model::is_input(event.type)) {
-    return cache.newest_flow(flows::flow_of_input(draft.session, event, endpoint, assets));
+    return cache.flow_for(assets, flows::flow_of_input(draft.session, event, endpoint, assets),
+                          draft.input.key);
   }
   const auto& execution = *draft.session.execution;
   return cache.flow(execution.flow_id, execution.flow_version);
@@ -69,9 +71,9 @@ Result<bool> is_taken_behind(BatchDraft& draft, const Event& event, const model:
   if (event.type != EventType::inject || !flows::waits_for_event_behind(draft.session.flow_state)) {
     return false;
   }
-  auto flow = context.assets.newest_flow(endpoint.flow_id);
+  auto flow = context.assets.flow_for(assets, endpoint.flow_id, draft.input.key);
   if (!flow) return fail(flow.error());
-  const api::ProjectLibrary library(context.assets, assets);
+  const api::ProjectLibrary library(context.assets, assets, draft.input.key);
   const TurnClock clock;
   try {
     return flows::takes_inject({.flow = *(*flow)->flow,
@@ -141,27 +143,30 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
   const flows::Flow& flow = *start.flow->flow;
   const model::FlowVersion& version = start.flow->version;
   ++draft.batch.after.turns;
+  draft.step.flows_run.clear();
   const bool resumes = !model::is_input(event.type) && start.session.execution;
   const Speaker speaker = resumes ? Speaker::of(*start.session.execution) : Speaker::of(event);
-  const api::ProjectLibrary library(context.assets, assets);
+  const api::ProjectLibrary library(context.assets, assets, draft.input.key);
   flows::TurnPlace failed_at{flow.name(), version.version};
   const TurnClock clock;
   const auto begun = context.stopwatch();
   try {
-    auto effects = flows::run_turn({.flow = flow,
-                                    .assets = assets,
-                                    .endpoint = *endpoint,
-                                    .session = std::move(start.session),
-                                    .profile = draft.profile,
-                                    .event = event,
-                                    .now = context.clock.now(),
-                                    .limits = context.limits,
-                                    .flow_version = version.version,
-                                    .library = &library,
-                                    .is_follow_up_flow = start.is_follow_up_flow,
-                                    .failure = start.failure,
-                                    .is_overdue = [&clock] { return clock.is_overdue(); },
-                                    .failed_at = &failed_at});
+    auto effects =
+        flows::run_turn({.flow = flow,
+                         .assets = assets,
+                         .endpoint = *endpoint,
+                         .session = std::move(start.session),
+                         .profile = draft.profile,
+                         .event = event,
+                         .now = context.clock.now(),
+                         .limits = context.limits,
+                         .flow_version = version.version,
+                         .library = &library,
+                         .is_follow_up_flow = start.is_follow_up_flow,
+                         .failure = start.failure,
+                         .is_overdue = [&clock] { return clock.is_overdue(); },
+                         .failed_at = &failed_at,
+                         .flows_run = assets.ramps.empty() ? nullptr : &draft.step.flows_run});
     draft.step.took = context.stopwatch() - begun;
     draft.spent += draft.step.took;
     draft.step.flow = failed_at.flow;
@@ -169,6 +174,10 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
     draft.step.node = failed_at.node;
     // The read of another Flow or a lexicon may have met a failing store.
     if (!effects) return failed(effects.error(), effects.error().message);
+    // The Flow for errors has made no call yet.
+    count_in_ramps(
+        draft, assets, draft.step.flows_run,
+        start.failure == nullptr ? met_failed_call(event, draft.step.flows_run) : std::nullopt);
     draft.step.flow_id = version.flow_id;
     draft.step.notes = std::move(effects->notes);
     return settled(apply(draft, speaker, std::move(*effects), endpoint, start.flow));
@@ -202,8 +211,9 @@ Result<TurnFailure> run_event(BatchDraft& draft, const Event& event) {
   }
   const auto is_behind = is_taken_behind(draft, event, **endpoint, **assets);
   if (!is_behind) return failed(is_behind.error(), is_behind.error().message);
-  auto flow = *is_behind ? draft.context.assets.newest_flow((*endpoint)->flow_id)
-                         : flow_for(draft, event, **endpoint, **assets);
+  auto flow = *is_behind
+                  ? draft.context.assets.flow_for(**assets, (*endpoint)->flow_id, draft.input.key)
+                  : flow_for(draft, event, **endpoint, **assets);
   if (!flow) return failed(flow.error(), "its Flow can't run: " + flow.error().message);
   const bool is_follow_up_flow =
       !*is_behind && runs_follow_up(draft.session, event, **endpoint, **flow);
@@ -222,7 +232,7 @@ Result<bool> run_error_flow(BatchDraft& draft, const Event& event, const Endpoin
   if (!assets) return none_unless_store_failed(assets.error());
   if (!resumes && flows::flow_of_input(draft.session, event, *endpoint, **assets) == id)
     return false;
-  auto flow = draft.context.assets.newest_flow(id);
+  auto flow = draft.context.assets.flow_for(**assets, id, draft.input.key);
   if (!flow) return none_unless_store_failed(flow.error());
   // A failure of this Turn must leave the draft's session.
   auto failure = run_turn(
@@ -231,6 +241,8 @@ Result<bool> run_error_flow(BatchDraft& draft, const Event& event, const Endpoin
   if (!failure) return fail(failure.error());
   if (!*failure) return true;
   draft.batch.after.log_lines.push_back("the Flow for errors has failed, too: " + **failure);
+  count_in_ramps(draft, **assets, draft.step.flows_run,
+                 model::PinnedFlow{draft.step.flow, draft.step.version});
   draft.step.flow.clear();
   return false;
 }

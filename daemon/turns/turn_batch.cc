@@ -10,6 +10,7 @@
 #include "daemon/turns/batch_failures.h"
 #include "daemon/turns/batch_follow_ups.h"
 #include "daemon/turns/batch_inbox.h"
+#include "daemon/turns/batch_ramps.h"
 #include "daemon/turns/batch_receipts.h"
 #include "daemon/turns/batch_turns.h"
 #include "daemon/turns/recovery.h"
@@ -58,6 +59,7 @@ struct FailedTurn {
   std::string flow;
   std::int64_t version = 0;
   std::string node;
+  std::vector<model::PinnedFlow> flows_run;
 };
 
 // The results of earlier tries to build a batch.
@@ -109,6 +111,7 @@ class TurnBatchBuilder {
                                        const Decision& decision);
   void accept(const Candidate& candidate, Decision::Fate fate);
   void count_use(const Event& event);
+  void count_failed(const FailedTurn& failed);
   [[nodiscard]] Result<void> let_wait(const Candidate& candidate, const Decision& decision);
   [[nodiscard]] bool has_error_flow() const;
   [[nodiscard]] Result<void> begin_turn(const Candidate& candidate, const EventFacts& facts);
@@ -395,6 +398,14 @@ void TurnBatchBuilder::count_use(const Event& event) {
   if (tokens > 0) quota.push_back({organisation, store::model_tokens_counter, tokens});
 }
 
+// The build in which the Turn ran was dropped, with its count. An event that no Flow ran has none.
+void TurnBatchBuilder::count_failed(const FailedTurn& failed) {
+  const auto assets = draft_.context.assets.project(draft_.input.key.project_id);
+  if (!assets || failed.flow.empty()) return;
+  count_in_ramps(draft_, **assets, failed.flows_run,
+                 model::PinnedFlow{failed.flow, failed.version});
+}
+
 Result<void> TurnBatchBuilder::let_wait(const Candidate& candidate, const Decision& decision) {
   const Event& event = *candidate.event;
   if (decision.fate == Fate::dead_letter) {
@@ -437,6 +448,7 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
         letter.flow = failed->flow;
         letter.flow_version = failed->version;
         letter.node = failed->node;
+        count_failed(*failed);
       }
       return buried;
     }
@@ -448,8 +460,8 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
   if (*failure) {
     failed_ = true;
     const auto& step = draft_.step;
-    earlier_.failed.emplace(event.id,
-                            FailedTurn{**std::move(failure), step.flow, step.version, step.node});
+    earlier_.failed.emplace(event.id, FailedTurn{**std::move(failure), step.flow, step.version,
+                                                 step.node, step.flows_run});
     earlier_.spent = draft_.spent;
   }
   return {};

@@ -259,6 +259,10 @@ void TurnWorker::let_out(Task& task, const store::SessionCommit& commit) {
   }
   for (const auto& follow_up : commit.follow_ups.added) ports_.timer(follow_up.due_at);
   for (const auto& schedule : after.schedules) ports_.schedule(schedule);
+  const bool ramp_failed = std::ranges::any_of(commit.ramps, [](const store::RampUse& use) {
+    return use.version == store::RampUse::Version::ramped && use.failures > 0;
+  });
+  if (ramp_failed) ports_.ramp_failed();
   const bool delivers = std::ranges::find(commit.outputs, model::Delivery::pending,
                                           &model::Output::delivery) != commit.outputs.end();
   if (delivers) ports_.deliver(commit, task.begun);

@@ -36,6 +36,7 @@ struct TurnPorts {
   std::function<void(const std::string& project_id, const std::string& target)> call;
   std::function<void(model::Timestamp)> timer;           // when a timer or follow-up falls due
   std::function<void(const model::Schedule&)> schedule;  // the store has its next time
+  std::function<void()> ramp_failed;                     // a Turn of a version in a ramp has failed
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
       counted;                                     // in the quota
   std::function<void(const model::Error&)> fatal;  // consumption has to stop because of this error

@@ -523,7 +523,7 @@ class Console(ConsoleCase):
 
     def test_shows_flows_jobs_and_schedules(self):
         self.assertIn("Orders", self.dom("flows"))
-        self.assertIn("newest", self.dom("flow/" + self.report["flows"][0]["_id"]))
+        self.assertIn("in effect", self.dom("flow/" + self.report["flows"][0]["_id"]))
         self.assertIn("No jobs", self.dom("jobs"))
         self.assertIn("No schedules", self.dom("schedules"))
         self.assertIn("No timers", self.dom("timers"))

@@ -471,6 +471,20 @@ class Commands(CtlCase):
             else:
                 self.assertEqual(done["restoredFrom"], first)
 
+    def test_flow_ramp(self):
+        path = pathlib.Path(self.folder.name) / "held.yaml"
+        for run, text in ((self.people, "Once."), (self.json, "Twice.")):
+            path.write_text(self.bundle.replace("Good night.", text).replace("UPSTREAM", self.upstream.url))
+            held = [flow for flow in self.daemon.ctl("import", "--hold", str(path))["flows"] if flow["name"] == "Sleeper"][0]["version"]
+            done = run("flow", "ramp", "Sleeper", held, "10%", "--max-errors", "2%")
+            stopped = run("flow", "ramp", "Sleeper", "--stop")
+            if run == self.people:
+                self.assertIn(f"A ramp gives version {held} to 10 % of the sessions", done)
+                self.assertIn(f"The ramp of version {held} was stopped", stopped)
+            else:
+                self.assertEqual((done["version"], done["share"], done["maxErrors"]), (held, 10, 2))
+                self.assertEqual(stopped["ending"], "stopped")
+
     # --- Deletions -----------------------------------------------------------------------------
 
     def with_spare(self, parts):

@@ -3,7 +3,7 @@
 import { act, ask, at } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
 import { failureRate, graph } from '../shell/graph.js';
-import { badge, button, choice, code, confirmed, filters, head, link, number, panel, say, table, time } from '../shell/pieces.js';
+import { badge, button, choice, code, confirmed, facts, filters, head, link, number, panel, say, table, time } from '../shell/pieces.js';
 
 const kinds = { added: 'good', removed: 'bad', changed: 'wait', moved: '' };
 const shown = (value) => (value === null ? el('span', { className: 'soft' }, 'none') : code(typeof value === 'string' ? value : JSON.stringify(value)));
@@ -37,6 +37,26 @@ function standing(found) {
     'Runs and failures count the last event of each of the newest sessions.'));
 }
 
+const endings = {
+  finished: (ramp) => ['finished: all sessions run it', 'good'],
+  stopped: (ramp) => [`stopped: all sessions run version ${ramp.stableVersion}`, ''],
+  errors: (ramp) => [`taken back: more than ${ramp.maxErrors} % of its Turns failed`, 'bad'],
+};
+const failed = (failures, turns) => `${number(failures)} of ${number(turns)} Turns`;
+
+// The running ramp, or how the last one ended.
+function ramped(ramp, actions) {
+  return panel(`Ramp of version ${ramp.version}`, facts([
+    ['State', ramp.ending ? badge(...endings[ramp.ending](ramp)) : badge(`${ramp.share} % of the sessions`, 'wait')],
+    ['Since', time(ramp.beganAt)],
+    ['By', ramp.beganBy],
+    ['Ended', ramp.endedAt ? time(ramp.endedAt) : null],
+    [`Failed in version ${ramp.version}`, failed(ramp.failures, ramp.turns)],
+    [`Failed in version ${ramp.stableVersion}`, failed(ramp.stableFailures, ramp.stableTurns)],
+    ['Taken back above', ramp.ending ? null : `${ramp.maxErrors} % failed Turns`],
+  ]), ramp.ending ? null : el('p', {}, actions));
+}
+
 // The kinds of changes in both versions, by the addresses of the Nodes there.
 function marks(diff) {
   const before = new Map();
@@ -50,9 +70,10 @@ function marks(diff) {
 
 export default async function flow(page) {
   const [id] = page.path;
-  const { items } = await ask(at('flows', id, 'versions'), {}, page.signal);
-  const newest = items[0].version;
-  const version = page.query.get('version') ?? String(newest);
+  const { items, ramp } = await ask(at('flows', id, 'versions'), {}, page.signal);
+  const running = ramp?.endedAt === null ? ramp : null;
+  const current = items.find((item) => item.share > 0 && item.version !== running?.version).version;
+  const version = page.query.get('version') ?? String(current);
   const from = page.query.get('from');
   const [found, earlier, diff] = await Promise.all([
     ask(at('flows', id, 'graph'), { version }, page.signal),
@@ -60,26 +81,42 @@ export default async function flow(page) {
     from ? ask(at('flows', id, 'diff'), { from, to: version }, page.signal) : null]);
   const { before, after } = marks(diff);
   const back = (item) => button('Go back to it', async () => {
-    if (!await confirmed(`Make version ${item.version} of ${found.name} the newest one again?`, 'Go back')) return;
+    if (!await confirmed(`Give version ${item.version} of ${found.name} to all sessions again?`, 'Go back')) return;
     await act(at('flows', id, 'rollback'), { version: item.version });
     say(`Version ${item.version} runs again.`);
     page.filter({});
     page.again();
   }, 'danger');
+  const give = (wanted, share) => button(share === 100 ? 'Give it to all' : `Give it to ${share} %`, async () => {
+    if (!await confirmed(`Give version ${wanted} of ${found.name} to ${share} % of the sessions?`, 'Give')) return;
+    await act(at('flows', id, 'ramp'), { version: wanted, share });
+    say(`${share} % of the sessions run version ${wanted} with their next input.`);
+    page.again();
+  });
+  const stop = () => button('Stop', async () => {
+    if (!await confirmed(`Take version ${running.version} of ${found.name} back from all sessions?`, 'Take back')) return;
+    await act(at('flows', id, 'ramp'), undefined, 'DELETE');
+    say(`All sessions run version ${running.stableVersion} with their next input.`);
+    page.again();
+  }, 'danger');
+  const larger = () => [10, 25, 50, 100].filter((share) => share > running.share).flatMap((share) => [give(running.version, share), ' ']);
+  const actions = (item) => [button('Compare', () => page.filter({ from: Math.min(item.version, current), version: Math.max(item.version, current) })),
+    running ? '' : [' ', give(item.version, 10), ' ', back(item)]];
   const versions = items.map((item) => [String(item.version), `version ${item.version}`]);
   page.show(
-    head([link('Flows', 'flows'), ' / ', found.name], badge(found.version === newest ? 'newest' : `version ${found.version}`)),
+    head([link('Flows', 'flows'), ' / ', found.name], badge(found.version === current ? 'in effect' : `version ${found.version}`)),
     filters(page, choice('Show', 'version', versions, version), choice('Compare with', 'from', [['', 'nothing'], ...versions], from)),
     earlier ? el('div', { className: 'halves' }, panel(`Version ${from}`, graph(earlier, before)), panel(`Version ${version}`, graph(found, after)))
       : panel('Graph', graph(found)),
     diff ? panel(`From version ${diff.from} to ${diff.to}`, changes(diff)) : null,
     standing(found),
+    ramp ? ramped(ramp, running ? [larger(), stop()] : []) : null,
     panel('Versions', table([
       ['Version', (item) => item.version],
       ['When', (item) => time(item.createdAt)],
       ['By', (item) => item.createdBy],
       ['Equal to', (item) => (item.restoredFrom ? `version ${item.restoredFrom}` : '')],
-      ['', (item) => (item.version === newest ? 'newest' : [
-        button('Compare with the newest', () => page.filter({ from: item.version, version: newest })), ' ', back(item)]), 'actions'],
+      ['Sessions', (item) => (item.share ? `${item.share} %` : ''), 'number'],
+      ['', (item) => (item.version === current ? 'in effect' : actions(item)), 'actions'],
     ], items, 'None.')));
 }

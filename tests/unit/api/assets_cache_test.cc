@@ -6,6 +6,7 @@
 
 #include "flows/flow.h"
 #include "flows/lexicon/lexicon.h"
+#include "store/sql/sql.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {
@@ -60,6 +61,33 @@ TEST(AssetsCache, AFlowIsCompiledOnceAVersion) {
   import_into(world, one_flow());
   EXPECT_EQ(world.assets->newest_flow(endpoint->flow_id).value(), newest);
   EXPECT_EQ(world.assets->newest_flow("nothing").error().code, Errc::not_found);
+}
+
+TEST(AssetsCache, AVersionThatWasMissingIsFoundOnceItIsThere) {
+  World world;
+  const auto flow = world.assets->endpoint_by_token(token('a')).value()->flow_id;
+  EXPECT_EQ(world.assets->flow(flow, 2).error().code, Errc::not_found);
+  ASSERT_TRUE(world.store->committer().write_and_wait([&](store::Writer& writer) {
+    world.store->assets().grow(writer, store::Assets::Lexicons::stay);
+    writer.connection().run(
+        "INSERT INTO flow_versions (flow_id, version, definition, created_at, created_by)"
+        " SELECT flow_id, 2, definition, created_at, created_by FROM flow_versions"
+        " WHERE flow_id = :f",
+        flow);
+    return model::Result<void>();
+  }));
+  EXPECT_TRUE(world.assets->flow(flow, 2));
+}
+
+TEST(AssetsCache, AnEndedRampWhoseVersionIsGoneLeadsToTheFlowsOwnVersion) {
+  World world;
+  const auto endpoint = world.assets->endpoint_by_token(token('a')).value();
+  auto project = *world.assets->project(endpoint->project_id).value();
+  project.ramps[endpoint->flow_id] = {
+      .id = "r", .version = 9, .stable_version = 1, .share = store::all_sessions};
+  const auto flow = world.assets->flow_for(project, endpoint->flow_id, {"p", "e", "u", "s"});
+  ASSERT_TRUE(flow);
+  EXPECT_EQ((*flow)->version.version, 1);
 }
 
 TEST(AssetsCache, ALexiconIsMadeOnceAnImport) {

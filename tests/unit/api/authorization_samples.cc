@@ -148,6 +148,10 @@ const std::array extras{
           [](const Objects&) {
             return json{{"version", 1}}.dump();
           }},
+    Extra{"setFlowRamp",
+          [](const Objects&) {
+            return json{{"version", 2}, {"share", 10}}.dump();
+          }},
     Extra{"deleteFlow", no_body, dry_run_query},
     Extra{"deleteEndpoint", no_body, dry_run_query},
     Extra{"listConnections", no_body, project_query},

@@ -148,6 +148,7 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
                  {"consoleFolder", "shell"},
                  {"consoleFile", "main.js"},
                  {"URLToken", token(endpoint)}};
+  add_held_version(objects, endpoint);
   add_member(objects, email);
   objects.ids["userId"] = world.id_of(email);
   objects.ids["taskId"] = model::new_id();
@@ -173,6 +174,25 @@ Objects AuthorizationWorld::import_objects(const std::string& label,
   objects.ids["tokenId"] = put_management_token(objects);
   objects.ids["clientId"] = clients_.at(organisation);
   return objects;
+}
+
+// Version 2 of the Flow.
+void AuthorizationWorld::add_held_version(const Objects& objects, char endpoint) {
+  auto bundle = bundle_of(objects.project_name, endpoint);
+  bundle.flows[0].definition["nodes"].push_back({{"say", "Welcome."}});
+  must(world.store->assets().import_bundle(objects.organisation, bundle, {}, {},
+                                           store::NewVersions::held));
+}
+
+// A ramp runs only for the operation that stops it.
+void AuthorizationWorld::put_ramp(const Objects& objects, const Operation& operation) {
+  auto& assets = world.store->assets();
+  const auto& flow = objects.ids.at("flowId");
+  const auto present = must(assets.ramp(flow));
+  const bool is_wanted = operation.id == "stopFlowRamp";
+  if ((present && present->runs()) == is_wanted) return;
+  must(is_wanted ? assets.set_ramp({.flow_id = flow, .version = 2, .share = 10})
+                 : assets.stop_ramp(flow));
 }
 
 std::string AuthorizationWorld::put_management_token(const Objects& objects) {
@@ -339,6 +359,7 @@ void AuthorizationWorld::renew(const Operation& operation, Objects& objects) {
     const auto report = must(world.store->assets().import_bundle(objects.organisation, bundle));
     objects.ids["connectionId"] = report["connections"][0]["_id"];
   }
+  put_ramp(objects, operation);
   if (names("deadLetterId")) objects.ids["deadLetterId"] = put_dead_letter(objects);
   if (names("outputId")) objects.ids["outputId"] = put_delivery(objects);
   if (names("endpointId")) objects.ids["endpointId"] = put_paused(objects);

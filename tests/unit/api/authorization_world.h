@@ -98,6 +98,8 @@ class AuthorizationWorld {
   std::string put_paused(const Objects& objects);
   std::string put_schedule(const Objects& objects);
   std::string put_management_token(const Objects& objects);
+  void add_held_version(const Objects& objects, char endpoint);
+  void put_ramp(const Objects& objects, const Operation& operation);
   // Adds a user with roles in the organisation, or in the project of `in`.
   void add_actor(const std::string& organisation, const std::string& email,
                  const std::set<Role>& roles, const Objects* in = nullptr);

@@ -1,0 +1,122 @@
+// Ramps of Flows by the management routes.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "store/sql/sql.h"
+#include "tests/unit/api/api_world.h"
+
+namespace conversed::api {
+namespace {
+
+using nlohmann::json;
+using test::World;
+
+json body_of(const Response& response) {
+  return json::parse(response.body);
+}
+
+class FlowRampRoutes : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto report = import("one");
+    route_ = "/management/flows/" + report["flows"][0]["_id"].get<std::string>();
+    import("two", {{ "hold", true }});
+  }
+  json import(const std::string& text, json more = json::object(), int status = 200) {
+    more["text"] =
+        "conversed: 1\nproject: {name: Ramps, locales: [en]}\n"
+        "flows: [{name: Main, nodes: [{say: " +
+        text + "}]}]\nendpoints: [{name: web, flow: Main}]\n";
+    const auto response = world_.manage(Method::post, "/management/import", more);
+    EXPECT_EQ(response.status, status) << response.body;
+    return body_of(response);
+  }
+  Response set(const json& body) { return world_.manage(Method::post, route_ + "/ramp", body); }
+  json versions() { return body_of(world_.manage(Method::get, route_ + "/versions", nullptr)); }
+
+  World world_;
+  std::string route_;
+};
+
+TEST_F(FlowRampRoutes, AHeldVersionGoesToAShareAndThenToAll) {
+  EXPECT_TRUE(versions()["ramp"].is_null());
+  EXPECT_EQ(versions()["items"][0]["share"], 0) << "a held version";
+  const auto begun = set({{"version", 2}, {"share", 10}});
+  ASSERT_EQ(begun.status, 200) << begun.body;
+  auto ramp = body_of(begun);
+  EXPECT_EQ(ramp["name"], "Main");
+  EXPECT_EQ(ramp["stableVersion"], 1);
+  EXPECT_EQ(ramp["maxErrors"], 5);
+  EXPECT_EQ(ramp["beganBy"], "admin@acme.example");
+  EXPECT_TRUE(ramp["endedAt"].is_null());
+  EXPECT_EQ(versions()["ramp"], ramp);
+  EXPECT_EQ(versions()["items"][0]["share"], 10);
+  EXPECT_EQ(versions()["items"][1]["share"], 90);
+  ramp = body_of(set({{"version", 2}, {"share", 50.0}, {"maxErrors", 0}}));
+  EXPECT_EQ(ramp["share"], 50);
+  EXPECT_EQ(ramp["maxErrors"], 0);
+  EXPECT_EQ(body_of(set({{"version", 2}, {"share", 100}}))["ending"], "finished");
+  EXPECT_EQ(versions()["items"][0]["share"], 100);
+}
+
+TEST_F(FlowRampRoutes, TheShareZeroAndTheRouteTakeTheVersionBack) {
+  EXPECT_EQ(set({{"version", 2}, {"share", 0}}).status, 409) << "no ramp runs";
+  EXPECT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
+  EXPECT_EQ(set({{"version", 1}, {"share", 0}}).status, 409) << "another version";
+  EXPECT_EQ(body_of(set({{"version", 2}, {"share", 0}}))["ending"], "stopped");
+  EXPECT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
+  const auto stopped = world_.manage(Method::delete_, route_ + "/ramp", nullptr);
+  EXPECT_EQ(body_of(stopped)["ending"], "stopped");
+  EXPECT_EQ(world_.manage(Method::delete_, route_ + "/ramp", nullptr).status, 409);
+}
+
+TEST_F(FlowRampRoutes, WrongRampsAreRefused) {
+  for (const json& wrong :
+       {json::object(), json{{"version", 2}}, json{{"version", 0}, {"share", 10}},
+        json{{"version", 2}, {"share", 101}}, json{{"version", 2}, {"share", -1}},
+        json{{"version", 2}, {"share", 1.5}}, json{{"version", 2}, {"share", "10%"}},
+        json{{"version", 2}, {"share", 10}, {"maxErrors", 101}},
+        json{{"version", 2}, {"share", 10}, {"maxErrors", "5%"}}}) {
+    EXPECT_EQ(set(wrong).status, 400) << wrong;
+  }
+  EXPECT_EQ(set({{"version", 3}, {"share", 10}}).status, 404);
+  EXPECT_EQ(set({{"version", 1}, {"share", 10}}).status, 409) << "it is in effect";
+}
+
+TEST_F(FlowRampRoutes, AVersionThatThisProgramCanNotRunIsRefused) {
+  ASSERT_TRUE(world_.store->committer().write_and_wait([&](store::Writer& writer) {
+    writer.connection().run(
+        R"(UPDATE flow_versions SET definition = '{"name":"Main","nodes":[{"laterNode":"x"}]}')"
+        " WHERE flow_id = :f AND version = 2",
+        route_.substr(route_.rfind('/') + 1));
+    return model::Result<void>();
+  }));
+  EXPECT_EQ(set({{"version", 2}, {"share", 10}}).status, 409);
+}
+
+TEST_F(FlowRampRoutes, AnImportRespectsARamp) {
+  ASSERT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
+  const auto refused = import("three", {}, 409);
+  EXPECT_NE(refused.dump().find("is in a ramp with version 2"), std::string::npos) << refused;
+  EXPECT_EQ(import("three", {{"hold", true}})["flows"][0]["version"], 3);
+  EXPECT_EQ(import("two")["flows"][0]["version"], 2);
+  EXPECT_EQ(world_.manage(Method::post, route_ + "/rollback", {{"version", 1}}).status, 409);
+  EXPECT_EQ(versions()["items"][2]["share"], 90);
+}
+
+TEST_F(FlowRampRoutes, ADeletedFlowTakesItsRampWithIt) {
+  ASSERT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
+  json bundle{
+      {"prune", true},
+      {"text",
+       "conversed: 1\nproject: {name: Ramps, locales: [en]}\n"
+       "flows: [{name: Other, nodes: [{say: x}]}]\nendpoints: [{name: web, flow: Other}]\n"}};
+  const auto pruned = world_.manage(Method::post, "/management/import", bundle);
+  EXPECT_EQ(pruned.status, 200) << pruned.body;
+  EXPECT_EQ(world_.manage(Method::get, route_ + "/versions", nullptr).status, 404);
+}
+
+}  // namespace
+}  // namespace conversed::api
