@@ -143,6 +143,9 @@ HousekeeperSettings OutboundParts::tidying(const OutboundPorts& ports) const {
       return queue::is_finished(ranges, at);
     };
   };
+  tidying.forget_keys = [this](const std::vector<model::KeyRange>& sessions) {
+    return ground.log->forget_keys(sessions);
+  };
   if (ports.mine) {
     tidying.mine = [mine = ports.mine] { return mine("housekeeper"); };
   } else {

@@ -1,5 +1,6 @@
-// DELETE /management/flows/{flowId}, /management/endpoints/{endpointId}: deletes it, or lists what
-// still uses it. `?dryRun=true` only lists.
+// DELETE /management/flows/{flowId}, /management/endpoints/{endpointId} and
+// /management/projects/{projectId}: deletes it, or lists what still uses it. `?dryRun=true` only
+// lists.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "api/operations/operations.h"
 #include "api/operations/usages.h"
 #include "api/replies.h"
+#include "store/assets/project_removal.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -16,6 +18,16 @@ namespace {
 using model::Errc;
 using model::Result;
 using namespace openapi;
+
+Result<Response> deleted(const Call& call, ProjectServices& services, bool dry_run,
+                         const store::PartsToDelete::Part& what,
+                         const Result<std::vector<store::PartUsage>>& usages) {
+  if (!usages) return model::fail(store_error(usages.error()));
+  if (!dry_run && !usages->empty()) {
+    return still_used("nothing was deleted", *usages, call.exchange, services.clock.now());
+  }
+  return ok({{"_id", what.id}, {"name", what.name}, {"usages", usage_shape()(*usages)}});
+}
 
 Result<Response> delete_part(const Call& call, ProjectServices& services,
                              const Result<store::PartsToDelete>& parts) {
@@ -29,12 +41,8 @@ Result<Response> delete_part(const Call& call, ProjectServices& services,
       return store::Removals::remove(writer, *parts);
     });
   }
-  if (!usages) return model::fail(store_error(usages.error()));
-  if (!*dry_run && !usages->empty()) {
-    return still_used("nothing was deleted", *usages, call.exchange, services.clock.now());
-  }
   const auto& part = parts->flows.empty() ? parts->endpoints.front() : parts->flows.front();
-  return ok({{"_id", part.id}, {"name", part.name}, {"usages", usage_shape()(*usages)}});
+  return deleted(call, services, *dry_run, part, usages);
 }
 
 Result<Response> delete_flow(const Call& call, ProjectServices& services) {
@@ -61,6 +69,23 @@ Result<Response> delete_endpoint(const Call& call, ProjectServices& services) {
   if (!project) return model::fail(project.error());
   return delete_part(call, services,
                      services.store.removals().endpoint(*id, flow_reader(), services.clock.now()));
+}
+
+Result<Response> delete_project(const Call& call, ProjectServices& services) {
+  auto project = path_project(services.store, call);
+  if (!project) return model::fail(project.error());
+  const auto dry_run = read_dry_run(call.request);
+  if (!dry_run) return model::fail(dry_run.error());
+  auto& store = services.store;
+  const auto parts =
+      parts_of_project(store.removals(), project->id, flow_reader(), services.clock.now());
+  if (!parts) return model::fail(store_error(parts.error()));
+  auto usages = store.committer().write_and_wait([&](store::Writer& writer) {
+    if (!*dry_run) store.assets().grow(writer, store::Assets::Lexicons::may_change);
+    return remove_project(writer, *parts,
+                          *dry_run ? store::Removals::Mode::dry_run : store::Removals::Mode::real);
+  });
+  return deleted(call, services, *dry_run, {project->id, project->name}, usages);
 }
 
 Description describe_deletion(std::string summary, std::string details) {
@@ -91,6 +116,15 @@ Description describe_delete_endpoint() {
       "removes them. Events that are still in the log become dead letters.");
 }
 
+Description describe_delete_project() {
+  return describe_deletion(
+      "Delete a project with all its parts",
+      "Its name and its URLTokens are free at once. The conversations, the profiles of their users "
+      "and the dead letters are erased in the background. Events that are still in the log have no "
+      "effects. Sessions that wait at an Endpoint, until they expire, refuse the deletion, and so "
+      "do jobs that have not ended.");
+}
+
 }  // namespace
 
 Operations deletions_operations() {
@@ -99,6 +133,8 @@ Operations deletions_operations() {
                     Role::project_admin, delete_flow, describe_delete_flow),
       for_operators("deleteEndpoint", Method::delete_, "/management/endpoints/{endpointId}",
                     Role::project_admin, delete_endpoint, describe_delete_endpoint),
+      for_operators("deleteProject", Method::delete_, "/management/projects/{projectId}",
+                    Role::project_admin, delete_project, describe_delete_project),
   };
   return rows;
 }

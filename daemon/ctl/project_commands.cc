@@ -182,6 +182,22 @@ void show_usages(const Fields& usages, const Values&) {
   show_sessions(usages.object("sessions"));
 }
 
+Command deletion(const std::string& group, const std::string& what, Find find,
+                 const std::string& example, const std::string& hint) {
+  const auto show = [what](const Fields& deleted, const Values& values) {
+    if (!values.flag("--preview")) return say("Deleted the " + what + ' ' + deleted.text("name"));
+    show_part_usages(deleted, "Nothing uses it. It can be deleted.");
+  };
+  return {group + " delete",
+          {"Delete " + std::string(what == "Endpoint" ? "an " : "a ") + what +
+               "; refused, with the list, while something uses it",
+           example + " --preview", hint},
+          {Option{"NAME", "The name or id"}.require().found_by(find),
+           Option{"--preview", "Only list what uses it", Option::Kind::flag}.in_query("dryRun")},
+          "DELETE /management/" + group + "/{NAME}",
+          show};
+}
+
 std::vector<Group> lists() {
   return {
       {"projects",
@@ -191,7 +207,9 @@ std::vector<Group> lists() {
                  "name one by --project, or by CONVERSECTL_PROJECT for all commands."},
                 {},
                 "GET /management/projects",
-                rows({column("ID", "_id"), column("NAME", "name")}, "No projects.")}}},
+                rows({column("ID", "_id"), column("NAME", "name")}, "No projects.")},
+        deletion("projects", "project", find_project, "Old",
+                 "its conversations are erased in the background; `export` keeps its bundle.")}},
       {"flows",
        "Flows of a project",
        {Command{"flows list",
@@ -228,18 +246,10 @@ Group connections() {
 }  // namespace
 
 Command delete_command(const std::string& group, const std::string& part, Find find) {
-  const auto show = [part](const Fields& deleted, const Values& values) {
-    if (!values.flag("--preview")) return say("Deleted the " + part + ' ' + deleted.text("name"));
-    show_part_usages(deleted, "Nothing uses it. It can be deleted.");
-  };
-  return {group + " delete",
-          {"Delete " + std::string(part == "Endpoint" ? "an " : "a ") + part +
-               "; refused, with the list, while something uses it",
-           "Old --preview", "`import --prune` deletes all parts that a bundle does not name."},
-          {Option{"NAME", "The name or id"}.require().found_by(find), scope_option(),
-           Option{"--preview", "Only list what uses it", Option::Kind::flag}.in_query("dryRun")},
-          "DELETE /management/" + group + "/{NAME}",
-          show};
+  auto command = deletion(group, part, find, "Old",
+                          "`import --prune` deletes all parts that a bundle does not name.");
+  command.options.push_back(scope_option());
+  return command;
 }
 
 std::vector<Group> project_commands() {

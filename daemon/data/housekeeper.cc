@@ -53,6 +53,20 @@ Result<void> prune_transcripts(store::Store& store, const HousekeeperSettings& s
   });
 }
 
+Result<void> erase_deleted_projects(store::Store& store, const HousekeeperSettings& settings,
+                                    Timestamp now, const std::function<bool()>& stopped,
+                                    TidyReport& report) {
+  const auto finished = finished_records(settings);
+  if (!finished) return fail(finished.error());
+  auto erased =
+      store::RemovedProjects(store.committer())
+          .erase({.stopped = stopped, .finished = *finished, .forget_keys = settings.forget_keys},
+                 now);
+  if (!erased) return fail(erased.error());
+  report.deleted_projects = *erased;
+  return {};
+}
+
 }  // namespace
 
 Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
@@ -93,6 +107,8 @@ Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings
   if (done && settings.audit.count() > 0) {
     done = all(report.audit, [&] { return store.audit().prune(now - settings.audit, batch); });
   }
+  // Last: a large project takes long.
+  if (done) done = erase_deleted_projects(store, settings, now, stopped, report);
   if (!done) return fail(done.error());
   return report;
 }
@@ -143,6 +159,10 @@ void Housekeeper::make_round() {
   if (!report) {
     log::warn("old data could not be removed", {{"error", report.error().message}});
     return;
+  }
+  if (const auto& erased = report->deleted_projects; erased != store::RemovedProjects::Erased()) {
+    log::info("data of deleted projects erased",
+              {{"sessions", erased.sessions}, {"rows", erased.rows}});
   }
   if (report->outputs + report->sessions + report->dead_letters + report->audit +
           report->receipts ==

@@ -5,11 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
+#include "store/conversation/removed_projects.h"
 #include "store/conversation/sessions.h"
 #include "store/model/clock.h"
+#include "store/model/key_range.h"
 
 namespace conversed::store {
 class Store;
@@ -31,6 +34,8 @@ struct HousekeeperSettings {
   // Asks the log which records are finished. A session with an unfinished record stays. Empty: all
   // records are finished.
   std::function<model::Result<store::Sessions::Finished>()> finished{};
+  // Frees Idempotency-Keys of sessions in the log. May be empty.
+  std::function<model::Result<void>(const std::vector<model::KeyRange>&)> forget_keys{};
   // In a cluster: whether this daemon makes the round. Empty: it always does.
   std::function<bool()> mine{};
 };
@@ -43,14 +48,15 @@ struct TidyReport {
   std::int64_t answers = 0;  // and claims
   std::int64_t secrets = 0;
   std::int64_t receipts = 0;  // rows
+  store::RemovedProjects::Erased deleted_projects{};
 };
 
-// One round: removes rows that are older at `now` than their settings allow. Each batch is a
-// transaction, so that commits of conversations need not wait for the whole round. Ends when no old
-// rows are left, or when `stopped` returns true. Undelivered outputs stay, and so do sessions in
-// which something waits or runs. Blocks on the disk. Errors: the store's; removed rows stay
-// removed. Kept by: HousekeeperTest.PendingDeliveriesStay,
-// HousekeeperTest.SessionWithAPendingTimerStays.
+// One round: erases conversations of deleted projects, and removes rows that are older at `now`
+// than their settings allow. Each batch is a transaction, so that commits of conversations need not
+// wait for the whole round. Ends when no old rows are left, or when `stopped` returns true.
+// Undelivered outputs stay, and so do sessions in which something waits or runs. Blocks on the
+// disk. Errors: the store's; removed rows stay removed. Kept by:
+// HousekeeperTest.PendingDeliveriesStay, HousekeeperTest.SessionWithAPendingTimerStays.
 [[nodiscard]] model::Result<TidyReport> tidy(store::Store& store,
                                              const HousekeeperSettings& settings,
                                              model::Timestamp now,

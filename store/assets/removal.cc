@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "store/assets/project_removal.h"
 #include "store/model/key_range.h"
 #include "store/model/names.h"
 #include "store/model/session.h"
@@ -226,6 +227,12 @@ class Search {
     return std::move(usages_);
   }
 
+  // All parts go together, so none of them uses another one.
+  std::vector<PartUsage> run_for_project() {
+    for (const auto& endpoint : parts_.endpoints) add_waiting(endpoint);
+    return std::move(usages_);
+  }
+
  private:
   void add_endpoints() {
     connection_.rows(
@@ -428,6 +435,25 @@ std::vector<Part> make_room(Connection& connection, const PartsToDelete& left_ov
   return tokens;
 }
 
+bool has_ids(const std::vector<Part>& present, const std::vector<Part>& expected) {
+  return std::ranges::is_permutation(present, expected, {}, &Part::id, &Part::id);
+}
+
+void delete_project(Connection& connection, const PartsToDelete& parts, model::Timestamp now) {
+  delete_parts(connection, parts);
+  LeftOver all(connection, parts.project_id);
+  for (const auto& lexicon : all.of("lexicons", {})) delete_lexicon(connection, lexicon.id);
+  for (const auto& store : all.of("knowledge_stores", {})) delete_store(connection, store.id);
+  for (const char* table :
+       {"connections", "tokens", "journeys", "proactive_tenants", "members", "locales"}) {
+    connection.run("DELETE FROM " + std::string(table) + " WHERE project_id = :p",
+                   parts.project_id);
+  }
+  connection.run("INSERT INTO removed_projects (id, removed_at) VALUES (:i, :t)", parts.project_id,
+                 now);
+  connection.run("DELETE FROM projects WHERE id = :i", parts.project_id);
+}
+
 // The part whose row has this id.
 Result<PartsToDelete> one_part(Database& database, const std::string& id, const char* sql,
                                const char* missing, std::vector<Part> PartsToDelete::*list) {
@@ -523,6 +549,45 @@ Result<Removal> Removals::prune(Writer& writer, const PartsToDelete& left,
   for (const auto& each : tokens) removal.parts.push_back({"Token", each.name});
   remove_others(connection, left.project_id, bundle, deletes, removal.parts);
   return removal;
+}
+
+Result<PartsToDelete> parts_of_project(const Removals& removals, const std::string& project_id,
+                                       const FlowReader& reader, model::Timestamp now) {
+  // All parts are left over from a bundle without parts. Its journey names a Flow, so that the Flow
+  // of the set-up goes, too.
+  model::Bundle nothing;
+  nothing.proactive = {{"journey", {{"flow", ""}}}};
+  auto parts = removals.left_over(project_id, nothing, reader, now);
+  if (parts) std::erase_if(parts->usages, [](const auto& each) { return each.part == "Flow"; });
+  return parts;
+}
+
+Result<std::vector<PartUsage>> remove_project(Writer& writer, const PartsToDelete& parts,
+                                              Removals::Mode mode) {
+  Connection& connection = writer.connection();
+  const auto& project = parts.project_id;
+  if (!connection.exists("SELECT 1 FROM projects WHERE id = :i", project)) {
+    return fail(Errc::not_found, "there is no such project");
+  }
+  LeftOver present(connection, project);
+  if (!has_ids(present.of("flows", {}), parts.flows) ||
+      !has_ids(present.of("endpoints", {}), parts.endpoints)) {
+    return fail(Errc::conflict, "the project has changed meanwhile; try again");
+  }
+  const auto jobs = connection.number(
+      "SELECT COUNT(*) FROM jobs WHERE project_id = :p"
+      " AND state IN ('queued', 'active', 'cancelling')",
+      project);
+  if (jobs > 0) {
+    return fail(Errc::conflict, "jobs of the project that have not ended: " + std::to_string(jobs) +
+                                    "; cancel them, or wait");
+  }
+  auto usages = parts.usages;
+  std::ranges::move(Search(connection, parts).run_for_project(), std::back_inserter(usages));
+  if (usages.empty() && mode == Removals::Mode::real) {
+    delete_project(connection, parts, writer.now());
+  }
+  return usages;
 }
 
 }  // namespace conversed::store

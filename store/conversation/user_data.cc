@@ -11,6 +11,7 @@
 #include "store/commit/row_writes.h"
 #include "store/conversation/receipts.h"
 #include "store/conversation/receipts_sql.h"
+#include "store/conversation/rows_of_keys_sql.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 #include "store/sql/read.h"
@@ -414,20 +415,9 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
     std::int64_t Erased::*counted;  // null: the number is not reported
   };
   static constexpr std::array of_keys{
-      Deletion{"DELETE FROM append_keys WHERE (scope, idempotency_key) IN (SELECT scope,"
-               " idempotency_key FROM append_keys WHERE session_key >= :f AND session_key < :t"
-               " LIMIT :l)",
-               nullptr},
-      Deletion{"DELETE FROM keyed_answers WHERE (scope, idempotency_key) IN (SELECT scope,"
-               " idempotency_key FROM keyed_answers WHERE session_key >= :f AND session_key < :t"
-               " LIMIT :l)",
-               nullptr},
-      Deletion{"DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE key >= :f"
-               " AND key < :t LIMIT :l)",
-               &Erased::dead_letters},
-      Deletion{"DELETE FROM answers WHERE input_id IN (SELECT input_id FROM answers"
-               " WHERE session_key >= :f AND session_key < :t LIMIT :l)",
-               &Erased::answers},
+      Deletion{sql_to_delete_append_keys, nullptr}, Deletion{sql_to_delete_keyed_answers, nullptr},
+      Deletion{sql_to_delete_dead_letters, &Erased::dead_letters},
+      Deletion{sql_to_delete_answers, &Erased::answers},
       Deletion{"DELETE FROM schedules WHERE id IN (SELECT id FROM schedules WHERE key >= :f"
                " AND key < :t LIMIT :l)",
                &Erased::pending}};

@@ -44,10 +44,10 @@ def list_of(case):
 
 
 def protect(operation, case):
-    """Redirects requests that would remove the test's API key, its schedule or its users, or change the user's password
-    or roles."""
+    """Redirects requests that would remove the test's API key, its schedule, its project or its users, or change the
+    user's password or roles."""
     for ending, name, known in (("revokeApiKey", "keyId", "key"), ("cancelSchedule", "scheduleId", "schedule"),
-                                ("cancelTimer", "timerId", "schedule")):
+                                ("cancelTimer", "timerId", "schedule"), ("deleteProject", "projectId", "project")):
         if operation == ending and (case.path_parameters or {}).get(name) == KNOWN[known]:
             case.path_parameters[name] = ABSENT
     if operation in ("removeUser", "setUserRoles") and (case.path_parameters or {}).get("userId") in (

@@ -514,6 +514,22 @@ class Commands(CtlCase):
         for name in ("Spare 1", "Spare 2"):
             self.people("flows", "delete", name)
 
+    def test_projects_delete(self):
+        bundle = "conversed: 1\nproject: {name: Spare, locales: [en]}\nflows: [{name: Main, nodes: [{say: hi}]}]\nendpoints: [{name: web, flow: Main}]\n"
+        self.load(bundle)
+        self.addCleanup(self.load, self.bundle)
+        made = self.json("inject", "--project", "Spare", "--endpoint", "web", "--user", "ann", "--session", "s", "--text", "x", "--in", "1h")
+        self.assertIn("\n  Endpoint web: scheduled injects: 1; cancel them", self.run_ctl("projects", "delete", "Spare", code=1).stderr)
+        self.row(self.people("projects", "delete", "Spare", "--preview", code=1), TO_DELETE="Endpoint", NAME="web",
+                 USED_BY="scheduled injects: 1; cancel them")
+        self.people("schedules", "cancel", made["_id"])
+        self.assertIn("can be deleted", self.people("projects", "delete", "Spare", "--preview"))
+        self.assertEqual(self.people("projects", "delete", "Spare"), "Deleted the project Spare\n")
+        self.assertNotIn("Spare", self.people("projects", "list"))
+        self.load(bundle)
+        self.assertEqual(self.json("projects", "delete", "Spare")["name"], "Spare")
+        self.assertIn("deleteProject", self.people("audit", "--limit", "20"))
+
     # --- Connections ---------------------------------------------------------------------------
 
     def test_connections_list(self):

@@ -153,10 +153,16 @@ CREATE INDEX endpoints_by_follow_up_flow ON endpoints (follow_up_flow_id) WHERE 
 -- Endpoints that were deleted. Their sessions may still be there, and a user's are found by the Endpoint's id.
 CREATE TABLE removed_endpoints (
   id TEXT PRIMARY KEY,
-  project_id TEXT NOT NULL REFERENCES projects (id)
+  project_id TEXT NOT NULL  -- of projects or removed_projects
 ) WITHOUT ROWID;
--- The deleted Endpoints of a project, when a user's data is read or erased.
+-- The deleted Endpoints of a project, when data of its users is read or erased.
 CREATE INDEX removed_endpoints_by_project ON removed_endpoints (project_id);
+
+-- Projects that were deleted. The rest of the daemon does not know them. The housekeeper erases their conversations.
+CREATE TABLE removed_projects (
+  id TEXT PRIMARY KEY,
+  removed_at BIGINT NOT NULL
+) WITHOUT ROWID;
 
 -- Tenants of proactive follow-up, one a project. `secret` is sealed.
 CREATE TABLE proactive_tenants (

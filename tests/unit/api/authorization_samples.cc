@@ -154,6 +154,7 @@ const std::array extras{
           }},
     Extra{"deleteFlow", no_body, dry_run_query},
     Extra{"deleteEndpoint", no_body, dry_run_query},
+    Extra{"deleteProject", no_body, dry_run_query},
     Extra{"listConnections", no_body, project_query},
     Extra{"listSessions", no_body, project_query},
     Extra{"showSession", no_body, session_query},

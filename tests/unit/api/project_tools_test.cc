@@ -493,6 +493,23 @@ TEST_F(Deletion, OfAFlowIsRefusedWhileAnEndpointRunsIt) {
   EXPECT_EQ(flows["items"].size(), 1U);
 }
 
+TEST_F(Deletion, OfAProjectIsRefusedWhileSomethingUsesItAndThenFreesItsNames) {
+  usages_behind(true);
+  const auto project = "/management/projects/" + report_["project"]["_id"].get<std::string>();
+  const auto preview = del(project, 200, true);
+  EXPECT_EQ(preview["name"], report_["project"]["name"]);
+  ASSERT_EQ(preview["usages"].size(), 1U) << preview;
+  EXPECT_EQ(preview["usages"][0]["kind"], "sessions");
+  EXPECT_EQ(del(project, 409)["details"]["usages"], preview["usages"]);
+  const auto before = get("/management/projects")["items"].size();
+  world_.clock.advance(std::chrono::days(2));
+  EXPECT_TRUE(del(project, 200)["usages"].empty()) << "the session has expired";
+  EXPECT_EQ(get("/management/projects")["items"].size(), before - 1);
+  del(project, 404);
+  del(path_of("flows", 0), 404);
+  del(path_of("endpoints", 0), 404);
+}
+
 TEST_F(Deletion, OfAFlowIsRefusedWhileAnotherOneEntersIt) {
   std::string text = users_of_crm;
   text.replace(

@@ -175,6 +175,19 @@ TEST_F(HousekeeperTest, ExpiredAnswersGoWhateverTheSettings) {
   EXPECT_EQ(tidy_now().answers, 8);
 }
 
+TEST_F(HousekeeperTest, ConversationsOfADeletedProjectAreErased) {
+  say("ann");
+  bury("bob");
+  ASSERT_TRUE(store_->committer().write_and_wait([&](store::Writer& writer) {
+    writer.connection().run("INSERT INTO removed_projects (id, removed_at) VALUES (:i, :t)",
+                            "project", clock_.now());
+  }));
+  const auto report = tidy_now();
+  EXPECT_EQ(report.deleted_projects.sessions, 2);
+  EXPECT_FALSE(store_->sessions().load(key_of("ann"))->has_value());
+  EXPECT_EQ(letters(), 0U);
+}
+
 TEST_F(HousekeeperTest, RoundStopsWhenAsked) {
   settings_.dead_letters = std::chrono::days(1);
   for (int n = 0; n < 9; ++n) bury("old" + std::to_string(n));

@@ -1,7 +1,9 @@
 #include "store/assets/removal.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "store/assets/project_removal.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -77,6 +79,20 @@ class RemovalTest : public StoreTest {
     const auto usages = second_step(*parts);
     EXPECT_TRUE(usages) << usages.error().message;
     return *usages;
+  }
+  Result<PartsToDelete> whole_project() {
+    return parts_of_project(store_->removals(), project_, reader, clock_.now());
+  }
+  Result<std::vector<PartUsage>> second_step_of_project(
+      const PartsToDelete& parts, Removals::Mode mode = Removals::Mode::real) {
+    return store_->committer().write_and_wait(
+        [&](Writer& writer) { return remove_project(writer, parts, mode); });
+  }
+  std::int64_t number(const std::string& sql, const std::string& value) {
+    std::int64_t found = -1;
+    EXPECT_TRUE(store_->committer().write_and_wait(
+        [&](Writer& writer) { found = writer.connection().number(sql, value); }));
+    return found;
   }
   Result<PartsToDelete> old_flow() {
     return store_->removals().flow(flows_.at("Old"), reader, clock_.now());
@@ -388,6 +404,102 @@ TEST_F(RemovalTest, ErasureFindsSessionsOfADeletedEndpoint) {
   ASSERT_TRUE(erased) << erased.error().message;
   EXPECT_EQ(erased->sessions, 1);
   EXPECT_FALSE(store_->sessions().load(over.key)->has_value());
+}
+
+// A part of each kind.
+model::Bundle of_everything() {
+  auto bundle = both();
+  bundle.tokens = {{"name", "custom", "the Shop"}};
+  bundle.connections = {{"crm", "httpBearer", {{"token", "t"}}, {{"token", "${T}"}}}};
+  bundle.lexicons = {{"Cities", {"city"}, {{"Paris", {}, {"city"}, nullptr}}}};
+  bundle.knowledge_stores = {{"Manual", {{"FAQ", {{"Open till eight.", nullptr}}}}}};
+  return bundle;
+}
+
+TEST_F(RemovalTest, AProjectIsDeletedWithAllItsPartsAndNoOther) {
+  auto other = of_everything();
+  other.project_name = "Neighbor";
+  other.endpoints.clear();
+  import(other);
+  const auto neighbor = project_;
+  import(of_everything());
+  const auto parts = whole_project();
+  ASSERT_TRUE(parts) << parts.error().message;
+  EXPECT_EQ(parts->usages, std::vector<PartUsage>());
+  const auto deleted = second_step_of_project(*parts);
+  ASSERT_TRUE(deleted) << deleted.error().message;
+  EXPECT_EQ(*deleted, std::vector<PartUsage>());
+  for (const char* table : {"endpoints", "flows", "tokens", "connections", "lexicons",
+                            "knowledge_stores", "locales", "members", "journeys"}) {
+    EXPECT_EQ(
+        number("SELECT COUNT(*) FROM " + std::string(table) + " WHERE project_id = :p", project_),
+        0)
+        << table;
+  }
+  EXPECT_EQ(number("SELECT COUNT(*) FROM projects WHERE id = :i", project_), 0);
+  EXPECT_EQ(number("SELECT COUNT(*) FROM knowledge_chunks WHERE text = :t", "Open till eight."), 1);
+  const auto kept = store_->assets().export_bundle(neighbor);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(kept->lexicons.size(), 1U);
+  EXPECT_EQ(kept->flows.size(), 2U);
+  EXPECT_EQ(second_step_of_project(*parts).error().code, Errc::not_found);
+  const auto gone = project_;
+  import(of_everything());
+  EXPECT_NE(project_, gone) << "the name is free";
+}
+
+TEST_F(RemovalTest, EachUseOfAProjectKeepsIt) {
+  ASSERT_EQ(commit_now(session("web", "Main")), Outcome::committed);
+  auto late = session("old");
+  late.follow_ups.added.push_back(
+      {.id = model::new_id(), .session = late.key, .text = "Still there?"});
+  ASSERT_EQ(commit_now(std::move(late)), Outcome::committed);
+  auto says = session("old");
+  says.after.last_output_seq = 1;
+  says.outputs.push_back({.id = model::new_id(),
+                          .seq = 1,
+                          .input_id = model::new_id(),
+                          .text = "hello",
+                          .delivery = model::Delivery::pending});
+  ASSERT_EQ(commit_now(std::move(says)), Outcome::committed);
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = {project_, endpoints_.at("web"), "ann", "s"};
+  schedule.created_by = model::new_id();
+  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  const auto parts = whole_project();
+  ASSERT_TRUE(parts) << parts.error().message;
+  const std::vector<PartUsage> all{{"Endpoint", "old", Kind::follow_ups, "", 1},
+                                   {"Endpoint", "web", Kind::sessions, "", 1},
+                                   {"Endpoint", "old", Kind::outputs, "", 1},
+                                   {"Endpoint", "web", Kind::schedules, "", 1}};
+  for (const auto mode : {Removals::Mode::dry_run, Removals::Mode::real}) {
+    const auto usages = second_step_of_project(*parts, mode);
+    ASSERT_TRUE(usages) << usages.error().message;
+    EXPECT_TRUE(std::ranges::is_permutation(*usages, all));
+  }
+  EXPECT_EQ(names_of_flows().size(), 2U) << "nothing is deleted";
+}
+
+TEST_F(RemovalTest, AJobThatHasNotEndedKeepsItsProject) {
+  const auto id = model::new_id();
+  ASSERT_TRUE(store_->jobs().create(
+      {.id = id, .project_id = project_, .type = "replayDeadLetters", .name = "again"}));
+  const auto parts = whole_project();
+  EXPECT_EQ(second_step_of_project(*parts).error().code, Errc::conflict);
+  ASSERT_TRUE(store_->jobs().cancel(id));
+  EXPECT_EQ(second_step_of_project(*parts, Removals::Mode::dry_run), std::vector<PartUsage>());
+  EXPECT_EQ(names_of_flows().size(), 2U) << "a dry run deletes nothing";
+  EXPECT_EQ(second_step_of_project(*parts), std::vector<PartUsage>());
+}
+
+TEST_F(RemovalTest, AProjectWithANewEndpointIsSearchedAgain) {
+  const auto parts = whole_project();
+  auto more = both();
+  more.endpoints.push_back(endpoint_of("app", "Main"));
+  import(more);
+  EXPECT_EQ(second_step_of_project(*parts).error().code, Errc::conflict);
+  EXPECT_EQ(second_step_of_project(*whole_project()), std::vector<PartUsage>());
 }
 
 }  // namespace

@@ -1,0 +1,201 @@
+#include "store/conversation/removed_projects.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "store/commit/row_writes.h"
+#include "store/conversation/rows_of_keys_sql.h"
+#include "store/sql/read.h"
+
+namespace conversed::store {
+namespace {
+
+constexpr std::int64_t rows_a_batch = 500;
+
+struct Removed {
+  std::string id;
+  model::Timestamp at{};
+};
+
+struct SessionRow {
+  std::int64_t id = 0;
+  std::string key;
+  model::Position position;
+  std::string last_receipt;
+};
+
+std::optional<SessionRow> session_behind(Connection& connection, const std::string& project_id,
+                                         std::int64_t id) {
+  return connection.first(
+      [](std::int64_t row, std::string key, std::int64_t epoch, std::int32_t partition,
+         std::int64_t offset, std::string last_receipt) {
+        return SessionRow{row,
+                          std::move(key),
+                          {.epoch = epoch, .partition = partition, .offset = offset},
+                          std::move(last_receipt)};
+      },
+      "SELECT id, key, position_epoch, position_partition, position_offset, last_receipt"
+      " FROM sessions WHERE project_id = :p AND id > :i ORDER BY id LIMIT 1",
+      project_id, id);
+}
+
+// What one transaction has done.
+struct Batch {
+  std::int64_t after = 0;  // the last session that is done
+  bool has_more = true;
+  std::int64_t left = rows_a_batch;  // rows that the transaction may still delete
+  RemovedProjects::Erased erased{};
+
+  void count(std::int64_t rows) {
+    erased.rows += rows;
+    left -= rows;
+  }
+};
+
+// From the newest one on. False: the session has more. A Turn that has read the session is built
+// again then.
+bool remove_receipts(Connection& connection, SessionRow& session, Batch& batch) {
+  while (batch.left > 0) {
+    const auto previous = connection.value<std::string>(
+        "SELECT previous FROM receipts WHERE input_id = :i AND session = :s", session.last_receipt,
+        session.id);
+    if (!previous) return true;
+    batch.count(
+        connection.run_counted("DELETE FROM receipts WHERE input_id = :i", session.last_receipt));
+    session.last_receipt = *previous;
+  }
+  connection.run("UPDATE sessions SET last_receipt = :r, version = version + 1 WHERE id = :i",
+                 session.last_receipt, session.id);
+  return false;
+}
+
+// False: the session stays, because it has more rows than the batch takes. The limits of inboxes
+// and Flows bound the other rows.
+bool remove_session(Writer& writer, SessionRow session, Batch& batch) {
+  Connection& connection = writer.connection();
+  if (!remove_receipts(connection, session, batch)) return false;
+  batch.count(connection.run_counted(
+      "DELETE FROM deliveries WHERE (session, seq) IN (SELECT session, seq FROM deliveries"
+      " WHERE session = :s LIMIT :l)",
+      session.id, batch.left));
+  if (batch.left <= 0) return false;
+  batch.count(connection.run_counted(
+      "DELETE FROM outputs WHERE id IN (SELECT id FROM outputs WHERE session = :s LIMIT :l)",
+      session.id, batch.left));
+  if (batch.left <= 0) return false;
+  end_inputs(connection, session.id, session.key, writer.timer_now());
+  batch.count(connection.run_counted("DELETE FROM inbox WHERE session = :s", session.id));
+  batch.count(connection.run_counted("DELETE FROM pending_calls WHERE session = :s", session.id));
+  batch.count(connection.run_counted("DELETE FROM follow_ups WHERE session = :s", session.id));
+  batch.count(connection.run_counted("DELETE FROM sessions WHERE id = :i", session.id));
+  ++batch.erased.sessions;
+  return true;
+}
+
+model::KeyRange keys_of_project(const std::string& project_id) {
+  auto from = model::SessionKey{project_id, "", "", ""}.encode();
+  from.resize(project_id.size() + 1);  // without the separators behind the Endpoint and the user
+  auto to = from;
+  ++to.back();
+  return {std::move(from), std::move(to)};
+}
+
+// Deletes batches by a statement whose last argument is the size of a batch.
+template <typename... In>
+Result<void> delete_in_batches(Committer& committer, RemovedProjects::Erased& erased,
+                               std::string_view sql, const In&... in) {
+  for (std::int64_t deleted = rows_a_batch; deleted == rows_a_batch;) {
+    const auto written = write_counted(committer, sql, in..., rows_a_batch);
+    if (!written) return fail(written.error());
+    deleted = *written;
+    erased.rows += deleted;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<RemovedProjects::Erased> RemovedProjects::erase(const Hooks& hooks, model::Timestamp now) {
+  const auto projects = committer_.write_and_wait([](Writer& writer) {
+    return writer.connection().all(row_of<&Removed::id, &Removed::at>,
+                                   "SELECT id, removed_at FROM removed_projects ORDER BY id");
+  });
+  if (!projects) return fail(projects.error());
+  Erased all;
+  for (const auto& project : *projects) {
+    Erased erased;
+    if (auto gone = erase_project(project.id, hooks, erased); !gone) return fail(gone.error());
+    all.sessions += erased.sessions;
+    all.rows += erased.rows;
+    if (hooks.stopped()) break;
+    if (erased != Erased() || now - project.at < lifetime) continue;
+    if (auto forgotten = forget(project.id); !forgotten) return fail(forgotten.error());
+  }
+  return all;
+}
+
+Result<void> RemovedProjects::erase_project(const std::string& id, const Hooks& hooks,
+                                            Erased& erased) {
+  if (auto gone = erase_sessions(id, hooks, erased); !gone) return gone;
+  if (hooks.stopped()) return {};
+  const auto range = keys_of_project(id);
+  for (const auto sql : {sql_to_delete_append_keys, sql_to_delete_keyed_answers,
+                         sql_to_delete_dead_letters, sql_to_delete_answers}) {
+    auto gone = delete_in_batches(committer_, erased, sql, range.from, range.to);
+    if (!gone) return gone;
+  }
+  auto gone = delete_in_batches(
+      committer_, erased,
+      "DELETE FROM profiles WHERE (project_id, user_id) IN (SELECT project_id, user_id"
+      " FROM profiles WHERE project_id = :p LIMIT :l)",
+      id);
+  if (!gone) return gone;
+  return delete_in_batches(committer_, erased,
+                           "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE project_id = :p"
+                           " AND state IN ('done', 'cancelled', 'error') LIMIT :l)",
+                           id);
+}
+
+Result<void> RemovedProjects::erase_sessions(const std::string& project_id, const Hooks& hooks,
+                                             Erased& erased) {
+  for (Batch last; last.has_more && !hooks.stopped();) {
+    const auto written = committer_.write_and_wait([&](Writer& writer) {
+      Batch batch{.after = last.after};
+      while (batch.has_more && batch.left > 0) {
+        auto session = session_behind(writer.connection(), project_id, batch.after);
+        batch.has_more = session.has_value();
+        if (!session) break;
+        const auto id = session->id;
+        if (session->position.epoch != 0 && !hooks.finished(session->position)) {
+          --batch.left;
+        } else if (!remove_session(writer, *std::move(session), batch)) {
+          break;
+        }
+        batch.after = id;
+      }
+      return batch;
+    });
+    if (!written) return fail(written.error());
+    last = *written;
+    const bool is_first = erased.rows == 0;
+    erased.sessions += last.erased.sessions;
+    erased.rows += last.erased.rows;
+    if (is_first && erased.rows > 0 && hooks.forget_keys) {
+      if (auto freed = hooks.forget_keys({keys_of_project(project_id)}); !freed) return freed;
+    }
+  }
+  return {};
+}
+
+// Unless sessions of it are left.
+Result<void> RemovedProjects::forget(const std::string& id) {
+  return committer_.write_and_wait([&](Writer& writer) {
+    Connection& connection = writer.connection();
+    if (connection.exists("SELECT 1 FROM sessions WHERE project_id = :p", id)) return;
+    connection.run("DELETE FROM removed_endpoints WHERE project_id = :p", id);
+    connection.run("DELETE FROM removed_projects WHERE id = :i", id);
+  });
+}
+
+}  // namespace conversed::store

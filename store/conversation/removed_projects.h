@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "store/commit/committer.h"
+#include "store/model/clock.h"
+#include "store/model/event.h"
+#include "store/model/key_range.h"
+#include "store/model/result.h"
+
+namespace conversed::store {
+
+// Erases the conversations of deleted projects: sessions with all their rows, profiles, dead
+// letters, kept answers and ended jobs. The project with its parts is gone before
+// (store/assets/project_removal.h). One thread at a time; blocks on the disk.
+//
+// An event that the log still has becomes a dead letter, so a project stays known for `lifetime`.
+class RemovedProjects {
+ public:
+  static constexpr std::chrono::milliseconds lifetime = std::chrono::days(7);
+
+  // Must outlive it.
+  explicit RemovedProjects(Committer& committer) : committer_(committer) {}
+
+  struct Hooks {
+    // Ends the erasure between two transactions, if it returns true.
+    std::function<bool()> stopped;
+    // Whether the log has committed the record at this position. Else its session stays for the
+    // next time, because the record would make a new one.
+    std::function<bool(const model::Position&)> finished;
+    // Frees the Idempotency-Keys of these sessions in the log, before their answers are deleted.
+    std::function<model::Result<void>(const std::vector<model::KeyRange>& sessions)> forget_keys{};
+  };
+  struct Erased {
+    std::int64_t sessions = 0;
+    std::int64_t rows = 0;  // of all tables
+
+    bool operator==(const Erased&) const = default;
+  };
+  // Works in transactions of bounded size, and forgets projects that were deleted `lifetime` before
+  // `now`, by the wall clock. After an error, call it again: it goes on. Errors: `unavailable`,
+  // `internal`, and those of `forget_keys`.
+  // Kept by: RemovedProjectsTest.NothingOfADeletedProjectStays.
+  [[nodiscard]] model::Result<Erased> erase(const Hooks& hooks, model::Timestamp now);
+
+ private:
+  [[nodiscard]] model::Result<void> erase_project(const std::string& id, const Hooks& hooks,
+                                                  Erased& erased);
+  [[nodiscard]] model::Result<void> erase_sessions(const std::string& project_id,
+                                                   const Hooks& hooks, Erased& erased);
+  [[nodiscard]] model::Result<void> forget(const std::string& id);
+
+  Committer& committer_;
+};
+
+}  // namespace conversed::store
