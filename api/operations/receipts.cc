@@ -77,6 +77,11 @@ Result<Response> show_receipt(const Call& call, SessionServices& services) {
   const auto open = services.reasons.of_open_steps(*receipt);
   for (const auto& step : steps_of(*receipt, open && open->is_kept)) {
     steps.push_back(receipt_step_json(step));
+    if (const auto by = step.details.find("by"); by != step.details.end()) {
+      const auto user =
+          services.store.accounts().user(call.principal->organisation_id, by->get<std::string>());
+      if (user) steps.back()["sender"] = user->email;
+    }
     if (step.took) continue;
     body["state"] = "open";
     steps.back()["waits"] = waits_of_step(step, open);
@@ -140,6 +145,7 @@ Schema receipt_step_schema() {
       {"type", text(1), may},
       {"daemon", text(1), may},
       {"by", described("The user of the API that sent it.", text(1)), may},
+      {"sender", described("The e-mail address of this user.", text(1)), may},
       {"text", described("The beginning of its text.", text()), may},
       {"claim",
        described("The schedule, follow-up, timer or dead letter that it comes from.", text(1)),

@@ -10,7 +10,6 @@
 #include "daemon/ctl/output/sheet.h"
 #include "store/text/joined.h"
 #include "store/text/quantity.h"
-#include "store/text/times.h"
 
 namespace conversed::ctl {
 namespace {
@@ -44,16 +43,8 @@ std::string duration(microseconds time) {
   return with_tenth(time.count() / 100, "ms");
 }
 
-std::string utc(std::int64_t unix_ms) {
-  const std::chrono::sys_time<milliseconds> time{milliseconds(unix_ms)};
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  auto rest = std::to_string((time - seconds).count());
-  rest.insert(0, 3 - rest.size(), '0');
-  return text::utc_time(seconds, "%Y-%m-%d %H:%M:%S.") + rest + " UTC";
-}
-
 std::string next_try(const Fields& step) {
-  return step.has("next") ? "; the next is due " + utc(step.number("next")) : "";
+  return step.has("next") ? "; the next is due " + exact_time(step.number("next"), screen()) : "";
 }
 
 std::string why_it_waited(const Fields& step) {
@@ -64,8 +55,9 @@ std::string why_it_waited(const Fields& step) {
   if (cause == "connection") return "waited for a connection to the webhook";
   if (cause == "output") return "waited for the session's output before";
   if (cause == "call") return "waited for " + step.object("waitsFor").text("to");
-  if (cause == "sleep") return "slept until " + utc(step.object("waitsFor").number("until"));
   if (cause == "collect") return "waited in a collect for more events";
+  if (cause == "sleep")
+    return "slept until " + exact_time(step.object("waitsFor").number("until"), screen());
   if (cause == "retry") return "waited for the next try" + next_try(step);
   std::string text =
       "waited behind " +
@@ -139,7 +131,7 @@ std::string words(const Fields& step) {
   if (what == "accepted") {
     std::string text = "accepted: " + step.text("type");
     if (step.has("text")) text += " \"" + step.text("text") + '"';
-    if (step.has("by")) text += ", by " + step.text("by");
+    if (step.has("by")) text += ", by " + step.text(step.has("sender") ? "sender" : "by");
     return step.has("daemon") ? text + ", on " + step.text("daemon") : text;
   }
   const bool is_call = what == "call";
@@ -180,9 +172,10 @@ void show_receipt(const Fields& receipt, const Values& /*values*/) {
   for (const auto& step : steps) {
     length = std::max(length, step.number("fromMs") - begin + length_of(step));
   }
-  say("Begins " + utc(begin) + '.');
+  say("Begins " + exact_time(begin, screen()) + '.');
   const auto width = bar_width();
   Table table({"AT", "TOOK", "WHEN", "STEP"});
+  table.wrap_last();
   for (const auto& step : steps) {
     const auto from = step.number("fromMs") - begin;
     const auto at = std::min(from * width / length, width - 1);

@@ -51,7 +51,7 @@ class Commands(CtlCase):
         self.assertIn(letter["_id"], [step.get("deadLetter") for step in receipt["steps"]])
         text = self.people("receipt", letter["eventId"])
         self.assertIn(f"Event {letter['eventId']} of {SHOWN_MALLORY}, session told", text)
-        self.assertIn(f"accepted: inject \"{SHOWN}\"", text)
+        self.assertIn(f"accepted: inject \"{SHOWN}\", by {EMAIL}", text)
         self.assertIn(f"dead letter {letter['_id']}", text)
 
     def timer(self, name):

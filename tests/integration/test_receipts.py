@@ -7,7 +7,7 @@ import threading
 import unittest
 import urllib.parse
 
-from case import DaemonCase
+from case import DaemonCase, daemon_process
 
 BUNDLE = """
 conversed: 1
@@ -102,6 +102,7 @@ class Receipts(ReceiptCase):
         self.assertEqual((accepted["type"], accepted["text"]), ("inject", "hello"))
         self.assertTrue(accepted["daemon"])
         self.assertTrue(accepted["by"])
+        self.assertEqual(accepted["sender"], daemon_process.EMAIL)
         (turn,) = self.steps(receipt, "turn")
         self.assertEqual((turn["flow"], turn["version"], turn["nodes"]), ("Echo", 1, ["nodes[0]", "end"]))
         self.assertEqual([(change["path"], change["value"]) for change in turn["changes"]], [("context.heard", "hello")])

@@ -39,7 +39,7 @@ function collected({ collected: kept, eventsRun }) {
 // A step's title, and what else is known of it. `nameOf` names the user with an id.
 export function tell(step, nameOf = (id) => id) {
   switch (step.what) {
-    case 'accepted': return ['Accepted', [step.by ? `from ${nameOf(step.by)}` : '', step.daemon ? `by ${step.daemon}` : ''].filter(Boolean).join(', ')];
+    case 'accepted': return ['Accepted', [step.by ? `from ${step.sender ?? nameOf(step.by)}` : '', step.daemon ? `by ${step.daemon}` : ''].filter(Boolean).join(', ')];
     case 'waited': return [step.micros === null ? 'Waits' : 'Waited',
       step.behind > 1 ? `behind ${step.behind} earlier events of its session` : (step.micros === null ? openCauses : causes)[step.cause] ?? ''];
     case 'turn': return [step.flow ? `Turn of ${step.flow}${step.version ? ` v${step.version}` : ''}` : step.reason ? 'Turn that failed' : 'No Turn',

@@ -66,7 +66,7 @@ function part(receipt, outputs, nameOf) {
       const meta = [clock(step.fromMs / 1000), ' ', link('receipt', 'receipt', receipt._id)];
       seen.push(step.type === 'userMessage'
         ? el('li', { className: 'bubble me' }, step.text ?? '…', el('div', { className: 'meta' }, meta))
-        : pill('', `${step.type}${step.text ? `: ${step.text}` : ''}${step.by ? ` from ${nameOf(step.by)}` : ''}, `, meta));
+        : pill('', `${step.type}${step.text ? `: ${step.text}` : ''}${step.by ? ` from ${step.sender ?? nameOf(step.by)}` : ''}, `, meta));
     } else if (step.what === 'turn') {
       seen.push(turn(step), ...(step.outputs ?? []).map(({ seq }) => outputs.get(seq)).filter(Boolean).map(said));
     } else if (step.what === 'ran') {

@@ -34,6 +34,15 @@ bool has_colors(bool is_terminal) {
   return is_terminal && !is_dumb && !is_set("NO_COLOR");
 }
 
+// In the zone of the machine; empty if that can't be told.
+std::string local_time(std::int64_t unix_seconds, const char* format) {
+  const std::time_t time = unix_seconds;
+  std::tm parts{};
+  std::array<char, 64> text{};
+  if (localtime_r(&time, &parts) == nullptr) return "";
+  return {text.data(), std::strftime(text.data(), text.size(), format, &parts)};
+}
+
 }  // namespace
 
 void choose_colors(Colors colors) {
@@ -83,17 +92,22 @@ std::string age(std::int64_t unix_seconds, const Screen& screen) {
 }
 
 std::string full_time(std::int64_t unix_seconds, const Screen& screen) {
-  if (screen.is_terminal) {
-    const std::time_t time = unix_seconds;
-    std::tm parts{};
-    std::array<char, 64> text{};
-    if (localtime_r(&time, &parts) != nullptr) {
-      const auto size = std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S %Z", &parts);
-      return std::string(text.data(), size) + " (" + age(unix_seconds, screen) + ")";
-    }
-  }
+  const auto text = screen.is_terminal ? local_time(unix_seconds, "%Y-%m-%d %H:%M:%S %Z") : "";
+  if (!text.empty()) return text + " (" + age(unix_seconds, screen) + ")";
   return text::utc_time(std::chrono::sys_seconds(std::chrono::seconds(unix_seconds)),
                         "%Y-%m-%dT%H:%M:%SZ");
+}
+
+std::string exact_time(std::int64_t unix_ms, const Screen& screen) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(std::chrono::milliseconds(unix_ms));
+  auto rest = std::to_string(unix_ms - std::chrono::milliseconds(seconds).count());
+  rest.insert(0, 3 - rest.size(), '0');
+  const auto text = screen.is_terminal ? local_time(seconds.count(), "%Y-%m-%d %H:%M:%S.@ %Z") : "";
+  const auto whole =
+      text.empty() ? text::utc_time(std::chrono::sys_seconds(seconds), "%Y-%m-%d %H:%M:%S.@ UTC")
+                   : text;
+  if (whole.find('@') == std::string::npos) return whole;
+  return whole.substr(0, whole.find('@')) + rest + whole.substr(whole.find('@') + 1);
 }
 
 std::string styled(std::string_view text, Style style, const Screen& screen) {

@@ -35,6 +35,9 @@ void choose_colors(Colors colors);  // at the start of the program
 // machine; else `2026-11-21T14:03:59Z`.
 [[nodiscard]] std::string full_time(std::int64_t unix_seconds, const Screen& screen);
 
+// Such a time with milliseconds and zone: on a terminal in the zone of the machine, else in UTC.
+[[nodiscard]] std::string exact_time(std::int64_t unix_ms, const Screen& screen);
+
 enum class Style : std::uint8_t { plain, header, good, bad, waiting };
 // The text in the colors of a style, if the screen has colors.
 [[nodiscard]] std::string styled(std::string_view text, Style style, const Screen& screen);

@@ -23,6 +23,25 @@ std::string shown_on(const Cell& cell, const Screen& screen) {
   return screen.is_terminal ? age(cell.unix_seconds, screen) : full_time(cell.unix_seconds, screen);
 }
 
+// Parts of the text of at most `width` columns, broken at blanks; a longer word stays whole.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const auto end = std::min(text.find(' '), text.size());
+    const auto word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    auto& line = lines.back();
+    if (line.empty()) {
+      line = word;
+    } else if (text::width(line) + 1 + text::width(word) <= width) {
+      line.append(" ").append(word);
+    } else {
+      lines.emplace_back(word);
+    }
+  }
+  return lines;
+}
+
 }  // namespace
 
 Cell Cell::at(std::optional<std::int64_t> unix_seconds) {
@@ -131,7 +150,22 @@ std::string Table::to_text(const Screen& screen) const {
     }
   }
   fit(widths, screen.columns);
-  for (const auto& row : rows_) lines += line_of(row, widths, screen);
+  const auto before =
+      std::accumulate(widths.begin(), widths.end() - 1, (widths.size() - 1) * gap.size());
+  for (const auto& row : rows_) {
+    const auto parts = wraps_last_ ? wrapped(row.back().text, widths.back())
+                                   : std::vector<std::string>{row.back().text};
+    if (parts.size() == 1) {
+      lines += line_of(row, widths, screen);
+      continue;
+    }
+    auto first = row;
+    first.back().text = parts.front();
+    lines += line_of(first, widths, screen);
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      lines += std::string(before, ' ') + parts[i] + '\n';
+    }
+  }
   return lines;
 }
 

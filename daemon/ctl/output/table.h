@@ -46,11 +46,14 @@ struct Cell {
 // Rows under headers, with the control characters of texts escaped (store/text/terminal.h).
 //
 // A terminal gets columns as wide as their widest cells. If they don't fit, the widest texts
-// are shortened with `…`. A file or pipe gets a tab between cells and nothing shortened.
+// are shortened with `…`, or the last column goes on in further lines. A file or pipe gets a tab
+// between cells and nothing shortened.
 class Table {
  public:
   explicit Table(const std::vector<std::string>& headers);
 
+  // Texts of the last column that are too long go on below, and are not shortened.
+  void wrap_last() { wraps_last_ = true; }
   // `row` has one cell per header. An empty text is shown as `-`.
   void add(std::vector<Cell> row);
   [[nodiscard]] std::string to_text(const Screen& screen) const;
@@ -66,6 +69,7 @@ class Table {
                                     const Screen& screen) const;
 
   std::vector<std::vector<Cell>> rows_;  // the first has the headers
+  bool wraps_last_ = false;
 };
 
 }  // namespace conversed::ctl

@@ -77,6 +77,23 @@ TEST(Table, ShortTextsBesideALongOneStayWhole) {
             "a reason that is…  ann@example.com\n");
 }
 
+TEST(Table, TextsOfAWrappedColumnGoOnBelowAndAreWhole) {
+  Table table({"AT", "STEP"});
+  table.wrap_last();
+  table.add({"+0 ms", "Flow Orders, version 1; nodes[0]; changed context.updates"});
+  table.add({"+9 ms", "delivered"});
+  EXPECT_EQ(table.to_text(terminal(32)),
+            "AT     STEP\n"
+            "+0 ms  Flow Orders, version 1;\n"
+            "       nodes[0]; changed\n"
+            "       context.updates\n"
+            "+9 ms  delivered\n");
+  EXPECT_EQ(table.to_text(file),
+            "AT\tSTEP\n"
+            "+0 ms\tFlow Orders, version 1; nodes[0]; changed context.updates\n"
+            "+9 ms\tdelivered\n");
+}
+
 TEST(Table, IdsAndNumbersAreWholeOnTheNarrowestTerminal) {
   Table table({"NAME", "ID", "COUNT"});
   table.add({"the first text", Cell(Cell::Kind::id, "6f9619ff8b86d011b42d00c0"),
@@ -125,6 +142,8 @@ TEST(FullTime, IsLocalWithItsZoneOnATerminalAndUtcInAFile) {
   tzset();
   EXPECT_EQ(full_time(1'795'356'239, terminal()), "2026-11-22 15:03:59 CET (now)");
   EXPECT_EQ(full_time(1'795'356'239, file), "2026-11-22T14:03:59Z");
+  EXPECT_EQ(exact_time(1'795'356'239'007, terminal()), "2026-11-22 15:03:59.007 CET");
+  EXPECT_EQ(exact_time(1'795'356'239'007, file), "2026-11-22 14:03:59.007 UTC");
   before == nullptr ? unsetenv("TZ") : setenv("TZ", zone.c_str(), 1);
   tzset();
 }
