@@ -47,6 +47,9 @@ STREAMS_OF_ONE = 100
 # Windows and colors. Each page is seen narrow and wide, light and dark; nightly in all four ways.
 LOOKS = ((1280, 800, "light"), (390, 844, "dark"), (1280, 800, "dark"), (390, 844, "light"))
 NIGHTLY = os.environ.get("CONVERSED_NIGHTLY") == "1"
+# The elements of a kind that go beyond the right edge of a place that has them, less a margin.
+BEYOND = ("[...document.querySelectorAll('{0}')].flatMap((place) => [...place.querySelectorAll('{1}')].filter((each) => each.getClientRects().length"
+          " && each.getBoundingClientRect().right > place.getBoundingClientRect().right - {2})).map(({{ outerHTML }}) => outerHTML)")
 # As markup this text would change the page's title.
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 
@@ -179,6 +182,17 @@ class Console(ConsoleCase):
                 self.browser.picture(PICTURES / f"{name}-{width}-{scheme}.png")
                 # Nothing is cut off: no element but tables that scroll by themselves goes beyond the window.
                 self.assertLessEqual(self.browser.run("document.documentElement.scrollWidth - innerWidth"), 0)
+                # A wide window has room for all columns, and panels for their fields.
+                if width == LOOKS[0][0]:
+                    self.assertEqual(self.browser.run("[...document.querySelectorAll('.table')].filter((each) => each.scrollWidth > each.clientWidth)"
+                                                      ".map(({ innerText }) => innerText)"), [])
+                self.assertEqual(self.browser.run(BEYOND.format("main .panel", "input, select, textarea, button", 8)), [])
+                self.assertEqual(self.browser.run(BEYOND.format(".graph svg", "g > rect", 0)), [])
+                # Each line of a chart has a color of its own.
+                self.assertEqual(self.browser.run("[...document.querySelectorAll('.legend')].filter((each) => { const colors = [...each.querySelectorAll('i')]"
+                                                  ".map((mark) => getComputedStyle(mark).backgroundColor);"
+                                                  " return colors.includes('rgba(0, 0, 0, 0)') || new Set(colors).size < colors.length; })"
+                                                  ".map(({ innerText }) => innerText)"), [])
         self.assertGreater(load.sent, 0)
 
     @unittest.skipUnless(AXE.exists(), "axe-core is missing; run `tests/tools/fetch node`")

@@ -1,7 +1,7 @@
 // The Endpoints of a project, with the state of their webhooks.
 import { act, ask, at, find } from '../shell/ask.js';
 import { el } from '../shell/dom.js';
-import { address, badge, button, code, due, empty, head, number, panel, say, table, time } from '../shell/pieces.js';
+import { address, badge, button, code, counted, due, empty, head, number, panel, say, table, time } from '../shell/pieces.js';
 
 const rate = ({ posts, failedPercent, perMinute }) => (posts === 0 ? 'none' : `${number(perMinute)} a minute${failedPercent ? `, ${failedPercent} % failed` : ''}`);
 const kinds = { works: 'good', fails: 'bad', paused: 'wait' };
@@ -21,11 +21,10 @@ export default async function endpoints(page) {
   page.show(head('Endpoints'), panel('', table([
     ['Endpoint', (item) => item.name],
     ['Flow', (item) => item.flow],
-    ['URL token', (item) => code(item.URLToken)],
+    ['URL token', (item) => el('code', { className: 'token', title: item.URLToken }, item.URLToken)],
     ['Webhook', (item) => (item.hasWebhook ? badge(item.webhookState ?? 'set', kinds[item.webhookState]) : 'none')],
-    ['POSTs of 5 minutes', (item) => (item.hasWebhook && item.rate ? rate(item.rate) : '')],
-    ['Failing since', (item) => time(of(item)?.failingSince)],
-    ['Failed tries', (item) => (of(item) ? number(of(item).failures) : null), 'number'],
+    ['POSTs in 5 min', (item) => (item.hasWebhook && item.rate ? rate(item.rate) : '')],
+    ['Failing since', (item) => (of(item)?.failingSince ? [time(of(item).failingSince), ', ', counted(of(item).failures, 'try', 'tries')] : null)],
     ['Last failure', (item) => (of(item)?.lastFailureAt ? [of(item).lastError, ', ', time(of(item).lastFailureAt)] : '')],
     ['Next try', (item) => due(of(item)?.nextProbeAt)],
     ['', (item) => [el('a', { href: `${address('sessions')}?URLToken=${item.URLToken}` }, 'Sessions'), ' ',

@@ -2,7 +2,7 @@
 /* global uPlot */
 import { el } from './dom.js';
 
-const colors = ['--accent', '--good', '--wait', '--bad'];
+const colors = ['--accent', '--good', '--wait', '--bad', '--fifth', '--sixth'];  // of lines, at most so many in a chart
 
 // The canvas needs a color, not the name of one.
 function colorOf(name) {

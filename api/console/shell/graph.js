@@ -31,8 +31,10 @@ function box({ x, y, width, height, node }, name, change) {
       svg('rect', { width, height, rx: height / 2 }),
       svg('text', { x: width / 2, y: height / 2 + 5, 'text-anchor': 'middle' }, name === 'done' ? 'end' : 'start'));
   }
-  const pill = (kind, text, x, y) => {
+  // Ends a little behind the box, so that a long text stays in the drawing.
+  const pill = (kind, text, y) => {
     const wide = text.length * charWidth + 14;
+    const x = width + 8 - wide / 2;
     return [svg('rect', { class: kind, x: x - wide / 2, y: y - 10, width: wide, height: 20, rx: 10 }),
       svg('text', { class: kind, x, y: y + 4.5, 'text-anchor': 'middle' }, text)];
   };
@@ -42,8 +44,8 @@ function box({ x, y, width, height, node }, name, change) {
     svg('rect', { width, height, rx: 8 }),
     svg('text', { x: 12, y: 21, class: 'type' }, node.type),
     node.text ? svg('text', { x: 12, y: 39, class: 'text' }, cut(node.text)) : null,
-    node.sessions ? pill('count', node.sessions.toLocaleString(), width - 6, 0) : null,
-    node.failures ? pill('failed', failureRate(node), width - 6, height) : null);
+    node.sessions ? pill('count', node.sessions.toLocaleString(), 0) : null,
+    node.failures ? pill('failed', failureRate(node), height) : null);
 }
 
 function arrow({ points, way, waits, x, y }, version) {
