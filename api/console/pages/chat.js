@@ -11,7 +11,7 @@ export default async function chat(page) {
   const user = `console-${Math.random().toString(36).slice(2, 8)}`;
   let sent = 0;
   const talk = el('ol', { className: 'talk', 'aria-live': 'polite' });
-  const beside = el('div', {}, empty('Say something', 'What the session remembers stands here.'));
+  const beside = el('div', {}, empty('Say something', 'The receipt of your message, and what the session remembers, stand here.'));
   const token = el('select', { name: 'token' }, known.map((item) => el('option', { value: item.URLToken }, item.name)));
   const text = el('input', { name: 'text', 'aria-label': 'Message', placeholder: 'Message', autocomplete: 'off', required: true });
   const who = field('User', 'user', user);

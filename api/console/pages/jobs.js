@@ -25,6 +25,6 @@ export default async function jobs(page) {
       ['Created', (item) => time(item.createdAt)],
       ['Changed', (item) => time(item.lastChangedAt)],
       ['', cancel, 'actions'],
-    ], list.items, empty('No jobs', 'A set-up of proactive follow-up is a job.'))));
+    ], list.items, empty('No jobs', 'Set-ups of proactive follow-up are jobs, and so are changes of many dead letters or deliveries.'))));
   });
 }

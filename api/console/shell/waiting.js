@@ -142,5 +142,5 @@ export function waiting({ groups, refused }) {
     ['Such as', ({ waits }) => [waits[0].subject, ' ', remedy(waits[0].remedy)], 'wide'],
     ['Since', ({ waits }) => time(waits[0].since)],
     ['Expected', ({ waits }) => due(waits[0].expectedAt)],
-  ], shown, el('p', { className: 'soft' }, 'Nothing.'));
+  ], shown, el('p', { className: 'soft' }, groups.length > 0 ? 'Nothing else.' : 'Nothing.'));
 }
