@@ -26,6 +26,12 @@ nlohmann::json to_json(const KnowledgeQuery& query) {
             {"limit", query.limit}}}};
 }
 
+nlohmann::json to_json(const CodeCall& code) {
+  return {
+      {"code",
+       {{"script", code.script}, {"values", code.values}, {"timeoutMs", code.timeout.count()}}}};
+}
+
 namespace {
 
 HttpCall http_call_from(const nlohmann::json& value) {
@@ -53,12 +59,22 @@ KnowledgeQuery query_from(const nlohmann::json& value) {
   return query;
 }
 
+CodeCall code_from(const nlohmann::json& value) {
+  CodeCall code;
+  code.script = value.at("script").get<std::string>();
+  code.values = value.at("values");
+  code.timeout = std::chrono::milliseconds(value.at("timeoutMs").get<std::int64_t>());
+  return code;
+}
+
 }  // namespace
 
 Result<void> read_request(const nlohmann::json& value, PendingCall& call) {
   try {
     if (const auto search = value.find("search"); search != value.end()) {
       call.search = query_from(*search);
+    } else if (const auto code = value.find("code"); code != value.end()) {
+      call.code = code_from(*code);
     } else {
       call.http = http_call_from(value);
     }

@@ -59,7 +59,14 @@ struct KnowledgeQuery {
   std::size_t limit = 5;             // hits at most
 };
 
-// An execution waits for a call, a search or a timer; a question waits for its time-out.
+// A script that a Node runs, in a process of its own. Its result is the answer's body.
+struct CodeCall {
+  std::string script;                        // the body of a JavaScript function
+  nlohmann::json values;                     // an object with the function's arguments by name
+  std::chrono::milliseconds timeout{1'000};  // then the process is killed
+};
+
+// An execution waits for a call, a search, a script or a timer; a question waits for its time-out.
 struct PendingCall {
   std::string id;  // constant over reruns; the claim of its result
   SessionKey session;
@@ -68,6 +75,7 @@ struct PendingCall {
   // Exactly one of these is set.
   std::optional<HttpCall> http{};
   std::optional<KnowledgeQuery> search{};
+  std::optional<CodeCall> code{};
   std::optional<Timestamp> due_at;
   // With `due_at`: a question's time-out. Its session is not busy. The first of answer and time-out
   // ends the question; the other finds it gone.
@@ -88,7 +96,9 @@ struct FollowUp {
 
 [[nodiscard]] nlohmann::json to_json(const HttpCall& call);
 [[nodiscard]] nlohmann::json to_json(const KnowledgeQuery& query);
-// Sets `http` or `search` from the JSON of `to_json`. Other JSON is `internal`: bad stored data.
+[[nodiscard]] nlohmann::json to_json(const CodeCall& code);
+// Sets `http`, `search` or `code` from the JSON of `to_json`. Other JSON is `internal`: bad stored
+// data.
 [[nodiscard]] Result<void> read_request(const nlohmann::json& value, PendingCall& call);
 
 // The course of a Turn, for the receipt of its event (store/conversation/receipts.h).

@@ -11,7 +11,7 @@ import unittest
 import package
 
 LARGEST_EXPOSURE = 11  # in tenths, the unit of systemd-analyze --threshold
-PROGRAMS = ("conversed", "conversectl")
+PROGRAMS = ("bin/conversed", "bin/conversectl", "libexec/conversed/conversed-code")
 
 
 class PackageCase(unittest.TestCase):
@@ -35,7 +35,7 @@ class Contents(PackageCase):
         package.run(*command, self.package)
 
     def test_files_are_in_the_places_of_the_fhs(self):
-        for path in ("usr/bin/conversed", "usr/bin/conversectl", "etc/conversed/conversed.yaml",
+        for path in ("usr/bin/conversed", "usr/bin/conversectl", "usr/libexec/conversed/conversed-code", "etc/conversed/conversed.yaml",
                      "lib/systemd/system/conversed.service", "usr/lib/sysusers.d/conversed.conf",
                      "usr/lib/tmpfiles.d/conversed.conf", "usr/share/man/man8/conversed.8.gz",
                      "usr/share/man/man1/conversectl.1.gz", "usr/share/bash-completion/completions/conversectl",
@@ -91,7 +91,7 @@ class Contents(PackageCase):
 
 class Binaries(PackageCase):
     def readelf(self, program, *options):
-        return package.run("readelf", "-W", *options, self.tree / "usr" / "bin" / program)
+        return package.run("readelf", "-W", *options, self.tree / "usr" / program)
 
     def test_programs_are_position_independent_with_early_bound_read_only_relocations(self):
         for program in PROGRAMS:
@@ -111,11 +111,11 @@ class Binaries(PackageCase):
     def test_functions_begin_with_a_landing_for_indirect_calls(self):
         # The ELF file has no property for this: Debian's start-up objects of the C library lack it, so the
         # linker drops it. The test counts landings instead.
-        if "X86-64" not in self.readelf("conversed", "-h"):
+        if "X86-64" not in self.readelf("bin/conversed", "-h"):
             self.skipTest("only x86-64 has endbr64")
         for program in PROGRAMS:
             code = package.run("objdump", "-d", "--no-show-raw-insn", "-j", ".text",
-                               self.tree / "usr" / "bin" / program)
+                               self.tree / "usr" / program)
             landings, calls = code.count("endbr64"), len(re.findall(r"\sret\b", code))
             self.assertGreater(landings, calls / 4, program)
 

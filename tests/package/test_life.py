@@ -159,6 +159,8 @@ class Installed(Life):
         self.assertTrue(self.ctl("backup", "--name", "sandboxed"))
         self.ctl("rotate-key")
         self.stop()
+        sandbox = subprocess.run(self.as_the_unit("/usr/libexec/conversed/conversed-code", "--self-test"), capture_output=True, text=True)
+        self.assertEqual(sandbox.returncode, 0, sandbox.stdout + sandbox.stderr)
         log = (pathlib.Path(self.folder.name) / "daemon.log").read_text()
         self.assertNotIn("not permitted", log)
 
