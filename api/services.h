@@ -43,6 +43,7 @@ struct ApiOptions {
   model::Live<config::QuotaSettings> quota;
   config::ProactiveSettings proactive;
   config::OauthSettings oauth;
+  bool runs_scripts = false;          // of `code` Nodes
   std::string version;                // of the program, as `status` shows it
   std::string member_name;            // this daemon's
   std::vector<std::string> warnings;  // about the daemon's settings (config/load.h)

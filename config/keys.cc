@@ -346,6 +346,14 @@ constexpr Key table[] = {
     setting(
         CONVERSED_FIELD(flows.max_slots_bytes), Bytes{kib, 16 * mib},
         "The largest slots of one input, as JSON. Further hits are left out, and the log says so."),
+    setting(
+        CONVERSED_FIELD(flows.code), flag_words,
+        "Run the scripts of code Nodes, each in a locked process of its own. If it is off, such "
+        "a Node fails with code_off. Authors of Flows then run JavaScript on this machine: see "
+        "SECURITY.md."),
+    setting(CONVERSED_FIELD(flows.code_processes), Range{1, 64},
+            "Scripts that run at once. A project has half of them at most. Each one takes up to "
+            "64MiB of memory and a core for a second."),
 
     setting(CONVERSED_FIELD(retention.transcripts), Range{0, 3650 * day},
             "How long outputs and idle sessions are kept. Pending deliveries stay. 0: forever."),

@@ -207,6 +207,8 @@ struct FlowSettings {
   std::uint64_t max_call_bytes = 256 * 1024;
   std::uint32_t max_slot_hits = 200;
   std::uint64_t max_slots_bytes = 256 * 1024;
+  bool code = false;
+  std::uint32_t code_processes = 4;
 };
 
 // The OpenTelemetry collector. Empty URL: there is none.

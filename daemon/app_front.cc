@@ -38,6 +38,7 @@ api::ApiOptions api_options(const config::Settings& settings, model::Timestamp s
   options.quota = model::Live<config::QuotaSettings>(settings.quota);
   options.proactive = settings.proactive;
   options.oauth = settings.oauth;
+  options.runs_scripts = settings.flows.code;
   options.warnings = config::warnings_of(settings);
   options.version = version;
   options.member_name = member_name(settings);

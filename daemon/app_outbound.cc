@@ -1,6 +1,7 @@
 #include "daemon/app_outbound.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 #include <vector>
 
@@ -44,6 +45,13 @@ ProactiveSetupSettings setup_settings(const config::Settings& settings) {
   return setup;
 }
 
+// Null: scripts are switched off, or this daemon makes no calls.
+std::unique_ptr<CodePool> script_pool(const Ground& ground) {
+  if (!ground.settings.flows.code || !ground.has(Role::worker)) return nullptr;
+  return std::make_unique<CodePool>(find_code_program().value_or(std::filesystem::path()),
+                                    ground.settings.flows.code_processes);
+}
+
 }  // namespace
 
 OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress policy,
@@ -56,6 +64,7 @@ OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress po
       schedule_clock(with.timer_clock),
       deliverer(delivering(), *with.store, webhooks, with.clock, with.timer_clock, with.metrics,
                 ownership),
+      scripts(script_pool(with)),
       caller(calling(), *with.store, upstreams, with.append_event(), with.clock, with.metrics,
              ownership),
       scheduler(scheduling(ports), *with.store, with.append_event(), with.clock, with.metrics),
@@ -92,6 +101,8 @@ CallerSettings OutboundParts::calling() const {
   // A project with several slow upstreams leaves a quarter to the others.
   calling.limits.per_project = std::max<std::size_t>(1, connections * 3 / 4);
   calling.model_tokens_per_month = ground.settings.quota.model_tokens_per_month;
+  calling.limits.scripts = ground.settings.flows.code_processes;
+  calling.code = scripts.get();
   calling.timer_clock = &ground.timer_clock;
   calling.keeps_receipts = ground.settings.retention.receipts.count() > 0;
   calling.spans = ground.spans;
@@ -156,6 +167,12 @@ HousekeeperSettings OutboundParts::tidying(const OutboundPorts& ports) const {
 }
 
 Result<void> OutboundParts::start() {
+  if (scripts && !find_code_program()) {
+    return model::fail(
+        model::Errc::invalid_argument,
+        "flows.code is on, but the program conversed-code is neither beside "
+        "conversed nor in ../libexec/conversed; install it, or switch flows.code off");
+  }
   std::vector<Service*> services;
   if (ground.has(Role::worker)) services = {&webhooks, &upstreams, &deliverer, &caller};
   if (ground.has(Role::scheduler)) services.push_back(&scheduler);
@@ -177,6 +194,7 @@ void OutboundParts::stop() {
   deliverer.stop();
   upstreams.stop();
   webhooks.stop();
+  if (scripts) scripts->stop();
 }
 
 void OutboundParts::ownership_changed() {

@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "daemon/app_ground.h"
 #include "daemon/calls/caller.h"
 #include "daemon/cluster/ownership.h"
+#include "daemon/code/code_pool.h"
 #include "daemon/data/housekeeper.h"
 #include "daemon/delivery/deliverer.h"
 #include "daemon/jobs/bulk_work.h"
@@ -45,6 +47,7 @@ struct OutboundParts {
   const RetentionClock retention_clock;
   const ScheduleClock schedule_clock;
   Deliverer deliverer;
+  const std::unique_ptr<CodePool> scripts;  // null: they are switched off
   Caller caller;
   Scheduler scheduler;
   ProactiveSetup setup;

@@ -45,6 +45,9 @@ struct CallUpstream {
 struct AskKnowledge {  // like CallUpstream, for a search in knowledge
   model::KnowledgeQuery query;
 };
+struct RunCode {  // like CallUpstream, for a script
+  model::CodeCall code;
+};
 struct Enter {  // the first Node of another Flow of the project
   std::string flow;
   bool comes_back = true;  // the Node after this one runs after that Flow's end
@@ -57,8 +60,8 @@ struct Restart {};  // the first Node of the Endpoint's Flow; leaves all entered
 struct Sleep {      // the Turn ends; this Node's `on_timer` runs after `duration`
   std::chrono::milliseconds duration{};
 };
-using Step = std::variant<Continue, Jump, Wait, Stop, CallUpstream, AskKnowledge, Enter, Return,
-                          Restart, Sleep>;
+using Step = std::variant<Continue, Jump, Wait, Stop, CallUpstream, AskKnowledge, RunCode, Enter,
+                          Return, Restart, Sleep>;
 
 // `step`, or the error of `done`.
 [[nodiscard]] inline Result<Step> step_after(Result<void> done, Step step = Continue{}) {
@@ -83,7 +86,7 @@ class Node {
   // Whether this Node, which waits behind a follow-up's Flow, continues with the inject of this
   // Turn. The Turn has no effects.
   [[nodiscard]] virtual Result<bool> takes_inject(Turn&) const { return false; }
-  // The result of `CallUpstream` or `AskKnowledge`.
+  // The result of `CallUpstream`, `AskKnowledge` or `RunCode`.
   [[nodiscard]] virtual Result<Step> on_call_result(Turn& turn,
                                                     const model::CallResult& result) const;
   // The time of `Sleep` is over.

@@ -12,6 +12,7 @@ constexpr std::array all{
     &add_to_context_node,
     &ai_agent_node,
     &cancel_follow_up_node,
+    &code_node,
     &collect_node,
     &copy_slots_to_context_node,
     &execute_flow_node,

@@ -160,6 +160,7 @@ extern const NodeType add_lexicon_keyphrase_node;
 extern const NodeType add_to_context_node;
 extern const NodeType ai_agent_node;
 extern const NodeType cancel_follow_up_node;
+extern const NodeType code_node;
 extern const NodeType collect_node;
 extern const NodeType copy_slots_to_context_node;
 extern const NodeType execute_flow_node;

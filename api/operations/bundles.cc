@@ -116,22 +116,25 @@ struct Loaded {
 };
 
 Loaded load(const flows::Located& located, const std::string& file,
-            const flows::Environment& environment, flows::Variables variables) {
+            const flows::Environment& environment, flows::Variables variables,
+            const ApiOptions& options) {
+  using flows::tools::Scripts;
   auto bundle = flows::load_bundle(located, file, environment, {.variables = variables});
   auto warnings =
-      flows::tools::warnings_of(located, file, bundle ? flows::Problems() : bundle.error());
+      flows::tools::warnings_of(located, file, bundle ? flows::Problems() : bundle.error(),
+                                options.runs_scripts ? Scripts::run : Scripts::no_scripts);
   return {std::move(bundle), std::move(warnings)};
 }
 
 // The importing user gives the values of the environment, because a project must not read the
 // daemon's environment.
-Loaded load(const flows::Located& located, const Source& source) {
+Loaded load(const flows::Located& located, const Source& source, const ApiOptions& options) {
   const auto value_of = [&](std::string_view name) -> std::optional<std::string> {
     const auto value = source.environment.find(name);
     if (value == source.environment.end()) return std::nullopt;
     return value->get<std::string>();
   };
-  return load(located, source.file, value_of, flows::Variables::needed);
+  return load(located, source.file, value_of, flows::Variables::needed, options);
 }
 
 // The name of the bundle's project. Empty if there is none; loading reports that.
@@ -293,7 +296,7 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
     if (auto may = check_role(services, principal, name); !may) return model::fail(may.error());
   }
   auto [bundle, warnings] =
-      located ? load(*located, *source) : Loaded{tl::unexpected(located.error())};
+      located ? load(*located, *source, services.options) : Loaded{tl::unexpected(located.error())};
   located = flows::Located();
   source = {};
   if (!bundle) {
@@ -457,8 +460,8 @@ Result<Response> export_project(const Call& call, ProjectServices& services) {
   // An import of the text would report them, such as a deleted Connection.
   constexpr auto variables = flows::Variables::may_be_missing;
   const auto located = flows::read_source(written.text, file, {.variables = variables});
-  const auto read =
-      located ? load(*located, file, {}, variables) : Loaded{tl::unexpected(located.error())};
+  const auto read = located ? load(*located, file, {}, variables, services.options)
+                            : Loaded{tl::unexpected(located.error())};
   json problems = read.bundle ? json::array() : json(problem_shape()(read.bundle.error()));
   return ok({{"file", file},
              {"text", std::move(written.text)},

@@ -67,6 +67,11 @@ std::size_t CallQueue::room(const Lane& lane) const {
   if (lane.target == store::knowledge_target) {
     return std::min(room, room_left(limits_.searches, to_upstream));
   }
+  if (lane.target == store::code_target) {
+    const std::size_t half = std::max<std::size_t>(1, limits_.scripts / 2);
+    return std::min(
+        {room, room_left(limits_.scripts, to_upstream), room_left(half, lane.under_way)});
+  }
   return std::min(
       {room, room_left(limits_.requests, requests_), room_left(limits_.per_upstream, to_upstream)});
 }
@@ -84,6 +89,7 @@ CallQueue::Call& CallQueue::take(Lane& lane, store::Calls::Found found) {
   call.under_way = true;
   call.began = std::chrono::steady_clock::now();
   ++lane.in_hand;
+  ++lane.under_way;
   Project& project = projects_.at(lane.project_id);
   ++project.in_hand;
   ++project.under_way;
@@ -94,6 +100,7 @@ CallQueue::Call& CallQueue::take(Lane& lane, store::Calls::Found found) {
 
 void CallQueue::landed(Call& call) {
   if (!std::exchange(call.under_way, false)) return;
+  --call.lane->under_way;
   --projects_.at(call.lane->project_id).under_way;
   const auto upstream = upstreams_.find(call.lane->upstream);
   if (--upstream->second == 0) upstreams_.erase(upstream);

@@ -25,6 +25,8 @@ struct CallQueueLimits {
   std::size_t per_project = 24;   // under way at once
   // At once: one runs and one waits, so that projects take turns.
   std::size_t searches = 2;
+  // Processes of scripts at once. A project has half of them at most.
+  std::size_t scripts = 4;
 };
 
 // Chooses the lane to read next, and knows the calls in hand. A lane is the calls of one project to
@@ -32,13 +34,14 @@ struct CallQueueLimits {
 // until the commit that marks its row is known, so that it is not read twice. Does no I/O. One
 // thread.
 // Kept by: CallQueue.ProjectsTakeTurnsAtAnUpstream, CallQueue.AProjectIsBoundOverAllUpstreams,
-// CallQueue.SlotsAndIdsInHandAreCountedApart.
+// CallQueue.SlotsAndIdsInHandAreCountedApart, CallQueue.AProjectHasHalfOfTheScripts.
 class CallQueue {
  public:
   struct Lane : DueLane<store::Calls::Due> {
     std::string project_id;
     std::string target;
     std::string upstream;  // calls to one upstream share its limit
+    std::size_t under_way = 0;
   };
   struct Call {
     model::PendingCall pending;

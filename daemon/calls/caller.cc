@@ -245,8 +245,42 @@ void Caller::finish(Call& call, const model::Result<std::vector<store::Knowledge
   put_off(call, made);
 }
 
+void Caller::run_script(Call& call) {
+  const std::string id = call.pending.id;
+  if (settings_.code == nullptr) {
+    return settle(call, failed_call(id, "code_off", "scripts are off; an operator sets flows.code"),
+                  {});
+  }
+  const bool posted = settings_.code->run(
+      *call.pending.code, settings_.max_response_bytes,
+      [this, mailbox = thread_.mailbox(), id, begun = SteadyClock::now()](CodeOutcome outcome) {
+        const auto took = SteadyClock::now() - begun;
+        post(mailbox,
+             [=, this, outcome = std::move(outcome)] { finish(queue_.at(id), outcome, took); });
+      });
+  if (!posted) leave_for_a_while(call);
+}
+
+void Caller::finish(Call& call, const CodeOutcome& outcome, SteadyClock::duration took) {
+  queue_.landed(call);
+  model::fault_point("call.after_response");
+  HttpOutcome traced;
+  if (!outcome.error_code.empty()) traced.error = HttpError::refused;
+  traced.took = std::chrono::duration_cast<std::chrono::microseconds>(took);
+  trace(call, traced, model::new_span_id());
+  const Try made{.took = took};
+  if (outcome.error_code == "sandbox_failed" && ++call.attempts < settings_.max_script_tries) {
+    log::warn("the sandbox of scripts fails", {{"sessionId", call.pending.session.session_id},
+                                               {"traceId", call.pending.trace_id},
+                                               {"error", outcome.error_message}});
+    return put_off(call, made);
+  }
+  settle(call, code_result(call.pending.id, outcome), made);
+}
+
 void Caller::send(Call& call) {
   if (call.pending.search) return search(call);
+  if (call.pending.code) return run_script(call);
   const auto& http = *call.pending.http;
   const std::string& id = call.pending.id;
   std::optional<store::ConnectionSecrets> connection;
@@ -288,8 +322,10 @@ void Caller::send(Call& call) {
 void Caller::trace(const Call& call, const HttpOutcome& outcome, std::string span_id) {
   const auto& pending = call.pending;
   if (settings_.spans == nullptr || !model::is_sampled(pending.id)) return;
-  auto span = try_span(pending.search ? "knowledge search" : "call", pending.trace_id,
-                       store::input_of_call(pending.id), std::move(span_id),
+  auto span = try_span(pending.search ? "knowledge search"
+                       : pending.code ? "script"
+                                      : "call",
+                       pending.trace_id, store::input_of_call(pending.id), std::move(span_id),
                        store::shown_target(pending), call.attempts, outcome, clock_.now());
   if (pending.http) span.attributes.emplace_back("http.request.method", pending.http->method);
   span.attributes.emplace_back("conversed.call.id", pending.id);
@@ -357,8 +393,10 @@ void Caller::put_off(Call& call, const Try& made) {
   const auto asked = made.outcome == nullptr ? std::nullopt : made.outcome->retry_after;
   const auto wait = backoff(settings_.backoff, attempts, asked, random_());
   const auto due = now() + wait;
-  store_.calls().put_off(id, due, attempts, marked(id, due),
-                         row_of(call, made, "the search failed", clock_.now() + wait));
+  store_.calls().put_off(
+      id, due, attempts, marked(id, due),
+      row_of(call, made, call.pending.code ? "the sandbox failed" : "the search failed",
+             clock_.now() + wait));
 }
 
 // Puts the call off in memory only: the row does not change.

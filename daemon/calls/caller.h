@@ -13,6 +13,7 @@
 #include "api/live/blocking_pool.h"
 #include "daemon/calls/call_queue.h"
 #include "daemon/cluster/ownership.h"
+#include "daemon/code/code_pool.h"
 #include "daemon/log/append_event.h"
 #include "daemon/ops/metrics.h"
 #include "daemon/outbound/http_client.h"
@@ -32,6 +33,7 @@ struct CallerSettings {
   CallQueueLimits limits{};
   std::chrono::milliseconds search_timeout{5'000};
   int max_search_tries = 10;  // of one search in knowledge
+  int max_script_tries = 10;  // of one script whose sandbox fails
   // Tokens of language models for an organisation in a calendar month (UTC); 0: no limit.
   std::uint64_t model_tokens_per_month = 0;
   BackoffSettings backoff{.first = std::chrono::milliseconds(250),
@@ -42,13 +44,14 @@ struct CallerSettings {
   std::chrono::milliseconds look_interval{10'000};
   // The clock of retries (timer_clock.h); must outlive it. Null: the Caller's clock.
   const model::Clock* timer_clock = nullptr;
+  CodePool* code = nullptr;  // must outlive it. Null: scripts are switched off
   bool keeps_receipts = true;
   Spans* spans = nullptr;                   // must outlive it. Null: no spans are made
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
 };
 
-// Makes the calls that executions wait for: HTTP requests and searches in knowledge. Appends each
-// result as a `call_result` Event: id "<call id>-r", claim {pending_call, call id}.
+// Makes the calls that executions wait for: HTTP requests, searches in knowledge and scripts.
+// Appends each result as a `call_result` Event: id "<call id>-r", claim {pending_call, call id}.
 //
 // A call has up to 1 + retries attempts (`worth_retrying`), all with the same `Idempotency-Key`. A
 // call without a result in the log is made again after a restart, so an upstream sees a call at
@@ -63,7 +66,8 @@ struct CallerSettings {
 // "status". Other codes: "timeout", "refused" (also for an invalid request), "egress_refused",
 // "too_large" (also for the log), "knowledge_damaged", "search_failed". No request is made for
 // "connection_deleted" (the Connection is gone, unreadable, or of an unfit type),
-// "knowledge_deleted" and "quota_exhausted" (no tokens of language models left).
+// "knowledge_deleted" and "quota_exhausted" (no tokens of language models left). A script has the
+// codes of CodeOutcome, or "code_off".
 //
 // Invariants:
 // - A crash between an append and its mark appends the result twice. Its claim lets one of them
@@ -72,6 +76,8 @@ struct CallerSettings {
 //   Kept by: CallerTest.CallThatCantBeReadHoldsNoOtherUp.
 // - A search in knowledge is a durable, claimed call, as a request is.
 //   Kept by: CallerTest.UnfinishedSearchesAreMadeAtTheStart.
+// - So is a script, which has no effect of its own: another run does no harm.
+//   Kept by: ScriptTest.IsRunAgainAtTheStart.
 // - The secret fields of a Connection are in memory during a request only, and are wiped with it.
 //   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 // - A result whose session is gone leaves no row, so that an erased user stays erased.
@@ -79,7 +85,7 @@ struct CallerSettings {
 //
 // `offer`, `ownership_changed`, `wake` and `idle` are thread-safe and never block; they do nothing
 // once stopped. One thread does all the work except searches, which have a thread and a time limit
-// of their own, so that a large knowledge store delays no request.
+// of their own, so that a large knowledge store delays no request, and scripts (CodePool).
 class Caller final : public Service {
  public:
   // `http` is this Caller's own client, started before and stopped after it. All must outlive it.
@@ -139,11 +145,14 @@ class Caller final : public Service {
   void send(Call& call);
   [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
   void search(Call& call);
+  void run_script(Call& call);
   void trace(const Call& call, const HttpOutcome& outcome, std::string span_id);
   void finish(Call& call, const HttpOutcome& outcome, const std::string& span_id);
   void finish(Call& call, const model::Result<std::vector<store::KnowledgeHit>>& hits,
               SteadyClock::duration took);
-  // A try that ended now, for the receipt. `outcome` null: it was a search, or no request was made.
+  void finish(Call& call, const CodeOutcome& outcome, SteadyClock::duration took);
+  // A try that ended now, for the receipt. `outcome` null: it was a search or a script, or no
+  // request was made.
   struct Try {
     const HttpOutcome* outcome = nullptr;
     SteadyClock::duration took{};

@@ -55,7 +55,8 @@ constexpr std::size_t most_values = 100;       // of a member of `input`
 
 class Checker {
  public:
-  Checker(const Located& root, Report& report) : root_(root), report_(report) {}
+  Checker(const Located& root, Report& report, Scripts scripts)
+      : root_(root), report_(report), scripts_(scripts) {}
 
   void check() {
     compile_flows();
@@ -252,6 +253,11 @@ class Checker {
   void check_nodes(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
       for (const auto& read : slot.outline.reads) check_read({flow, slot, read.place}, read.facts);
+      if (slot.type->name == "code" && scripts_ == Scripts::no_scripts) {
+        warn(slot.outline.place, flow, slot.address,
+             "this daemon runs no scripts, so the Node fails with code_off; an operator sets "
+             "flows.code");
+      }
       if (slot.type->name == "switch") check_cases({flow, slot, slot.outline.place});
       for (const auto& warning : slot.outline.warnings) {
         warn(warning.place, flow, slot.address, warning.message);
@@ -438,6 +444,7 @@ class Checker {
 
   const Located& root_;
   Report& report_;
+  const Scripts scripts_;
   std::vector<std::shared_ptr<const Flow>> flows_;
   std::map<Kind, Names> used_;
   Names context_;
@@ -460,9 +467,10 @@ std::vector<Finding> findings(Severity severity, Problems problems) {
 
 }  // namespace
 
-Problems warnings_of(const Located& bundle, std::string_view file_name, const Problems& errors) {
+Problems warnings_of(const Located& bundle, std::string_view file_name, const Problems& errors,
+                     Scripts scripts) {
   Report report{std::string(file_name)};
-  Checker(bundle, report).check();
+  Checker(bundle, report, scripts).check();
   Problems warnings = report.take();
   // The error at the same place says more.
   std::erase_if(warnings, [&](const Problem& warning) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,11 @@ struct Finding {
 };
 
 // The warnings of a bundle (docs/flows/testing.md lists them), in the file's order. `errors` are
-// those of `load_bundle`. Flows with errors have no warnings. Pure.
+// those of `load_bundle`. Flows with errors have no warnings. `no_scripts`: the
+// daemon runs none, so each `code` Node is a warning. Pure.
+enum class Scripts : std::uint8_t { run, no_scripts };
 [[nodiscard]] Problems warnings_of(const Located& bundle, std::string_view file_name,
-                                   const Problems& errors = {});
+                                   const Problems& errors = {}, Scripts scripts = Scripts::run);
 
 // The errors of `load_bundle` and the warnings, in the file's order. Variables have no values here,
 // so a text with a variable is not checked. Pure.

@@ -31,8 +31,10 @@ std::string line_of(const TestStep& step) {
 
 class Conversation {
  public:
-  Conversation(const Stage& stage, const TestFile& file, const TestCase& test, Coverage& coverage)
+  Conversation(const Stage& stage, const TestFile& file, const TestCase& test, Coverage& coverage,
+               const RunScript& run_script)
       : test_(test),
+        run_script_(run_script),
         stubs_(test.stubs, file.stubs),
         trace_(&coverage),
         rehearsal_(
@@ -94,6 +96,7 @@ class Conversation {
   }
 
   std::optional<model::CallResult> answer(const model::PendingCall& call) {
+    if (call.code) return run(call);
     (call.search ? searches_ : calls_).push_back(request_of(call));
     auto found = stubs_.answer(call);
     trace_.calls(request_of(call), found);
@@ -102,6 +105,19 @@ class Conversation {
       fail(place_, "no stub under '" + list + "' fits " + to_string(call));
     }
     return found;
+  }
+
+  std::optional<model::CallResult> run(const model::PendingCall& call) {
+    model::CallResult result;
+    result.call_id = call.id;
+    if (run_script_) {
+      result = run_script_(call);
+    } else {
+      result.error_code = "sandbox_failed";
+      result.error_message = "there is no sandbox of scripts here";
+    }
+    trace_.calls(request_of(call), result);
+    return result;
   }
 
   // The values after the step, by their names in the file.
@@ -147,6 +163,7 @@ class Conversation {
   }
 
   const TestCase& test_;
+  const RunScript& run_script_;
   Stubs stubs_;
   Trace trace_;
   Rehearsal rehearsal_;
@@ -160,7 +177,8 @@ class Conversation {
 };
 
 Checked<SuiteResult> run_tests(std::string_view text, const std::string& file_name,
-                               const ReadFile& read, std::string_view only) {
+                               const ReadFile& read, std::string_view only,
+                               const RunScript& run_script) {
   const auto refused = [&](std::string message) {
     return tl::unexpected(Problems{{file_name, {}, "", std::move(message)}});
   };
@@ -183,7 +201,7 @@ Checked<SuiteResult> run_tests(std::string_view text, const std::string& file_na
       .file = file_name, .bundle = file->bundle, .coverage = Coverage(std::move(flows))};
   for (const auto& test : file->tests) {
     if (test.name.find(only) == std::string::npos) continue;
-    suite.tests.push_back(Conversation(*stage, *file, test, *suite.coverage).run());
+    suite.tests.push_back(Conversation(*stage, *file, test, *suite.coverage, run_script).run());
   }
   return suite;
 }
@@ -197,8 +215,9 @@ bool SuiteResult::passed() const {
 }
 
 SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
-                           const ReadFile& read, std::string_view only) {
-  auto suite = run_tests(text, file_name, read, only);
+                           const ReadFile& read, std::string_view only,
+                           const RunScript& run_script) {
+  auto suite = run_tests(text, file_name, read, only, run_script);
   if (!suite) return {.file = file_name, .problems = std::move(suite.error())};
   return std::move(*suite);
 }

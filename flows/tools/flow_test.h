@@ -9,6 +9,8 @@
 
 #include "flows/problem.h"
 #include "flows/tools/coverage.h"
+#include "store/model/effects.h"
+#include "store/model/event.h"
 
 namespace conversed::flows::tools {
 
@@ -42,10 +44,15 @@ struct SuiteResult {
 // The text of a file by its name in the test file. Nothing if it can't be read.
 using ReadFile = std::function<std::optional<std::string>(const std::string& name)>;
 
+// Runs the script of a `code` Node.
+using RunScript = std::function<model::CallResult(const model::PendingCall&)>;
+
 // Runs the conversations of a test file one after the other, each in its own session: those whose
-// name contains `only`. The file sets the time. Thread-safe.
+// name contains `only`. The file sets the time. Without `run_script` each script fails with
+// "sandbox_failed". Thread-safe.
 [[nodiscard]] SuiteResult run_flow_tests(std::string_view text, const std::string& file_name,
-                                         const ReadFile& read, std::string_view only = {});
+                                         const ReadFile& read, std::string_view only = {},
+                                         const RunScript& run_script = {});
 
 // The results as JUnit XML for CI servers. Failures have file and line.
 [[nodiscard]] std::string junit_of(const std::vector<SuiteResult>& suites);

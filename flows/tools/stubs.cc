@@ -31,6 +31,7 @@ std::optional<model::CallResult> Stubs::answer(const model::PendingCall& call) {
     }
     return std::nullopt;
   };
+  if (call.code) return std::nullopt;
   for (const auto* list : lists_) {
     if (auto found = call.http ? first_of(list->calls) : first_of(list->searches)) return found;
   }
@@ -71,6 +72,7 @@ json request_of(const model::PendingCall& call) {
             {"query", query.text},
             {"limit", query.limit}};
   }
+  if (call.code) return {{"script", call.code->script}, {"values", call.code->values}};
   json body = json::parse(call.http->body, nullptr, false);
   if (body.is_discarded()) body = call.http->body;
   return {{"method", call.http->method}, {"url", call.http->url}, {"body", std::move(body)}};
@@ -78,6 +80,7 @@ json request_of(const model::PendingCall& call) {
 
 std::string to_string(const model::PendingCall& call) {
   if (call.search) return '\'' + call.search->text + "' in " + call.search->store;
+  if (call.code) return "a script";
   return call.http->method + ' ' + call.http->url;
 }
 

@@ -45,7 +45,8 @@ class Stubs {
   // Those of `first` are tried before those of `then`. Both must outlive this.
   Stubs(const StubList& first, const StubList& then) : lists_{&first, &then} {}
 
-  // The answer of the first stub that matches and has answers left. Nothing if there is none.
+  // The answer of the first stub that matches and has answers left. Nothing if there is none. No
+  // stub matches a script.
   [[nodiscard]] std::optional<model::CallResult> answer(const model::PendingCall& call);
 
  private:
@@ -58,9 +59,9 @@ class Stubs {
 [[nodiscard]] model::CallResult answer_of(const SearchStub& stub, const model::PendingCall& call);
 
 // The request of a call, as `expect` of a test file names its parts: `method`, `url` and `body`, or
-// `store`, `sources`, `query` and `limit`.
+// `store`, `sources`, `query` and `limit`; of a script `script` and `values`.
 [[nodiscard]] nlohmann::json request_of(const model::PendingCall& call);
-// `GET https://crm.example.com/orders`, or `'returns' in Manual`.
+// `GET https://crm.example.com/orders`, `'returns' in Manual` or `a script`.
 [[nodiscard]] std::string to_string(const model::PendingCall& call);
 
 }  // namespace conversed::flows::tools

@@ -12,6 +12,7 @@ nlohmann::json shown(const model::PendingCall& call) {
   if (call.http) {
     return {{"method", call.http->method}, {"server", model::authority_of(call.http->url)}};
   }
+  if (call.code) return {{"script", call.code->script}};
   return {{"store", call.search->store}, {"query", call.search->text}};
 }
 

@@ -14,7 +14,8 @@ struct Trial {
   // Until a Turn failed or the try was ended; `error` has the reason, and is empty if neither
   // happened.
   Rehearsal::Done done;
-  nlohmann::json calls = nlohmann::json::array();  // {"method", "server"} or {"store", "query"}
+  nlohmann::json calls =
+      nlohmann::json::array();  // {"method", "server"}, {"store", "query"} or {"script"}
   // The last ones that ran, with shortened values. If a Turn failed, the last one is where.
   std::vector<TracedNode> nodes;
   std::string waits_at;  // the Node at which the Flow waits at the end; empty: it has ended

@@ -296,10 +296,27 @@ NodeIndex TurnRunner::noted_way(NodeIndex to) const {
   return to;
 }
 
+// The call or timer whose result the Step waits for. Nothing: the Turn goes on.
+std::optional<model::PendingCall> TurnRunner::awaited_by(Step& step) const {
+  model::PendingCall pending;
+  if (auto* call = std::get_if<CallUpstream>(&step)) {
+    pending.http = std::move(call->http);
+  } else if (auto* ask = std::get_if<AskKnowledge>(&step)) {
+    pending.search = std::move(ask->query);
+  } else if (auto* run = std::get_if<RunCode>(&step)) {
+    pending.code = std::move(run->code);
+  } else if (const auto* sleep = std::get_if<Sleep>(&step)) {
+    pending.due_at = input_.now + sleep->duration;
+  } else {
+    return std::nullopt;
+  }
+  return pending;
+}
+
 // Follows the Steps, beginning with `step` of the current Node, until one ends the Turn.
 Result<void> TurnRunner::advance(Step step) {
-  model::PendingCall pending;
   while (true) {
+    if (auto pending = awaited_by(step)) return suspend(std::move(*pending));
     NodeIndex next = end_of_flow;
     if (std::holds_alternative<Continue>(step)) {
       next = noted_way(here().next);
@@ -315,15 +332,6 @@ Result<void> TurnRunner::advance(Step step) {
     } else if (std::holds_alternative<Restart>(step)) {
       start_over();
       next = flow().start();
-    } else if (auto* call = std::get_if<CallUpstream>(&step)) {
-      pending.http = std::move(call->http);
-      return suspend(std::move(pending));
-    } else if (auto* ask = std::get_if<AskKnowledge>(&step)) {
-      pending.search = std::move(ask->query);
-      return suspend(std::move(pending));
-    } else if (const auto* sleep = std::get_if<Sleep>(&step)) {
-      pending.due_at = input_.now + sleep->duration;
-      return suspend(std::move(pending));
     } else {  // Wait or Stop
       if (const auto* wait = std::get_if<Wait>(&step)) wait_for_input(*wait);
       effects_.execution_ended = true;
@@ -405,6 +413,13 @@ Result<void> TurnRunner::suspend(model::PendingCall call) {
       return exceeded("a call of more than ", input_.limits.call_bytes, " bytes");
     }
     call.http->idempotency_key = execution_.pending_call_id;
+  }
+  if (call.code) {
+    const std::size_t limit = input_.limits.call_bytes;
+    if (call.code->script.size() + measure(call.code->values, limit) > limit) {
+      return exceeded("a script with values of more than ", limit, " bytes");
+    }
+    if (auto left = check_budget(); !left) return left;
   }
   execution_.state = execution_state();
   execution_.entered = pinned_flows();

@@ -59,6 +59,7 @@ class TurnRunner : public Turn {
   void wait_for_input(const Wait& wait);
   void recall(const nlohmann::json& waiting);
   void start_over();
+  [[nodiscard]] std::optional<model::PendingCall> awaited_by(Step& step) const;
   Result<void> advance(Step step);
   // Continues at `next`, or returns from Flows that end there. False if the execution ends.
   Result<bool> go_on(NodeIndex next);

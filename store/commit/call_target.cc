@@ -16,17 +16,20 @@ constexpr std::size_t max_target_bytes = 255;  // keeps the index's keys short
 // The blank keeps it apart from all hosts.
 constexpr std::string_view model_target = "model ";
 constexpr std::string_view shown_search = "knowledge ";
+constexpr std::string_view shown_script = "a script";
 
 }  // namespace
 
 std::string target_of(const PendingCall& call) {
   if (call.search) return knowledge_target;
+  if (call.code) return code_target;
   if (call.http->to_model) return std::string(model_target) + call.http->connection_id;
   return target_of_host(model::authority_of(call.http->url));
 }
 
 std::string shown_target(const PendingCall& call) {
   if (call.search) return std::string(shown_search) + call.search->store;
+  if (call.code) return std::string(shown_script);
   if (call.http->to_model) return target_of(call);
   return text::well_formed(model::authority_of(call.http->url));
 }

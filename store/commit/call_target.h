@@ -8,14 +8,14 @@
 // The name of a call's upstream in its row. Pure.
 namespace conversed::store {
 
-// The target of a call: the host and port of its URL, the Connection of a language model, or
-// knowledge. At most 255 printable ASCII characters.
+// The target of a call: the host and port of its URL, the Connection of a language model,
+// knowledge, or the sandbox of scripts. At most 255 printable ASCII characters.
 [[nodiscard]] std::string target_of(const model::PendingCall& call);
 
 [[nodiscard]] std::string target_of_host(std::string_view host);
 
-// The same for people, and without its bound: the host, `model` and the Connection's id, or
-// `knowledge` and the name of its store.
+// The same for people, and without its bound: the host, `model` and the Connection's id,
+// `knowledge` and the name of its store, or `a script`.
 [[nodiscard]] std::string shown_target(const model::PendingCall& call);
 
 // The input of the execution that waits for this call.
@@ -28,5 +28,6 @@ namespace conversed::store {
 [[nodiscard]] std::string connection_of_target(const std::string& target);
 
 inline constexpr const char* knowledge_target = "knowledge";
+inline constexpr const char* code_target = "script";
 
 }  // namespace conversed::store

@@ -175,6 +175,7 @@ void write_calls(Connection& connection, const EncodedCommit& encoded, std::int6
     }
     std::optional<std::chrono::milliseconds> time_limit;
     if (call.http) time_limit = call.http->timeout;
+    if (call.code) time_limit = call.code->timeout;
     connection.run_row(
         "INSERT INTO pending_calls (id, session, trace_id, tracestate, request, due_at, time_out,"
         " project_id, target, upstream, retries, time_limit, try_at)"
@@ -304,9 +305,10 @@ EncodedCommit encode(SessionCommit commit) {
   for (auto& call : commit.calls.started) {
     auto& request = encoded.call_requests.emplace_back();
     auto& target = encoded.call_targets.emplace_back();
-    if (call.http || call.search) target = target_of(call);
+    if (call.http || call.search || call.code) target = target_of(call);
     if (call.http) request = json_text(model::to_json(*call.http));
     if (call.search) request = json_text(model::to_json(*call.search));
+    if (call.code) request = json_text(model::to_json(*call.code));
   }
   encoded.follow_ups.reserve(commit.follow_ups.added.size());
   for (auto& follow_up : commit.follow_ups.added) {

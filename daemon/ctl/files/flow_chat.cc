@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/ctl/files/code_runs.h"
 #include "daemon/ctl/files/text_file.h"
 #include "daemon/ctl/output/output.h"
 #include "flows/bundle/loader.h"
@@ -99,7 +100,7 @@ class FlowChat {
         rehearsal_(
             script.stage, script.now,
             [this](const model::PendingCall& call) {
-              auto answer = stubs_.answer(call);
+              auto answer = call.code ? run_script(call) : stubs_.answer(call);
               trace_.calls(flows::tools::request_of(call), answer);
               return answer;
             },

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "daemon/ctl/files/code_runs.h"
 #include "daemon/ctl/files/graphviz.h"
 #include "daemon/ctl/files/text_file.h"
 #include "daemon/ctl/output/output.h"
@@ -28,7 +29,7 @@ SuiteResult run_file(const std::string& path, const std::string& only) {
         auto bundle = read_file(folder / name);
         return bundle ? std::optional(std::move(*bundle)) : std::nullopt;
       },
-      only);
+      only, run_script);
   suite.bundle = (folder / suite.bundle).lexically_normal();
   return suite;
 }

@@ -41,7 +41,9 @@ struct Queue : CallQueue {
       }
       store::Calls::Found found;
       found.call.id = waiting.front();
-      if (lane->target != store::knowledge_target) found.call.http.emplace();
+      const bool is_request =
+          lane->target != store::knowledge_target && lane->target != store::code_target;
+      if (is_request) found.call.http.emplace();
       waiting.erase(waiting.begin());
       ids.push_back(take(*lane, std::move(found)).pending.id);
     }
@@ -95,6 +97,28 @@ TEST(CallQueue, SearchesTakeNoSlotOfRequests) {
   queue.add("c2", "x");
   for (const char* id : {"s1", "s2", "s3"}) queue.add(id, store::knowledge_target);
   EXPECT_EQ(queue.sent(), (Ids{"c1", "s1", "s2"}));
+}
+
+TEST(CallQueue, AProjectHasHalfOfTheScripts) {
+  Queue queue({.requests = 1, .scripts = 4});
+  for (int i = 0; i < 9; ++i) queue.add("a" + std::to_string(i), store::code_target, "a");
+  EXPECT_EQ(queue.sent(), (Ids{"a0", "a1"}));
+  queue.add("c", "x", "a");
+  queue.add("b0", store::code_target, "b");
+  EXPECT_EQ(queue.sent(), (Ids{"c", "b0"})) << "scripts take no slot of requests";
+  queue.landed(queue.at("a0"));
+  EXPECT_EQ(queue.sent(), Ids{"a2"}) << "a script that has ended gives its process free";
+  for (const char* id : {"b1", "b2"}) queue.add(id, store::code_target, "b");
+  EXPECT_EQ(queue.sent(), Ids{"b1"}) << "all processes have a script";
+  queue.end("a0");
+  queue.end("a1");
+  EXPECT_EQ(queue.sent(), Ids{"a3"});
+  Queue one({.scripts = 1});
+  one.add("a", store::code_target, "a");
+  one.add("b", store::code_target, "b");
+  EXPECT_EQ(one.sent(), Ids{"a"});
+  one.end("a");
+  EXPECT_EQ(one.sent(), Ids{"b"});
 }
 
 TEST(CallQueue, LanesWithoutRoomAreReadAgainOnceThereIsRoom) {

@@ -357,6 +357,69 @@ TEST_F(CallerTest, UnfinishedSearchesAreMadeAtTheStart) {
   }
 }
 
+struct ScriptTest : CallerTest {
+  void start_with_scripts(std::size_t processes = 4) {
+    stop();
+    caller_.reset();
+    pool_ = std::make_unique<CodePool>(program_, processes);
+    start({.limits = {.scripts = processes}, .code = pool_.get()});
+  }
+  void TearDown() override {
+    stop();
+    pool_.reset();
+    CallerTest::TearDown();
+  }
+  model::PendingCall script(const std::string& id, std::string text) {
+    model::PendingCall pending;
+    pending.id = id;
+    pending.session = key("user-" + id);
+    pending.trace_id = model::new_trace_id();
+    pending.code = model::CodeCall{.script = std::move(text), .values = {{"input", 6}}};
+    return pending;
+  }
+
+  std::string program_ = CONVERSED_CODE_PROGRAM;
+  std::unique_ptr<CodePool> pool_;
+};
+
+TEST_F(ScriptTest, ResultsComeBackAsEventsWithTheirClaim) {
+  start_with_scripts();
+  const auto result = result_of(script("s1", "return {answer: input * 7}"));
+  EXPECT_EQ(result.error_code, "") << result.error_message;
+  EXPECT_EQ(result.body, (nlohmann::json{{"answer", 42}}));
+  const auto event = sink_.events().at(0);
+  EXPECT_EQ(event.id, "s1-r");
+  EXPECT_EQ(event.claim, (model::Claim{model::Claim::Kind::pending_call, "s1"}));
+  EXPECT_EQ(receiver_.count(), 0U);
+  EXPECT_EQ(result_of(script("s2", "return input.a.b")).error_code, "script_error");
+}
+
+TEST_F(ScriptTest, FailsWithoutARunIfScriptsAreOff) {
+  EXPECT_EQ(result_of(script("s1", "return 1")).error_code, "code_off");
+}
+
+TEST_F(ScriptTest, IsRunAgainAtTheStart) {
+  stop();
+  caller_.reset();
+  for (int i = 0; i < 20; ++i) commit_call(script("s" + std::to_string(i), "return input"));
+  start_with_scripts();
+  ASSERT_TRUE(sink_.wait_for(20));
+  for (const auto& event : sink_.events()) EXPECT_EQ(event.result->body, 6) << event.id;
+}
+
+TEST_F(ScriptTest, ASandboxThatFailsIsTriedAgainThenGivenUp) {
+  program_ = "/nowhere/conversed-code";
+  start_with_scripts();
+  offer(script("s1", "return 1"));
+  ASSERT_TRUE(eventually([&] {
+    clock_.advance(std::chrono::seconds(10));
+    caller_->wake();
+    return !sink_.events().empty();
+  }));
+  EXPECT_EQ(sink_.events().at(0).result->error_code, "sandbox_failed");
+  EXPECT_EQ(metrics_.calls(CallOutcome::failed).value(), 1U);
+}
+
 TEST_F(CallerTest, StopDoesNotWaitForAnUpstream) {
   receiver_.set_handler(
       [](const auto&) { return HttpReceiver::Answer{.then = HttpReceiver::Then::silence}; });
