@@ -46,7 +46,7 @@ class Faults(FirstPage, WhyCase):
     def test_a_webhook_that_answers_500(self):
         self.hook.statuses.extend([500] * 100)
         self.accepted("hooked", "500", text="hello")
-        self.expect_shown("The webhook of hooked fails", "answered 500", "Mend the receiver")
+        self.expect_shown("The webhook of hooked fails", "answered 500", "Mend the receiver", "Nothing else.")
 
     def test_a_webhook_that_does_not_answer(self):
         self.hook.open.clear()
