@@ -148,6 +148,7 @@ Rehearsal::Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream
 }
 
 void Rehearsal::start(model::Session session, model::Profile profile) {
+  if (!session.key.project_id.empty()) key_ = session.key;
   session_ = std::move(session);
   profile_ = std::move(profile);
 }
@@ -159,14 +160,7 @@ void Rehearsal::prepare(const nlohmann::json& context, const nlohmann::json& pro
 }
 
 Result<void> Rehearsal::take(EventType type, std::optional<std::string> text, nlohmann::json data) {
-  if (type == EventType::user_message) {
-    follow_ups_.clear();
-    if (session_.execution && session_.execution->source == EventType::follow_up) {
-      session_.execution.reset();
-      sleep_.reset();
-      open_call_.reset();
-    }
-  }
+  if (type == EventType::user_message) make_way();
   if (open_call_) return fail(Errc::conflict, "the session waits for the answer of a call");
   if (session_.busy()) {
     return fail(Errc::conflict, "the session sleeps, and inputs wait; advance the time first");
@@ -186,21 +180,68 @@ Result<void> Rehearsal::advance(std::chrono::milliseconds time) {
       return fail(Errc::too_large, "more than " + std::to_string(most_events) +
                                        " timers fall due; advance the time in shorter steps");
     }
-    if (event->follow_up) {
-      take_follow_up(std::move(*event));
-    } else {
-      run(std::move(*event));
-    }
+    take_timer(std::move(*event));
   }
   now_ = until;
   return {};
 }
 
 void Rehearsal::answer(model::CallResult result) {
-  open_call_.reset();
   auto event = new_event(EventType::call_result);
   event.result = std::move(result);
-  run(std::move(event));
+  resume(std::move(event));
+}
+
+void Rehearsal::make_way() {
+  follow_ups_.clear();
+  if (session_.execution && session_.execution->source == EventType::follow_up) {
+    session_.execution.reset();
+    sleep_.reset();
+    open_call_.reset();
+  }
+}
+
+void Rehearsal::resume(model::Event result) {
+  open_call_.reset();
+  run(std::move(result));
+}
+
+std::vector<Rehearsal::Waiting> Rehearsal::waiting() const {
+  if (session_.busy()) {
+    if (!sleep_) return {};
+    return {Waiting{sleep_->id, EventType::timer, *sleep_->due_at}};
+  }
+  std::vector<Waiting> all;
+  for (const auto& timer : time_outs_) {
+    all.push_back({timer.id, EventType::time_out, *timer.due_at});
+  }
+  for (const auto& each : follow_ups_) all.push_back({each.id, EventType::follow_up, each.due_at});
+  std::ranges::stable_sort(all, {}, &Waiting::due_at);
+  return all;
+}
+
+void Rehearsal::run_waiting(const std::string& id, const model::Event& as) {
+  const auto run_as = [&](model::Event event) {
+    event.id = as.id;
+    event.trace_id = as.trace_id;
+    event.accepted_at = as.accepted_at;
+    take_timer(std::move(event));
+  };
+  if (sleep_ && sleep_->id == id) return run_as(event_of(*std::exchange(sleep_, std::nullopt)));
+  if (const auto timer = std::ranges::find(time_outs_, id, &model::PendingCall::id);
+      timer != time_outs_.end()) {
+    const auto taken = *timer;
+    time_outs_.erase(timer);
+    return run_as(event_of(taken));
+  }
+  const auto follow_up = std::ranges::find(follow_ups_, id, &model::FollowUp::id);
+  auto taken = std::move(*follow_up);
+  follow_ups_.erase(follow_up);
+  run_as(event_of(std::move(taken)));
+}
+
+void Rehearsal::drop_follow_up(const std::string& id) {
+  std::erase_if(follow_ups_, [&](const auto& each) { return each.id == id; });
 }
 
 std::optional<model::Timestamp> Rehearsal::next_due() const {
@@ -221,7 +262,7 @@ model::Event Rehearsal::new_event(EventType type) {
   model::Event event;
   event.id = "input" + std::to_string(++events_);
   event.type = type;
-  event.session = {"project", "endpoint", "user", "session"};
+  event.session = key_;
   event.accepted_at = now_;
   event.trace_id = std::string(32, '0');
   return event;
@@ -230,6 +271,15 @@ model::Event Rehearsal::new_event(EventType type) {
 model::Event Rehearsal::event_of(const model::PendingCall& timer) {
   auto event = new_event(timer.is_time_out ? EventType::time_out : EventType::timer);
   event.claim = model::Claim{model::Claim::Kind::timer, timer.id};
+  return event;
+}
+
+model::Event Rehearsal::event_of(model::FollowUp follow_up) {
+  auto event = new_event(EventType::follow_up);
+  event.claim = model::Claim{model::Claim::Kind::follow_up, std::move(follow_up.id)};
+  event.text = std::move(follow_up.text);
+  event.data = std::move(follow_up.data);
+  event.follow_up = std::move(follow_up.plan);
   return event;
 }
 
@@ -246,13 +296,14 @@ std::optional<model::Event> Rehearsal::next_event(model::Timestamp until) {
     return event_of(taken);
   }
   const auto follow_up = std::ranges::find(follow_ups_, *due, &model::FollowUp::due_at);
-  auto event = new_event(EventType::follow_up);
-  event.claim = model::Claim{model::Claim::Kind::follow_up, follow_up->id};
-  event.text = std::move(follow_up->text);
-  event.data = std::move(follow_up->data);
-  event.follow_up = std::move(follow_up->plan);
+  auto taken = std::move(*follow_up);
   follow_ups_.erase(follow_up);
-  return event;
+  return event_of(std::move(taken));
+}
+
+void Rehearsal::take_timer(model::Event event) {
+  if (event.follow_up) return take_follow_up(std::move(event));
+  run(std::move(event));
 }
 
 void Rehearsal::take_follow_up(model::Event event) {

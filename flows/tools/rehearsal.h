@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -62,7 +63,7 @@ class Rehearsal {
   Rehearsal(const Stage& stage, model::Timestamp now, Upstream upstream,
             TurnObserver* observer = nullptr, const RunLimits& limits = {});
 
-  // Continues a stored session.
+  // Continues a stored session. Its key, if it has one, is that of all events.
   void start(model::Session session, model::Profile profile);
   // Sets the values at the beginning. With a context the conversation is under way.
   void prepare(const nlohmann::json& context, const nlohmann::json& profile);
@@ -82,6 +83,26 @@ class Rehearsal {
   // Gives the answer to `open_call`, which must exist.
   void answer(model::CallResult result);
 
+  // ---- For replays, which know the events and their times
+
+  // The time of the next events. It never goes back.
+  void set_time(model::Timestamp now) { now_ = std::max(now_, now); }
+  // A user's message comes: follow-ups no longer wait, and the execution of one ends.
+  void make_way();
+  // Runs a result as `run` does. `open_call` must exist.
+  void resume(model::Event result);
+  // What waits for its time, the earliest first. Of a session that sleeps only the sleep.
+  struct Waiting {
+    std::string id;
+    model::EventType type = model::EventType::timer;
+    model::Timestamp due_at{};
+  };
+  [[nodiscard]] std::vector<Waiting> waiting() const;
+  // Runs it now, with id, trace and accept time of `as`. `id` must be in `waiting`.
+  void run_waiting(const std::string& id, const model::Event& as);
+  // Forgets the follow-up, if it waits.
+  void drop_follow_up(const std::string& id);
+
   [[nodiscard]] const std::optional<model::PendingCall>& open_call() const { return open_call_; }
   [[nodiscard]] const model::Session& session() const { return session_; }
   [[nodiscard]] const model::Profile& profile() const { return profile_; }
@@ -97,6 +118,8 @@ class Rehearsal {
   // The next event up to that time, which `now_` then is. Nothing if there is none.
   [[nodiscard]] std::optional<model::Event> next_event(model::Timestamp until);
   [[nodiscard]] model::Event event_of(const model::PendingCall& timer);
+  [[nodiscard]] model::Event event_of(model::FollowUp follow_up);
+  void take_timer(model::Event event);
   void take_follow_up(model::Event event);
   // Whether the Endpoint's Flow takes the inject, behind the follow-up's Flow that waits.
   [[nodiscard]] bool is_taken_behind(const model::Event& event) const;
@@ -119,6 +142,7 @@ class Rehearsal {
   TurnObserver* const observer_;
   const RunLimits limits_;
   SetBranches branches_;
+  model::SessionKey key_{"project", "endpoint", "user", "session"};
   model::Session session_;
   model::Profile profile_;
   std::optional<model::PendingCall> open_call_;

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+
+#include "store/model/effects.h"
+
+namespace conversed::flows {
+
+// Tells the request of a call from others: a hash of 16 hexadecimal digits of an HTTP call's
+// method, URL and body, or of a search's store, sources, text and limit. Heads, Connections and
+// times are left out. Empty for a timer. Pure.
+// Kept by: RequestMark.TellsRequestsApartByWhatTheyAskFor.
+[[nodiscard]] std::string request_mark(const model::PendingCall& call);
+
+}  // namespace conversed::flows
