@@ -64,7 +64,7 @@ Timestamp receipt_row_end(const ReceiptRow& row) {
 // The row's members that a step shows.
 json receipt_row_details(const ReceiptRow& row) {
   json details = row.body;
-  for (const char* name : {"what", "at", "since", "us", "accepted", "recovery"})
+  for (const char* name : {"what", "at", "since", "us", "accepted", "recovery", "recorded"})
     details.erase(name);
   return details;
 }
@@ -108,6 +108,7 @@ class ReceiptWaterfall {
     at_ = model::from_unix_ms(accepted->at("at").get<std::int64_t>());
     json details = *accepted;
     details.erase("at");
+    details.erase("recorded");
     steps_.push_back({StepWhat::accepted, WaitCause::none, at_, std::chrono::microseconds(0),
                       std::move(details)});
   }

@@ -36,6 +36,7 @@ struct BatchDraft {
     std::string node{};                          // where the Turn failed
     std::vector<model::PinnedFlow> flows_run{};  // see flows::TurnInput
     model::TurnNotes notes{};
+    bool changes_profile = false;
     std::string_view ended{};           // why nothing was done; empty: something was
     std::size_t follow_ups_before = 0;  // the commit's further ones were planned for the event
   };

@@ -58,8 +58,7 @@ Result<void> bury(BatchDraft& draft, const Event& event, const store::InboxEvent
     if (!handled) return fail(handled.error());
     if (*handled) return {};
   }
-  auto effects =
-      flows::failure_effects(std::move(session), **endpoint, event, draft.context.clock.now());
+  auto effects = flows::failure_effects(std::move(session), **endpoint, event, draft.step.began_at);
   session = std::move(effects.session);
   if (effects.outputs.empty()) return settle_failure(draft, speaker);
   return settle(draft, speaker, ExecutionState::at_rest, std::move(effects.outputs), *endpoint);

@@ -66,7 +66,7 @@ bool runs_follow_up(const model::Session& session, const Event& event,
 
 Result<TakenUp> take_up(BatchDraft& draft, const Event& event, const EndpointPtr& endpoint,
                         const model::ProjectAssets& assets) {
-  const auto now = draft.context.clock.now();
+  const auto now = draft.step.began_at;
   auto within_quota = is_within_quota(draft, *endpoint, assets);
   if (!within_quota) return fail(within_quota.error());
   const auto offset = draft.timer_offset();

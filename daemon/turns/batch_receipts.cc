@@ -1,12 +1,18 @@
 #include "daemon/turns/batch_receipts.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <string_view>
 #include <utility>
 
+#include "api/live/assets_cache.h"
+#include "flows/turn/request_mark.h"
+#include "flows/turn/turn_runner.h"
 #include "store/commit/call_target.h"
+#include "store/commit/packed_step.h"
 #include "store/model/ids.h"
+#include "store/model/json.h"
 #include "store/model/receipt_text.h"
 #include "store/model/trace.h"
 #include "store/text/utf8.h"
@@ -19,6 +25,12 @@ using model::ReceiptText;
 constexpr std::size_t most_text_bytes = 200;
 constexpr std::size_t most_planned = 5;
 constexpr std::size_t most_run_together = 20;
+// Of an input's text and data, or of a profile, as JSON.
+constexpr std::size_t most_recorded_bytes = std::size_t{16} << 10;
+// The answer of an execution's n-th call may have an n-th of these, packed. So all of them leave
+// room for the other steps (store::most_receipt_bytes).
+constexpr std::size_t most_answer_bytes = std::size_t{12} << 10;
+constexpr std::size_t most_recorded_calls = 20;  // of an execution; its timers count, too
 
 std::int64_t microseconds(std::chrono::steady_clock::duration took) {
   return std::chrono::duration_cast<std::chrono::microseconds>(took).count();
@@ -66,6 +78,51 @@ void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
   }
 }
 
+// The input without its begin, which the row has already.
+void add_rest(ReceiptText& row, const model::Event& event) {
+  std::string_view text = event.text ? std::string_view(*event.text) : std::string_view();
+  text.remove_prefix(text::cut(text, most_text_bytes).size());
+  if (text.empty() && event.data.is_null()) return;
+  const auto data = event.data.is_null() ? std::string() : model::json_text(event.data);
+  auto recorded = row.object("recorded");
+  if (const auto bytes = text.size() + data.size(); bytes > most_recorded_bytes) {
+    return recorded.add("bytes", static_cast<std::int64_t>(bytes));
+  }
+  if (!text.empty()) recorded.add("rest", text);
+  if (!data.empty()) recorded.add_json("data", data);
+}
+
+// The number of a call in its execution, from its id `INPUT-cN`.
+std::size_t number_of_call(std::string_view id) {
+  const auto mark = id.rfind("-c");
+  std::size_t number = 0;
+  if (mark != std::string_view::npos) {
+    std::from_chars(id.data() + mark + 2, id.data() + id.size(), number);
+  }
+  return std::max<std::size_t>(number, 1);
+}
+
+void add_answer(ReceiptText& row, const model::CallResult& result) {
+  auto shown = row.object("result");
+  shown.add("id", result.call_id);
+  ReceiptText answer;
+  answer.add("status", result.status);
+  if (!result.body.is_null()) answer.add_json("body", model::json_text(result.body));
+  if (!result.error_code.empty()) answer.add("error", result.error_code);
+  if (!result.error_message.empty()) answer.add("message", result.error_message);
+  if (result.model_tokens != 0) answer.add("tokens", result.model_tokens);
+  auto text = std::move(answer).finished();
+  const auto bytes = static_cast<std::int64_t>(text.size());
+  const auto n = number_of_call(result.call_id);
+  // Packing a text that stays too large would be in vain.
+  constexpr std::int64_t most_packed = 10 * most_answer_bytes;
+  if (n <= most_recorded_calls && bytes <= most_packed) {
+    text = store::packed_step(std::move(text));
+    if (text.size() <= most_answer_bytes / n) return shown.add("answer", text);
+  }
+  shown.add("bytes", bytes);
+}
+
 // The call or timer for which the execution waits after the Turn.
 void add_wait(ReceiptText& row, const model::PendingCall& pending) {
   auto call = row.object("waitsFor");
@@ -98,8 +155,41 @@ ReceiptNote::ReceiptNote(BatchDraft& draft, const model::Event& event, const Sig
     if (session.execution) input_id_ = session.execution->input_id;
   } else if (event.is_own && model::is_id(event.id)) {
     input_id_ = event.id;
+    look_at_beginning();
   }
   if (session.execution) blocked_by_ = session.execution->pending_call_id;
+}
+
+// Notes what the event's conversation finds, if the event begins one.
+void ReceiptNote::look_at_beginning() {
+  if (!model::is_input(event_.type) || model::comes_of_silence(event_.type)) return;
+  const auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
+  if (!endpoint || !flows::starts_afresh(draft_.session, **endpoint, event_.accepted_at)) return;
+  beginning_ = R"(,"begins":true)";
+  const auto state = flows::state_after_reset(draft_.session.flow_state);
+  if (!state.is_null()) beginning_ += R"(,"state":)" + model::json_text(state);
+  if (draft_.profile.data.empty()) return;
+  const auto profile = model::json_text(draft_.profile.data);
+  beginning_ += profile.size() <= most_recorded_bytes
+                    ? R"(,"profile":)" + profile
+                    : R"(,"profileBytes":)" + std::to_string(profile.size());
+}
+
+// The member `recorded` of a Turn's row; empty if there is none. `call`: for which the execution
+// waits; null: for none.
+std::string ReceiptNote::recorded(const model::PendingCall* call) const {
+  ReceiptText row;
+  if (draft_.profile.version > 0) row.add("profileVersion", draft_.profile.version);
+  if (draft_.step.changes_profile) row.add("changesProfile", true);
+  if (call != nullptr && !call->due_at) row.add("request", flows::request_mark(*call));
+  if (event_.type == model::EventType::timer && event_.claim) {
+    row.add("timer", event_.claim->id);
+    row.add("eventId", event_.id);
+  }
+  if (event_.result) add_answer(row, *event_.result);
+  auto text = std::move(row).finished();
+  if (!beginning_.empty()) text.insert(text.size() - 1, beginning_, text.size() == 2 ? 1 : 0);
+  return text.size() == 2 ? std::string() : text;
 }
 
 // The first row of an event links it to the session's receipts.
@@ -129,6 +219,7 @@ std::string ReceiptNote::acceptance() const {
     at.add(std::int64_t{sighting_.at->partition});
     at.add(sighting_.at->offset);
   }
+  add_rest(accepted, event_);
   return std::move(accepted).finished();
 }
 
@@ -216,12 +307,14 @@ void ReceiptNote::add_processed() {
     outputs.add(last_output_ + 1);
     outputs.add(said);
   }
+  const model::PendingCall* pending = nullptr;
   const auto& execution = draft_.session.execution;
   if (execution && execution->input_id == row->input_id) {
     const auto call = std::ranges::find(commit.calls.started, execution->pending_call_id,
                                         &model::PendingCall::id);
-    if (call != commit.calls.started.end()) add_wait(text, *call);
+    if (call != commit.calls.started.end()) pending = &*call;
   }
+  if (pending != nullptr) add_wait(text, *pending);
   const auto& planned = commit.follow_ups.added;
   if (const auto before = step.follow_ups_before; planned.size() > before) {
     auto dues = text.list("followUps");
@@ -233,6 +326,7 @@ void ReceiptNote::add_processed() {
     text.add("reason", short_text(commit.dead_letters.back().reason));
   }
   if (!step.ended.empty()) text.add("ended", step.ended);
+  if (const auto more = recorded(pending); !more.empty()) text.add_json("recorded", more);
   row->body = std::move(text).finished();
   add_runs(row->input_id);
   commit.receipts.push_back(*std::move(row));

@@ -25,6 +25,12 @@ struct Sighting {
 // that the event begins or continues. The session's receipts are linked in the order of the log, so
 // that their ids ascend. Events of other programs have no receipts: their ids may repeat. One
 // thread.
+//
+// The member `recorded` of a row has all that a replay of the session needs beside it
+// (flows/tools/replay.h): the whole input, the answers of calls, and what a conversation finds at
+// its begin. Each part is bounded: a larger one leaves its bytes only. No request of a call is
+// kept, only its mark. Kept by: TurnReceipts.KeepWhatAReplayNeeds,
+// TurnReceipts.LeaveOutWhatIsTooLargeAndSaySo.
 class ReceiptNote {
  public:
   // Both must outlive it.
@@ -38,6 +44,8 @@ class ReceiptNote {
  private:
   [[nodiscard]] std::optional<store::NewReceiptRow> begin_row();
   [[nodiscard]] std::string acceptance() const;
+  void look_at_beginning();
+  [[nodiscard]] std::string recorded(const model::PendingCall* call) const;
   [[nodiscard]] WaitCause wait_cause() const;
   void add_spans();
   void add_runs(const std::string& input_id);
@@ -51,6 +59,8 @@ class ReceiptNote {
   std::string blocked_by_;    // the call or timer that its session waits for; or empty
   std::int64_t last_output_;  // before the event
   std::size_t letters_;       // dead letters before the event
+  // The members of `recorded` about a conversation that the event begins, each behind a comma.
+  std::string beginning_;
 };
 
 }  // namespace conversed::daemon

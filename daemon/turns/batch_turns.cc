@@ -47,7 +47,7 @@ Result<TurnFailure> settled(const Result<void>& result) {
 
 // Sends the notify's text without the Flow, in any state of the session.
 Result<void> say(BatchDraft& draft, const Event& event, const EndpointPtr& endpoint) {
-  auto effects = flows::notify_effects(std::move(draft.session), event, draft.context.clock.now());
+  auto effects = flows::notify_effects(std::move(draft.session), event, draft.step.began_at);
   draft.session = std::move(effects.session);
   return settle(draft, {event.id, event.type}, ExecutionState::at_rest, std::move(effects.outputs),
                 endpoint);
@@ -82,7 +82,7 @@ Result<bool> is_taken_behind(BatchDraft& draft, const Event& event, const model:
                                 .session = draft.session,
                                 .profile = draft.profile,
                                 .event = event,
-                                .now = context.clock.now(),
+                                .now = draft.step.began_at,
                                 .limits = context.limits,
                                 .flow_version = (*flow)->version.version,
                                 .library = &library,
@@ -120,6 +120,7 @@ Result<void> apply(BatchDraft& draft, const Speaker& speaker, model::Effects eff
   if (effects.profile) {
     draft.profile.data = std::move(effects.profile->data);
     draft.commit().profile.data = draft.profile.data;
+    draft.step.changes_profile = true;
   }
   if (effects.follow_ups_cancelled) cancel_follow_ups(draft);
   add_waits(draft, effects);
@@ -158,7 +159,7 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
                          .session = std::move(start.session),
                          .profile = draft.profile,
                          .event = event,
-                         .now = context.clock.now(),
+                         .now = draft.step.began_at,
                          .limits = context.limits,
                          .flow_version = version.version,
                          .library = &library,

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "store/text/base64.h"
 
@@ -72,6 +74,21 @@ std::optional<std::string> unpacked_step(std::string stored) {
   if (stored.starts_with('{')) return stored;
   const auto frame = text::decode_base64(stored, text::Base64::url);
   return frame ? unpacked(*frame) : std::nullopt;
+}
+
+void unpack_answer(nlohmann::json& step) {
+  static const nlohmann::json::json_pointer place("/recorded/result");
+  if (!step.is_object() || !step.contains(place) || !step[place].is_object()) return;
+  auto& result = step[place];
+  const auto answer = result.find("answer");
+  if (answer == result.end() || !answer->is_string()) return;
+  const auto text = unpacked_step(std::move(answer->get_ref<std::string&>()));
+  auto value = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  if (value.is_object()) {
+    *answer = std::move(value);
+  } else {
+    result.erase(answer);
+  }
 }
 
 }  // namespace conversed::store

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,5 +14,9 @@ namespace conversed::store {
 [[nodiscard]] std::string packed_step(std::string json);
 // The step's JSON. None: it is damaged.
 [[nodiscard]] std::optional<std::string> unpacked_step(std::string stored);
+
+// Unpacks the answer of a call in `/recorded/result/answer` of a step, which is packed likewise, if
+// there is one. A damaged answer is removed.
+void unpack_answer(nlohmann::json& step);
 
 }  // namespace conversed::store

@@ -56,7 +56,7 @@ std::vector<std::string> endpoints_of(Connection& connection, const std::string&
 enum class Of : std::uint8_t { user, session, endpoint };
 
 struct Column {
-  enum class Kind : std::uint8_t { number, text, json, step };
+  enum class Kind : std::uint8_t { number, text, json, step, later_steps };
   Kind kind;
   std::string sql;
   std::string member{};  // of the item; empty: the column's name
@@ -78,6 +78,9 @@ Column json_of(const std::string& sql, std::string member = {}) {
 // A column of packed steps (store/commit/packed_step.h).
 Column step_of(std::string sql, std::string member) {
   return {Column::Kind::step, std::move(sql), std::move(member)};
+}
+Column later_steps_of(std::string sql, std::string member) {
+  return {Column::Kind::later_steps, std::move(sql), std::move(member)};
 }
 Column seconds_of(const std::string& sql, std::string member) {
   return number_of(sql + " / 1000", std::move(member));
@@ -121,7 +124,7 @@ const std::vector<Kind>& kinds() {
       Kind("receipt", Of::session, std::string(sql_of_exported_rows), text_of("input_id"),
            of_session,
            {text_of("input_id", "eventId"), step_of("body", "step"),
-            json_of("'[' || substr(later, 2) || ']'", "laterSteps"),
+            later_steps_of("'[' || substr(later, 2) || ']'", "laterSteps"),
             seconds_of("written_at", "writtenAt")},
            std::string(sql_of_exported_chain)),
       Kind("waitingEvent", Of::session, "inbox WHERE session = :s", number_of("n"), of_session,
@@ -154,6 +157,10 @@ json item_of(const Kind& kind, std::vector<SqlValue>&& row) {
     json& member = item[column.member.empty() ? column.sql : column.member];
     std::visit([&](auto& value) { member = std::move(value); }, row[i + 2]);
     if (column.kind == Column::Kind::json) member = readable(member.get<std::string>());
+    if (column.kind == Column::Kind::later_steps) {
+      member = readable(member.get<std::string>());
+      if (member.is_array()) std::ranges::for_each(member, unpack_answer);
+    }
     if (column.kind == Column::Kind::step) {
       const auto stored = member.get<std::string>();
       member = readable(unpacked_step(stored).value_or(stored));

@@ -1,6 +1,8 @@
 // The receipts that batches of Turns write.
 #include <algorithm>
 
+#include "flows/turn/request_mark.h"
+#include "store/commit/packed_step.h"
 #include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {
@@ -63,6 +65,46 @@ TEST_F(TurnReceipts, ExecutionHasARowForEachOfItsTurns) {
   EXPECT_FALSE(row.contains("accepted"));
   EXPECT_EQ(row["outputs"], (json{2, 1}));
   EXPECT_FALSE(receipt_of(made).runs);
+}
+
+TEST_F(TurnReceipts, KeepWhatAReplayNeeds) {
+  auto first = event("profile");
+  first.data = {{"size", 7}};
+  run({first});
+  EXPECT_EQ(row_of(first, 0)["accepted"]["recorded"], (json{{"data", {{"size", 7}}}}));
+  EXPECT_EQ(row_of(first, 0)["recorded"], (json{{"begins", true}, {"changesProfile", true}}));
+
+  const auto tells = event("tell");
+  const auto call = run({tells}).commit.calls.started.at(0);
+  EXPECT_FALSE(row_of(tells, 0)["accepted"].contains("recorded")) << "the row has its text";
+  EXPECT_EQ(row_of(tells, 0)["recorded"],
+            (json{{"profileVersion", 1}, {"request", flows::request_mark(call)}}));
+  run({result_of(call.id)});
+  auto row = row_of(tells, 1);
+  store::unpack_answer(row);
+  EXPECT_EQ(
+      row["recorded"]["result"],
+      (json{{"id", call.id}, {"answer", {{"status", 200}, {"body", {{"state", "shipped"}}}}}}));
+
+  key_ = session("plain", "another");
+  const auto begins = event(std::string(150, 'a') + std::string(100, 'b'));
+  run({begins});
+  EXPECT_EQ(row_of(begins, 0)["accepted"]["recorded"], (json{{"rest", std::string(50, 'b')}}));
+  EXPECT_EQ(row_of(begins, 0)["recorded"],
+            (json{{"begins", true}, {"profile", {{"seen", 1}}}, {"profileVersion", 1}}));
+}
+
+TEST_F(TurnReceipts, LeaveOutWhatIsTooLargeAndSaySo) {
+  auto large = event("tell");
+  large.data = std::string(17'000, 'x');
+  const auto call = run({large}).commit.calls.started.at(0);
+  EXPECT_EQ(row_of(large, 0)["accepted"]["recorded"], (json{{"bytes", 17'002}}));
+  auto answer = result_of(call.id);
+  answer.result->body = std::string(200'000, 'y');
+  run({answer});
+  EXPECT_EQ(row_of(large, 1)["recorded"]["result"]["id"], call.id);
+  EXPECT_GT(row_of(large, 1)["recorded"]["result"]["bytes"], 200'000);
+  EXPECT_FALSE(row_of(large, 1)["recorded"]["result"].contains("answer"));
 }
 
 TEST_F(TurnReceipts, EventThatWaitsInTheInboxSaysForWhat) {

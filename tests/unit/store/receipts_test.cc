@@ -282,6 +282,24 @@ TEST_F(ReceiptsTest, PackedStepIsShorterAndStaysReadable) {
   EXPECT_EQ(unpacked_step(packed_step('{' + random)), '{' + random);
 }
 
+TEST(PackedStep, AnswersOfCallsAreUnpackedInTheirSteps) {
+  const nlohmann::json answer{{"status", 200}, {"body", std::string(500, 'x')}};
+  nlohmann::json step{
+      {"recorded", {{"result", {{"id", "c"}, {"answer", packed_step(answer.dump())}}}}}};
+  EXPECT_LT(step.dump().size(), 200U);
+  unpack_answer(step);
+  EXPECT_EQ(step["recorded"]["result"], (nlohmann::json{{"id", "c"}, {"answer", answer}}));
+  step["recorded"]["result"]["answer"] = "damaged";
+  unpack_answer(step);
+  EXPECT_EQ(step["recorded"]["result"], (nlohmann::json{{"id", "c"}}));
+  for (nlohmann::json other :
+       {nlohmann::json(), nlohmann::json("text"), nlohmann::json{{"what", "turn"}}}) {
+    const auto before = other;
+    unpack_answer(other);
+    EXPECT_EQ(other, before);
+  }
+}
+
 TEST_F(ReceiptsTest, ReadOfTheNewestIsBoundedByItsSize) {
   const std::string long_step = json{{"what", std::string(60'000, 'x')}}.dump();
   constexpr int users = 40;
