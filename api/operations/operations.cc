@@ -41,6 +41,7 @@ std::span<const Operation* const> all_operations() {
                                   history_operations(),
                                   session_events_operations(),
                                   receipts_operations(),
+                                  recordings_operations(),
                                   management_tokens_operations()}) {
       for (const Operation& row : rows) operations.push_back(&row);
     }

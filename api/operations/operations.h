@@ -32,6 +32,7 @@ using Operations = std::span<const Operation>;
 [[nodiscard]] Operations sessions_operations();
 [[nodiscard]] Operations dead_letters_operations();
 [[nodiscard]] Operations receipts_operations();
+[[nodiscard]] Operations recordings_operations();
 [[nodiscard]] Operations deliveries_operations();
 [[nodiscard]] Operations endpoint_health_operations();
 [[nodiscard]] Operations schedules_operations();
