@@ -1,13 +1,18 @@
 // conversectl flow.
+#include <unistd.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/files/flow_chat.h"
 #include "daemon/ctl/files/flow_new.h"
+#include "daemon/ctl/files/flow_replay.h"
 #include "daemon/ctl/files/flow_test.h"
 #include "daemon/ctl/files/graphviz.h"
 #include "daemon/ctl/files/text_file.h"
@@ -202,6 +207,133 @@ Command schema_command() {
       .runs(schema);
 }
 
+// ---- flow replay: the daemon only reads the recordings; the Flow runs here, without effects
+
+constexpr std::size_t most_in_page = 100;
+constexpr std::size_t most_pages = 500;  // 200 sessions each, most of which may be of other Flows
+
+struct NewVersion {
+  model::Bundle bundle;
+  std::string name;  // for people
+};
+
+model::BundleFlow* find_in(model::Bundle& bundle, const std::string& flow) {
+  const auto found = std::ranges::find(bundle.flows, flow, &model::BundleFlow::name);
+  return found == bundle.flows.end() ? nullptr : &*found;
+}
+
+// The project as it is, with one Flow in that version.
+model::Result<NewVersion> version_of_daemon(Client& client, const Values& values,
+                                            const std::string& id, const Fields& flow) {
+  const auto project = "/management/projects/" + encode(flow.text("projectId")) + "/export";
+  auto exported = client.manage("GET", project);
+  if (!exported) return model::fail(exported.error());
+  auto bundle = replayed_bundle(Fields(*exported).text("text"), "the project");
+  if (!bundle) return model::fail(bundle.error());
+  const auto& version = values.text("--version");
+  auto path = "/management/flows/" + encode(id) + "/definition";
+  if (!version.empty()) path += "?version=" + version;
+  const auto answer = client.manage("GET", path);
+  if (!answer) return model::fail(answer.error());
+  const Fields found(*answer);
+  auto* replaced = find_in(*bundle, flow.text("name"));
+  if (replaced == nullptr)
+    return model::fail(model::Errc::conflict, "the Flow was deleted meanwhile");
+  replaced->definition = found.any("definition");
+  return NewVersion{*std::move(bundle), "version " + std::to_string(found.number("version"))};
+}
+
+model::Result<NewVersion> version_of_file(const std::string& path, const std::string& flow) {
+  const auto text = read_file(path);
+  if (!text) return model::fail(text.error());
+  auto bundle = replayed_bundle(*text, path);
+  if (!bundle) return model::fail(bundle.error());
+  if (find_in(*bundle, flow) == nullptr) {
+    return model::fail(model::Errc::not_found, path + ": there is no Flow '" + flow + "'");
+  }
+  return NewVersion{*std::move(bundle), path};
+}
+
+model::Result<nlohmann::json> read_recordings(Client& client, const std::string& id,
+                                              const std::string& token, std::size_t limit,
+                                              const std::string& after) {
+  auto path = "/management/flows/" + encode(id) +
+              "/recordings?limit=" + std::to_string(std::min(limit, most_in_page));
+  if (!token.empty()) path += "&URLToken=" + encode(token);
+  if (!after.empty()) path += "&after=" + after;
+  return client.manage("GET", path);
+}
+
+// Reads and replays page by page.
+model::Result<FlowReplay> replay_recordings(Client& client, const Values& values) {
+  const auto& path = values.text("FILE");
+  if (!path.empty() && !values.text("--version").empty()) {
+    return model::fail(model::Errc::invalid_argument, "give a FILE or --version, not both");
+  }
+  const auto id = find_flow(client, values, values.text("FLOW"));
+  if (!id) return model::fail(id.error());
+  std::string token;
+  if (const auto& endpoint = values.text("--endpoint"); !endpoint.empty()) {
+    auto found = find_endpoint(client, values, endpoint);
+    if (!found) return model::fail(found.error());
+    token = *std::move(found);
+  }
+  const auto most = static_cast<std::size_t>(std::stoul(values.text("--last")));
+  const bool shows_progress = isatty(STDERR_FILENO) != 0 && !client.options().json;
+  std::optional<FlowReplay> replay;
+  std::string after;
+  for (std::size_t pages = 0; pages < most_pages; ++pages) {
+    const auto left = replay ? most - replay->sessions() : most;
+    const auto page = read_recordings(client, *id, token, left, after);
+    if (!page) return model::fail(page.error());
+    const Fields flow(*page);
+    if (!replay) {
+      auto version = path.empty() ? version_of_daemon(client, values, *id, flow)
+                                  : version_of_file(path, flow.text("name"));
+      if (!version) return model::fail(version.error());
+      replay.emplace(std::move(version->bundle), flow.text("name"), std::move(version->name));
+    }
+    if (auto taken = replay->take(*page, most); !taken) return model::fail(taken.error());
+    if (shows_progress) {
+      note("replayed " + std::to_string(replay->sessions()) + " of " + std::to_string(most) +
+           " sessions");
+    }
+    if (!flow.has("next") || replay->sessions() == most) break;
+    after = std::to_string(flow.number("next"));
+  }
+  return *std::move(replay);
+}
+
+int replay(Client& client, const Values& values) {
+  const auto done = replay_recordings(client, values);
+  if (!done) return failed(done.error());
+  if (client.options().json) {
+    say_json(done->to_json());
+  } else {
+    done->print(static_cast<std::size_t>(std::stoul(values.text("--show"))));
+  }
+  return done->has_differences() ? 1 : 0;
+}
+
+Command replay_command() {
+  constexpr auto number = Option::Kind::number;
+  return Command{
+      "flow replay",
+      {"Replay recorded sessions on a bundle or a version, without effects", "Orders shop.yaml",
+       "`import` the bundle if the differences are as you want them."},
+      {Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow),
+       Option{"FILE", "A bundle with the changed Flow; default: the version of the daemon"}.file(),
+       scope_option(), Option{"--version", "A version of the Flow; default: the newest", number},
+       Option{"--last", "How many sessions, the newest first", number}.with_preset("500").at_most(
+           10'000),
+       Option{"--endpoint", "Only sessions of this Endpoint: its name or URLToken"}.found_by(
+           find_endpoint),
+       Option{"--show", "How many sessions that differ are shown", number}.with_preset("10")}}
+      .runs(replay);
+}
+
+// ---- Versions
+
 // A value on one line, cut if it is long.
 std::string short_text(const nlohmann::json& value) {
   constexpr std::size_t longest = 100;
@@ -346,7 +478,7 @@ std::vector<Group> flow_commands() {
   constexpr auto number = Option::Kind::number;
   const Option flow = Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow);
   return {{"flow",
-           "Write, check, draw and test Flows; list, restore and ramp versions",
+           "Write, check, draw, test and replay Flows; list, restore and ramp versions",
            {Command{"flow new",
                     {"Write a small bundle and its test file, to begin with", "shop.yaml",
                      "edit the bundle, and talk to it by `flow chat`."},
@@ -376,6 +508,7 @@ std::vector<Group> flow_commands() {
                      Option{"TO", "The newer version; default: the newest", number}.in_query("to")},
                     "GET /management/flows/{FLOW}/diff",
                     show_diff},
+            replay_command(),
             Command{"flow rollback",
                     {"Make a new version that is equal to an older one", "Orders 3",
                      "sessions take the new version with their next input."},

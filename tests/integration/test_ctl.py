@@ -10,6 +10,7 @@ import unittest
 
 import test_ctl_deliveries
 import test_ctl_jobs
+import test_flow_replay
 from ctl_case import CTL, ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, rows, sheet, test_name
 from daemon_process import EMAIL
 
@@ -680,7 +681,7 @@ class Commands(CtlCase):
 
 class Completeness(unittest.TestCase):
     def test_every_command_has_a_test_that_runs_it_for_people_and_for_programs(self):
-        tests = {name for case in (Commands, test_ctl_deliveries.DeliveryCommands, test_ctl_jobs.JobCommands) for name in dir(case)}
+        tests = {name for case in (Commands, test_ctl_deliveries.DeliveryCommands, test_ctl_jobs.JobCommands, test_flow_replay.FlowReplay) for name in dir(case)}
         untested = ["conversectl " + " ".join(path) for path in commands() if test_name(path) not in tests]
         self.assertEqual(untested, [], f"write a test of each in {__file__}")
 

@@ -13,6 +13,7 @@ class Upstream:
         self.arrived = threading.Condition(self.lock)
         self.requests = []
         self.statuses = []  # statuses of the next answers; 200 when empty
+        self.padding = ""  # makes answers longer
         self.open = threading.Event()
         self.open.set()
         upstream = self
@@ -27,7 +28,10 @@ class Upstream:
                     status = upstream.statuses.pop(0) if upstream.statuses else 200
                     upstream.arrived.notify_all()
                 upstream.open.wait()
-                payload = json.dumps({"path": self.path, "state": "shipped"}).encode()
+                answer = {"path": self.path, "state": "shipped"}
+                if upstream.padding:
+                    answer["padding"] = upstream.padding
+                payload = json.dumps(answer).encode()
                 try:
                     self.send_response(status)
                     self.send_header("Content-Type", "application/json")
