@@ -48,10 +48,12 @@ struct Receipt {
 // delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
 //
 // A step is written in the transaction of what it tells, so a receipt never shows a step that did
-// not become durable. It is JSON of some hundred bytes, written once and read only when asked. It
-// has nothing that another table has: outputs, dead letters and texts of calls are there. The first
-// step is compressed by the thread that submits the commit (store/commit/packed_step.h). The table
-// has a rowid: SQLite keeps at most a quarter of a page of a row in a table without.
+// not become durable. It is JSON, written once and read only when asked: some hundred bytes, and
+// within bounds the data of an input and the answer of a call, for replays
+// (daemon/turns/batch_receipts.cc). It has nothing that another table has: outputs and dead letters
+// are there. The first step is compressed by the thread that submits the commit
+// (store/commit/packed_step.h). The table has a rowid: SQLite keeps at most a quarter of a page of
+// a row in a table without.
 //
 // The key is the event's id. Ids begin with the time, so rows are appended; a Turn that continues
 // an execution, a call and a delivery add to the row of their input. Later steps are added to

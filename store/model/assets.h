@@ -78,7 +78,7 @@ struct ProjectAssets {
   std::map<std::string, std::string, std::less<>> tokens;          // label → script
   std::map<std::string, std::string, std::less<>> flow_ids;        // name → id
   std::optional<Journey> journey{};                                // if it is switched on
-  std::vector<std::string> locales{};  // names; the first is the primary one
+  std::vector<std::string> locales{};                // names; the first is the primary one
   std::map<std::string, Ramp, std::less<>> ramps{};  // the running ones, by the ids of their Flows
 };
 
