@@ -101,6 +101,11 @@ Result<Source> read_source(const Request& request) {
                                     {"hold", &source.hold}});
   if (!body) return model::fail(body.error());
   if (source.text.empty()) return model::fail(Errc::invalid_argument, "text is required");
+  if (source.prune && source.hold) {
+    return model::fail(Errc::invalid_argument,
+                       "prune and hold exclude each other: the versions in effect may use the parts"
+                       " that prune deletes");
+  }
   if (source.file.empty()) source.file = "bundle.yaml";
   for (const auto& [name, value] : source.environment.items()) {
     if (!value.is_string()) {
@@ -382,7 +387,7 @@ Description describe_import() {
                Need::optional},
               {"prune",
                described("Deletes all parts of the project that the bundle does not name. Members "
-                         "and locales stay.",
+                         "and locales stay. Not with `hold`.",
                          with_default(false, nullable(boolean()))),
                Need::optional},
               {"hold",

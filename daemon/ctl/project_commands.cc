@@ -268,12 +268,12 @@ std::vector<Group> project_commands() {
                      .in_query("dryRun"),
                  Option{"--prune",
                         "Delete the parts that the bundle does not name. Members and locales "
-                        "stay. Refused while a part is in use",
+                        "stay. Refused while a part is in use, or a Flow in a ramp",
                         Option::Kind::flag}
                      .in_field("prune"),
                  Option{"--hold",
                         "Store new versions of Flows without giving them to sessions; `flow ramp` "
-                        "does that",
+                        "does that. Not with --prune",
                         Option::Kind::flag}
                      .in_field("hold")},
                 "POST /management/import",

@@ -29,7 +29,7 @@ constexpr std::size_t most_run_together = 20;
 constexpr std::size_t most_recorded_bytes = std::size_t{16} << 10;
 // The answer of an execution's n-th call may have an n-th of these, packed. So all of them leave
 // room for the other steps (store::most_receipt_bytes).
-constexpr std::size_t most_answer_bytes = std::size_t{12} << 10;
+constexpr std::size_t most_answer_bytes = std::size_t{6} << 10;
 constexpr std::size_t most_recorded_calls = 20;  // of an execution; its timers count, too
 
 std::int64_t microseconds(std::chrono::steady_clock::duration took) {
@@ -115,7 +115,7 @@ void add_answer(ReceiptText& row, const model::CallResult& result) {
   const auto bytes = static_cast<std::int64_t>(text.size());
   const auto n = number_of_call(result.call_id);
   // Packing a text that stays too large would be in vain.
-  constexpr std::int64_t most_packed = 10 * most_answer_bytes;
+  constexpr std::int64_t most_packed = 20 * most_answer_bytes;
   if (n <= most_recorded_calls && bytes <= most_packed) {
     text = store::packed_step(std::move(text));
     if (text.size() <= most_answer_bytes / n) return shown.add("answer", text);

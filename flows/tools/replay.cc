@@ -45,8 +45,9 @@ std::string shown_input(const model::Event& event) {
 }
 
 std::string shown_call(const model::PendingCall& call, const std::string& node) {
-  const auto what = call.http ? call.http->method + ' ' + model::authority_of(call.http->url)
-                              : "a search in " + call.search->store;
+  const auto what = call.http   ? call.http->method + ' ' + model::authority_of(call.http->url)
+                    : call.code ? std::string("a script")
+                                : "a search in " + call.search->store;
   return "a call that the recording lacks: " + what + ", at the Node " + node;
 }
 

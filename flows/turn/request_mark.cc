@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "store/model/json.h"
+
 namespace conversed::flows {
 namespace {
 
@@ -36,6 +38,12 @@ std::string request_mark(const model::PendingCall& call) {
     for (const auto* part : {&call.http->method, &call.http->url, &call.http->body}) {
       mark.add(*part);
     }
+    return mark.text();
+  }
+  if (call.code) {
+    mark.add("code");
+    mark.add(call.code->script);
+    mark.add(model::json_text(call.code->values));
     return mark.text();
   }
   if (!call.search) return {};

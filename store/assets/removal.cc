@@ -166,19 +166,20 @@ Result<void> add_entering_flows(Database& database, const Names& of_bundle,
     std::string id;
     std::string name;
     std::int64_t version = 0;
+    std::int64_t ramped = 0;
     std::string definition;
   };
   const auto flows = read_all(
-      database, row_of<&Flow::id, &Flow::name, &Flow::version, &Flow::definition>,
-      "SELECT f.id, f.name, f.version, v.definition FROM flows f JOIN flow_versions v"
-      " ON v.flow_id = f.id AND (v.version = f.version OR EXISTS (SELECT 1 FROM flow_ramps r"
-      " WHERE r.flow_id = f.id AND r.version = v.version AND r.ended_at IS NULL))"
+      database, row_of<&Flow::id, &Flow::name, &Flow::version, &Flow::ramped, &Flow::definition>,
+      "SELECT f.id, f.name, f.version, COALESCE(r.version, 0), v.definition FROM flows f"
+      " LEFT JOIN flow_ramps r ON r.flow_id = f.id AND r.ended_at IS NULL"
+      " JOIN flow_versions v ON v.flow_id = f.id AND v.version IN (f.version, r.version)"
       " WHERE f.project_id = :p ORDER BY f.name, v.version",
       parts.project_id);
   if (!flows) return fail(flows.error());
   for (const auto& each : *flows) {
     if (find_id(parts.flows, each.id) != nullptr || of_bundle.contains(each.name)) continue;
-    parts.searched[each.id] = each.version;
+    parts.searched[each.id] = {each.version, each.ramped};
     const auto entered = reader.entered(each.definition);
     for (const auto& flow : parts.flows) {
       if (std::ranges::find(entered, flow.name) == entered.end()) continue;
@@ -304,15 +305,34 @@ class Search {
 Result<void> check_flows(Connection& connection, const PartsToDelete& parts,
                          const Names& of_bundle) {
   if (parts.flows.empty()) return {};
-  std::map<std::string, std::int64_t> present;
+  decltype(parts.searched) present;
   connection.rows(
-      [&](const std::string& id, const std::string& name, std::int64_t version) {
+      [&](const std::string& id, const std::string& name, std::int64_t version,
+          std::int64_t ramped) {
         if (find_id(parts.flows, id) != nullptr || of_bundle.contains(name)) return;
-        present[id] = version;
+        present[id] = {version, ramped};
       },
-      "SELECT id, name, version FROM flows WHERE project_id = :p", parts.project_id);
+      "SELECT f.id, f.name, f.version, COALESCE(r.version, 0) FROM flows f"
+      " LEFT JOIN flow_ramps r ON r.flow_id = f.id AND r.ended_at IS NULL"
+      " WHERE f.project_id = :p",
+      parts.project_id);
   if (present == parts.searched) return {};
   return fail(Errc::conflict, "Flows of the project have changed meanwhile; try again");
+}
+
+// A bundle has one version of a Flow. In a ramp sessions run another one, too, which may use parts
+// that the bundle lacks.
+Result<void> check_ramps(Connection& connection, const PartsToDelete& parts) {
+  std::string ramped;
+  connection.rows(
+      [&](const std::string& id, const std::string& name) {
+        if (find_id(parts.flows, id) == nullptr) ramped = name;
+      },
+      "SELECT f.id, f.name FROM flows f JOIN flow_ramps r ON r.flow_id = f.id"
+      " AND r.ended_at IS NULL WHERE f.project_id = :p",
+      parts.project_id);
+  if (ramped.empty()) return {};
+  return fail(Errc::conflict, "the Flow " + ramped + " is in a ramp; end the ramp, then prune");
 }
 
 void delete_parts(Connection& connection, const PartsToDelete& parts) {
@@ -536,6 +556,7 @@ Result<Removal> Removals::prune(Writer& writer, const PartsToDelete& left,
                                 const model::Bundle& bundle, Mode mode,
                                 const std::function<Result<void>()>& import) {
   Connection& connection = writer.connection();
+  if (auto no_ramp = check_ramps(connection, left); !no_ramp) return fail(no_ramp.error());
   const auto tokens = make_room(connection, left, bundle);
   if (auto imported = import(); !imported) return fail(imported.error());
   const auto bundled = names_of(bundle.flows, &model::BundleFlow::name);

@@ -59,8 +59,9 @@ struct PartsToDelete {
   std::vector<Part> flows{};
   std::vector<Part> endpoints{};
   std::vector<PartUsage> usages{};
-  // The newest versions of the Flows that were searched for entered Flows, by id.
-  std::map<std::string, std::int64_t> searched{};
+  // The Flows that were searched for entered Flows, by id: the version in effect, and the version
+  // in a ramp, or 0.
+  std::map<std::string, std::pair<std::int64_t, std::int64_t>> searched{};
 };
 
 struct RemovedPart {

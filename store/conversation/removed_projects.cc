@@ -101,11 +101,26 @@ model::KeyRange keys_of_project(const std::string& project_id) {
   return {std::move(from), std::move(to)};
 }
 
+// Whether the log may have Idempotency-Keys of the project.
+Result<bool> may_have_keys(Committer& committer, const std::string& project_id,
+                           const model::KeyRange& range) {
+  return committer.write_and_wait([&](Writer& writer) {
+    Connection& connection = writer.connection();
+    return connection.exists("SELECT 1 FROM sessions WHERE project_id = :p", project_id) ||
+           connection.exists("SELECT 1 FROM answers WHERE session_key >= :f AND session_key < :t",
+                             range.from, range.to) ||
+           connection.exists(
+               "SELECT 1 FROM keyed_answers WHERE session_key >= :f AND session_key < :t",
+               range.from, range.to);
+  });
+}
+
 // Deletes batches by a statement whose last argument is the size of a batch.
 template <typename... In>
-Result<void> delete_in_batches(Committer& committer, RemovedProjects::Erased& erased,
-                               std::string_view sql, const In&... in) {
-  for (std::int64_t deleted = rows_a_batch; deleted == rows_a_batch;) {
+Result<void> delete_in_batches(Committer& committer, const RemovedProjects::Hooks& hooks,
+                               RemovedProjects::Erased& erased, std::string_view sql,
+                               const In&... in) {
+  for (std::int64_t deleted = rows_a_batch; deleted == rows_a_batch && !hooks.stopped();) {
     const auto written = write_counted(committer, sql, in..., rows_a_batch);
     if (!written) return fail(written.error());
     deleted = *written;
@@ -137,21 +152,28 @@ Result<RemovedProjects::Erased> RemovedProjects::erase(const Hooks& hooks, model
 
 Result<void> RemovedProjects::erase_project(const std::string& id, const Hooks& hooks,
                                             Erased& erased) {
-  if (auto gone = erase_sessions(id, hooks, erased); !gone) return gone;
-  if (hooks.stopped()) return {};
   const auto range = keys_of_project(id);
+  // First, so that a crash in between repeats it.
+  if (hooks.forget_keys) {
+    const auto wanted = may_have_keys(committer_, id, range);
+    if (!wanted) return fail(wanted.error());
+    if (*wanted) {
+      if (auto freed = hooks.forget_keys({range}); !freed) return freed;
+    }
+  }
+  if (auto gone = erase_sessions(id, hooks, erased); !gone) return gone;
   for (const auto sql : {sql_to_delete_append_keys, sql_to_delete_keyed_answers,
                          sql_to_delete_dead_letters, sql_to_delete_answers}) {
-    auto gone = delete_in_batches(committer_, erased, sql, range.from, range.to);
+    auto gone = delete_in_batches(committer_, hooks, erased, sql, range.from, range.to);
     if (!gone) return gone;
   }
   auto gone = delete_in_batches(
-      committer_, erased,
+      committer_, hooks, erased,
       "DELETE FROM profiles WHERE (project_id, user_id) IN (SELECT project_id, user_id"
       " FROM profiles WHERE project_id = :p LIMIT :l)",
       id);
   if (!gone) return gone;
-  return delete_in_batches(committer_, erased,
+  return delete_in_batches(committer_, hooks, erased,
                            "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE project_id = :p"
                            " AND state IN ('done', 'cancelled', 'error') LIMIT :l)",
                            id);
@@ -178,12 +200,8 @@ Result<void> RemovedProjects::erase_sessions(const std::string& project_id, cons
     });
     if (!written) return fail(written.error());
     last = *written;
-    const bool is_first = erased.rows == 0;
     erased.sessions += last.erased.sessions;
     erased.rows += last.erased.rows;
-    if (is_first && erased.rows > 0 && hooks.forget_keys) {
-      if (auto freed = hooks.forget_keys({keys_of_project(project_id)}); !freed) return freed;
-    }
   }
   return {};
 }

@@ -106,6 +106,13 @@ TEST_F(FlowRampRoutes, AnImportRespectsARamp) {
   EXPECT_EQ(versions()["items"][2]["share"], 90);
 }
 
+TEST_F(FlowRampRoutes, PruneKeepsPartsThatAnotherVersionMayUse) {
+  import("two", {{"hold", true}, { "prune", true }}, 400);
+  ASSERT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
+  const auto refused = import("two", {{"prune", true}}, 409);
+  EXPECT_NE(refused.dump().find("end the ramp, then prune"), std::string::npos) << refused;
+}
+
 TEST_F(FlowRampRoutes, ADeletedFlowTakesItsRampWithIt) {
   ASSERT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
   json bundle{

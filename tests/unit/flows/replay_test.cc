@@ -126,6 +126,13 @@ TEST(RequestMark, TellsRequestsApartByWhatTheyAskFor) {
   call.search->store = "a";
   call.search->sources = {"bc"};
   EXPECT_NE(request_mark(call), mark);
+
+  model::PendingCall one;
+  one.code.emplace().script = "return 1;";
+  model::PendingCall two;
+  two.code.emplace().script = "return 2;";
+  EXPECT_EQ(request_mark(one).size(), 16U);
+  EXPECT_NE(request_mark(one), request_mark(two));
 }
 
 TEST(Recording, KnowsWhatIsNotRecorded) {
