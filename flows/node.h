@@ -31,7 +31,7 @@ struct Jump {        // the Node at `to`; `end_of_flow` ends the execution
 // `on_time_out` runs. An inject that leaves the Node waiting does not extend the time.
 struct Wait {
   // `event` and `burst` need a time-out. No input that leaves the Node waiting extends the time,
-  // and the session does not expire meanwhile. `burst`: for more events.
+  // and the session does not expire meanwhile. `burst`: the Node has events and waits for more.
   enum class For : std::uint8_t { input, event, burst };
   std::optional<std::chrono::milliseconds> time_out = std::nullopt;
   For what = For::input;
@@ -95,6 +95,9 @@ class Node {
   // No answer has come within the time of `Wait`. Called only if `takes_time_out`.
   [[nodiscard]] virtual Result<Step> on_time_out(Turn& turn) const;
   [[nodiscard]] virtual bool takes_time_out() const { return false; }
+
+  // Whether this Node keeps injects until it continues. Another Node at its place gives them back.
+  [[nodiscard]] virtual bool keeps_injects() const { return false; }
 
   // Whether the Node at `index` of the same Flow is one that this Node repeats.
   [[nodiscard]] virtual bool repeats(NodeIndex) const { return false; }

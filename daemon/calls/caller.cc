@@ -445,7 +445,9 @@ void Caller::appended(const std::string& id, const std::optional<model::Error>& 
     return mark_appended(id, std::exchange(call.row, std::nullopt));
   }
   if (error->code == Errc::too_large && call.result->result->error_code != "too_large") {
-    auto failed = failed_call(id, "too_large", "the upstream's answer is too large");
+    auto failed = failed_call(id, "too_large",
+                              call.pending.code ? "the script's result is too large"
+                                                : "the upstream's answer is too large");
     failed.model_tokens = call.result->result->model_tokens;
     call.result->result = std::move(failed);
     if (call.row) {

@@ -27,6 +27,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -146,6 +147,7 @@ bool end_with(pid_t parent) {
     ::_exit(failed);
   }
   engine.on_out_of_memory(end_for_memory);
+  std::set_new_handler(end_for_memory);  // for memory beside the engine's
   const auto reply = engine.run(script, values, header.result_bytes);
   reply_and_end(reply.kind, reply.text);
 }
@@ -221,7 +223,16 @@ int self_test(rlim_t used) {
   return possible == 0 ? 0 : failed;
 }
 
+// If memory is short, the kernel ends scripts before the daemon.
+void offer_to_the_kernel() {
+  if (std::FILE* file = std::fopen("/proc/self/oom_score_adj", "we")) {
+    std::fputs("1000", file);
+    std::fclose(file);
+  }
+}
+
 int run(std::string_view argument) {
+  offer_to_the_kernel();  // first, since this file is root's once the process is not dumpable
   // No core and no debugger of the same user, because a run holds a tenant's data.
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_DUMPABLE, 0) != 0 ||
       !limit(RLIMIT_CORE, 0)) {

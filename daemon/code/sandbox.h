@@ -35,8 +35,9 @@ struct CodeOutcome {
 //
 // A run's process is locked up before its script begins (conversed_code.cc): no files, network,
 // processes or executable memory; bounded memory and time. The process inherits no environment and
-// no open file. Both end with the thread that called `run` first, so they do not outlive the
-// daemon.
+// no open file. The first process ends with the thread that started it (PR_SET_PDEATHSIG), a run
+// with the first process. So they do not outlive the daemon, and `run` is for threads that live as
+// long as the Sandbox.
 //
 // Invariants:
 // - A reply counts only if its process has ended well and wrote nothing else, so no run writes into

@@ -88,6 +88,7 @@ struct CollectNode final : Node {
     return if_timed_out ? Step(Jump{*if_timed_out}) : Stop{};
   }
   bool takes_time_out() const override { return true; }
+  bool keeps_injects() const override { return true; }
 
   Result<bool> takes_inject(Turn& turn) const override {
     auto& untaken = turn.untaken_events();

@@ -20,10 +20,10 @@ struct Finding {
   Problem problem;
 };
 
-// The warnings of a bundle (docs/flows/testing.md lists them), in the file's order. `errors` are
-// those of `load_bundle`. Flows with errors have no warnings. `no_scripts`: the
-// daemon runs none, so each `code` Node is a warning. Pure.
+// `no_scripts`: the daemon runs none, so each `code` Node is a warning.
 enum class Scripts : std::uint8_t { run, no_scripts };
+// The warnings of a bundle (docs/flows/testing.md lists them), in the file's order. `errors` are
+// those of `load_bundle`. Flows with errors have no warnings. Pure.
 [[nodiscard]] Problems warnings_of(const Located& bundle, std::string_view file_name,
                                    const Problems& errors = {}, Scripts scripts = Scripts::run);
 

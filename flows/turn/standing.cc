@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 
 #include "flows/json_members.h"
 
@@ -35,6 +36,16 @@ std::optional<model::Timestamp> last_time(const json& flow_state,
 std::vector<Standing> standings_at(const json& flow_state, const char* place) {
   const json* waiting = find_member(flow_state, place);
   return waiting == nullptr ? std::vector<Standing>() : standings_of(*waiting, 0);
+}
+
+// Whether one of the injects that `collect` Nodes keep fits.
+bool any_kept(const json& flow_state, const std::function<bool(const json&)>& fits) {
+  const json* memories = find_member(flow_state, "once");
+  if (memories == nullptr || !memories->is_object()) return false;
+  return std::ranges::any_of(*memories, [&](const json& memory) {
+    const json* events = find_member(memory, "events");
+    return events != nullptr && events->is_array() && std::ranges::any_of(*events, fits);
+  });
 }
 
 }  // namespace
@@ -112,17 +123,15 @@ bool is_time_out_of_burst(std::string_view timer_id) {
 }
 
 bool keeps_event(const json& flow_state, const std::string& event_id) {
-  const json* memories = find_member(flow_state, "once");
-  if (memories == nullptr || !memories->is_object()) return false;
-  return std::ranges::any_of(*memories, [&](const json& memory) {
-    const json* events = find_member(memory, "events");
-    if (events == nullptr || !events->is_array()) return false;
-    return std::ranges::any_of(*events, [&](const json& kept) {
-      const json* event = find_member(kept, "event");
-      const std::string* id = event == nullptr ? nullptr : find_text(*event, "id");
-      return id != nullptr && *id == event_id;
-    });
+  return any_kept(flow_state, [&](const json& kept) {
+    const json* event = find_member(kept, "event");
+    const std::string* id = event == nullptr ? nullptr : find_text(*event, "id");
+    return id != nullptr && *id == event_id;
   });
+}
+
+bool keeps_events(const json& flow_state) {
+  return any_kept(flow_state, [](const json&) { return true; });
 }
 
 void forget_time_out(json& flow_state, const std::string& id) {

@@ -66,6 +66,8 @@ struct Standing {
 
 // Whether a `collect` of the session has this inject, and has not continued with it yet.
 [[nodiscard]] bool keeps_event(const nlohmann::json& flow_state, const std::string& event_id);
+// Whether a `collect` of the session has any. Such a session does not expire.
+[[nodiscard]] bool keeps_events(const nlohmann::json& flow_state);
 
 // Removes the time-out of a question that keeps waiting.
 void forget_time_out(nlohmann::json& flow_state, const std::string& id);

@@ -52,6 +52,7 @@ void note_input(model::Session& session, const model::Event& event) {
 bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
                    model::Timestamp accepted_at) {
   if (session.last_activity_at == model::Timestamp{}) return true;
+  if (keeps_events(session.flow_state)) return false;  // of a `collect` whose Turn has failed
   const auto last =
       std::max(session.last_activity_at,
                waits_for_event_until(session.flow_state).value_or(model::Timestamp{}));

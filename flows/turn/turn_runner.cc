@@ -152,14 +152,16 @@ Result<Step> TurnRunner::enter_waiting_node() {
   const nlohmann::json waiting = std::exchange(waiting_, nullptr);
   auto restored = restore_frames(waiting, false);
   if (!restored) return model::fail(restored.error());
+  const auto& name = waiting["flow"].get_ref<const std::string&>();
+  const auto& at = waiting["at"].get_ref<const std::string&>();
   if (!*restored || here().node->awaits() != Node::Awaits::input) {
     start_over();
-    const auto& name = waiting["flow"].get_ref<const std::string&>();
-    const auto& at = waiting["at"].get_ref<const std::string&>();
     const std::string of = name == flow().name() ? "" : " of the Flow '" + name + "'";
     log("the Flow '" + flow().name() + "' starts again: the Node " + at + of +
         " at which it waited is gone");
     give_back(name, at);
+  } else if (!here().node->keeps_injects()) {
+    give_back(name, at);  // of a `collect` that stood there
   }
   if (auto found = find_slots(entered_flows()); !found) return model::fail(found.error());
   if (top().at == end_of_flow) return Jump{flow().start()};
@@ -197,7 +199,8 @@ Result<Step> TurnRunner::enter_time_out() {
   waiting.erase("timer");
   auto restored = restore_frames(waiting, false);
   if (!restored) return model::fail(restored.error());
-  if (!*restored || !here().node->takes_time_out()) {
+  const bool is_of_another = is_time_out_of_burst(id) && *restored && !here().node->keeps_injects();
+  if (!*restored || !here().node->takes_time_out() || is_of_another) {
     start_over();
     log("the time-out of the Node " + waiting["at"].get_ref<const std::string&>() +
         " of the Flow '" + waiting["flow"].get_ref<const std::string&>() +

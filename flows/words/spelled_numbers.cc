@@ -151,9 +151,12 @@ struct SpelledNumbers::Rules {
   // The number that begins with the spelling of `head`, a multiple of `scale`.
   [[nodiscard]] std::optional<std::int64_t> read_scaled(const std::string& text, std::int64_t head,
                                                         std::int64_t scale) const {
+    std::vector<std::string> tried;  // many sets spell a number alike
     for (const auto& set : sets) {
-      const auto begin = spelling(head, set);
+      auto begin = spelling(head, set);
       if (begin.empty() || !text.starts_with(begin)) continue;
+      if (std::ranges::find(tried, begin) != tried.end()) continue;
+      tried.push_back(begin);
       const std::string rest = text.substr(begin.size());
       if (rest.empty()) return head;
       auto lower = read(rest, scale);
@@ -201,7 +204,7 @@ std::shared_ptr<const SpelledNumbers> SpelledNumbers::find(std::string_view loca
     made.reset(new SpelledNumbers(std::move(rules)));
   }
   const std::lock_guard lock(mutex);
-  if (kept.size() >= most_kept) kept.clear();
+  if (kept.size() >= most_kept) kept.erase(kept.begin());
   return kept.emplace(name, std::move(made)).first->second;
 }
 

@@ -237,6 +237,7 @@ TEST(CollectNode, EventsStayIfTheirTurnFails) {
   talk.session = failure_effects(before, talk.endpoint, over, talk.now).session;
   EXPECT_TRUE(time_outs_of(talk.session).empty());
   EXPECT_TRUE(keeps_event(talk.session.flow_state, "event1"));
+  EXPECT_FALSE(starts_afresh(talk.session, talk.endpoint, talk.now + 24h)) << "nor is it lost";
   const auto message = talk.say("Hello?");
   ASSERT_TRUE(message) << "the message has its own Turn";
   ASSERT_TRUE(message->time_out) << "which sets the timer again";
@@ -304,6 +305,19 @@ TEST(CollectNode, ThatIsGoneLeavesItsEventsToOthers) {
   ASSERT_TRUE(begun);
   EXPECT_EQ(begun->log.size(), 1U) << "the Flow starts again";
   EXPECT_EQ(texts(talk.let_question_time_out()), Texts{"1  2 3"});
+}
+
+TEST(CollectNode, AnotherNodeAtItsPlaceGivesItsEventsBack) {
+  Burst talk("- collect: 10s\n- say: \"{{input.events.length}}\"");
+  ASSERT_TRUE(talk.add(1));
+  talk.flow = flow_of(
+      "- question: {text: \"Well?\", timeout: 1h, onTimeout: [{say: wrong}], onNoAnswer: []}\n"
+      "- waitForEvent: {if: input.event.data.n, storeIn: context.taken}\n"
+      "- say: \"{{context.taken.data.n}}\"");
+  EXPECT_EQ(texts(talk.let_question_time_out()), Texts{}) << "the time of the burst is not its";
+  EXPECT_TRUE(keeps_event(talk.session.flow_state, "event1"));
+  EXPECT_EQ(texts(talk.say("Hello")), Texts{"1"}) << "the Node behind it looks back";
+  EXPECT_FALSE(keeps_event(talk.session.flow_state, "event1"));
 }
 
 TEST(CollectNode, TakesAnEventBehindAFollowUpsFlow) {
