@@ -70,7 +70,7 @@ def mappings(value, path=()):
 # Below these any key may stand.
 FREE = {"data", "body", "context", "profile", "addToContext", "updateProfile", "headers", "cases", "parameters", "options", "result",
         "fields", "arguments", "inject", "followUp", "expect", "hits", "calls", "searches", "environment", "resumeIf",
-        "any", "all", "splits", "with", "value"}
+        "any", "all", "splits", "with", "value", "values"}
 
 
 class Schemas(unittest.TestCase):
