@@ -323,7 +323,8 @@ Command replay_command() {
        "`import` the bundle if the differences are as you want them."},
       {Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow),
        Option{"FILE", "A bundle with the changed Flow; default: the version of the daemon"}.file(),
-       scope_option(), Option{"--version", "A version of the Flow; default: the one in effect", number},
+       scope_option(),
+       Option{"--version", "A version of the Flow; default: the one in effect", number},
        Option{"--last", "How many sessions, the newest first", number}.with_preset("500").at_most(
            10'000),
        Option{"--endpoint", "Only sessions of this Endpoint: its name or URLToken"}.found_by(
