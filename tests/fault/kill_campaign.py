@@ -82,7 +82,7 @@ class Campaign:
         if not self.daemon.start(environment):
             return f"{named}, while it started", 0  # events of earlier rounds reached the point
         if not named:
-            self.daemon.wait_idle()
+            self.daemon.wait_idle(60)
         clients = self.clients()
         for client in clients:
             client.start()
@@ -123,14 +123,14 @@ class Campaign:
 
     def run(self):
         self.set_up()
-        for number in range(self.options.rounds):
-            began = time.monotonic()
-            where, requests = self.round(number)
-            print(f"round {number + 1}/{self.options.rounds}: killed at {where}, {requests} requests, "
-                  f"{time.monotonic() - began:.1f} s", flush=True)
-        began = time.monotonic()
         stuck = []
         try:
+            for number in range(self.options.rounds):
+                began = time.monotonic()
+                where, requests = self.round(number)
+                print(f"round {number + 1}/{self.options.rounds}: killed at {where}, {requests} requests, "
+                      f"{time.monotonic() - began:.1f} s", flush=True)
+            began = time.monotonic()
             self.settle()
             print(f"settled in {time.monotonic() - began:.1f} s", flush=True)
         except Failed as error:  # sessions that wait forever for lost events

@@ -59,8 +59,8 @@ class Scripts(DaemonCase):
         self.assertEqual(self.report["warnings"], [])
 
     def test_endless_and_greedy_scripts_end_and_the_daemon_goes_on(self):
-        self.assertEqual(self.say("loop", "endless")[1]["text"], "timeout")
-        self.assertEqual(self.say("memory", "greedy")[1]["text"], "memory")
+        self.assertEqual(self.say("loop", "endless", "hi")[1]["text"], "timeout")
+        self.assertEqual(self.say("memory", "greedy", "hi")[1]["text"], "memory")
         self.assertEqual(self.say("cart", "after", data={"prices": [1]})[1]["text"], "1 for 1, 2")
 
     def test_kills_lose_and_double_nothing(self):
@@ -72,10 +72,10 @@ class Scripts(DaemonCase):
                     self.assertEqual(self.texts("cart", session), ["5 for 1, 10"])
 
     def test_a_kill_in_the_middle_of_a_script_runs_it_again_and_leaves_no_process(self):
-        self.say("loop", "warm")
+        self.say("cart", "warm", data={"prices": [1]})
         old = children(self.daemon.process.pid)
         self.assertTrue(old)
-        self.assertEqual(self.push("loop", "killed", 0), 200)
+        self.assertEqual(self.push("loop", "killed", 0, text="hi"), 200)
         self.daemon.kill()
         self.daemon.start()
         self.daemon.wait_idle()
@@ -103,7 +103,7 @@ class Neighbors(DaemonCase):
     def test_a_project_of_endless_scripts_leaves_processes_to_others(self):
         own = self.load(BUNDLE.replace("name: Tests", "name: Quiet"))
         for number in range(60):
-            self.push("loop", f"flood {number}", 0)
+            self.push("loop", f"flood {number}", 0, text="hi")
         self.tokens = {**self.tokens, "quiet": own["cart"]}
         answers = [self.say("quiet", f"quiet {number}", data={"prices": [number]})[1]["text"] for number in range(5)]
         self.assertEqual(answers, [f"{number} for 1, {number * 2}" for number in range(5)])
@@ -118,7 +118,7 @@ class SwitchedOff(DaemonCase):
     def test_the_node_fails_and_an_import_warns(self):
         self.assertEqual(len(self.report["warnings"]), 4, self.report["warnings"])
         self.assertIn("this daemon runs no scripts", str(self.report["warnings"][0]))
-        self.assertEqual(self.say("loop", "off")[1]["text"], "code_off")
+        self.assertEqual(self.say("loop", "off", "hi")[1]["text"], "code_off")
         self.assertEqual(children(self.daemon.process.pid), [])
 
 

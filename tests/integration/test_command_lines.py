@@ -103,6 +103,16 @@ class CommandLines(CtlCase):
         letter = self.letter_of(session)
         return headers["X-Inject-Id"] if " receipt " in line else letter
 
+    def version_for(self, line):
+        """Returns a held version of the Flow Orders. It is in a ramp, unless the line begins one."""
+        self.daemon.ctl("flow", "ramp", "Orders", "--stop", check=False)
+        text = SHOP.replace("  - name: Orders\n    nodes:\n", f"  - name: Orders\n    nodes:\n      - log: version {self.folders}\n")
+        report = self.daemon.manage("POST", "import", {"text": text, "environment": self.bundle_values, "hold": True})
+        version, = [flow["version"] for flow in report["flows"] if flow["name"] == "Orders"]
+        if "10%" not in line:
+            self.daemon.ctl("flow", "ramp", "Orders", str(version), "10%")
+        return version
+
     def run_line(self, line):
         """Replaces the placeholders of a line and runs it."""
         settings, environment = self.new_folder()
@@ -116,6 +126,8 @@ class CommandLines(CtlCase):
             words["master.key"] = self.daemon.folder / "data" / "master.key"
         if " ID" in line and "--project ID" not in line:
             words["ID"] = self.id_for(line)
+        if " flow ramp " in line:
+            words["5"] = self.version_for(line)
         if "conversectl login" in line:
             words["URL"] = environment["CONVERSECTL_URL"]
         if "conversectl logout" in line:
