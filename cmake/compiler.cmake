@@ -59,7 +59,7 @@ endif()
 
 find_program(CONVERSED_CCACHE ccache)
 if(CONVERSED_CCACHE)
-  # ccache hashes paths relative to this checkout, so clones and worktrees share the cache.
+  # ccache hashes paths relative to this checkout. Clang's precompiled headers still name their folder.
   # The sloppiness is safe: the precompiled headers contain no macros and times that a file could change.
   set(CMAKE_CXX_COMPILER_LAUNCHER env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime "${CONVERSED_CCACHE}")
