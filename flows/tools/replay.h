@@ -10,7 +10,7 @@
 
 namespace conversed::flows::tools {
 
-// An input, or a timer that fell due, and what was said from then on.
+// An input, or a timer that fell due, with the outputs that followed.
 struct Exchange {
   std::string input_id{};
   std::string input{};  // for people: `> hello`, or `(time-out)`

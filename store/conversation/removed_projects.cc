@@ -40,7 +40,7 @@ std::optional<SessionRow> session_behind(Connection& connection, const std::stri
       project_id, id);
 }
 
-// What one transaction has done.
+// The work of one transaction.
 struct Batch {
   std::int64_t after = 0;  // the last session that is done
   bool has_more = true;

@@ -37,7 +37,7 @@ class FlowRampTurns : public TurnBatchTest {
     ASSERT_TRUE(set) << set.error().message;
   }
   store::RampInfo state() { return **store_->assets().ramp(flow_); }
-  // What a new session's message is answered with.
+  // The answer to a new session's message.
   std::string said(const std::string& session_id, const std::string& text = "x") {
     key_ = session("plain", session_id);
     run({event(text)});
