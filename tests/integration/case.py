@@ -123,6 +123,15 @@ class DaemonCase(unittest.TestCase):
         self.assertEqual(status, 200, page)
         return page["items"]
 
+    def texts_of(self, endpoint, session, count):
+        """Waits until the session has `count` texts. Returns them."""
+        texts = []
+        while len(texts) < count:
+            page = self.outputs(endpoint, session, after=len(texts), wait=30)
+            self.assertTrue(page, texts)
+            texts += [item["text"] for item in page]
+        return texts
+
     def texts(self, endpoint, session):
         """Reads all pages of outputs. Returns their texts."""
         items = []

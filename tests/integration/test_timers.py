@@ -36,15 +36,6 @@ endpoints:
             text = text.replace(quick, slow)
         cls.tokens.update(cls.load(text))
 
-    def texts_of(self, endpoint, session, count):
-        """Waits until the session has `count` texts. Returns them."""
-        texts = []
-        while len(texts) < count:
-            page = self.outputs(endpoint, session, after=len(texts), wait=30)
-            self.assertTrue(page, texts)
-            texts += [item["text"] for item in page]
-        return texts
-
     def timers(self, session=None, *options):
         if session:
             options += ("--endpoint", self.tokens["slow"], "--user", f"user of {session}", "--session", session)

@@ -45,15 +45,6 @@ endpoints:
                                data={"event": event, "n": number})[0]
         return None
 
-    def texts_of(self, endpoint, session, count):
-        """Waits until the session has `count` texts. Returns them."""
-        texts = []
-        while len(texts) < count:
-            page = self.outputs(endpoint, session, after=len(texts), wait=30)
-            self.assertTrue(page, texts)
-            texts += [item["text"] for item in page]
-        return texts
-
     def test_events_are_kept_and_taken_once_despite_kills(self):
         for point in ("log.before_commit", "log.after_commit", "turn.before_run", "turn.before_submit", "turn.after_commit"):
             with self.subTest(point):
