@@ -380,7 +380,7 @@ Schema report_schema() {
 }
 
 Description describe_import() {
-  const auto body =
+  auto body =
       object({{"text", described("The bundle, in YAML or JSON.", text(1))},
               {"file", described("Its name, for problems.", nullable(text())), Need::optional},
               {"environment", described("The values of `${NAME}`.", nullable(map_of(text()))),
@@ -395,6 +395,8 @@ Description describe_import() {
                          "sessions. `setFlowRamp` does that.",
                          with_default(false, nullable(boolean()))),
                Need::optional}});
+  body = with_condition(std::move(body), object({{"prune", constant(true)}}),
+                        object({{"hold", nullable(constant(false)), Need::optional}}), anything());
   const Value example{{"file", "shop.yaml"},
                       {"text",
                        "conversed: 1\n"
