@@ -34,6 +34,12 @@ if(CONVERSED_SANITIZE MATCHES "address")
   # Tests themselves are not checked for undefined behavior: the checks take a tenth of their compile time.
   set(CONVERSED_TEST_OPTIONS -fno-sanitize=undefined)
 endif()
+# Presets with CMAKE_UNITY_BUILD compile the files of a module together, in batches: the headers are read and the templates
+# compiled once a batch. A constant of one file may then have the name of a local of another.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+if(CMAKE_UNITY_BUILD)
+  target_compile_options(conversed_flags INTERFACE -Wno-shadow)
+endif()
 # GCC 12 reports false positives inside the standard library for moved strings and with sanitizers.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(conversed_flags INTERFACE

@@ -26,7 +26,7 @@ Bulk bulk_of(std::string verb, std::string done) {
   return {"/management/deliveries", std::move(verb), std::move(done), delivery_filter()};
 }
 
-Group endpoints() {
+Group endpoint_commands() {
   const std::vector<Option> endpoint{
       Option{"ENDPOINT", "Name or id"}.require().found_by(find_endpoint_id), scope_option()};
   return {"endpoints",
@@ -86,7 +86,7 @@ std::vector<Group> delivery_commands() {
             {"Give outputs up: one, or all that the options choose, as a job",
              "--endpoint web --older-than 2h", "`deadletters list --state discarded` lists them."},
             id, bulk_of("drop", "Dropped {ID}"))}},
-      endpoints()};
+      endpoint_commands()};
 }
 
 }  // namespace conversed::ctl

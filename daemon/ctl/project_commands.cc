@@ -222,7 +222,7 @@ std::vector<Group> lists() {
         delete_command("flows", "Flow", find_flow)}}};
 }
 
-Group connections() {
+Group connection_commands() {
   return {"connections",
           "Connections of a project",
           {Command{"connections list",
@@ -286,7 +286,7 @@ std::vector<Group> project_commands() {
                  Option{"-o,--output", "Write to this file instead"}.file()}}
             .runs(export_project)}},
       key_commands(),
-      connections()};
+      connection_commands()};
   for (Group& group : lists()) groups.push_back(std::move(group));
   return groups;
 }

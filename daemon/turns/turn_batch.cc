@@ -36,10 +36,10 @@ using Fate = Decision::Fate;
 
 namespace {
 
-constexpr std::size_t longest_id = 512;  // of users and sessions, in bytes
+constexpr std::size_t longest_key_part = 512;  // of users and sessions, in bytes
 
-bool is_name(const std::string& text) {
-  return text.size() <= longest_id && text::is_utf8(text);
+bool is_key_part(const std::string& text) {
+  return text.size() <= longest_key_part && text::is_utf8(text);
 }
 
 std::string_view reason_of(const std::map<std::string, std::string>& reasons,
@@ -495,11 +495,11 @@ void TurnBatchBuilder::settle_time_outs() {
 
 SessionKey session_of(const std::string& lane_key) {
   auto key = SessionKey::decode(lane_key);
-  if (key && !key->endpoint_id.empty() && is_name(key->project_id) && is_name(key->endpoint_id) &&
-      is_name(key->user_id) && is_name(key->session_id)) {
+  if (key && !key->endpoint_id.empty() && is_key_part(key->project_id) &&
+      is_key_part(key->endpoint_id) && is_key_part(key->user_id) && is_key_part(key->session_id)) {
     return std::move(*key);
   }
-  std::string shown(text::cut(text::well_formed(lane_key), longest_id));
+  std::string shown(text::cut(text::well_formed(lane_key), longest_key_part));
   std::ranges::replace_if(
       shown, [](char c) { return c >= 0 && c < ' '; }, '_');
   return {"", "", std::move(shown), model::hex(api::digest({lane_key}))};

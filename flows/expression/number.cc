@@ -18,7 +18,7 @@ namespace {
 using text::is_digit;
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double positive_infinity = std::numeric_limits<double>::infinity();
 
 // The text of std::to_chars. 1074 decimals represent every double exactly, so halves are exact.
 constexpr int all_decimals = 1074;
@@ -94,7 +94,7 @@ std::string number_text(double number, int radix) {
   double whole = std::floor(value);
   double fraction = value - whole;
   // Writes digits until the rest is less than half of the distance to the next double.
-  double delta = std::max(0.5 * (std::nextafter(value, infinity) - value),
+  double delta = std::max(0.5 * (std::nextafter(value, positive_infinity) - value),
                           std::numeric_limits<double>::denorm_min());
   std::vector<int> after;
   if (fraction >= delta) {
@@ -203,7 +203,7 @@ double parse_number(std::string_view text) {
   }
   const bool negative = text.front() == '-';
   if (negative || text.front() == '+') text.remove_prefix(1);
-  double value = infinity;
+  double value = positive_infinity;
   if (text != "Infinity") {
     value = parse_decimal(text, used);
     if (used == 0 || used != text.size()) return nan;
@@ -216,7 +216,7 @@ double parse_float(std::string_view text) {
   const bool negative = text.starts_with('-');
   if (negative || text.starts_with('+')) text.remove_prefix(1);
   std::size_t used = 0;
-  const double value = text.starts_with("Infinity") ? infinity : parse_decimal(text, used);
+  const double value = text.starts_with("Infinity") ? positive_infinity : parse_decimal(text, used);
   return negative ? -value : value;
 }
 

@@ -15,7 +15,6 @@ namespace conversed::flows::tools {
 namespace {
 
 using nlohmann::json;
-using Kind = FlowChange::Kind;
 
 // Larger lists are compared place by place, because the table of the alignment would be too large.
 constexpr std::size_t max_cells = 1'000'000;
@@ -296,7 +295,7 @@ class Differ {
         pair(old_list[*i], new_list[*j], {was, is});
       } else {
         const json& node = i ? old_list[*i] : new_list[*j];
-        changes_.push_back({.kind = i ? Kind::removed : Kind::added,
+        changes_.push_back({.kind = i ? FlowChange::Kind::removed : FlowChange::Kind::added,
                             .path = i ? was : is,
                             .type = type_name(node),
                             .id = id_of(node),
@@ -308,7 +307,7 @@ class Differ {
   void pair(const json& before, const json& after, const Places& at) {
     if (before == after) return;
     const std::string type = type_name(after);
-    FlowChange change{.kind = Kind::changed,
+    FlowChange change{.kind = FlowChange::Kind::changed,
                       .path = at.after,
                       .old_path = at.before == at.after ? "" : at.before,
                       .type = type,
@@ -339,8 +338,8 @@ class Differ {
 
   // Whether the change is empty: the Node has moved, or differs only in its branches.
   static bool is_nothing(const FlowChange& change) {
-    return (change.kind == Kind::removed && change.path.empty()) ||
-           (change.kind == Kind::changed && change.fields.empty());
+    return (change.kind == FlowChange::Kind::removed && change.path.empty()) ||
+           (change.kind == FlowChange::Kind::changed && change.fields.empty());
   }
 
   // Equal for Nodes that may be the same Node at another place.
@@ -352,15 +351,15 @@ class Differ {
   void find_moved() {
     std::unordered_map<std::string, std::vector<FlowChange*>> gone;  // the last one first
     for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
-      if (change->kind == Kind::removed) gone[identity(*change)].push_back(&*change);
+      if (change->kind == FlowChange::Kind::removed) gone[identity(*change)].push_back(&*change);
     }
     for (FlowChange& added : changes_) {
-      if (added.kind != Kind::added) continue;
+      if (added.kind != FlowChange::Kind::added) continue;
       const auto found = gone.find(identity(added));
       if (found == gone.end() || found->second.empty()) continue;
       FlowChange* removed = found->second.back();
       found->second.pop_back();
-      added.kind = Kind::moved;
+      added.kind = FlowChange::Kind::moved;
       added.old_path = std::exchange(removed->path, {});
       const json old_node = std::exchange(removed->node, nullptr);
       const json new_node = std::exchange(added.node, nullptr);

@@ -12,15 +12,15 @@ namespace {
 
 constexpr std::size_t max_label_units = 48;
 
-struct Arrow {
+struct Edge {
   std::size_t from;
   NodeIndex to;
   std::string name;  // empty: the way to the Node that follows
   bool waits;
 };
 
-std::vector<Arrow> arrows_of(const Flow& flow) {
-  std::vector<Arrow> arrows;
+std::vector<Edge> arrows_of(const Flow& flow) {
+  std::vector<Edge> arrows;
   for (std::size_t i = 0; i < flow.slots().size(); ++i) {
     const auto& slot = flow.slots()[i];
     const bool waits = slot.node->awaits() != Node::Awaits::nothing;
@@ -35,8 +35,8 @@ std::vector<Arrow> arrows_of(const Flow& flow) {
 }
 
 // Whether the picture needs a box for the end.
-bool ends(const Flow& flow, const std::vector<Arrow>& arrows) {
-  return flow.start() == end_of_flow || std::ranges::count(arrows, end_of_flow, &Arrow::to) > 0;
+bool ends(const Flow& flow, const std::vector<Edge>& arrows) {
+  return flow.start() == end_of_flow || std::ranges::count(arrows, end_of_flow, &Edge::to) > 0;
 }
 
 // The text as one line, without characters that have a meaning in the picture's language.

@@ -10,9 +10,10 @@ namespace conversed::flows::tools {
 namespace {
 
 // The Flows of a bundle as one graph. All Nodes are in one list. One use.
-class Graph {
+class BundleGraph {
  public:
-  Graph(const std::vector<const Flow*>& flows, const std::set<std::string, std::less<>>& roots)
+  BundleGraph(const std::vector<const Flow*>& flows,
+              const std::set<std::string, std::less<>>& roots)
       : flows_(flows), nodes_(nodes_of(flows)), returns_(nodes_.size()), stops_(nodes_.size()) {
     find_roots(roots);
     find_returns();
@@ -196,7 +197,7 @@ std::vector<NodeIndex> successors(const Flow::Slot& slot) {
 
 std::vector<Reach> reach_of(const std::vector<const Flow*>& flows,
                             const std::set<std::string, std::less<>>& roots) {
-  const Graph graph(flows, roots);
+  const BundleGraph graph(flows, roots);
   std::vector<Reach> list;
   for (std::size_t f = 0; f < flows.size(); ++f) list.push_back(graph.reach(f));
   return list;

@@ -12,7 +12,7 @@ namespace conversed::queue {
 namespace {
 
 constexpr std::size_t name_digits = 12;
-constexpr std::size_t slice_bytes = std::size_t{1} << 20;
+constexpr std::size_t scanned_slice_bytes = std::size_t{1} << 20;
 
 using Files = std::map<std::uint64_t, std::shared_ptr<File>>;
 
@@ -53,7 +53,7 @@ struct Walked {
 // Calls `each` for the frames of a segment until one is bad, or `each` returns false.
 Result<Walked> walk(const File& file, std::uint64_t segment, std::uint64_t to,
                     const EachFrame& each) {
-  FrameReader reader(file, 0, to, slice_bytes);
+  FrameReader reader(file, 0, to, scanned_slice_bytes);
   Walked walked;
   for (;;) {
     auto frame = reader.next();
@@ -68,7 +68,7 @@ Result<Walked> walk(const File& file, std::uint64_t segment, std::uint64_t to,
 
 // The state that the segment's first batch has; nothing if the file is no segment of this number.
 Result<std::optional<LogMarks>> opening(const File& file, std::uint64_t segment) {
-  FrameReader reader(file, 0, file.size(), slice_bytes);
+  FrameReader reader(file, 0, file.size(), scanned_slice_bytes);
   auto frame = reader.next();
   if (!frame) return model::fail(frame.error());
   if (!*frame || (*frame)->kind != FrameKind::state || (*frame)->before != 0 ||

@@ -7,11 +7,11 @@
 namespace conversed::queue {
 namespace {
 
-constexpr std::uint64_t slice_bytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t written_slice_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t erased_slice_bytes = std::uint64_t{1} << 18;
 
 Result<void> overwrite(File& file, std::uint64_t from, std::uint64_t to) {
-  const std::string zeros(std::min(slice_bytes, to - from), '\0');
+  const std::string zeros(std::min(written_slice_bytes, to - from), '\0');
   for (; from < to; from += zeros.size()) {
     const auto size = std::min<std::uint64_t>(zeros.size(), to - from);
     auto done = file.write(from, std::string_view(zeros).substr(0, size));
@@ -127,7 +127,7 @@ Result<bool> SegmentWriter::overwrite_rest(const LogState& log, Place& at) {
     const std::uint64_t number = piece.segment->number;
     if (number < at.segment) continue;
     const auto from = std::max(piece.to, number == at.segment ? at.at : 0);
-    const auto to = std::min(from + slice_bytes, piece.segment->file->size());
+    const auto to = std::min(from + written_slice_bytes, piece.segment->file->size());
     if (from >= to) continue;
     at = {number, to};
     return overwrite(*piece.segment->file, from, to).map([] { return true; });
@@ -140,7 +140,7 @@ Result<bool> SegmentWriter::overwrite_spares() {
       spares_, [](const Spare& spare) { return spare.overwritten < spare.size; });
   if (dirty == spares_.end()) return false;
   if (dirty->segment.use_count() > 1) return true;  // a reader has it for a moment
-  const auto to = std::min(dirty->overwritten + slice_bytes, dirty->size);
+  const auto to = std::min(dirty->overwritten + written_slice_bytes, dirty->size);
   auto done = overwrite(*dirty->segment->file, dirty->overwritten, to);
   dirty->overwritten = done ? to : dirty->overwritten;
   return done.map([] { return true; });
@@ -181,11 +181,11 @@ Result<void> copy_pieces(const std::vector<Piece>& pieces, const std::filesystem
   for (const auto& piece : pieces) {
     auto copy = (*disk)->create(segment_name(piece.segment->number));
     if (!copy) return model::fail(copy.error());
-    for (std::uint64_t at = piece.from; at < piece.to; at += slice_bytes) {
+    for (std::uint64_t at = piece.from; at < piece.to; at += written_slice_bytes) {
       if (!go_on()) return model::fail(Errc::unavailable, "the copy of the log was ended");
-      auto bytes = piece.segment->file->read(at, std::min(slice_bytes, piece.to - at));
+      auto bytes = piece.segment->file->read(at, std::min(written_slice_bytes, piece.to - at));
       if (!bytes) return model::fail(bytes.error());
-      if (bytes->size() < std::min(slice_bytes, piece.to - at)) {
+      if (bytes->size() < std::min(written_slice_bytes, piece.to - at)) {
         return model::fail(Errc::unavailable, "a file of the log is shorter than the log");
       }
       if (auto done = (*copy)->write(at, *bytes); !done) return done;

@@ -138,8 +138,7 @@ std::vector<std::string> find_strangers(Connection& connection, const std::strin
 }
 
 constexpr std::string_view key_prefix = "cvk_";
-constexpr std::size_t secret_length = 2 * random_secret_bytes;  // in hex
-constexpr std::size_t key_length = key_prefix.size() + model::id_length + 1 + secret_length;
+constexpr std::size_t key_length = key_prefix.size() + model::id_length + 1 + random_secret_length;
 
 // The id of the organisation with this id or name. For an empty text: the id of the only
 // organisation. None if several fit: one organisation's name may be another's id.
@@ -392,7 +391,7 @@ Result<SignedIn> Accounts::authenticate(std::string_view email, std::string_view
 
 Result<NewApiKey> Accounts::create_api_key(const std::string& organisation_id,
                                            const std::string& user_id, const std::string& name) {
-  const auto random = model::random_hex(secret_length / 2);
+  const auto random = model::random_hex(random_secret_bytes);
   NewApiKey made{.key = {.id = model::new_id(), .name = name, .user_id = user_id}, .secret = {}};
   made.secret = std::string(key_prefix) + made.key.id + '_' + random;
   return committer_.write_and_wait([&](Writer& writer) -> Result<NewApiKey> {
@@ -434,7 +433,7 @@ Result<Principal> Accounts::verify_api_key(std::string_view secret) const {
   const auto refused = [] { return fail(Errc::unauthenticated, "the API key is not valid"); };
   if (secret.size() != key_length || !secret.starts_with(key_prefix)) return refused();
   const std::string id(secret.substr(key_prefix.size(), model::id_length));
-  const auto random = secret.substr(key_length - secret_length);
+  const auto random = secret.substr(key_length - random_secret_length);
   const auto hash = hash_of_secret(random);
   return read(database_, [&](Connection& connection) -> Result<Principal> {
     auto row = connection.row<std::string, std::string>(

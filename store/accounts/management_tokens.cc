@@ -11,8 +11,7 @@ namespace conversed::store {
 namespace {
 
 constexpr std::string_view prefix = "cvm_";
-constexpr std::size_t secret_length = 2 * random_secret_bytes;  // in hex
-constexpr std::size_t length = prefix.size() + model::id_length + 1 + secret_length;
+constexpr std::size_t length = prefix.size() + model::id_length + 1 + random_secret_length;
 
 }  // namespace
 
@@ -79,7 +78,7 @@ Result<VerifiedToken> Accounts::verify_management_token(std::string_view email,
   const auto refused = [] { return fail(Errc::unauthenticated, "the token is not valid"); };
   if (!is_management_token(secret)) return refused();
   const std::string id(secret.substr(prefix.size(), model::id_length));
-  const auto hash = hash_of_secret(secret.substr(length - secret_length));
+  const auto hash = hash_of_secret(secret.substr(length - random_secret_length));
   return read(database_, [&](Connection& connection) -> Result<VerifiedToken> {
     using Scopes = std::vector<std::string>;
     auto row = connection.row<std::string, std::string, std::string, Scopes, model::Timestamp>(

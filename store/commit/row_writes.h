@@ -15,6 +15,9 @@
 // transaction and throw SqlError.
 namespace conversed::store {
 
+// The rows that one transaction of a long deletion deletes, since others wait for it.
+inline constexpr std::int64_t rows_a_batch = 500;
+
 // Writes one statement; returns how many rows it changed.
 template <typename... In>
 [[nodiscard]] model::Result<std::int64_t> write_counted(Committer& committer, std::string_view sql,

@@ -15,7 +15,7 @@ namespace conversed::store {
 
 namespace {
 
-constexpr model::Names<DeadLetterState, 3> states{{{
+constexpr model::Names<DeadLetterState, 3> letter_states{{{
     {DeadLetterState::fresh, "new"},
     {DeadLetterState::replayed, "replayed"},
     {DeadLetterState::discarded, "discarded"},
@@ -25,7 +25,7 @@ constexpr model::Names<DeadLetterState, 3> states{{{
 constexpr std::size_t most_letters = 100;
 
 DeadLetterState state_from(std::string_view text) {
-  const auto state = states.value_of(text);
+  const auto state = letter_states.value_of(text);
   if (!state) throw DamagedData("a dead letter has an unknown state");
   return *state;
 }
@@ -56,8 +56,8 @@ constexpr const char* select_letters =
 
 const std::string sql_of_letter = std::string(select_letters) + "dead_letters WHERE id = :i";
 
-Result<DeadLetter> find(Connection& connection, const std::string& project_id,
-                        const std::string& id) {
+Result<DeadLetter> find_letter(Connection& connection, const std::string& project_id,
+                               const std::string& id) {
   static const std::string sql = sql_of_letter + " AND project_id = :p";
   auto letter = connection.first(letter_from, sql, id, project_id);
   if (!letter) return fail(Errc::not_found, "there is no such dead letter");
@@ -67,7 +67,7 @@ Result<DeadLetter> find(Connection& connection, const std::string& project_id,
 // Changes the state of a new dead letter. A state changes only once.
 Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
                           const std::string& id, DeadLetterState state) {
-  auto letter = find(connection, project_id, id);
+  auto letter = find_letter(connection, project_id, id);
   if (!letter) return letter;
   if (letter->state != DeadLetterState::fresh) {
     return fail(Errc::conflict,
@@ -78,7 +78,7 @@ Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
 }
 
 // The condition whose parameters `with_filter` binds.
-constexpr const char* fits =
+constexpr const char* filter_condition =
     "(:w = '' OR state = :x) AND (:r = '' OR reason = :y) AND (:f = '' OR flow = :g)"
     " AND (:v = 0 OR flow_version = :z) AND (:d = '' OR node = :b)"
     " AND (:k = '' OR (key >= :h AND key < :j)) AND created_at >= :c AND created_at < :u";
@@ -107,7 +107,7 @@ auto with_filter(const DeadLetters::Filter& filter, const Use& use) {
 }  // namespace
 
 std::string_view to_string(DeadLetterState state) {
-  return states.name_of(state);
+  return letter_states.name_of(state);
 }
 
 Result<model::Event> event_to_replay(const DeadLetter& letter, model::Timestamp now) {
@@ -135,7 +135,7 @@ Result<DeadLetters::Page> DeadLetters::list(const Filter& filter, std::int64_t a
                                             std::size_t limit) const {
   static const std::string sql = std::string(select_letters) +
                                  "dead_letters WHERE project_id = :p AND n > :a AND n <= :e AND " +
-                                 fits + " ORDER BY n LIMIT :l";
+                                 filter_condition + " ORDER BY n LIMIT :l";
   return read(database_, [&](Connection& connection) {
     const auto examined = connection.number(
         "SELECT MAX(n) FROM (SELECT n FROM dead_letters WHERE project_id = :p AND n > :a"
@@ -162,7 +162,7 @@ Result<DeadLetters::Window> DeadLetters::window(const Filter& filter, std::int64
                                                 std::size_t examined) const {
   static const std::string sql = std::string(select_letters) +
                                  "dead_letters WHERE project_id = :p AND n > :a AND n <= :l AND " +
-                                 fits + " ORDER BY n";
+                                 filter_condition + " ORDER BY n";
   return read(database_, [&](Connection& connection) {
     Window window;
     window.last = connection.number(
@@ -203,7 +203,8 @@ Result<std::vector<DeadLetters::Group>> DeadLetters::groups(const std::string& p
 }
 
 Result<DeadLetter> DeadLetters::get(const std::string& project_id, const std::string& id) const {
-  return read(database_, [&](Connection& connection) { return find(connection, project_id, id); });
+  return read(database_,
+              [&](Connection& connection) { return find_letter(connection, project_id, id); });
 }
 
 Result<std::optional<DeadLetter>> DeadLetters::of(const std::string& id) const {
@@ -242,7 +243,7 @@ Result<void> DeadLetters::discard(const std::string& project_id, const std::stri
 Result<void> DeadLetters::replay_output(Writer& writer, const std::string& project_id,
                                         const std::string& id) {
   Connection& connection = writer.connection();
-  auto letter = find(connection, project_id, id);
+  auto letter = find_letter(connection, project_id, id);
   if (!letter) return fail(letter.error());
   if (!letter->output_seq) {
     return fail(Errc::invalid_argument, "an event is replayed through the log");

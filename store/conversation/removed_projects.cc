@@ -11,8 +11,6 @@
 namespace conversed::store {
 namespace {
 
-constexpr std::int64_t rows_a_batch = 500;
-
 struct Removed {
   std::string id;
   model::Timestamp at{};

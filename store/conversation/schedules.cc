@@ -39,8 +39,8 @@ std::string sql_where(std::string_view condition) {
   return std::string(columns).append("WHERE ").append(condition);
 }
 
-Result<Schedule> find(Connection& connection, const std::string& project_id,
-                      const std::string& id) {
+Result<Schedule> find_schedule(Connection& connection, const std::string& project_id,
+                               const std::string& id) {
   auto row = connection.first(row_from, sql_where("id = :i AND project_id = :p"), id, project_id);
   if (!row) return fail(Errc::not_found, "there is no such schedule");
   return std::move(row->schedule);
@@ -91,7 +91,8 @@ Result<std::vector<Schedules::Row>> Schedules::list(const std::string& project_i
 }
 
 Result<Schedule> Schedules::get(const std::string& project_id, const std::string& id) const {
-  return read(database_, [&](Connection& connection) { return find(connection, project_id, id); });
+  return read(database_,
+              [&](Connection& connection) { return find_schedule(connection, project_id, id); });
 }
 
 Result<std::optional<Schedule>> Schedules::by_claim(const std::string& claim) const {
@@ -141,7 +142,7 @@ Result<void> Schedules::cancel(const std::string& project_id, const std::string&
 Result<Schedule> Schedules::reschedule(const std::string& project_id, const std::string& id,
                                        const When& when) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<Schedule> {
-    auto moved = find(writer.connection(), project_id, id);
+    auto moved = find_schedule(writer.connection(), project_id, id);
     if (!moved) return moved;
     ++moved->run;
     moved->cron = when.cron;

@@ -17,8 +17,6 @@ using model::Claim;
 using model::FollowUp;
 using std::chrono::milliseconds;
 using Kind = Timers::Kind;
-using Place = Timers::Place;
-using Row = Timers::Row;
 
 namespace {
 
@@ -66,15 +64,15 @@ auto rows_of(const Source& source, milliseconds offset) {
   return [&source, offset](model::Timestamp due, std::string claim, std::string id,
                            model::SessionKey key, bool is_second) {
     const auto place = source.by_wall_clock ? due + offset : due;
-    return Row{.kind = is_second ? source.second : source.first,
-               .id = std::move(id),
-               .session = std::move(key),
-               .due_at = place - offset,
-               .place = {place, std::move(claim)}};
+    return Timers::Row{.kind = is_second ? source.second : source.first,
+                       .id = std::move(id),
+                       .session = std::move(key),
+                       .due_at = place - offset,
+                       .place = {place, std::move(claim)}};
   };
 }
 
-bool comes_before(const Place& a, const Place& b) {
+bool comes_before(const Timers::Place& a, const Timers::Place& b) {
   return std::tie(a.due, a.claim) < std::tie(b.due, b.claim);
 }
 
@@ -84,13 +82,13 @@ bool has_kind(const Timers::Filter& filter, Kind kind) {
 
 // A part of all tables, in order, including rows of other projects and kinds.
 struct Step {
-  std::vector<Row> rows;
-  std::optional<Place> end;  // the place up to which all tables were read; none: the end
+  std::vector<Timers::Row> rows;
+  std::optional<Timers::Place> end;  // the place up to which all tables were read; none: the end
 };
 
 // Reads the rows behind `after` of one table, by its index.
 void look(Connection& connection, const Timers::Filter& filter, milliseconds offset,
-          const Source& source, const Place& after, Step& step) {
+          const Source& source, const Timers::Place& after, Step& step) {
   std::string sql =
       source.select() + " AND appended = 0 AND (due_at, " + source.claim + ") > (:d, :i)";
   if (filter.session) sql += " AND " + source.of_session;
@@ -107,23 +105,24 @@ void look(Connection& connection, const Timers::Filter& filter, milliseconds off
 }
 
 Step look(Connection& connection, const Timers::Filter& filter, milliseconds offset,
-          const Place& after) {
+          const Timers::Place& after) {
   Step step;
   for (const Source& source : sources()) {
     if (has_kind(filter, source.first) || has_kind(filter, source.second)) {
       look(connection, filter, offset, source, after, step);
     }
   }
-  std::ranges::sort(step.rows, comes_before, &Row::place);
+  std::ranges::sort(step.rows, comes_before, &Timers::Row::place);
   // Behind the end of one table's part, the step lacks rows of that table.
   if (step.end) {
-    std::erase_if(step.rows, [&](const Row& row) { return comes_before(*step.end, row.place); });
+    std::erase_if(step.rows,
+                  [&](const Timers::Row& row) { return comes_before(*step.end, row.place); });
   }
   return step;
 }
 
 struct Found {
-  Row row;
+  Timers::Row row;
   const Source& source;
 };
 Result<Found> find(Connection& connection, const std::string& id) {
@@ -259,7 +258,7 @@ std::vector<std::string_view> timer_kinds() {
   return names;
 }
 
-Result<Timers::Page> Timers::list(const Filter& filter, const Place& after,
+Result<Timers::Page> Timers::list(const Filter& filter, const Timers::Place& after,
                                   std::size_t limit) const {
   return read(database_, [&](Connection& connection) -> Result<Page> {
     Page page;
@@ -281,10 +280,10 @@ Result<Timers::Page> Timers::list(const Filter& filter, const Place& after,
   });
 }
 
-Result<Row> Timers::get(const std::string& id) const {
+Result<Timers::Row> Timers::get(const std::string& id) const {
   return read(database_, [&](Connection& connection) {
     auto found = find(connection, id);
-    return found ? Result<Row>(std::move(found->row)) : fail(found.error());
+    return found ? Result<Timers::Row>(std::move(found->row)) : fail(found.error());
   });
 }
 
@@ -302,12 +301,12 @@ Result<void> Timers::cancel(const std::string& id) {
   });
 }
 
-Result<Row> Timers::reschedule(const std::string& id, model::Timestamp due_at) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<Row> {
+Result<Timers::Row> Timers::reschedule(const std::string& id, model::Timestamp due_at) {
+  return committer_.write_and_wait([&](Writer& writer) -> Result<Timers::Row> {
     Connection& connection = writer.connection();
     auto found = find(connection, id);
     if (!found) return fail(found.error());
-    Row moved = std::move(found->row);
+    Timers::Row moved = std::move(found->row);
     if (moved.kind == Kind::schedule) {
       return fail(Errc::conflict, "this timer is a schedule: change it by the routes of schedules");
     }

@@ -30,7 +30,6 @@ struct UserData::SessionRow {
 namespace {
 
 constexpr std::size_t max_page_bytes = std::size_t{1} << 20;
-constexpr std::int64_t rows_a_batch = 500;
 
 // The JSON, or the text itself if it is damaged: damaged data also belongs to the user.
 json readable(std::string text) {
@@ -110,7 +109,7 @@ struct Kind {
   std::vector<SqlType> types;
 };
 
-const std::vector<Kind>& kinds() {
+const std::vector<Kind>& exported_kinds() {
   static const std::string of_session = "(SELECT s.key FROM sessions s WHERE s.id = session)";
   static const std::vector<Kind> all{
       Kind("profile", Of::user, "profiles WHERE project_id = :p AND user_id = :u",
@@ -185,8 +184,8 @@ class Reader {
       : connection_(connection), scopes_(std::move(scopes)), limit_(limit) {}
 
   UserData::Page read(UserData::Place place) {
-    for (; place.kind < kinds().size(); place = {place.kind + 1, {}, {}}) {
-      for (const Scope& scope : scopes_[kinds()[place.kind].of]) {
+    for (; place.kind < exported_kinds().size(); place = {place.kind + 1, {}, {}}) {
+      for (const Scope& scope : scopes_[exported_kinds()[place.kind].of]) {
         if (comes_before(scope.name, place.scope)) continue;
         if (scope.name != place.scope) place = {place.kind, scope.name, {}};
         read(scope, place);
@@ -203,7 +202,7 @@ class Reader {
   }
 
   void read(const Scope& scope, const UserData::Place& after) {
-    const Kind& kind = kinds()[after.kind];
+    const Kind& kind = exported_kinds()[after.kind];
     const bool is_number = kind.place.type() == SqlType::integer;
     auto in = scope.in;
     in.push_back(is_number ? SqlValue(number_in(after.id)) : SqlValue(after.id));
@@ -252,13 +251,13 @@ std::optional<UserData::Place> UserData::Place::from_text(std::string_view text)
   const auto kind = std::from_chars(text.data(), end, place.kind);
   text.remove_prefix(static_cast<std::size_t>(kind.ptr - text.data()));
   const auto dot = text.find('.', 1);
-  if (kind.ec != std::errc() || place.kind >= kinds().size() || !text.starts_with('.') ||
+  if (kind.ec != std::errc() || place.kind >= exported_kinds().size() || !text.starts_with('.') ||
       dot == std::string_view::npos) {
     return std::nullopt;
   }
   place.scope = text.substr(1, dot - 1);
   place.id = text.substr(dot + 1);
-  const Of of = kinds()[place.kind].of;
+  const Of of = exported_kinds()[place.kind].of;
   const bool is_scope = of == Of::endpoint  ? model::is_id(place.scope)
                         : of == Of::session ? number_in(place.scope) >= 0
                                             : place.scope.empty();

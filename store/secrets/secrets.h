@@ -8,6 +8,7 @@
 namespace conversed::store {
 
 inline constexpr std::size_t random_secret_bytes = 32;
+inline constexpr std::size_t random_secret_length = 2 * random_secret_bytes;  // in hex
 
 // The stored hash of a secret: BLAKE2b in hex. A fast hash is enough: the secret has 256 random
 // bits.

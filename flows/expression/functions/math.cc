@@ -62,7 +62,7 @@ Value random(Machine& machine, const Value&, const Args&) {
   return Value::number(machine.scope().random.next());
 }
 
-constexpr std::array functions{
+constexpr std::array functions_of_math{
     Function{"Math", "abs", one<::fabs>},    Function{"Math", "acos", one<::acos>},
     Function{"Math", "asin", one<::asin>},   Function{"Math", "atan", one<::atan>},
     Function{"Math", "atan2", two<::atan2>}, Function{"Math", "cbrt", one<::cbrt>},
@@ -81,7 +81,7 @@ constexpr std::array functions{
 }  // namespace
 
 std::span<const Function> math_functions() {
-  return functions;
+  return functions_of_math;
 }
 
 }  // namespace conversed::flows::expression

@@ -5,18 +5,16 @@
 #include <string>
 
 #include "tests/unit/api/api_world.h"
+#include "tests/unit/api/expect.h"
 
 namespace conversed::api {
 namespace {
 
 using nlohmann::json;
+using test::body_of;
 using test::message;
 using test::token;
 using test::World;
-
-json body_of(const Response& response) {
-  return json::parse(response.body);
-}
 
 // A userAdmin without the role platformAdmin, in an organisation that has a platformAdmin.
 class UserAdminTest : public testing::Test {

@@ -14,13 +14,6 @@
 namespace conversed::api::test {
 namespace {
 
-// Ends the test process on an error: no test can run without its world.
-template <typename T>
-T must(model::Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
 class CollectingSink final : public ReplySink {
  public:
   CollectingSink(Method method, ExchangeContext context, const model::Clock& clock)

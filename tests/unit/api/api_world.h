@@ -9,7 +9,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "api/audit_trail.h"
@@ -44,6 +47,13 @@ struct WorldSettings {
   // High limits, because most tests that send wrong passwords do not test the lock-out.
   LockoutLimits lockout{.account_failures = 1'000'000, .address_failures = 0};
 };
+
+// The value. Ends the test process on an error: no test can run without its world.
+template <typename T>
+T must(model::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
 
 // The password of every user who has signed in.
 inline constexpr std::string_view password = "secret secret";

@@ -18,12 +18,6 @@ const std::string shared_secret = "a secret of at least 32 bytes, shared";
 constexpr const char* job_type = "matrix";
 constexpr std::string_view dead_user = "u of dead letters";
 
-template <typename T>
-T must(model::Result<T> result) {
-  if (!result) throw std::runtime_error(result.error().message);
-  if constexpr (!std::is_void_v<T>) return std::move(*result);
-}
-
 WorldSettings settings() {
   WorldSettings settings;
   settings.contact_center.secret = config::Secret(shared_secret);

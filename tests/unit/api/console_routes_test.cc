@@ -17,19 +17,17 @@
 #include "api/live/pending_replies.h"
 #include "store/model/ids.h"
 #include "tests/unit/api/api_world.h"
+#include "tests/unit/api/expect.h"
 
 namespace conversed::api {
 namespace {
 
 using nlohmann::json;
 using std::chrono::seconds;
+using test::body_of;
 using test::Sent;
 using test::token;
 using test::World;
-
-json body_of(const Response& response) {
-  return json::parse(response.body);
-}
 
 const SeriesName turns{"conversed_turns_total", Figure::rate};
 const SeriesName lag{"conversed_log_lag", Figure::value};

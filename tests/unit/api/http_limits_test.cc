@@ -15,8 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const std::string simple = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
-
 TEST(HttpLimits, ABodyOverTheLimitIsRefusedBeforeItIsRead) {
   TestServer server({.max_body = 1000});
   RawClient client(server.port());

@@ -12,7 +12,6 @@
 namespace conversed::api::test {
 namespace {
 
-const std::string simple = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
 const std::string posted = "POST /b?c=d%20e HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nxyz";
 const std::string in_chunks =
     "PUT /c HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -11,19 +11,17 @@
 #include "store/model/ids.h"
 #include "store/sql/sql.h"
 #include "tests/unit/api/api_world.h"
+#include "tests/unit/api/expect.h"
 
 namespace conversed::api {
 namespace {
 
 using nlohmann::json;
+using test::body_of;
 using test::header;
 using test::message;
 using test::token;
 using test::World;
-
-json body_of(const Response& response) {
-  return json::parse(response.body);
-}
 
 TEST(Management, WithoutCredentialsItAsksForThem) {
   World world;

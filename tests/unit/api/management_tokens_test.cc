@@ -7,22 +7,20 @@
 #include "store/model/ids.h"
 #include "store/text/base64.h"
 #include "tests/unit/api/api_world.h"
+#include "tests/unit/api/expect.h"
 
 namespace conversed::api {
 namespace {
 
 using nlohmann::json;
+using test::body_of;
 using test::World;
 
-constexpr std::string_view admin = "admin@acme.example";
-
-json body_of(const Response& response) {
-  return json::parse(response.body);
-}
+constexpr std::string_view maker = "admin@acme.example";
 
 class ManagementTokens : public testing::Test {
  protected:
-  json make(const json& scopes, const std::string& expires = "1h", std::string_view email = admin) {
+  json make(const json& scopes, const std::string& expires = "1h", std::string_view email = maker) {
     const auto made =
         world_.manage(Method::post, "/management/tokens",
                       {{"name", "script"}, {"scopes", scopes}, {"expires", expires}}, {}, email);
@@ -30,17 +28,17 @@ class ManagementTokens : public testing::Test {
     return body_of(made);
   }
   Response send(Method method, const std::string& path, const std::string& token,
-                const json& body = nullptr, std::string_view email = admin) {
+                const json& body = nullptr, std::string_view email = maker) {
     const auto text = std::string(email) + ":" + token;
     const auto basic = "Basic " + text::encode_base64(text, text::Base64::standard);
     return world_.call(
         {method, path, {{"authorization", basic}}, body.is_null() ? "" : body.dump(), {}});
   }
   int status(Method method, const std::string& path, const std::string& token,
-             const json& body = nullptr, std::string_view email = admin) {
+             const json& body = nullptr, std::string_view email = maker) {
     return send(method, path, token, body, email).status;
   }
-  json listed(std::string_view email = admin) {
+  json listed(std::string_view email = maker) {
     return body_of(world_.manage(Method::get, "/management/tokens", nullptr, {}, email))
         .at("items");
   }
@@ -88,7 +86,7 @@ TEST_F(ManagementTokens, RevokedOnesAreRefusedAtOnce) {
 
 TEST_F(ManagementTokens, ANewPasswordEndsThem) {
   const std::string token = make({"all"}).at("token");
-  world_.set_password(admin, "another secret secret");
+  world_.set_password(maker, "another secret secret");
   EXPECT_EQ(status(Method::get, "/management/projects", token), 401);
 }
 
@@ -118,7 +116,7 @@ TEST_F(ManagementTokens, TheScopeOfProjectAdminsCoversEachRoleOfTheirProjects) {
       {Method::get,
        "/management/sessions",
        {{"authorization",
-         "Basic " + text::encode_base64(std::string(admin) + ":" + token, text::Base64::standard)}},
+         "Basic " + text::encode_base64(std::string(maker) + ":" + token, text::Base64::standard)}},
        "",
        {{"projectId", project}}});
   EXPECT_EQ(sessions.status, 200) << sessions.body;

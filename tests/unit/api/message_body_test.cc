@@ -11,10 +11,10 @@ namespace {
 
 using nlohmann::json;
 
-const std::string token(64, 'a');
+const std::string url_token(64, 'a');
 
 json good() {
-  return {{"URLToken", token}, {"userId", "u"}, {"sessionId", "s"}, {"text", "hello"}};
+  return {{"URLToken", url_token}, {"userId", "u"}, {"sessionId", "s"}, {"text", "hello"}};
 }
 
 TEST(MessageBody, TakesAMessageWhole) {
@@ -23,7 +23,7 @@ TEST(MessageBody, TakesAMessageWhole) {
   body["unknown"] = true;
   const auto message = parse_message(body.dump(), UrlTokenIn::body);
   ASSERT_TRUE(message) << message.error().message;
-  EXPECT_EQ(message->url_token, token);
+  EXPECT_EQ(message->url_token, url_token);
   EXPECT_EQ(message->user_id, "u");
   EXPECT_EQ(message->session_id, "s");
   EXPECT_EQ(message->text, "hello");
@@ -46,7 +46,7 @@ TEST(MessageBody, TextOrDataSuffices) {
 TEST(MessageBody, UrlTokenIsFoundWhateverItsCase) {
   auto body = good();
   body["URLToken"] = std::string(64, 'A');
-  EXPECT_EQ(parse_message(body.dump(), UrlTokenIn::body)->url_token, token);
+  EXPECT_EQ(parse_message(body.dump(), UrlTokenIn::body)->url_token, url_token);
 }
 
 TEST(MessageBody, WithATokenInThePathTheBodyNeedsNone) {

@@ -105,7 +105,7 @@ TEST(Inject, ForeignAndMissingEndpointsCantBeToldApart) {
   EXPECT_TRUE(world.log_is_empty());
 }
 
-struct Access {
+struct Allowed {
   const char* email;
   char endpoint;
   int status;
@@ -113,7 +113,7 @@ struct Access {
 
 TEST(Inject, KeysActAsTheirUsers) {
   World world;
-  const Access table[] = {
+  const Allowed table[] = {
       {"admin@acme.example", 'a', 200}, {"admin@acme.example", 'd', 200},
       {"admin@acme.example", 'c', 404}, {"ann@acme.example", 'a', 200},
       {"ann@acme.example", 'd', 404},   {"tom@acme.example", 'a', 403},

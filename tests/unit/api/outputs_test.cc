@@ -6,17 +6,15 @@
 
 #include "api/live/answer.h"
 #include "tests/unit/api/api_world.h"
+#include "tests/unit/api/expect.h"
 
 namespace conversed::api {
 namespace {
 
 using nlohmann::json;
+using test::body_of;
 using test::token;
 using test::World;
-
-json body_of(const Response& response) {
-  return json::parse(response.body);
-}
 
 void expect_bad(const Response& response, const std::string& name) {
   EXPECT_EQ(response.status, 400);

@@ -11,16 +11,14 @@
 #include "store/model/ids.h"
 #include "store/sql/sql.h"
 #include "tests/unit/api/api_world.h"
+#include "tests/unit/api/expect.h"
 
 namespace conversed::api {
 namespace {
 
 using nlohmann::json;
+using test::body_of;
 using test::World;
-
-json body_of(const Response& response) {
-  return json::parse(response.body);
-}
 
 class ProjectTools : public testing::Test {
  protected:

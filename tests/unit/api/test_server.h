@@ -18,6 +18,8 @@
 
 namespace conversed::api::test {
 
+inline const std::string simple = "GET /a HTTP/1.1\r\nHost: x\r\n\r\n";
+
 // "POST /path?a=b| body"
 inline std::string describe(const Request& request) {
   std::string text = std::string(method_name(request.method)) + " " + request.path;

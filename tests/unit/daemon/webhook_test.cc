@@ -13,7 +13,7 @@
 namespace conversed::daemon {
 namespace {
 
-const std::string span = "00f067aa0ba902b7";
+const std::string span_id = "00f067aa0ba902b7";
 
 using namespace std::chrono_literals;
 
@@ -99,7 +99,7 @@ TEST(Webhook, BodyHasTheOutputAndItsSession) {
 TEST(Webhook, HeadersNameTheOutputItsOrderAndItsTrace) {
   const auto key = key_of(std::string(24, 'k'));
   const auto now = model::from_unix_ms(1'614'265'330'999);
-  const auto headers = webhook_headers(output(), std::span(&key, 1), now, "body", span);
+  const auto headers = webhook_headers(output(), std::span(&key, 1), now, "body", span_id);
   EXPECT_EQ(header(headers, "webhook-id"), "abc-1");
   EXPECT_EQ(header(headers, "webhook-timestamp"), "1614265330");
   EXPECT_EQ(header(headers, "webhook-signature"), key.sign("abc-1", 1614265330, "body"));
@@ -107,11 +107,11 @@ TEST(Webhook, HeadersNameTheOutputItsOrderAndItsTrace) {
   EXPECT_EQ(header(headers, "Content-Type"), "application/json; charset=utf-8");
   const auto trace = header(headers, "traceparent");
   EXPECT_EQ(trace, "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01");
-  EXPECT_EQ(header(webhook_headers(output(), {}, now, "body", span), "webhook-signature"),
+  EXPECT_EQ(header(webhook_headers(output(), {}, now, "body", span_id), "webhook-signature"),
             "(none)");
   auto unsampled = output();
   unsampled.input_id = model::new_event_id(now, false);
-  EXPECT_EQ(header(webhook_headers(unsampled, {}, now, "body", span), "traceparent"),
+  EXPECT_EQ(header(webhook_headers(unsampled, {}, now, "body", span_id), "traceparent"),
             "00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-00");
 }
 
@@ -121,7 +121,7 @@ TEST(Webhook, TwoKeysMakeTwoSignatures) {
   keys.push_back(key_of(std::string(24, 'o')));
   const auto now = model::from_unix_ms(1'614'265'330'999);
   EXPECT_EQ(
-      header(webhook_headers(output(), keys, now, "body", span), "webhook-signature"),
+      header(webhook_headers(output(), keys, now, "body", span_id), "webhook-signature"),
       keys[0].sign("abc-1", 1614265330, "body") + " " + keys[1].sign("abc-1", 1614265330, "body"));
 }
 
@@ -129,10 +129,10 @@ TEST(WebhookHeaders, InvalidTraceIsReplaced) {
   auto traced = output();
   const auto now = model::from_unix_ms(1'614'265'330'000);
   traced.trace_id = "0af7651916cd43dd8448eb211c80319c";
-  EXPECT_EQ(header(webhook_headers(traced, {}, now, "body", span), "traceparent").substr(0, 36),
+  EXPECT_EQ(header(webhook_headers(traced, {}, now, "body", span_id), "traceparent").substr(0, 36),
             "00-0af7651916cd43dd8448eb211c80319c-");
   traced.trace_id = "a\r\nX-Injected: yes";
-  const auto replaced = header(webhook_headers(traced, {}, now, "body", span), "traceparent");
+  const auto replaced = header(webhook_headers(traced, {}, now, "body", span_id), "traceparent");
   EXPECT_EQ(replaced.size(), 55U);
   EXPECT_TRUE(model::is_trace_id(replaced.substr(3, 32))) << replaced;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -24,6 +25,15 @@ inline std::string result_of(std::string_view source, const Scope& scope = {},
   const auto answer = is_undefined->evaluate(scope);
   if (!answer) return "error: " + answer.error().message;
   return *answer == true ? "undefined" : "null";
+}
+
+struct Case {
+  std::string_view source;
+  std::string_view expected;  // as `result_of` writes it
+};
+
+inline void check(std::initializer_list<Case> cases) {
+  for (const Case& one : cases) EXPECT_EQ(result_of(one.source), one.expected) << one.source;
 }
 
 // The code of the error with which the expression fails, at compilation or evaluation.

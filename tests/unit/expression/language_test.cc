@@ -4,15 +4,6 @@
 namespace conversed::flows::expression {
 namespace {
 
-struct Case {
-  std::string_view source;
-  std::string_view expected;
-};
-
-void check(std::initializer_list<Case> cases) {
-  for (const Case& one : cases) EXPECT_EQ(result_of(one.source), one.expected) << one.source;
-}
-
 TEST(Language, OperatorsBindAsInJavaScript) {
   check({{"1 + 2 * 3", "7"},
          {"(1 + 2) * 3", "9"},

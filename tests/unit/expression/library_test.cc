@@ -10,15 +10,6 @@
 namespace conversed::flows::expression {
 namespace {
 
-struct Case {
-  std::string_view source;
-  std::string_view expected;
-};
-
-void check(std::initializer_list<Case> cases) {
-  for (const Case& one : cases) EXPECT_EQ(result_of(one.source), one.expected) << one.source;
-}
-
 TEST(Library, TextsHaveTheirEverydayMethods) {
   check({{"'abc'.at(-1)", "\"c\""},
          {"'abc'.charAt(9)", "\"\""},

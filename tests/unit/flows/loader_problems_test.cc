@@ -12,7 +12,7 @@ struct BadBundle {
   std::vector<std::string> problems;
 };
 
-std::optional<std::string> environment(std::string_view name) {
+std::optional<std::string> one_variable(std::string_view name) {
   if (name == "SET") return "value";
   return std::nullopt;
 }
@@ -28,7 +28,7 @@ void expect_problems(const std::vector<BadBundle>& table, std::string_view head,
       whole += c;
       line_begins = c == '\n';
     }
-    const auto bundle = load_bundle(whole, "b.yaml", environment);
+    const auto bundle = load_bundle(whole, "b.yaml", one_variable);
     ASSERT_FALSE(bundle) << text;
     std::vector<std::string> lines;
     for (const auto& problem : bundle.error()) lines.push_back(to_string(problem));
@@ -121,7 +121,8 @@ TEST(LoaderProblems, OfEndpointsAndTheProactivePart) {
          "b.yaml:4:63: endpoints[0].urlToken: a URL token is 64 characters of 0-9 and a-f",
          "b.yaml:4:80: endpoints[0].activeOnly: expected true or false, not a text"}},
        {"endpoints: [{name: e, flow: Main, onError: Main}, {name: f, flow: Main, onError: Man}]",
-        {"b.yaml:4:44: endpoints[0].onError: the Flow can't handle its own errors; name another one",
+        {"b.yaml:4:44: endpoints[0].onError: the Flow can't handle its own errors; name another "
+         "one",
          "b.yaml:4:82: endpoints[1].onError: there is no Flow 'Man'; did you mean 'Main'?"}},
        {"endpoints: [{name: e, flow: Main, output: {webhook: {url: \"ftp://x\"}}}]",
         {"b.yaml:4:59: endpoints[0].output.webhook.url: expected an absolute http or https URL "
@@ -242,7 +243,7 @@ TEST(LoaderProblems, OfEscapesThatWouldBecomeSingleBytes) {
     const auto bundle =
         load_bundle("conversed: 1\nproject: {name: P}\ntokens: [{label: t, script: \"a" +
                         std::string(escape) + "\"}]\n",
-                    "b.yaml", environment);
+                    "b.yaml", one_variable);
     ASSERT_FALSE(bundle) << escape;
     EXPECT_EQ(to_string(bundle.error()),
               "b.yaml:3:29: the escapes \\N and \\_ are not read; write \\u0085 and \\u00a0");
@@ -252,7 +253,7 @@ TEST(LoaderProblems, OfEscapesThatWouldBecomeSingleBytes) {
 TEST(LoaderProblems, AreLimitedAndCounted) {
   std::string text = "conversed: 1\nproject: {name: P}\ntokens:\n";
   for (int i = 0; i < 300; ++i) text += "  - {}\n";
-  const auto bundle = load_bundle(text, "b.yaml", environment);
+  const auto bundle = load_bundle(text, "b.yaml", one_variable);
   ASSERT_FALSE(bundle);
   EXPECT_EQ(bundle.error().size(), 201U);
   EXPECT_EQ(bundle.error().back().message, "and 100 more problems");
@@ -262,7 +263,7 @@ TEST(LoaderProblems, NeverHoldASecret) {
   const auto bundle = load_bundle(
       "conversed: 1\nproject: {name: P}\nconnections: [{name: c, type: nope, fields: {token: "
       "\"${SET}\"}}]\n",
-      "b.yaml", environment);
+      "b.yaml", one_variable);
   ASSERT_FALSE(bundle);
   EXPECT_EQ(to_string(bundle.error()).find("value'"), std::string::npos);
 }

@@ -28,7 +28,7 @@ Result<model::Effects> say_in(Conversation& talk, std::string_view locale, std::
 }
 
 // The problems of a bundle with this Flow.
-std::string problems_of(const std::string& nodes, const std::string& rest = "") {
+std::string text_problems_of(const std::string& nodes, const std::string& rest = "") {
   const auto bundle = load_bundle(
       "conversed: 1\nproject: {name: T, locales: [en, de, de-AT]}\nflows:\n"
       "- {name: Main, nodes: " +
@@ -179,34 +179,34 @@ TEST(Locales, JourneySpeaksTheSessionsLocale) {
 }
 
 TEST(Locales, ProblemsNameTheKnownOnes) {
-  EXPECT_EQ(problems_of("[{say: {text: {en: Hello, fr: Salut}}}]"),
+  EXPECT_EQ(text_problems_of("[{say: {text: {en: Hello, fr: Salut}}}]"),
             "b.yaml:4:49: flows[0].nodes[0].say.text.fr: the project has no locale 'fr'; known are "
             "en, de, de-AT");
-  EXPECT_EQ(problems_of("[{say: {text: {de: Hallo}}}]"),
+  EXPECT_EQ(text_problems_of("[{say: {text: {de: Hallo}}}]"),
             "b.yaml:4:37: flows[0].nodes[0].say.text: has no text for the primary locale 'en'; "
             "write one");
-  EXPECT_EQ(problems_of("[{say: {text: [Hi, {}]}}]"),
+  EXPECT_EQ(text_problems_of("[{say: {text: [Hi, {}]}}]"),
             "b.yaml:4:42: flows[0].nodes[0].say.text[1]: the mapping is empty; write a text for "
             "each locale, such as `en: Hello`");
-  EXPECT_EQ(problems_of("[{say: {text: {en: 3}}}]"),
+  EXPECT_EQ(text_problems_of("[{say: {text: {en: 3}}}]"),
             "b.yaml:4:42: flows[0].nodes[0].say.text.en: expected a text, not a number; put it in "
             "quotes");
-  EXPECT_EQ(problems_of("[{say: {text: {en: \"{{1 +}}\"}}}]").find("b.yaml:4:42: "), 0U);
-  EXPECT_EQ(problems_of("[{say: {text: Hi, quickReplies: [{text: {de: Ja}}]}}]"),
+  EXPECT_EQ(text_problems_of("[{say: {text: {en: \"{{1 +}}\"}}}]").find("b.yaml:4:42: "), 0U);
+  EXPECT_EQ(text_problems_of("[{say: {text: Hi, quickReplies: [{text: {de: Ja}}]}}]"),
             "b.yaml:4:63: flows[0].nodes[0].say.quickReplies[0].text: has no text for the primary "
             "locale 'en'; write one");
-  EXPECT_EQ(problems_of("[{say: {file: {url: {en: \"javascript:1\"}}}}]"),
+  EXPECT_EQ(text_problems_of("[{say: {file: {url: {en: \"javascript:1\"}}}}]"),
             "b.yaml:4:48: flows[0].nodes[0].say.file.url.en: expected a URL that begins with "
             "https://, http://, mailto: or tel:");
-  EXPECT_EQ(problems_of("[]", "proactive: {journey: {after: 1m, text: {en: \"\", fr: Là}}}"),
+  EXPECT_EQ(text_problems_of("[]", "proactive: {journey: {after: 1m, text: {en: \"\", fr: Là}}}"),
             "b.yaml:5:45: proactive.journey.text.en: the text is empty; write one\n"
             "b.yaml:5:49: proactive.journey.text.fr: the project has no locale 'fr'; known are en, "
             "de, de-AT");
-  EXPECT_EQ(problems_of("[{say: {en: Hello, de: Hallo}}]"),
+  EXPECT_EQ(text_problems_of("[{say: {en: Hello, de: Hallo}}]"),
             "b.yaml:4:30: flows[0].nodes[0].say: a mapping is the Node's config; write the texts "
             "by locale as `say: {text: {..}}`\n"
             "b.yaml:4:30: flows[0].nodes[0].say: 'text' is missing");
-  EXPECT_EQ(problems_of("[{say: {text: {en: Hello, de: Hallo, de-AT: Servus}}}]"), "");
+  EXPECT_EQ(text_problems_of("[{say: {text: {en: Hello, de: Hallo, de-AT: Servus}}}]"), "");
 }
 
 TEST(Locales, CheckWarnsOfAMissingOneAndOfUnknownOnesInConditions) {

@@ -7,7 +7,7 @@ namespace {
 
 using nlohmann::json;
 
-std::shared_ptr<const lexicon::Lexicon> cities() {
+std::shared_ptr<const lexicon::Lexicon> two_cities() {
   return std::make_shared<const lexicon::Lexicon>(
       "l1", "Cities",
       std::vector<lexicon::Entry>{{"Paris", {"city of light"}, {"city"}, {}},
@@ -18,7 +18,7 @@ std::shared_ptr<const lexicon::Lexicon> cities() {
 struct Trip : Conversation {
   explicit Trip(const std::string& nodes) : Conversation("- say: x") {
     flow = named_flow("Trip", nodes, {"Cities"});
-    library.lexicons["Cities"] = cities();
+    library.lexicons["Cities"] = two_cities();
   }
 };
 

@@ -13,7 +13,6 @@ using model::Errc;
 using model::fail;
 using model::Result;
 using nlohmann::json;
-using Kind = PartUsage::Kind;
 
 model::BundleEndpoint endpoint_of(const std::string& name, const std::string& flow) {
   model::BundleEndpoint endpoint;
@@ -164,24 +163,26 @@ TEST_F(RemovalTest, UnusedFlowsAndEndpointsAreDeleted) {
 }
 
 TEST_F(RemovalTest, EachUseOfAFlowKeepsIt) {
-  const std::vector<PartUsage> by_endpoints{{"Flow", "Main", Kind::endpoint, "old"},
-                                            {"Flow", "Main", Kind::endpoint, "web"}};
+  const std::vector<PartUsage> by_endpoints{{"Flow", "Main", PartUsage::Kind::endpoint, "old"},
+                                            {"Flow", "Main", PartUsage::Kind::endpoint, "web"}};
   EXPECT_EQ(removed(store_->removals().flow(flows_["Main"], reader, clock_.now())), by_endpoints);
   auto bundle = both();
   bundle.flows[0] = flow_of("Main", {"Old"});
   import(bundle);
-  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::flow, "Main"}}));
+  EXPECT_EQ(remove_the_flow(),
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::flow, "Main"}}));
   bundle = both();
   bundle.proactive = {{"journey", {{"flow", "Old"}}}};
   import(bundle);
-  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::journey}}));
+  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::journey}}));
   import(both());
   run("UPDATE endpoints SET follow_up_flow_id = :f WHERE name = 'web'", flows_["Old"]);
   EXPECT_EQ(remove_the_flow(),
-            (std::vector<PartUsage>{{"Flow", "Old", Kind::follow_up_flow, "web"}}));
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::follow_up_flow, "web"}}));
   run("UPDATE endpoints SET follow_up_flow_id = NULL WHERE follow_up_flow_id = :f", flows_["Old"]);
   run("UPDATE endpoints SET error_flow_id = :f WHERE name = 'web'", flows_["Old"]);
-  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::endpoint, "web"}}));
+  EXPECT_EQ(remove_the_flow(),
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::endpoint, "web"}}));
   run("UPDATE endpoints SET error_flow_id = NULL WHERE error_flow_id = :f", flows_["Old"]);
   ASSERT_EQ(commit_now(session("web", "Old")), Outcome::committed);
   ASSERT_EQ(commit_now(session("web", "Main")), Outcome::committed);
@@ -191,7 +192,8 @@ TEST_F(RemovalTest, EachUseOfAFlowKeepsIt) {
   busy.after.execution->pending_call_id = "call";
   busy.after.execution->state = {{"flow", "Old"}};
   ASSERT_EQ(commit_now(busy), Outcome::committed);
-  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 2}}));
+  EXPECT_EQ(remove_the_flow(),
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::sessions, "", 2}}));
 }
 
 TEST_F(RemovalTest, EachUseOfAnEndpointKeepsIt) {
@@ -221,10 +223,10 @@ TEST_F(RemovalTest, EachUseOfAnEndpointKeepsIt) {
   schedule.created_by = model::new_id();
   ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
   EXPECT_EQ(remove_the_endpoint(),
-            (std::vector<PartUsage>{{"Endpoint", "old", Kind::sessions, "", 1},
-                                    {"Endpoint", "old", Kind::follow_ups, "", 1},
-                                    {"Endpoint", "old", Kind::outputs, "", 1},
-                                    {"Endpoint", "old", Kind::schedules, "", 1}}));
+            (std::vector<PartUsage>{{"Endpoint", "old", PartUsage::Kind::sessions, "", 1},
+                                    {"Endpoint", "old", PartUsage::Kind::follow_ups, "", 1},
+                                    {"Endpoint", "old", PartUsage::Kind::outputs, "", 1},
+                                    {"Endpoint", "old", PartUsage::Kind::schedules, "", 1}}));
   EXPECT_TRUE(store_->assets().endpoint(endpoints_["old"])->has_value());
 }
 
@@ -237,9 +239,11 @@ TEST_F(RemovalTest, ASessionKeepsAFlowUntilItExpiresOrItsTimerIsGone) {
   timer.due_at = clock_.now() + std::chrono::hours(1);
   asked.calls.started.push_back(timer);
   ASSERT_EQ(commit_now(asked), Outcome::committed);
-  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 2}}));
+  EXPECT_EQ(remove_the_flow(),
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::sessions, "", 2}}));
   clock_.advance(std::chrono::minutes(31));
-  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 1}}));
+  EXPECT_EQ(remove_the_flow(),
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::sessions, "", 1}}));
   ASSERT_TRUE(store_->sessions().reset(asked.key));
   EXPECT_EQ(remove_the_flow(), std::vector<PartUsage>());
 }
@@ -261,7 +265,8 @@ TEST_F(RemovalTest, OnlyFollowUpsOfTheProjectThatRunAFlowKeepIt) {
   follow_up({project_, endpoints_["web"], "ann", "s"}, flows_["Main"]);
   EXPECT_EQ(old_flow()->usages, std::vector<PartUsage>());
   follow_up({project_, endpoints_["web"], "cleo", "s"}, flows_["Old"]);
-  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::follow_ups, "", 1}}));
+  EXPECT_EQ(remove_the_flow(),
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::follow_ups, "", 1}}));
 }
 
 TEST_F(RemovalTest, AllSessionsAreReadPageByPage) {
@@ -271,7 +276,8 @@ TEST_F(RemovalTest, AllSessionsAreReadPageByPage) {
   ASSERT_EQ(commit_now(session("web", "Main")), Outcome::committed);
   EXPECT_EQ(old_flow()->usages, std::vector<PartUsage>());
   ASSERT_EQ(commit_now(session("web", "Old")), Outcome::committed);
-  EXPECT_EQ(remove_the_flow(), (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 1}}));
+  EXPECT_EQ(remove_the_flow(),
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::sessions, "", 1}}));
 }
 
 TEST_F(RemovalTest, AUseThatBeginsBetweenTheStepsKeepsThePart) {
@@ -295,7 +301,7 @@ TEST_F(RemovalTest, AUseThatBeginsBetweenTheStepsKeepsThePart) {
                               .delivery = model::Delivery::pending});
   ASSERT_EQ(commit_now(answered), Outcome::committed);
   EXPECT_EQ(*second_step(*endpoint),
-            (std::vector<PartUsage>{{"Endpoint", "old", Kind::outputs, "", 1}}));
+            (std::vector<PartUsage>{{"Endpoint", "old", PartUsage::Kind::outputs, "", 1}}));
   EXPECT_TRUE(store_->assets().endpoint(endpoints_["old"])->has_value());
 }
 
@@ -321,7 +327,7 @@ TEST_F(RemovalTest, AnImportThatPrunesKeepsTheFollowUpFlowThatTheSetUpHasMade) {
   EXPECT_EQ(names_of_flows(), (std::vector<std::string>{"Main", "Old"}));
   less.proactive = {{"journey", {{"flow", "Main"}}}};
   EXPECT_EQ(prune(less).usages,
-            (std::vector<PartUsage>{{"Flow", "Old", Kind::follow_up_flow, "web"}}));
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::follow_up_flow, "web"}}));
 }
 
 TEST_F(RemovalTest, AnImportThatPrunesMayReplaceATokenAtTheQuotaAndRenameAnEndpoint) {
@@ -385,7 +391,8 @@ TEST_F(RemovalTest, AnImportWhoseLeftOversAreInUseChangesNothing) {
   less.flows.pop_back();
   less.flows.push_back(flow_of("New"));
   less.endpoints.erase(less.endpoints.begin());
-  EXPECT_EQ(prune(less).usages, (std::vector<PartUsage>{{"Flow", "Old", Kind::sessions, "", 1}}));
+  EXPECT_EQ(prune(less).usages,
+            (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::sessions, "", 1}}));
   const auto left = store_->assets().export_bundle(project_);
   ASSERT_EQ(left->flows.size(), 2U);
   EXPECT_EQ(left->flows[1].name, "Old");
@@ -469,10 +476,10 @@ TEST_F(RemovalTest, EachUseOfAProjectKeepsIt) {
   ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
   const auto parts = whole_project();
   ASSERT_TRUE(parts) << parts.error().message;
-  const std::vector<PartUsage> all{{"Endpoint", "old", Kind::follow_ups, "", 1},
-                                   {"Endpoint", "web", Kind::sessions, "", 1},
-                                   {"Endpoint", "old", Kind::outputs, "", 1},
-                                   {"Endpoint", "web", Kind::schedules, "", 1}};
+  const std::vector<PartUsage> all{{"Endpoint", "old", PartUsage::Kind::follow_ups, "", 1},
+                                   {"Endpoint", "web", PartUsage::Kind::sessions, "", 1},
+                                   {"Endpoint", "old", PartUsage::Kind::outputs, "", 1},
+                                   {"Endpoint", "web", PartUsage::Kind::schedules, "", 1}};
   for (const auto mode : {Removals::Mode::dry_run, Removals::Mode::real}) {
     const auto usages = second_step_of_project(*parts, mode);
     ASSERT_TRUE(usages) << usages.error().message;
