@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t name_digits = 12;
 constexpr std::size_t scanned_slice_bytes = std::size_t{1} << 20;
+constexpr std::size_t compared_slice_bytes = std::size_t{1} << 16;
 
 using Files = std::map<std::uint64_t, std::shared_ptr<File>>;
 
@@ -81,13 +82,29 @@ Result<std::optional<LogMarks>> opening(const File& file, std::uint64_t segment)
   return state_in((*frame)->payload);
 }
 
+// Where the zeros at the end of the file begin, or `from` if that is later.
+Result<std::uint64_t> end_of_content(const File& file, std::uint64_t from) {
+  static const std::string zeros(compared_slice_bytes, '\0');
+  for (std::uint64_t to = file.size(); to > from;) {
+    const std::uint64_t size = std::min<std::uint64_t>(to - from, zeros.size());
+    const auto bytes = file.read(to - size, size);
+    if (!bytes) return model::fail(bytes.error());
+    if (*bytes != std::string_view(zeros).substr(0, bytes->size())) {
+      return to - size + bytes->find_last_not_of('\0') + 1;
+    }
+    to -= size;
+  }
+  return from;
+}
+
 // The highest end in this segment that a batch behind `from` names, or 0.
 Result<std::uint64_t> named_end(const File& file, std::uint64_t segment, std::uint64_t from) {
-  auto bytes = file.read(from, file.size() - from);
+  const auto end = end_of_content(file, from);
+  if (!end) return model::fail(end.error());
+  const auto bytes = file.read(from, *end - from);
   if (!bytes) return model::fail(bytes.error());
   std::uint64_t highest = 0;
-  const std::size_t size = bytes->find_last_not_of('\0') + 1;
-  for (std::size_t at = 0; at < size; at += 8) {
+  for (std::size_t at = 0; at < bytes->size(); at += 8) {
     const auto frame = frame_in(std::string_view(*bytes).substr(at));
     if (!frame || frame->kind != FrameKind::state || !is_whole(*frame, segment)) continue;
     const auto marks = state_in(frame->payload);
