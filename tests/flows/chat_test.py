@@ -184,6 +184,17 @@ class FlowFiles(unittest.TestCase):
                 self.assertEqual(said, conversation.splitlines())
         self.assertEqual(pages, {"concepts.md", "first-flow.md", "recipes.md"})
 
+    def test_the_first_flow_of_the_handbook_passes_its_test(self):
+        page = (HERE.parent.parent / "docs" / "flows" / "first-flow.md").read_text()
+        nodes, tests = (block for language, block in FENCE.findall(page) if language == "yaml")
+        self.ctl("flow", "new", "first.yaml")
+        bundle = self.folder / "first.yaml"
+        text = bundle.read_text()
+        begin, end = text.index("      - say:"), text.index("endpoints:")
+        bundle.write_text(text[:begin] + "".join(f"      {line}\n" for line in nodes.splitlines()) + text[end:])
+        (self.folder / "first.test.yaml").write_text(tests)
+        self.assertIn("ok    first.test.yaml: Tells where the order is", self.ctl("flow", "test", "first.test.yaml").stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

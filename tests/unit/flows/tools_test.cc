@@ -181,8 +181,8 @@ TEST(FlowDocs, HaveExamplesThatLoad) {
       }
     }
   }
-  EXPECT_EQ(bundles, 3);
-  EXPECT_EQ(test_files, 1);
+  EXPECT_EQ(bundles, 4);
+  EXPECT_EQ(test_files, 2);
 }
 
 TEST(Match, ComparesNamedFieldsOnly) {
