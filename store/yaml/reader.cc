@@ -234,7 +234,11 @@ class Handler final : public YAML::EventHandler {
   void open(Located container, const std::string& tag, std::string_view kind,
             YAML::anchor_t anchor) {
     const Place place = container.place();
-    if (expects_key()) throw Fault{place, "a key must be a text"};
+    if (expects_key()) {
+      throw Fault{place,
+                  std::string("a key must be a text") +
+                      (kind == "map" ? "; a text that begins with {{ stands in quotes" : "")};
+    }
     refuse_anchor(anchor, place);
     if (schema_ == Schema::texts) {
       refuse_tag(tag, place);
@@ -323,20 +327,39 @@ std::optional<Fault> too_many_tokens(std::string_view text, const Limits& limits
   return std::nullopt;
 }
 
+// The mistake that an error at this byte of the text probably comes from. Empty: unknown.
+std::string_view remedy_of(const std::string& error, std::string_view text, std::size_t at) {
+  namespace messages = YAML::ErrorMsg;
+  const std::size_t begin = text.rfind('\n', at == 0 ? 0 : at - 1) + 1;  // of the line
+  const std::string_view before = text.substr(begin, std::max(at, begin) - begin);
+  const std::string_view margin = before.substr(0, before.find_first_not_of(" \t"));
+  const std::string_view indent = margin.find('\t') == std::string_view::npos
+                                      ? "; is this line indented as the one above it?"
+                                      : "; indent by blanks, not by tabs";
+  if (error == messages::UNKNOWN_TOKEN) {
+    if (std::string_view("@`%").find(text[at]) != std::string_view::npos) {
+      return "; a text that begins with @, % or ` stands in quotes";
+    }
+    // `{text: Which one?}`, where YAML ends the text behind the mark.
+    return "; within {} and [] a text with a '?' stands in quotes";
+  }
+  if (text[at] == ':' && (error == messages::MAP_VALUE || error == messages::END_OF_MAP_FLOW)) {
+    // A key that is indented too far continues the text of the line above.
+    const bool is_first = before.find_first_of(":'\"[{") == std::string_view::npos;
+    return is_first && error == messages::MAP_VALUE ? indent
+                                                    : "; a text with ': ' in it stands in quotes";
+  }
+  if (error != messages::END_OF_MAP && error != messages::END_OF_SEQ) return {};
+  if (margin.size() == before.size()) return indent;
+  // `say: "so "called""`, `say: 'can't'`, `say: {name} is here`.
+  return "; put the whole text into quotes, and write a quote in '...' twice";
+}
+
 Fault fault_of(const YAML::Exception& error, std::string_view text) {
   std::string message = "is not valid YAML: " + error.msg;
-  // Its scanner's message for `{text: Which one?}`, where YAML ends the text behind the mark.
-  if (error.msg == YAML::ErrorMsg::UNKNOWN_TOKEN) {
-    message += "; within {} and [] a text with a '?' stands in quotes";
-  }
-  // `say: hello: you`, with and without braces around it.
-  const bool at_colon = !error.mark.is_null() && error.mark.pos >= 0 &&
-                        std::cmp_less(error.mark.pos, text.size()) &&
-                        text[static_cast<std::size_t>(error.mark.pos)] == ':';
-  if (at_colon &&
-      (error.msg == YAML::ErrorMsg::MAP_VALUE || error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW)) {
-    message += "; a text with ': ' in it stands in quotes";
-  }
+  const bool has_mark =
+      !error.mark.is_null() && error.mark.pos >= 0 && std::cmp_less(error.mark.pos, text.size());
+  if (has_mark) message += remedy_of(error.msg, text, static_cast<std::size_t>(error.mark.pos));
   if (text.ends_with('\n')) text.remove_suffix(1);
   const Place end = place_behind(text);
   if (const Place place = place_of(error.mark); place.line <= end.line) return {place, message};

@@ -70,6 +70,34 @@ TEST(YamlReader, SyntaxErrorsNameLineAndColumn) {
   EXPECT_EQ(problems_of("a: \"\\q\"\n"), "1:7: is not valid YAML: unknown escape character: q\n");
 }
 
+// Mistakes of people who write YAML for the first time.
+TEST(YamlReader, SyntaxErrorsTellTheRemedy) {
+  struct Case {
+    const char* text;
+    const char* remedy;
+  };
+  constexpr const char* indent = "is this line indented as the one above it?";
+  constexpr const char* quotes = "put the whole text into quotes, and write a quote in '...' twice";
+  const Case cases[] = {
+      {"a:\n  - b: 1\n   - c: 2\n", indent},
+      {"a:\n  b: 1\nc: 2\n d: 3\n", indent},
+      {"a:\n  b: text\n   c: 2\n", indent},
+      {"a:\n  - b: 1\nc:\n  - d: 1\n  e:\n  - f: 2\n", indent},
+      {"a:\n\tb: 1\n", "indent by blanks, not by tabs"},
+      {"a: \"so \"called\"\"\n", quotes},
+      {"b: 1\na: 'I can't'\n", quotes},
+      {"a: {name} is here\n", quotes},
+      {"a: {{context.name}}\n", "a text that begins with {{ stands in quotes"},
+      {"a: @you\n", "a text that begins with @, % or ` stands in quotes"},
+      {"a: %off\n", "a text that begins with @, % or ` stands in quotes"},
+      {"a: {b: Which one?}\n", "within {} and [] a text with a '?' stands in quotes"}};
+  for (const auto& [text, remedy] : cases) {
+    EXPECT_TRUE(problems_of(text).ends_with(std::string("; ") + remedy + "\n"))
+        << text << problems_of(text);
+  }
+  EXPECT_EQ(problems_of("[a]: 1\n"), "1:1: a key must be a text\n");
+}
+
 // yaml-cpp itself accepts these.
 TEST(YamlReader, TruncatedTextIsRefused) {
   for (const char* text :
