@@ -69,8 +69,8 @@ Result<std::optional<Login>> Client::login() const {
 
 Result<void> Client::sign_in() {
   if (options_.password) return {};
-  if (const char* password = std::getenv("CONVERSECTL_PASSWORD");
-      password != nullptr && !options_.as.empty()) {
+  const char* password = std::getenv("CONVERSECTL_PASSWORD");
+  if (password != nullptr && !options_.as.empty()) {
     options_.password = password;
     return {};
   }
@@ -87,9 +87,14 @@ Result<void> Client::sign_in() {
                 "no user is named: sign in by `conversectl login`, or give --as EMAIL (or set "
                 "CONVERSECTL_AS) with CONVERSECTL_PASSWORD set");
   }
+  if (password != nullptr) {  // of the user whom the login names
+    options_.password = password;
+    return {};
+  }
   auto typed = prompt_password("Password of " + options_.as);
   if (!typed) {
-    return fail(typed.error().code, typed.error().message + ", or set CONVERSECTL_PASSWORD");
+    const std::string why = *kept ? " (the token of a login makes no credentials)" : "";
+    return fail(typed.error().code, typed.error().message + ", or set CONVERSECTL_PASSWORD" + why);
   }
   options_.password = std::move(*typed);
   return {};
@@ -201,6 +206,9 @@ model::Error error_of(const Answer& answer) {
   std::string message = detail_of(answer);
   if (answer.status < 400) message += ": the answer is a redirect; is --url right?";
   if (answer.status == 401) message += ": check --as and CONVERSECTL_PASSWORD";
+  if (message.starts_with("the query parameter projectId is required")) {
+    message += ": name it by --project";
+  }
   return model::Error{Errc::invalid_argument, std::move(message)};
 }
 

@@ -386,11 +386,11 @@ void show_ramp(const Fields& ramp) {
   if (ending == "finished") {
     say("The ramp of " + ramped + " is finished: all sessions run it.");
   } else if (ending == "stopped") {
-    say("The ramp of " + ramped + " was stopped: all sessions run " + version("stableVersion") +
-        ".");
+    say("The ramp of " + ramped + " was stopped: all sessions went back to " +
+        version("stableVersion") + ".");
   } else if (ending == "errors") {
     say("The ramp of " + ramped + " was taken back, because more than " + bound +
-        " of its Turns failed: all sessions run " + version("stableVersion") + ".");
+        " of its Turns failed: all sessions went back to " + version("stableVersion") + ".");
   } else {
     say("A ramp gives " + ramped + " to " + std::to_string(ramp.number("share")) +
         " % of the sessions. It is taken back if more than " + bound + " of its Turns fail.");

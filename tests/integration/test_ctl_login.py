@@ -134,7 +134,10 @@ class Login(CtlCase):
 
     def test_a_credential_is_made_with_the_password_alone(self):
         self.login()
-        self.assertIn("no password", self.ctl("apikey", "create", "--name", "x", code=1).stderr)
+        refused = self.ctl("apikey", "create", "--name", "x", code=1).stderr
+        self.assertIn("no password", refused)
+        self.assertIn("the token of a login makes no credentials", refused)
+        self.assertTrue(self.ctl("apikey", "create", "--name", "x", CONVERSECTL_PASSWORD=PASSWORD).stdout)
         self.assertTrue(self.ctl("--as", EMAIL, "apikey", "create", "--name", "x", CONVERSECTL_PASSWORD=PASSWORD).stdout)
 
     def test_scripts_send_a_token_in_place_of_the_password(self):

@@ -43,6 +43,10 @@ class Names(CtlCase):
         self.assertIn("there is no project 'Third'; there are: Second, Tests",
                       self.with_project("Third", "flow", "graph", "Echo", code=1).stderr)
 
+    def test_a_list_of_one_of_several_projects_needs_its_name(self):
+        self.assertIn("name it by --project", self.run_ctl("endpoints", "list", code=1).stderr)
+        self.assertIn("own", self.people("endpoints", "list", "--project", "Second"))
+
     def test_an_endpoint_is_named_by_name_id_or_token(self):
         token = next(item["urlToken"] for item in self.second["endpoints"] if item["name"] == "own")
         endpoint = next(item["_id"] for item in self.daemon.ctl("endpoints", "list", "--project", "Second")["items"]
