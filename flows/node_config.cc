@@ -71,10 +71,10 @@ std::string NodeConfig::misplaced(const std::string& key,
                                   std::vector<std::string_view> beside) const {
   const std::string type(type_.name);
   if (std::ranges::find(inside, key) != inside.end()) {
-    const std::string first =
-        type_.shorthand.empty() ? "" : std::string(type_.shorthand) + ": .., ";
-    return "'" + key + "' belongs to the mapping of '" + type + "'; write `" + type + ": {" +
-           first + key + ": ..}`";
+    const bool is_first = type_.shorthand.empty() || type_.shorthand == key;
+    const std::string first = is_first ? "" : std::string(type_.shorthand) + ": .., ";
+    return "'" + key + "' belongs to the mapping of '" + type + "'; indent it further than '" +
+           type + "', or write `" + type + ": {" + first + key + ": ..}`";
   }
   beside.emplace_back("id");
   return "unknown key '" + key + "' beside '" + type + "'" + known_words(key, beside);

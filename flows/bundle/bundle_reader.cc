@@ -318,7 +318,8 @@ class BundleReader {
       } else if (variables_ == Variables::may_be_missing) {
         expanded += name;
       } else {
-        view.problem("the environment variable " + name + " is not set; set it for the import");
+        view.problem("the environment variable " + name +
+                     " is not set; set it for the import, or by `environment` of a test file");
       }
       at = end + 1;
     }

@@ -110,7 +110,12 @@ void Parser::fail_here() {
     if (text == "/" || text == "/=") {
       return fail(token_.begin, "regular expressions are not supported");
     }
+    if (text == "{" && source_.substr(0, token_.begin).ends_with('{')) {
+      return fail(token_.begin, "unexpected '{'; {{ }} stands only in texts");
+    }
   }
+  if (text == "and") return fail(token_.begin, "unexpected 'and'; write '&&'");
+  if (text == "or") return fail(token_.begin, "unexpected 'or'; write '||'");
   fail(token_.begin, "unexpected '" + text + "'");
 }
 

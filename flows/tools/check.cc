@@ -93,6 +93,7 @@ class Checker {
     }
     check_labels();
     if (is_partial()) return;  // a Flow with errors may use anything
+    check_slots();
     check_unused("connections", "Connection", used_[Kind::connection]);
     check_unused("knowledgeStores", "knowledge store", used_[Kind::knowledge]);
     Names lexicons = used_[Kind::lexicon];
@@ -209,6 +210,9 @@ class Checker {
     for (const auto& slot : flow.slots()) {
       for (const auto& use : slot.outline.uses) {
         used_[use.kind].insert(use.name);
+        if (use.kind == Kind::lexicon && slot.type->name == "addLexiconKeyphrase") {
+          grown_.insert(use.name);
+        }
         if (use.kind != Kind::flow) continue;
         const auto& given = slot.outline.arguments;
         arguments_[use.name].insert(given.begin(), given.end());
@@ -252,7 +256,11 @@ class Checker {
 
   void check_nodes(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
-      for (const auto& read : slot.outline.reads) check_read({flow, slot, read.place}, read.facts);
+      const bool takes_events = slot.type->name == "waitForEvent" || slot.type->name == "collect";
+      for (const auto& read : slot.outline.reads) {
+        check_read({flow, slot, read.place}, read.facts);
+        if (takes_events) check_event({flow, slot, read.place}, read.facts);
+      }
       if (slot.type->name == "code" && scripts_ == Scripts::no_scripts) {
         warn(slot.outline.place, flow, slot.address,
              "this daemon runs no scripts, so the Node fails with code_off; an operator sets "
@@ -433,6 +441,53 @@ class Checker {
     return false;
   }
 
+  static Names texts_of(const Located& value, std::string_view member) {
+    Names texts;
+    const Located* list = value.find(member);
+    if (list == nullptr) return texts;
+    for (const auto& item : list->items()) {
+      if (item.is_text()) texts.insert(item.text());
+    }
+    return texts;
+  }
+
+  // Slots of lexicons that none of their entries fills. An entry without slots fills the one with
+  // the lexicon's name.
+  void check_slots() {
+    for (const auto& lexicon : items("lexicons")) {
+      const auto name = text_of(lexicon, "name");
+      const Located* slots = lexicon.find("slots");
+      if (slots == nullptr || grown_.contains(name)) continue;
+      Names filled = filled_;
+      if (const Located* entries = lexicon.find("entries")) {
+        for (const auto& entry : entries->items()) {
+          Names of_entry = texts_of(entry, "slots");
+          if (of_entry.empty()) of_entry.insert(name);
+          filled.merge(of_entry);
+        }
+      }
+      for (const auto& slot : slots->items()) {
+        if (!slot.is_text() || filled.contains(slot.text())) continue;
+        report_.add(slot.place(), "lexicons",
+                    "no entry of '" + name + "' fills the slot '" + slot.text() +
+                        "'; name it in the `slots` of its entries");
+      }
+    }
+  }
+
+  // An event that came earlier is no input any more.
+  void check_event(const At& at, const Facts& facts) {
+    const auto reads = [&](std::string_view path) {
+      return std::ranges::find(facts.paths, path) != facts.paths.end();
+    };
+    if (reads("input.event")) return;
+    for (const auto* name : {"data", "text"}) {
+      if (!reads(std::string("input.") + name)) continue;
+      warn(at, std::string("'input.") + name +
+                   "' is not that of an earlier event; write 'input.event." + name + "'");
+    }
+  }
+
   void check_unused(std::string_view list, const std::string& what, const Names& used) {
     for (const auto& item : items(list)) {
       const auto name = text_of(item, "name");
@@ -450,6 +505,7 @@ class Checker {
   Names context_;
   Names profile_;
   Names filled_;
+  Names grown_;                                          // lexicons to which Nodes add entries
   Names waits_;                                          // Flows that wait for an input
   std::map<std::string, Names, std::less<>> arguments_;  // of each Flow
   std::map<std::string, bool, std::less<>> is_flag_;     // each written path
@@ -484,6 +540,12 @@ std::vector<Finding> check_bundle(std::string_view text, std::string_view file_n
   const LoadLimits limits{.variables = Variables::may_be_missing};
   auto located = read_source(text, file_name, limits);
   if (!located) return findings(Severity::error, std::move(located.error()));
+  if (located->find("bundle") != nullptr && located->find("tests") != nullptr) {
+    Report report{std::string(file_name)};
+    report.add(located->place(), "",
+               "this is a test file: run it by `flow test`, and check the bundle that it names");
+    return findings(Severity::error, report.take());
+  }
   Problems errors;
   if (auto bundle = load_bundle(*located, file_name, {}, limits); !bundle) {
     errors = std::move(bundle.error());

@@ -157,6 +157,7 @@ void read_input(const View& view, TestStep& step) {
     step.data = value.to_json();
     return;
   }
+  if (!value.is_object()) return view.problem("expected a text in quotes, or a mapping");
   const Fields fields(view, input_keys);
   step.text = text_of(fields, "text");
   step.data = value_of(fields, "data");
@@ -266,6 +267,10 @@ Checked<model::CallResult> read_answer(std::string_view text, const model::Pendi
   if (!located) return tl::unexpected<Problems>(located.error());
   Report report{""};
   const View view(*located, report);
+  const bool is_of_model = call.http && call.http->to_model;
+  if (!call.search && !is_of_model && located->find("llm") != nullptr) {
+    view.problem("this call asks no language model; give `status` and `body`");
+  }
   auto answer =
       call.search ? answer_of(read_search_stub(view), call) : answer_of(read_stub(view), call);
   if (report.size() > 0) return tl::unexpected<Problems>(report.take());

@@ -158,11 +158,12 @@ class FlowFiles(unittest.TestCase):
 
     def test_wrong_lines_are_named_and_the_conversation_goes_on(self):
         done = self.ctl("flow", "chat", "shop.yaml", code=1,
-                        lines=["/wiat 2h", "/wait soon", "/answer {}", "call", "/answer {stauts: 2}", "/help", "/quit", "never"])
+                        lines=["/wiat 2h", "/wait soon", "/answer {}", "call", "/answer {stauts: 2}", "/answer {llm: Hi}", "/help", "/quit", "never"])
         self.assertIn("there is no command /wiat; /help lists them", done.stderr)
         self.assertIn("such as /wait 2h", done.stderr)
         self.assertIn("no call waits for an answer", done.stderr)
         self.assertIn("unknown key 'stauts'; did you mean 'status'?", done.stderr)
+        self.assertIn("this call asks no language model; give `status` and `body`", done.stderr)
         for command in ("/wait", "/inject", "/answer", "/context", "/help", "/quit"):
             self.assertIn(f"\n{command}", done.stdout)
         self.assertNotIn("never", done.stdout)

@@ -221,11 +221,47 @@ TEST(FlowCheck, FindsUnusedPartsAndSlotsThatNothingFills) {
       "lexicons: [{name: Cities, slots: [city], entries: []}]\n"
       "flows:\n- name: F\n  nodes:\n  - question: {text: q, type: keyphrase, slot: city}\n"
       "- {name: G, nodes: []}\nendpoints: [{name: e, flow: F}]\n");
-  ASSERT_EQ(found.size(), 4U);
+  ASSERT_EQ(found.size(), 5U);
   EXPECT_NE(found[0].find("nothing uses the Connection 'crm'"), std::string::npos);
   EXPECT_NE(found[1].find("nothing uses the lexicon 'Cities'"), std::string::npos);
-  EXPECT_NE(found[2].find("no lexicon of this Flow fills the slot 'city'"), std::string::npos);
-  EXPECT_NE(found[3].find("nothing uses the Flow 'G'"), std::string::npos);
+  EXPECT_NE(found[2].find("no entry of 'Cities' fills the slot 'city'"), std::string::npos);
+  EXPECT_NE(found[3].find("no lexicon of this Flow fills the slot 'city'"), std::string::npos);
+  EXPECT_NE(found[4].find("nothing uses the Flow 'G'"), std::string::npos);
+}
+
+TEST(FlowCheck, FindsSlotsOfALexiconThatNoEntryFills) {
+  const auto check_slots = [](const std::string& slots, const std::string& entries,
+                              const std::string& nodes = "") {
+    return check("lexicons: [{name: City, slots: " + slots + ", entries: [" + entries +
+                 "]}]\nflows:\n- {name: F, lexicons: [City], nodes: [" + nodes + "]}\n");
+  };
+  EXPECT_EQ(
+      check_slots("[town, place]", "{mainKeyphrase: Bonn}, {mainKeyphrase: Ulm, slots: [place]}"),
+      (Texts{"p.yaml:3:33: warning: lexicons: no entry of 'City' fills the slot 'town'; name it "
+             "in the `slots` of its entries"}));
+  EXPECT_EQ(check_slots("[City]", "{mainKeyphrase: Bonn}"), (Texts{}));
+  EXPECT_EQ(check_slots("[town]", "",
+                        "addLexiconKeyphrase: {lexicon: City, keyphrase: Ulm, slots: [town]}"),
+            (Texts{}));
+}
+
+TEST(FlowCheck, FindsConditionsThatDoNotReadTheEvent) {
+  EXPECT_EQ(check_nodes("  - waitForEvent: input.data.event == 'paid'\n"
+                        "  - collect: {quiet: 1m, if: input.text == 'paid'}\n"),
+            (Texts{"'input.data' is not that of an earlier event; write 'input.event.data'",
+                   "'input.text' is not that of an earlier event; write 'input.event.text'"}));
+  EXPECT_EQ(check_nodes("  - waitForEvent: input.event.data.event == 'paid'\n"
+                        "  - waitForEvent: input.event.data.id == (input.data.id ?? 0)\n"),
+            (Texts{}));
+}
+
+TEST(FlowCheck, TellsThatATestFileIsNoBundle) {
+  Texts lines;
+  for (const auto& finding : tools::check_bundle("bundle: p.yaml\ntests: []\n", "p.test.yaml")) {
+    lines.push_back(to_string(finding));
+  }
+  EXPECT_EQ(lines, (Texts{"p.test.yaml:1:1: error: this is a test file: run it by `flow test`, and "
+                          "check the bundle that it names"}));
 }
 
 TEST(FlowCheck, TakesTheFlowForErrorsForUsed) {

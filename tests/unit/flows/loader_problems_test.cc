@@ -74,7 +74,7 @@ TEST(LoaderProblems, OfAssets) {
          "b.yaml:3:78: members[0].allowedLocales[0]: the project has no locale 'fr'"}},
        {"connections: [{name: c, type: httpBearer, fields: {token: \"${UNSET} ${SET}\"}}]",
         {"b.yaml:3:59: connections[0].fields.token: the environment variable UNSET is not set; set "
-         "it for the import"}},
+         "it for the import, or by `environment` of a test file"}},
        {"connections: [{name: c, type: httpBasic, fields: {username: 5}}, {name: d, type: http}]",
         {"b.yaml:3:50: connections[0].fields: a Connection of type httpBasic needs the field "
          "'password'",
@@ -163,8 +163,12 @@ TEST(LoaderProblems, OfNodes) {
         {"b.yaml:7:10: flows[0].nodes[0].say: column 6: unexpected '}'",
          "b.yaml:9:5: flows[0].nodes[1].thn: unknown key 'thn' beside 'say'; known are id"}},
        {"- say: x\n  data: {a: 1}",
-        {"b.yaml:8:5: flows[0].nodes[0].data: 'data' belongs to the mapping of 'say'; write `say: "
-         "{text: .., data: ..}`"}},
+        {"b.yaml:8:5: flows[0].nodes[0].data: 'data' belongs to the mapping of 'say'; indent it "
+         "further than 'say', or write `say: {text: .., data: ..}`"}},
+       {"- question:\n  text: x",
+        {"b.yaml:8:5: flows[0].nodes[0].text: 'text' belongs to the mapping of 'question'; "
+         "indent it further than 'question', or write `question: {text: ..}`",
+         "b.yaml:8:5: flows[0].nodes[0].question: 'text' is missing"}},
        {"- if: context.x\n  then:\n    - goTo: ask\n  els: []\n- {id: aks, wait: true}\n- {id: "
         "aks, "
         "wait: true}",

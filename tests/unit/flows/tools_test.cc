@@ -185,6 +185,16 @@ TEST(FlowDocs, HaveExamplesThatLoad) {
   EXPECT_EQ(test_files, 2);
 }
 
+TEST(FlowTestFile, TellsThatAnInputIsATextOrAMapping) {
+  const auto loaded = tools::read_test_file(
+      "bundle: a.yaml\ntests: [{name: a, steps: [{user: 5}, {inject: true}]}]\n", "a.test.yaml");
+  ASSERT_FALSE(loaded);
+  ASSERT_EQ(loaded.error().size(), 2U);
+  for (const auto& problem : loaded.error()) {
+    EXPECT_EQ(problem.message, "expected a text in quotes, or a mapping");
+  }
+}
+
 TEST(Match, ComparesNamedFieldsOnly) {
   EXPECT_FALSE(tools::difference({{"a", 1}, {"b", 2}}, {{"a", 1}, {"c", nullptr}}));
   EXPECT_EQ(tools::difference({{"a", {1, 2}}}, json{{"a", {1, 3}}}),
