@@ -196,6 +196,14 @@ class FlowFiles(unittest.TestCase):
         (self.folder / "first.test.yaml").write_text(tests)
         self.assertIn("ok    first.test.yaml: Tells where the order is", self.ctl("flow", "test", "first.test.yaml").stdout)
 
+    def test_the_example_of_the_handbook_passes_its_tests(self):
+        page = (HERE.parent.parent / "docs" / "flows" / "example.md").read_text()
+        bundle, tests = (block for language, block in FENCE.findall(page) if language == "yaml")
+        (self.folder / "pizza.yaml").write_text(bundle)
+        (self.folder / "pizza.test.yaml").write_text(tests)
+        self.assertEqual(self.ctl("flow", "check", "--strict", "pizza.yaml").stdout, "pizza.yaml: no findings\n")
+        self.assertEqual(self.ctl("flow", "test", "pizza.test.yaml").stdout.count("ok    "), 5)
+
 
 if __name__ == "__main__":
     unittest.main()

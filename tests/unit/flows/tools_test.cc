@@ -181,8 +181,8 @@ TEST(FlowDocs, HaveExamplesThatLoad) {
       }
     }
   }
-  EXPECT_EQ(bundles, 4);
-  EXPECT_EQ(test_files, 2);
+  EXPECT_EQ(bundles, 5);
+  EXPECT_EQ(test_files, 3);
 }
 
 TEST(FlowTestFile, TellsThatAnInputIsATextOrAMapping) {
