@@ -215,21 +215,24 @@ Result<TrialBody> read_trial(const Request& request) {
   auto body = read_object(request);
   if (!body) return model::fail(body.error());
   TrialBody trial;
-  if (const auto version = body->value("flowVersion", json()); !version.is_null()) {
-    if (!version.is_number_integer() || version < 1) return wrong("flowVersion must be 1 or more");
-    trial.version = version.get<std::int64_t>();
+  if (!body->value("flowVersion", json()).is_null()) {
+    const auto version = whole_number(*body, "flowVersion", 1);
+    if (!version) return model::fail(version.error());
+    trial.version = *version;
   }
   const auto answers = body->value("answers", json::array());
   if (!answers.is_array() || answers.size() > most_trial_answers) {
     return wrong("answers must be a list of at most 50 objects");
   }
   for (const auto& each : answers) {
-    const auto status = each.is_object() ? each.value("status", json(200)) : json();
-    if (!status.is_number_integer() || status < 100 || status > 599) {
-      return wrong("answers must have objects with a status of 100 to 599 and a body");
-    }
+    if (!each.is_object()) return wrong("answers must be a list of objects");
     model::CallResult answer;
-    answer.status = status.get<int>();
+    answer.status = 200;
+    if (each.contains("status")) {
+      const auto status = whole_number(each, "status", 100, 599);
+      if (!status) return model::fail(status.error());
+      answer.status = static_cast<int>(*status);
+    }
     answer.body = each.value("body", json());
     if (answer.status >= 400) {
       answer.error_code = "status";
@@ -372,7 +375,8 @@ Description describe_try_letter() {
                               {"body", anything(), Need::optional}});
   const auto body = object(
       {{"flowVersion",
-        described("Of the Flow that failed. Default: the newest.", nullable(integer(1))),
+        described("Of the Flow that failed. Default: the newest.",
+                  nullable(integer(1, max_whole_number))),
         Need::optional},
        {"answers", described("Of the Flow's calls, in order.", list_of(answer, most_trial_answers)),
         Need::optional}});

@@ -1,7 +1,6 @@
 // /management/flows: lists and compares the versions of a project's Flows, goes back to one, and
 // gives one to a share of the sessions.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -33,8 +32,6 @@ using store::RampInfo;
 using namespace openapi;
 
 constexpr std::string_view missing_flow = "there is no such Flow";
-// The largest whole number that every JSON reader holds exactly.
-constexpr std::int64_t max_version = 9'007'199'254'740'991;
 
 Result<Response> list_flows(const Call& call, ProjectServices& services) {
   auto project = project_of(services.store, call, call.operation.role);
@@ -86,7 +83,7 @@ Result<Definition> definition_of(const std::string& flow, std::int64_t number,
 }
 
 Schema version_number() {
-  return integer(1, max_version);
+  return integer(1, max_whole_number);
 }
 
 const Shape<FlowVersionInfo>& version_shape() {
@@ -154,7 +151,7 @@ Result<Response> list_versions(const Call& call, ProjectServices& services) {
 Result<Response> show_definition(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
-  auto number = number_parameter(call.request, "version", 1, max_version, 0);
+  auto number = number_parameter(call.request, "version", 1, max_whole_number, 0);
   if (!number) return model::fail(number.error());
   auto definition = definition_of(*flow, *number, services);
   if (!definition) return model::fail(definition.error());
@@ -249,7 +246,7 @@ Result<NodeRuns> runs_of(const std::string& project, const model::FlowVersion& v
 Result<Response> show_graph(const Call& call, ProjectServices& services) {
   auto id = flow_of(call, services);
   if (!id) return model::fail(id.error());
-  auto number = number_parameter(call.request, "version", 1, max_version, 0);
+  auto number = number_parameter(call.request, "version", 1, max_whole_number, 0);
   if (!number) return model::fail(number.error());
   auto newest = services.assets.newest_flow(*id);
   auto shown = *number == 0 ? newest : services.assets.flow(*id, *number);
@@ -322,9 +319,9 @@ const Shape<FlowChange>& change_shape() {
 Result<std::pair<std::int64_t, std::int64_t>> compared_versions(const std::string& flow,
                                                                 const Call& call,
                                                                 ProjectServices& services) {
-  auto from = number_parameter(call.request, "from", 1, max_version, 0);
+  auto from = number_parameter(call.request, "from", 1, max_whole_number, 0);
   if (!from) return model::fail(from.error());
-  auto to = number_parameter(call.request, "to", 1, max_version, 0);
+  auto to = number_parameter(call.request, "to", 1, max_whole_number, 0);
   if (!to) return model::fail(to.error());
   auto versions = from_store(services.store.assets().flow_versions(flow));
   if (!versions) return model::fail(versions.error());
@@ -354,25 +351,10 @@ Result<Response> diff(const Call& call, ProjectServices& services) {
              {"changes", change_shape()(changes)}});
 }
 
-// The whole number in a member of the body. JSON Schema takes 1.0 for a whole number, too.
-Result<std::int64_t> whole_number(const json& body, const char* name, std::int64_t least,
-                                  std::int64_t most) {
-  const auto member = body.find(name);
-  if (member != body.end() && member->is_number()) {
-    const auto number = member->get<double>();
-    const bool in_range =
-        number >= static_cast<double>(least) && number <= static_cast<double>(most);
-    if (in_range && std::floor(number) == number) return static_cast<std::int64_t>(number);
-  }
-  return model::fail(Errc::invalid_argument,
-                     std::string(name) + " must be a whole number, " + std::to_string(least) +
-                         (most == max_version ? " or more" : " to " + std::to_string(most)));
-}
-
 Result<std::int64_t> read_version(const Request& request) {
   auto body = read_object(request);
   if (!body) return model::fail(body.error());
-  return whole_number(*body, "version", 1, max_version);
+  return whole_number(*body, "version", 1, max_whole_number);
 }
 
 // A version that this program can't run would stop every conversation of its Endpoints.
@@ -405,7 +387,7 @@ Result<store::WantedRamp> read_ramp(const Request& request) {
   auto body = read_object(request);
   if (!body) return model::fail(body.error());
   store::WantedRamp wanted;
-  const auto version = whole_number(*body, "version", 1, max_version);
+  const auto version = whole_number(*body, "version", 1, max_whole_number);
   if (!version) return model::fail(version.error());
   wanted.version = *version;
   const auto share = whole_number(*body, "share", 0, store::all_sessions);

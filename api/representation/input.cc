@@ -2,6 +2,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <utility>
 
 #include "api/http/http_syntax.h"
@@ -130,6 +131,19 @@ Result<json> read_object(const Request& request, std::initializer_list<Member> m
   if (!object) return object;
   if (auto read = read_members(*object, members); !read) return model::fail(read.error());
   return object;
+}
+
+Result<std::int64_t> whole_number(const json& object, const char* name, std::int64_t least,
+                                  std::int64_t most) {
+  const auto member = object.find(name);
+  if (member != object.end() && member->is_number()) {
+    const auto number = member->get<double>();
+    const bool in_range =
+        number >= static_cast<double>(least) && number <= static_cast<double>(most);
+    if (in_range && std::floor(number) == number) return static_cast<std::int64_t>(number);
+  }
+  return wrong(name, " must be a whole number, " + std::to_string(least) +
+                         (most == max_whole_number ? " or more" : " to " + std::to_string(most)));
 }
 
 Result<void> check_name(std::string_view name, std::string_view value) {

@@ -57,6 +57,15 @@ struct Member {
 [[nodiscard]] model::Result<nlohmann::json> read_object(const Request& request,
                                                         std::initializer_list<Member> members = {});
 
+// The largest whole number that every JSON reader holds exactly (RFC 8259 §6).
+inline constexpr std::int64_t max_whole_number = 9'007'199'254'740'991;
+
+// The whole number in a member of the object. 1.0 is one, as in JSON Schema. `most` at its largest
+// sets no limit.
+[[nodiscard]] model::Result<std::int64_t> whole_number(const nlohmann::json& object,
+                                                       const char* name, std::int64_t least,
+                                                       std::int64_t most = max_whole_number);
+
 // ---- Messages
 
 inline constexpr std::size_t max_name_bytes = 512;  // of `userId` and `sessionId`

@@ -128,5 +128,19 @@ TEST(MessageBody, WhatIsNoJsonObjectIsRefused) {
   }
 }
 
+// JSON Schema's `integer` takes 24.0.
+TEST(WholeNumber, MayHaveAZeroFraction) {
+  const auto read = [](const json& value) { return whole_number({{"n", value}}, "n", 1, 100); };
+  EXPECT_EQ(read(24), 24);
+  EXPECT_EQ(read(24.0), 24);
+  for (const json& wrong : {json(0), json(101), json(2.5), json(1e300), json("24"), json()}) {
+    ASSERT_FALSE(read(wrong)) << wrong;
+    EXPECT_EQ(read(wrong).error().message, "n must be a whole number, 1 to 100");
+  }
+  EXPECT_EQ(whole_number({{"n", max_whole_number}}, "n", 1), max_whole_number);
+  EXPECT_FALSE(whole_number({{"n", max_whole_number + 1}}, "n", 1));
+  EXPECT_FALSE(whole_number(json::object(), "n", 1));
+}
+
 }  // namespace
 }  // namespace conversed::api
