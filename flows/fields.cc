@@ -227,17 +227,19 @@ std::string Fields::one_of(std::string_view field) const {
 
 std::optional<std::int64_t> Fields::integer(std::string_view field) const {
   const auto found = find(field);
-  return found ? found->integer(key(field).least, key(field).most) : std::nullopt;
+  return found ? found->integer(key(field).least, key(field).most) : key(field).default_number;
 }
 
 std::optional<std::chrono::milliseconds> Fields::duration(std::string_view field) const {
   using std::chrono::milliseconds;
   const auto found = find(field);
-  if (!found) return std::nullopt;
-  return found->duration(milliseconds(key(field).least), milliseconds(key(field).most));
+  const Key& facts = key(field);
+  if (found) return found->duration(milliseconds(facts.least), milliseconds(facts.most));
+  return facts.default_number ? std::optional(milliseconds(*facts.default_number)) : std::nullopt;
 }
 
-bool Fields::flag(std::string_view field, bool otherwise) const {
+bool Fields::flag(std::string_view field) const {
+  const bool otherwise = key(field).default_number.value_or(0) != 0;
   const auto found = find(field);
   return found ? found->flag().value_or(otherwise) : otherwise;
 }

@@ -106,7 +106,7 @@ class Fields {
   [[nodiscard]] std::string text(std::string_view field) const;  // not empty
   [[nodiscard]] std::string optional_text(std::string_view field) const;
   [[nodiscard]] std::string one_of(std::string_view field) const;
-  [[nodiscard]] bool flag(std::string_view field, bool otherwise) const;
+  [[nodiscard]] bool flag(std::string_view field) const;
   // Within the bounds of its key.
   [[nodiscard]] std::optional<std::int64_t> integer(std::string_view field) const;
   [[nodiscard]] std::optional<std::chrono::milliseconds> duration(std::string_view field) const;

@@ -65,7 +65,7 @@ json complete_journey(const json& proactive, std::string_view locale) {
     journey["quietHours"] = {{"from", "22:00"}, {"to", "07:00"}, {"timezone", "UTC"}};
     journey["maxPerDay"] = 3;
   }
-  if (!journey.contains("maxPerSession")) journey["maxPerSession"] = 1;
+  if (!journey.contains("maxPerSession")) journey["maxPerSession"] = default_per_session;
   put_duration(journey, "after", "afterMs");
   put_duration(journey, "expiresAfter", "expiresAfterMs");
   if (journey.contains("quietHours")) {

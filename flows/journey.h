@@ -10,6 +10,8 @@
 // Makes the stored journey and its Flow from `proactive.journey` of a bundle. Pure; thread-safe.
 namespace conversed::flows {
 
+inline constexpr int default_per_session = 1;  // follow-ups of the journey
+
 // The minute of `HH:MM`, 00:00 to 23:59. Nothing for any other text.
 [[nodiscard]] std::optional<int> minute_of_day(std::string_view text);
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 // The keys of the mappings of a file. One table serves its reader (fields.h), the JSON Schema
-// (tools/schema.h) and the test of the reference.
+// (tools/schema.h) and the reference (tests/unit/flows/reference_test.cc).
 namespace conversed::flows {
 
 inline constexpr std::size_t max_name_characters = 200;
@@ -22,18 +22,22 @@ enum class Form : std::uint8_t {
   number,    // a whole one
   duration,  // a text such as `10s`
   number_or_duration,
-  scalar,       // a text, a number, true or false
-  texts,        // a text, or a list of at least one
-  local_text,   // a text, or a mapping of locales to texts
-  local_texts,  // such a value, or a list of at least one
-  names,        // a list of names
-  any_mapping,  // with any keys
-  text_map,     // a mapping to texts
-  scalar_map,   // a mapping to texts, numbers, true or false
-  nodes,        // a list of Nodes
-  nodes_map,    // a mapping to lists of Nodes
-  mapping,      // with `keys`
-  mappings,     // a list of them
+  template_text,  // a text with `{{ }}`
+  json_template,  // any value whose texts may have `{{ }}`
+  path,           // a text such as `context.city`
+  regex,          // a text
+  expression,     // a text, a number, true or false
+  texts,          // a text, or a list of at least one
+  local_text,     // a text, or a mapping of locales to texts
+  local_texts,    // such a value, or a list of at least one
+  names,          // a list of names
+  any_mapping,    // with any keys
+  text_map,       // a mapping to texts
+  expressions,    // a mapping to expressions
+  nodes,          // a list of Nodes
+  nodes_map,      // a mapping to lists of Nodes
+  mapping,        // with `keys`
+  mappings,       // a list of them
   mapping_or_mappings,
   text_or_mapping,
   text_or_mappings,

@@ -20,7 +20,7 @@ namespace conversed::flows {
 using NodePtr = std::unique_ptr<const Node>;
 
 // One config key of a Node type. Other keys are problems. docs/flows/nodes.md describes each key.
-// Kept by: NodeTypes.AreDocumented.
+// Kept by: Reference.HasTheFactsOfTheCode.
 struct NodeField : KeyWords<NodeField> {
   // Reads the field into its member of the Node. `found` is null if the field is missing. Null: the
   // Node's `check` reads the field.
@@ -50,15 +50,19 @@ inline constexpr Form form_of<std::string> = Form::name;
 template <>
 inline constexpr Form form_of<std::vector<std::string>> = Form::names;
 template <>
-inline constexpr Form form_of<expression::Template> = Form::text;
+inline constexpr Form form_of<expression::Template> = Form::template_text;
+template <>
+inline constexpr Form form_of<expression::JsonTemplate> = Form::json_template;
 template <>
 inline constexpr Form form_of<LocalText> = Form::local_text;
 template <>
 inline constexpr Form form_of<std::vector<LocalText>> = Form::local_texts;
 template <>
-inline constexpr Form form_of<expression::Expression> = Form::scalar;
+inline constexpr Form form_of<expression::Expression> = Form::expression;
 template <>
-inline constexpr Form form_of<expression::Path> = Form::text;
+inline constexpr Form form_of<expression::Path> = Form::path;
+template <>
+inline constexpr Form form_of<Regex> = Form::regex;
 template <>
 inline constexpr Form form_of<NodeConfig::Headers> = Form::text_map;
 template <>

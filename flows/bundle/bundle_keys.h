@@ -3,10 +3,11 @@
 #include <array>
 
 #include "flows/flow_compiler.h"
+#include "flows/journey.h"
 #include "flows/keys.h"
 
 // The keys of a bundle. docs/flows/bundles.md and follow-ups.md describe them.
-// Kept by: BundleKeys.AreDocumented.
+// Kept by: Reference.HasTheFactsOfTheCode.
 namespace conversed::flows {
 
 inline constexpr std::chrono::milliseconds shortest_bundle_time = std::chrono::seconds(1);
@@ -45,15 +46,16 @@ inline constexpr Key knowledge_store_keys[]{must_have("name", Form::name),
                                             may_have("sources", Form::mappings).of(source_keys)};
 inline constexpr Key webhook_keys[]{must_have("url", Form::text), may_have("secret", Form::text)};
 inline constexpr Key output_keys[]{may_have("webhook", Form::mapping).of(webhook_keys)};
-inline constexpr Key endpoint_keys[]{
-    must_have("name", Form::name),
-    must_have("flow", Form::name),
-    may_have("sessionExpiry", Form::duration).within(shortest_bundle_time, longest_bundle_time),
-    may_have("activeOnly", Form::flag),
-    may_have("errorText", Form::text),
-    may_have("onError", Form::name),
-    may_have("urlToken", Form::text),
-    may_have("output", Form::mapping).of(output_keys)};
+inline constexpr Key endpoint_keys[]{must_have("name", Form::name),
+                                     must_have("flow", Form::name),
+                                     may_have("sessionExpiry", Form::duration)
+                                         .within(shortest_bundle_time, longest_bundle_time)
+                                         .by_default(std::chrono::minutes(30)),
+                                     may_have("activeOnly", Form::flag).by_default(false),
+                                     may_have("errorText", Form::text),
+                                     may_have("onError", Form::name),
+                                     may_have("urlToken", Form::text),
+                                     may_have("output", Form::mapping).of(output_keys)};
 inline constexpr Key quiet_hours_keys[]{must_have("from", Form::text), must_have("to", Form::text),
                                         must_have("timezone", Form::text)};
 inline constexpr Key journey_keys[]{
@@ -63,7 +65,7 @@ inline constexpr Key journey_keys[]{
     may_have("endpoint", Form::name),
     may_have("quietHours", Form::mapping).of(quiet_hours_keys),
     may_have("expiresAfter", Form::duration).within(shortest_bundle_time, longest_bundle_time),
-    may_have("maxPerSession", Form::number).within(1, 1000),
+    may_have("maxPerSession", Form::number).within(1, 1000).by_default(default_per_session),
     may_have("maxPerDay", Form::number).within(1, 1000)};
 inline constexpr Key proactive_keys[]{must_have("journey", Form::mapping).of(journey_keys)};
 

@@ -388,7 +388,7 @@ class BundleReader {
       expect_known(*at, "there is no Flow", known_.flows);
     }
     endpoint.session_expiry = fields.duration("sessionExpiry").value_or(endpoint.session_expiry);
-    endpoint.active_only = fields.flag("activeOnly", false);
+    endpoint.active_only = fields.flag("activeOnly");
     endpoint.error_text = fields.optional_text("errorText");
     if (const auto at = fields.find("errorText")) expect_short(*at);
     endpoint.error_flow = fields.name("onError");

@@ -55,13 +55,13 @@ Value has_own_property(Machine& machine, const Value& self, const Args& args) {
   return Value::boolean(machine.has_own(self, machine.to_text(args[0])));
 }
 
-constexpr std::array number_methods{
+constexpr std::array methods_of_numbers{
     Method{"toFixed", to_fixed},
     Method{"toPrecision", to_precision},
     Method{"toString", number_to_string},
 };
 
-constexpr std::array any_methods{
+constexpr std::array methods_of_all{
     Method{"hasOwnProperty", has_own_property},
     Method{"toString", to_string},
     Method{"valueOf", value_of},
@@ -69,12 +69,6 @@ constexpr std::array any_methods{
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-struct NamedConstant {
-  std::string_view space;
-  std::string_view name;
-  double value;
-};
 
 constexpr std::array constants{
     NamedConstant{"", "Infinity", infinity},
@@ -104,20 +98,31 @@ const Method* find_in(std::span<const Method> methods, std::string_view name) {
 
 }  // namespace
 
+std::span<const Method> number_methods() {
+  return methods_of_numbers;
+}
+
+std::span<const Method> any_methods() {
+  return methods_of_all;
+}
+
+std::span<const NamedConstant> named_constants() {
+  return constants;
+}
+
 const Method* find_method(const Value& self, std::string_view name) {
   const Method* own = nullptr;
   if (self.is_string()) own = find_in(string_methods(), name);
-  if (self.is_numeric()) own = find_in(number_methods, name);
+  if (self.is_numeric()) own = find_in(number_methods(), name);
   if (self.is_array()) own = find_in(array_methods(), name);
-  return own != nullptr ? own : find_in(any_methods, name);
+  return own != nullptr ? own : find_in(any_methods(), name);
 }
 
 std::span<const std::string_view> method_names() {
   static const std::vector<std::string_view> names = [] {
     std::vector<std::string_view> all;
     for (const auto methods :
-         {string_methods(), array_methods(), std::span<const Method>(number_methods),
-          std::span<const Method>(any_methods)}) {
+         {string_methods(), array_methods(), number_methods(), any_methods()}) {
       for (const Method& method : methods) all.push_back(method.name);
     }
     return all;

@@ -79,12 +79,21 @@ struct Function {
 // Names such as "Math" and "JSON", which are not values.
 [[nodiscard]] bool is_namespace(std::string_view name);
 
+struct NamedConstant {
+  std::string_view space;  // "Math", or empty for a global constant
+  std::string_view name;
+  double value = 0;
+};
+
 [[nodiscard]] std::optional<double> find_constant(std::string_view space, std::string_view name);
 
 // The rows of each file.
 [[nodiscard]] std::span<const Method> string_methods();
 [[nodiscard]] std::span<const Method> array_methods();
+[[nodiscard]] std::span<const Method> number_methods();
+[[nodiscard]] std::span<const Method> any_methods();  // of all types
 [[nodiscard]] std::span<const Function> math_functions();
 [[nodiscard]] std::span<const Function> global_functions();
+[[nodiscard]] std::span<const NamedConstant> named_constants();
 
 }  // namespace conversed::flows::expression

@@ -7,8 +7,8 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::array<std::string_view, 3> copy_modes{"append", "keep", "replace"};
-constexpr std::array<std::string_view, 2> copied_forms{"keyphrases", "slots"};
+constexpr std::array<std::string_view, 3> copy_modes{"replace", "append", "keep"};
+constexpr std::array<std::string_view, 2> copied_forms{"slots", "keyphrases"};
 
 struct CopySlotsNode final : Node {
   std::vector<std::string> slots;  // empty: all

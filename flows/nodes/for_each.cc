@@ -87,7 +87,7 @@ struct ForEachNode final : Node {
 };
 
 constexpr NodeField for_each_fields[]{
-    required<&ForEachNode::list, &ForEachNode::read_list>("list").as(Form::text),
+    required<&ForEachNode::list, &ForEachNode::read_list>("list").as(Form::expression),
     required<&ForEachNode::item>("item").or_beside(),
     optional<&ForEachNode::index>("index").or_beside(),
     required<&ForEachNode::body, &ForEachNode::Body::read>("do").as(Form::nodes).or_beside()};

@@ -10,7 +10,7 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::array<std::string_view, 6> methods{"DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"};
+constexpr std::array<std::string_view, 6> methods{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"};
 
 // Percent-encodes characters that a URL can't contain, so a value can't end the request line.
 std::string encode_rest(std::string_view url) {
@@ -167,7 +167,7 @@ struct HttpRequestNode final : CallNode {
 };
 
 constexpr NodeField http_request_fields[]{
-    required<&HttpRequestNode::url, &UrlTemplate::read>("url").as(Form::text),
+    required<&HttpRequestNode::url, &UrlTemplate::read>("url").as(Form::template_text),
     optional<&HttpRequestNode::method>("method").one_of(methods).by_default("GET"),
     optional<&HttpRequestNode::connection, &NodeConfig::connection>("connection"),
     optional<&HttpRequestNode::headers>("headers"),

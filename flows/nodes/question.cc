@@ -16,8 +16,8 @@ namespace conversed::flows {
 namespace {
 
 constexpr std::array<std::string_view, 13> answer_types{
-    "any",   "choice", "date", "email", "integer", "keyphrase", "number",
-    "phone", "regex",  "text", "time",  "url",     "yesNo"};
+    "text",  "number", "integer", "yesNo", "choice",    "email", "url",
+    "phone", "date",   "time",    "regex", "keyphrase", "any"};
 constexpr std::array<std::string_view, 12> yes_words{"yes",  "y",  "yeah", "yep", "sure", "ok",
                                                      "okay", "ja", "j",    "oui", "sí",   "true"};
 constexpr std::array<std::string_view, 7> no_words{"no",   "n",   "nope", "nah",
@@ -284,7 +284,7 @@ constexpr NodeField question_fields[]{
                                                         std::chrono::hours(24 * 30)),
     optional<&QuestionNode::if_timed_out>("onTimeout"),
     optional<&QuestionNode::slot, &NodeConfig::slot>("slot"),
-    optional<&QuestionNode::pattern, &read_pattern>("pattern").as(Form::text),
+    optional<&QuestionNode::pattern, &read_pattern>("pattern"),
     optional<&QuestionNode::date_order>("dateOrder").one_of(date_orders).by_default("dayFirst"),
     optional<&QuestionNode::zone, &read_zone>("timezone").as(Form::text),
     optional<&QuestionNode::yes, &Phrases::read>("yes").as(Form::names),

@@ -47,7 +47,7 @@ struct RegexSlotFillerNode final : Node {
 };
 
 constexpr NodeField regex_slot_filler_fields[]{
-    required("pattern").as(Form::text),
+    required("pattern").as(Form::regex),
     required<&RegexSlotFillerNode::slot, &NodeConfig::slot>("slot"),
     optional<&RegexSlotFillerNode::group>("group").within(0, 20).by_default(0),
     optional<&RegexSlotFillerNode::ignore_case>("ignoreCase").by_default(true),

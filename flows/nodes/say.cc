@@ -8,7 +8,7 @@
 namespace conversed::flows {
 namespace {
 
-constexpr std::array<std::string_view, 3> orders{"inTurn", "oneByOne", "random"};
+constexpr std::array<std::string_view, 3> orders{"random", "inTurn", "oneByOne"};
 
 struct SayNode final : Node {
   std::vector<LocalText> alternatives;

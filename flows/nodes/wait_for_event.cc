@@ -207,8 +207,8 @@ struct WaitForEventNode final : Node {
 
 constexpr NodeField wait_for_event_fields[]{
     optional<&WaitForEventNode::only>("if"),
-    optional<&WaitForEventNode::any, &read_awaited>("any").as(Form::scalar_map),
-    optional<&WaitForEventNode::all, &read_awaited>("all").as(Form::scalar_map),
+    optional<&WaitForEventNode::any, &read_awaited>("any").as(Form::expressions),
+    optional<&WaitForEventNode::all, &read_awaited>("all").as(Form::expressions),
     optional<&WaitForEventNode::store_in>("storeIn"),
     optional<&WaitForEventNode::time_out>("timeout")
         .within(std::chrono::seconds(1), std::chrono::hours(24 * 30))

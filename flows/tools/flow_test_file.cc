@@ -16,9 +16,6 @@ using model::EventType;
 using nlohmann::json;
 using std::chrono::milliseconds;
 
-// A Tuesday at ten in the middle of a year, far from special days of the calendar.
-constexpr std::int64_t default_now = 1'781'604'000'000;  // 2026-06-16 10:00 UTC
-
 // Expected texts, at any depth, may be regular expressions.
 void check_patterns(const View& view) {
   const Located& value = view.value();

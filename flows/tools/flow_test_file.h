@@ -20,8 +20,10 @@
 namespace conversed::flows::tools {
 
 // The keys of a test file. docs/flows/testing.md describes them.
-// Kept by: TestFileKeys.AreDocumented.
+// Kept by: Reference.HasTheFactsOfTheCode.
 inline constexpr std::int64_t most_answers = 1'000'000'000;
+// 2026-06-16 10:00 UTC: a Tuesday in the middle of a year, far from special days of the calendar.
+inline constexpr std::int64_t default_now = 1'781'604'000'000;
 inline constexpr Key expectation_keys[]{
     may_have("text", Form::anything),       may_have("data", Form::anything),
     may_have("context", Form::any_mapping), may_have("profile", Form::any_mapping),
@@ -65,7 +67,7 @@ inline constexpr Key test_file_keys[]{
     may_have("endpoint", Form::text),
     may_have("flow", Form::text),
     may_have("environment", Form::text_map),
-    may_have("now", Form::number).within(0, std::int64_t{1} << 45),
+    may_have("now", Form::number).within(0, std::int64_t{1} << 45).by_default(default_now),
     may_have("calls", Form::mappings).of(call_stub_keys),
     may_have("searches", Form::mappings).of(search_stub_keys),
     may_have("splits", Form::text_map),

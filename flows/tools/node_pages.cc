@@ -35,11 +35,23 @@ std::string description_of(std::string_view type, std::string_view key) {
   if (at == std::string_view::npos) return {};
   auto section = nodes_page.substr(at + heading.size());
   section = section.substr(0, section.find("\n## "));
-  // | `key` | value | what |
-  auto row = line_behind(section, "\n| `" + std::string(key) + "` | ");
-  row.remove_prefix(std::min(row.find(" | "), row.size()));
-  row = row.substr(std::min<std::size_t>(3, row.size()));
-  return without_links(row.substr(0, row.rfind(" |")));
+  // The row has the key, its value, its default and its sentences.
+  const auto cells = cells_of(line_behind(section, "\n| `" + std::string(key) + '`'));
+  if (cells.size() != 4) return {};
+  std::string facts(cells[1]);
+  if (!cells[2].empty()) facts += cells[2] == "required" ? "; " : "; default ";
+  return without_links(cells[3]) + " (" + facts.append(cells[2]) + ')';
+}
+
+std::vector<std::string_view> cells_of(std::string_view row) {
+  std::vector<std::string_view> cells;
+  for (auto end = row.find('|'); end != row.npos; end = row.find('|')) {
+    auto cell = row.substr(0, end);
+    cell.remove_prefix(std::min(cell.find_first_not_of(' '), cell.size()));
+    cells.push_back(cell.substr(0, cell.find_last_not_of(' ') + 1));
+    row.remove_prefix(end + 1);
+  }
+  return cells;
 }
 
 }  // namespace conversed::flows::tools

@@ -77,7 +77,12 @@ Json mapping_of(std::span<const Key> keys) {
 Json form_of_key(const KeyFacts& key) {
   switch (key.form) {
     case Form::anything:
+    case Form::json_template:
       return Json::object();
+    case Form::template_text:
+    case Form::path:
+    case Form::regex:
+      return typed("string");
     case Form::text:
     case Form::name:
       return text_of(key);
@@ -89,7 +94,7 @@ Json form_of_key(const KeyFacts& key) {
       return duration();
     case Form::number_or_duration:
       return any_of(number_of(key), duration());
-    case Form::scalar:
+    case Form::expression:
       return scalar();
     case Form::texts:
       return any_of(typed("string"),
@@ -104,7 +109,7 @@ Json form_of_key(const KeyFacts& key) {
       return typed("object");
     case Form::text_map:
       return map_to(typed("string"));
-    case Form::scalar_map:
+    case Form::expressions:
       return map_to(scalar());
     case Form::nodes:
       return nodes();
@@ -149,7 +154,8 @@ Json described(Json schema, const std::string& description) {
 }
 
 bool takes_mapping(Form form) {
-  return form == Form::anything || form == Form::local_text || form == Form::local_texts;
+  return form == Form::anything || form == Form::json_template || form == Form::local_text ||
+         form == Form::local_texts;
 }
 
 Json config_of(const NodeType& type) {

@@ -1,10 +1,4 @@
 // Methods and functions.
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <sstream>
-
-#include "flows/expression/library.h"
 #include "tests/unit/expression/evaluate.h"
 
 namespace conversed::flows::expression {
@@ -133,40 +127,6 @@ TEST(Library, UrisAreEncoded) {
          {"decodeURIComponent('%C3')", "error: column 1: not URI encoded"},
          {"decodeURIComponent('%2')", "error: column 1: not URI encoded"},
          {"encodeURIComponent('\\ud800')", "error: column 1: half of a character"}});
-}
-
-// The words of the page's list that begins so: up to the next list.
-std::set<std::string> documented(const std::string& beginning) {
-  std::ifstream file(CONVERSED_SOURCE_DIR "/docs/flows/expressions.md");
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
-  const auto at = page.find("\n- " + beginning + ": `");
-  if (at == page.npos) return {};
-  const auto begin = page.find('`', at) + 1;
-  std::istringstream words(page.substr(begin, page.find('`', begin) - begin));
-  return {std::istream_iterator<std::string>(words), {}};
-}
-
-template <typename Rows>
-std::set<std::string> names_of(const Rows& rows) {
-  std::set<std::string> names;
-  for (const auto& row : rows) names.emplace(row.name);
-  return names;
-}
-
-TEST(Library, IsDocumented) {
-  auto texts = names_of(string_methods());
-  auto arrays = names_of(array_methods());
-  for (auto* methods : {&texts, &arrays}) {
-    methods->insert("length");
-    for (const auto* any : {"toString", "valueOf", "hasOwnProperty"}) methods->erase(any);
-  }
-  EXPECT_EQ(documented("Texts"), texts);
-  EXPECT_EQ(documented("Arrays"), arrays);
-  std::ifstream file(CONVERSED_SOURCE_DIR "/docs/flows/expressions.md");
-  const std::string page{std::istreambuf_iterator<char>(file), {}};
-  for (const auto& function : global_functions()) {
-    EXPECT_NE(page.find(function.name), page.npos) << function.space << "." << function.name;
-  }
 }
 
 }  // namespace

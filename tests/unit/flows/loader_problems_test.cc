@@ -185,7 +185,7 @@ TEST(LoaderProblems, OfNodes) {
          "b.yaml:7:41: flows[0].nodes[0].httpRequest.url: expected an absolute http or https URL "
          "without user information",
          "b.yaml:7:52: flows[0].nodes[0].httpRequest.method: unknown value 'FETCH'; did you mean "
-         "'PATCH'?; known are DELETE, GET, HEAD, PATCH, POST, PUT",
+         "'PATCH'?; known are GET, HEAD, POST, PUT, PATCH, DELETE",
          "b.yaml:7:68: flows[0].nodes[0].httpRequest.timeout: the duration is too long; at most "
          "300s",
          "b.yaml:7:81: flows[0].nodes[0].httpRequest.retries: expected a whole number from 0 to 10",

@@ -4,18 +4,14 @@
 
 #include <fstream>
 #include <map>
-#include <span>
 #include <sstream>
 #include <utility>
 #include <vector>
 
-#include "flows/bundle/bundle_keys.h"
 #include "flows/flow.h"
 #include "flows/node_types.h"
-#include "flows/tools/flow_test_file.h"
 #include "flows/tools/node_pages.h"
 #include "flows/tools/schema.h"
-#include "store/text/quantity.h"
 
 namespace conversed::flows {
 namespace {
@@ -267,115 +263,6 @@ std::map<std::string, std::string> reference_of_node_types() {
   return sections;
 }
 
-// The rows of the section's table: the key and the text of each.
-std::vector<std::pair<std::string, std::string>> documented_fields(const std::string& section) {
-  std::vector<std::pair<std::string, std::string>> rows;
-  std::istringstream lines(section);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("| `")) continue;
-    const auto end = line.find("` | ");
-    rows.emplace_back(line.substr(3, end - 3), line.substr(end + 4));
-  }
-  return rows;
-}
-
-// The field's default as the page writes it; empty if it has none or the default needs a sentence.
-std::string default_of(const NodeField& field, std::string_view row) {
-  if (!field.default_number) return std::string(field.default_word);
-  if (row.starts_with("true or false")) return *field.default_number == 0 ? "false" : "true";
-  if (row.starts_with("duration")) {
-    return text::duration_text(std::chrono::milliseconds(*field.default_number));
-  }
-  return std::to_string(*field.default_number);
-}
-
-// The word after `Default `. A sentence follows `Default: `.
-std::string documented_default(const std::string& row) {
-  const auto at = row.find(" Default ");
-  if (at == std::string::npos) return {};
-  auto word = row.substr(at + 9);
-  word.erase(std::min(word.find_first_of(".:"), word.size()));
-  std::erase(word, '`');
-  return word;
-}
-
-// The page has each type with its keys in their order. It names required keys, defaults, the key of
-// the shorthand, choices, and the bounds of numbers and durations.
-TEST(NodeTypes, AreDocumented) {
-  auto sections = reference_of_node_types();
-  EXPECT_EQ(sections.size(), node_types().size());
-  for (const auto* type : node_types()) {
-    const std::string name(type->name);
-    ASSERT_TRUE(sections.contains(name)) << "docs/flows/nodes.md has no section for " << name;
-    const std::string& section = sections[name];
-    EXPECT_NE(section.substr(0, 1), "\n") << name << ": the heading needs a sentence below it";
-    const auto rows = documented_fields(section);
-    std::vector<std::string> known;
-    std::vector<std::string> documented;
-    for (const auto& field : type->fields) known.emplace_back(field.name);
-    for (const auto& [key, text] : rows) documented.push_back(key);
-    ASSERT_EQ(documented, known) << name;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-      const NodeField& field = type->fields[i];
-      const std::string text = rows[i].second;
-      const std::string place = name + "." + known[i] + ": " + text;
-      EXPECT_EQ(text.find(" Required. ") != std::string::npos, field.is_required) << place;
-      EXPECT_EQ(text.find("The value alone stands for it.") != std::string::npos,
-                field.name == type->shorthand)
-          << place;
-      EXPECT_EQ(text.find("May stand beside `" + name + "`.") != std::string::npos, field.is_beside)
-          << place;
-      EXPECT_EQ(documented_default(text), default_of(field, text)) << place;
-      for (const auto choice : field.choices) {
-        EXPECT_NE(text.find(choice), std::string::npos) << place << " names no " << choice;
-      }
-      if (field.most == 0) continue;
-      const bool is_duration = text.starts_with("duration");
-      const auto written = [&](std::int64_t bound) {
-        return is_duration ? text::duration_text(std::chrono::milliseconds(bound))
-                           : std::to_string(bound);
-      };
-      // Every duration is positive.
-      const std::string bounds = is_duration && field.least <= 1
-                                     ? "at most " + written(field.most)
-                                     : written(field.least) + " to " + written(field.most);
-      EXPECT_NE(text.find(bounds), std::string::npos) << place << " does not say " << bounds;
-    }
-  }
-}
-
-std::string page_of_flows(const std::string& name) {
-  std::ifstream file(CONVERSED_SOURCE_DIR "/docs/flows/" + name);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// Each key stands in the text, in a table or in an example, and so does each choice.
-void expect_documented(std::span<const Key> keys, const std::string& text) {
-  const auto stands = [&](std::string_view word) {
-    return text.find('`' + std::string(word) + '`') != text.npos ||
-           text.find(std::string(word) + ':') != text.npos;
-  };
-  for (const Key& key : keys) {
-    EXPECT_TRUE(stands(key.name)) << key.name;
-    for (const auto choice : key.choices) {
-      EXPECT_NE(text.find(choice), text.npos) << key.name << " names no " << choice;
-    }
-    if (key.form == Form::number && key.most > 1 && key.most <= 1000) {
-      EXPECT_NE(text.find(std::to_string(key.least) + " to " + std::to_string(key.most)), text.npos)
-          << key.name;
-    }
-    expect_documented(key.keys, text);
-  }
-}
-
-TEST(BundleKeys, AreDocumented) {
-  expect_documented(bundle_keys, page_of_flows("bundles.md") + page_of_flows("follow-ups.md"));
-}
-
-TEST(TestFileKeys, AreDocumented) {
-  expect_documented(tools::test_file_keys, page_of_flows("testing.md"));
-}
-
 TEST(Schema, KnowsEveryNodeTypeWithItsSentences) {
   const auto node = tools::bundle_schema()["$defs"]["node"]["properties"];
   EXPECT_EQ(node.size(), node_types().size() + 6) << "with id, then, else, item, index and do";
@@ -394,7 +281,7 @@ TEST(Schema, KnowsEveryNodeTypeWithItsSentences) {
   EXPECT_NE(beside.find("\n`once`: Run at every later pass."), beside.npos) << beside;
   EXPECT_EQ(tools::description_of("say", "order"),
             "How one of a list is chosen. `inTurn` begins again after the last one, `oneByOne` "
-            "repeats the last one. Default `random`.");
+            "repeats the last one. (`random`, `inTurn` or `oneByOne`; default `random`)");
 }
 
 TEST(NodeTypes, HaveExamplesThatLoad) {
