@@ -75,8 +75,7 @@ bool take_front(Words& words, std::string_view phrase) {
   return true;
 }
 
-template <typename Names>
-Part take_part(Words& words, const Names& names) {
+Part take_part(Words& words, std::span<const PartName> names) {
   for (const auto& name : names) {
     if (take_back(words, name.words)) return name.part;
   }
@@ -164,16 +163,10 @@ class Clock {
 
 class English {
  public:
-  [[nodiscard]] std::optional<TimeOfDay> read(Words words) const {
-    const Part part = take_part(words, english_parts);
-    const bool is_marked = take_front(words, "at") || part != Part::none;
-    auto time = plain(words, is_marked);
-    const auto hour = time ? hour_in(part, time->hour) : std::nullopt;
-    if (!hour) return std::nullopt;
-    return TimeOfDay{*hour, time->minute};
-  }
+  static constexpr std::string_view at = "at";
+  static constexpr std::span<const PartName> parts = english_parts;
 
- private:
+  // The time without the word before it and the part of the day behind it.
   [[nodiscard]] std::optional<TimeOfDay> plain(Words words, bool is_marked) const {
     if (take_back(words, "o clock") || take_back(words, "oclock")) {
       return Clock::around(clock_.hour(words), 0);
@@ -188,6 +181,7 @@ class English {
     return is_marked ? Clock::around(clock_.hour(words), 0) : std::nullopt;
   }
 
+ private:
   static int direction(std::string_view word) {
     if (word == "past" || word == "after") return 1;
     return word == "to" || word == "till" || word == "before" ? -1 : 0;
@@ -229,16 +223,10 @@ class English {
 
 class German {
  public:
-  [[nodiscard]] std::optional<TimeOfDay> read(Words words) const {
-    const Part part = take_part(words, german_parts);
-    const bool is_marked = take_front(words, "um") || part != Part::none;
-    auto time = plain(words, is_marked);
-    const auto hour = time ? hour_in(part, time->hour) : std::nullopt;
-    if (!hour) return std::nullopt;
-    return TimeOfDay{*hour, time->minute};
-  }
+  static constexpr std::string_view at = "um";
+  static constexpr std::span<const PartName> parts = german_parts;
 
- private:
+  // The time without the word before it and the part of the day behind it.
   [[nodiscard]] std::optional<TimeOfDay> plain(Words words, bool is_marked) const {
     const auto oclock = std::ranges::find(words, "uhr");
     const auto before = static_cast<std::size_t>(oclock - words.begin());
@@ -252,6 +240,7 @@ class German {
     return has_unit || is_marked ? Clock::around(clock_.hour(words), 0) : std::nullopt;
   }
 
+ private:
   [[nodiscard]] std::optional<TimeOfDay> beside(Words words) const {
     if (take_front(words, "halb")) return Clock::around(hour(words), -half);
     for (std::size_t i = 1; i + 1 < words.size(); ++i) {
@@ -282,13 +271,23 @@ class German {
   Clock clock_{"de"};
 };
 
+template <typename Language>
+std::optional<TimeOfDay> read_in(const Language& language, Words words) {
+  const Part part = take_part(words, Language::parts);
+  const bool is_marked = take_front(words, Language::at) || part != Part::none;
+  const auto time = language.plain(words, is_marked);
+  const auto hour = time ? hour_in(part, time->hour) : std::nullopt;
+  if (!hour) return std::nullopt;
+  return TimeOfDay{*hour, time->minute};
+}
+
 }  // namespace
 
 std::optional<TimeOfDay> read_spoken_time(std::string_view text) {
   const auto words = answer_words(text);
   if (words.empty()) return std::nullopt;
-  if (const auto time = English().read(words)) return time;
-  return German().read(words);
+  if (const auto time = read_in(English(), words)) return time;
+  return read_in(German(), words);
 }
 
 }  // namespace conversed::flows
