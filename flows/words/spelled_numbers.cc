@@ -1,6 +1,7 @@
 #include "flows/words/spelled_numbers.h"
 
 #include <unicode/rbnf.h>
+#include <unicode/ures.h>
 
 #include <algorithm>
 #include <array>
@@ -53,6 +54,23 @@ bool is_same_language(std::string_view asked, std::string_view found) {
   return asked == found || (found == "no" && (asked == "nb" || asked == "nn"));
 }
 
+// The locale whose rules ICU takes for this locale: `de` for `de-DE`. So clients that send many
+// names of locales do not push each other's rules out. Empty: ICU has no rules of the language.
+std::string name_of_rules(const std::string& locale) {
+  const icu::Locale wanted = icu::Locale::createCanonical(locale.c_str());
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::LocalUResourceBundlePointer rules(
+      ures_open(U_ICUDATA_NAME "-rbnf", wanted.getName(), &status));
+  if (U_FAILURE(status)) return {};
+  const icu::Locale found(ures_getLocaleByType(rules.getAlias(), ULOC_ACTUAL_LOCALE, &status));
+  // Without rules of the language ICU takes those of the system's.
+  if (U_FAILURE(status) || *found.getLanguage() == '\0' ||
+      !is_same_language(wanted.getLanguage(), found.getLanguage())) {
+    return {};
+  }
+  return found.getName();
+}
+
 }  // namespace
 
 std::vector<std::string> answer_words(std::string_view text) {
@@ -85,6 +103,25 @@ struct SpelledNumbers::Rules {
   }
   [[nodiscard]] std::string spelling(std::int64_t number, const icu::UnicodeString& set) const {
     return joined(spell(number, set));
+  }
+
+  // Null: ICU can't load them.
+  [[nodiscard]] static std::unique_ptr<const Rules> make(const std::string& locale) {
+    const icu::Locale named(locale.c_str());
+    UErrorCode status = U_ZERO_ERROR;
+    auto format =
+        std::make_unique<const icu::RuleBasedNumberFormat>(icu::URBNF_SPELLOUT, named, status);
+    if (U_FAILURE(status)) return nullptr;
+    auto rules = std::make_unique<Rules>();
+    rules->language = named.getLanguage();
+    for (std::int32_t i = 0; i < format->getNumberOfRuleSetNames(); ++i) {
+      std::string set;
+      format->getRuleSetName(i).toUTF8String(set);
+      if (is_cardinal(set)) rules->sets.push_back(format->getRuleSetName(i));
+    }
+    rules->format = std::move(format);
+    rules->learn();
+    return rules;
   }
 
   void learn() {
@@ -178,31 +215,15 @@ std::shared_ptr<const SpelledNumbers> SpelledNumbers::find(std::string_view loca
   static std::mutex mutex;
   static std::map<std::string, std::shared_ptr<const SpelledNumbers>, std::less<>> kept;
   if (locale.empty() || locale.size() > longest_name) return nullptr;
-  const std::string name = text::lower_case(locale);
+  const std::string name = name_of_rules(std::string(locale));
+  if (name.empty()) return nullptr;
   {
     const std::lock_guard lock(mutex);
     if (const auto found = kept.find(name); found != kept.end()) return found->second;
   }
-  const icu::Locale wanted = icu::Locale::createCanonical(name.c_str());
-  UErrorCode status = U_ZERO_ERROR;
-  auto format =
-      std::make_unique<const icu::RuleBasedNumberFormat>(icu::URBNF_SPELLOUT, wanted, status);
-  std::shared_ptr<const SpelledNumbers> made;
-  // Without rules of the language ICU takes those of the system's.
-  if (U_SUCCESS(status) &&
-      is_same_language(wanted.getLanguage(),
-                       format->getLocale(ULOC_ACTUAL_LOCALE, status).getLanguage())) {
-    auto rules = std::make_unique<Rules>();
-    rules->language = wanted.getLanguage();
-    for (std::int32_t i = 0; i < format->getNumberOfRuleSetNames(); ++i) {
-      std::string set;
-      format->getRuleSetName(i).toUTF8String(set);
-      if (is_cardinal(set)) rules->sets.push_back(format->getRuleSetName(i));
-    }
-    rules->format = std::move(format);
-    rules->learn();
-    made.reset(new SpelledNumbers(std::move(rules)));
-  }
+  auto rules = Rules::make(name);
+  if (rules == nullptr) return nullptr;
+  std::shared_ptr<const SpelledNumbers> made(new SpelledNumbers(std::move(rules)));
   const std::lock_guard lock(mutex);
   if (kept.size() >= most_kept) kept.erase(kept.begin());
   return kept.emplace(name, std::move(made)).first->second;

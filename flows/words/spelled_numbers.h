@@ -18,8 +18,8 @@ namespace conversed::flows {
 // Threads share it.
 class SpelledNumbers {
  public:
-  // Null if ICU does not spell numbers in the locale's language. Some are kept, because making them
-  // takes some 20 ms. Thread-safe.
+  // Null if ICU does not spell numbers in the locale's language. Some are kept, by ICU's name of
+  // their rules, because making them takes some 20 ms. Thread-safe.
   [[nodiscard]] static std::shared_ptr<const SpelledNumbers> find(std::string_view locale);
 
   // A whole number from 0 to 999,999,999,999. Nothing if the words are another text.

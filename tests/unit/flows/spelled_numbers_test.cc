@@ -78,6 +78,18 @@ TEST(SpelledNumbers, LanguagesThatIcuDoesNotSpellHaveNone) {
   EXPECT_EQ(SpelledNumbers::find("en-" + std::string(10'000, 'x')), nullptr);
 }
 
+TEST(SpelledNumbers, NamesOfOneLanguageShareItsNumbers) {
+  const auto english = SpelledNumbers::find("en");
+  EXPECT_EQ(SpelledNumbers::find("EN_us"), english);
+  for (char last = 'a'; last <= 'z'; ++last) {
+    EXPECT_EQ(SpelledNumbers::find(std::string("en-US-x-") + last), english);
+    EXPECT_EQ(SpelledNumbers::find(std::string("af-x-") + last), SpelledNumbers::find("af"));
+    EXPECT_EQ(SpelledNumbers::find(std::string("aq") + last), nullptr);
+  }
+  EXPECT_EQ(SpelledNumbers::find("en"), english);
+  EXPECT_NE(SpelledNumbers::find("de-CH"), SpelledNumbers::find("de"));  // it has its own rules
+}
+
 TEST(SpelledNumbers, LongTextsAreNoNumbers) {
   std::string text;
   while (text.size() < std::size_t{64} << 10) text += "one hundred ";
