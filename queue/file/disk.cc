@@ -49,8 +49,9 @@ class RealFile final : public File {
   }
 
   Result<std::string> read(std::uint64_t at, std::size_t most) const override {
-    const std::uint64_t there = size();
-    std::string bytes(std::min<std::uint64_t>(most, there - std::min(at, there)), '\0');
+    const auto there = size();
+    if (!there) return model::fail(there.error());
+    std::string bytes(std::min<std::uint64_t>(most, *there - std::min(at, *there)), '\0');
     std::size_t done = 0;
     while (done < bytes.size()) {
       const auto got = uninterrupted([&] {
@@ -77,9 +78,10 @@ class RealFile final : public File {
     return failed(path_, "extended", code);
   }
 
-  std::uint64_t size() const override {
+  Result<std::uint64_t> size() const override {
     struct stat status {};
-    return ::fstat(descriptor_, &status) == 0 ? static_cast<std::uint64_t>(status.st_size) : 0;
+    if (::fstat(descriptor_, &status) != 0) return failed(path_, "examined", errno);
+    return static_cast<std::uint64_t>(status.st_size);
   }
 
  private:

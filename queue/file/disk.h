@@ -31,7 +31,7 @@ class File {
   [[nodiscard]] virtual Result<void> sync() = 0;
   // Takes the space for this size, so that writes below it need none.
   [[nodiscard]] virtual Result<void> reserve(std::uint64_t bytes) = 0;
-  [[nodiscard]] virtual std::uint64_t size() const = 0;
+  [[nodiscard]] virtual Result<std::uint64_t> size() const = 0;
 };
 
 // The files of one folder. Tests replace it by a disk that fails, or loses unsynced writes. One

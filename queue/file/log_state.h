@@ -20,6 +20,7 @@ namespace conversed::queue {
 struct Segment {
   std::uint64_t number = 0;
   std::shared_ptr<File> file;
+  std::uint64_t bytes = 0;            // the size of the file
   std::vector<std::int64_t> first{};  // by partition: the end of the partition when it was begun
   std::uint64_t end = 0;              // of its last frame; all its frames are durable
 

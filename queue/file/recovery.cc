@@ -15,7 +15,11 @@ constexpr std::size_t name_digits = 12;
 constexpr std::size_t scanned_slice_bytes = std::size_t{1} << 20;
 constexpr std::size_t compared_slice_bytes = std::size_t{1} << 16;
 
-using Files = std::map<std::uint64_t, std::shared_ptr<File>>;
+struct SizedFile {
+  std::shared_ptr<File> file;
+  std::uint64_t bytes = 0;
+};
+using Files = std::map<std::uint64_t, SizedFile>;
 
 tl::unexpected<Error> damaged(std::uint64_t segment, std::uint64_t at, const std::string& why) {
   return model::fail(Errc::internal, "The log is damaged: log/" + segment_name(segment) +
@@ -40,7 +44,9 @@ Result<Files> open_all(Disk& disk) {
     if (!number) continue;
     auto file = disk.open(name);
     if (!file) return model::fail(file.error());
-    files[*number] = *std::move(file);
+    const auto bytes = (*file)->size();
+    if (!bytes) return model::fail(bytes.error());
+    files[*number] = {*std::move(file), *bytes};
   }
   return files;
 }
@@ -68,8 +74,8 @@ Result<Walked> walk(const File& file, std::uint64_t segment, std::uint64_t to,
 }
 
 // The state that the segment's first batch has; nothing if the file is no segment of this number.
-Result<std::optional<LogMarks>> opening(const File& file, std::uint64_t segment) {
-  FrameReader reader(file, 0, file.size(), scanned_slice_bytes);
+Result<std::optional<LogMarks>> opening(const SizedFile& file, std::uint64_t segment) {
+  FrameReader reader(*file.file, 0, file.bytes, scanned_slice_bytes);
   auto frame = reader.next();
   if (!frame) return model::fail(frame.error());
   if (!*frame || (*frame)->kind != FrameKind::state || (*frame)->before != 0 ||
@@ -83,11 +89,11 @@ Result<std::optional<LogMarks>> opening(const File& file, std::uint64_t segment)
 }
 
 // Where the zeros at the end of the file begin, or `from` if that is later.
-Result<std::uint64_t> end_of_content(const File& file, std::uint64_t from) {
+Result<std::uint64_t> end_of_content(const SizedFile& file, std::uint64_t from) {
   static const std::string zeros(compared_slice_bytes, '\0');
-  for (std::uint64_t to = file.size(); to > from;) {
+  for (std::uint64_t to = file.bytes; to > from;) {
     const std::uint64_t size = std::min<std::uint64_t>(to - from, zeros.size());
-    const auto bytes = file.read(to - size, size);
+    const auto bytes = file.file->read(to - size, size);
     if (!bytes) return model::fail(bytes.error());
     if (*bytes != std::string_view(zeros).substr(0, bytes->size())) {
       return to - size + bytes->find_last_not_of('\0') + 1;
@@ -98,10 +104,10 @@ Result<std::uint64_t> end_of_content(const File& file, std::uint64_t from) {
 }
 
 // The highest end in this segment that a batch behind `from` names, or 0.
-Result<std::uint64_t> named_end(const File& file, std::uint64_t segment, std::uint64_t from) {
+Result<std::uint64_t> named_end(const SizedFile& file, std::uint64_t segment, std::uint64_t from) {
   const auto end = end_of_content(file, from);
   if (!end) return model::fail(end.error());
-  const auto bytes = file.read(from, *end - from);
+  const auto bytes = file.file->read(from, *end - from);
   if (!bytes) return model::fail(bytes.error());
   std::uint64_t highest = 0;
   for (std::size_t at = 0; at < bytes->size(); at += 8) {
@@ -126,7 +132,9 @@ class Recovery {
       if (auto read = read_older(); !read) return model::fail(read.error());
       if (auto read = read_records(); !read) return model::fail(read.error());
     }
-    for (auto& [number, file] : files_) log_.spares.push_back({number, std::move(file)});
+    for (auto& [number, file] : files_) {
+      log_.spares.push_back({number, std::move(file.file), file.bytes});
+    }
     return std::move(log_);
   }
 
@@ -135,14 +143,14 @@ class Recovery {
   // batch did not become durable.
   Result<void> find_newest() {
     for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
-      auto began = opening(*file->second, file->first);
+      auto began = opening(file->second, file->first);
       if (!began) return model::fail(began.error());
       if (*began) {
         newest_ = file->first;
         opened_[newest_] = **std::move(began);
         return {};
       }
-      const auto named = named_end(*file->second, file->first, 0);
+      const auto named = named_end(file->second, file->first, 0);
       if (!named) return model::fail(named.error());
       if (*named > 0) return damaged(file->first, 0, "the file has lost its beginning");
     }
@@ -151,21 +159,22 @@ class Recovery {
 
   // The state at the end of the log, from the newest segment alone.
   Result<void> read_newest() {
-    const File& file = *files_.at(newest_);
+    const SizedFile& file = files_.at(newest_);
     Result<void> refused;
-    const auto walked = walk(file, newest_, file.size(), [&](const Frame& frame, std::uint64_t at) {
-      if (frame.kind != FrameKind::state) return true;
-      auto marks = state_in(frame.payload);
-      if (!marks) {
-        refused = format_of(frame.payload) == log_format
-                      ? damaged(newest_, at, "a state is damaged")
-                      : newer_format(format_of(frame.payload));
-        return false;
-      }
-      log_.marks = *std::move(marks);
-      log_.last_batch = at;
-      return true;
-    });
+    const auto walked =
+        walk(*file.file, newest_, file.bytes, [&](const Frame& frame, std::uint64_t at) {
+          if (frame.kind != FrameKind::state) return true;
+          auto marks = state_in(frame.payload);
+          if (!marks) {
+            refused = format_of(frame.payload) == log_format
+                          ? damaged(newest_, at, "a state is damaged")
+                          : newer_format(format_of(frame.payload));
+            return false;
+          }
+          log_.marks = *std::move(marks);
+          log_.last_batch = at;
+          return true;
+        });
     if (!walked) return model::fail(walked.error());
     if (!refused) return refused;
     const auto head = log_.marks.head;
@@ -187,7 +196,8 @@ class Recovery {
     std::uint64_t end = log_.marks.end.at;
     for (;;) {
       LogMarks& began = opened_.at(number);
-      auto segment = std::make_shared<Segment>(Segment{number, files_.at(number), {}, end});
+      const auto& [file, bytes] = files_.at(number);
+      auto segment = std::make_shared<Segment>(Segment{number, file, bytes, {}, end});
       for (const auto& range : began.partitions) segment->first.push_back(range.end);
       log_.segments.push_front(std::move(segment));
       files_.erase(number);
@@ -195,7 +205,7 @@ class Recovery {
       number = began.end.segment;
       end = began.end.at;
       if (!files_.contains(number)) return damaged(number, 0, "the file is missing");
-      auto before = opening(*files_.at(number), number);
+      auto before = opening(files_.at(number), number);
       if (!before) return model::fail(before.error());
       if (!*before || (*before)->partitions.size() != log_.marks.partitions.size()) {
         return damaged(number, 0, "the file has lost its beginning");
@@ -211,7 +221,7 @@ class Recovery {
           walk(*segment->file, segment->number, segment->end,
                [&](const Frame& frame, std::uint64_t at) { return take(*segment, frame, at); });
       if (!walked) return model::fail(walked.error());
-      const auto named = named_end(*segment->file, segment->number, segment->end);
+      const auto named = named_end({segment->file, segment->bytes}, segment->number, segment->end);
       if (!named) return model::fail(named.error());
       if (walked->end != segment->end || *named > segment->end) {
         return damaged(segment->number, walked->end, "a record is damaged");

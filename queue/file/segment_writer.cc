@@ -20,6 +20,15 @@ Result<void> overwrite(File& file, std::uint64_t from, std::uint64_t to) {
   return file.sync();
 }
 
+// Extends the file to `bytes`, unless the disk is full.
+Result<void> extend(Segment& segment, std::uint64_t bytes) {
+  static_cast<void>(segment.file->reserve(bytes));
+  const auto size = segment.file->size();
+  if (!size) return model::fail(size.error());
+  segment.bytes = *size;
+  return {};
+}
+
 }  // namespace
 
 Result<void> SegmentWriter::open(RecoveredLog& log) {
@@ -27,17 +36,15 @@ Result<void> SegmentWriter::open(RecoveredLog& log) {
   if (auto named = disk_.sync(); !named) return named;
   highest_ = log.highest;
   for (auto& spare : log.spares) {
-    static_cast<void>(spare.file->reserve(bytes_));
-    const auto size = spare.file->size();
-    spares_.push_back({std::make_shared<Segment>(std::move(spare)), size});
+    if (auto extended = extend(spare, bytes_); !extended) return extended;
+    spares_.push_back({std::make_shared<Segment>(std::move(spare))});
   }
   if (log.segments.empty()) return {};
   segment_ = log.segments.back();
   at_ = segment_->end;
   checksum_ = log.checksum;
   // A copy is shorter than a segment. On a full disk it stays so.
-  static_cast<void>(segment_->file->reserve(bytes_));
-  capacity_ = segment_->file->size();
+  if (auto extended = extend(*segment_, bytes_); !extended) return extended;
   // A killed process may have left a batch that is in the file, but not on the disk. After a sync
   // that has failed, only another write brings it there.
   auto batch = segment_->file->read(log.last_batch, at_ - log.last_batch);
@@ -48,26 +55,25 @@ Result<void> SegmentWriter::open(RecoveredLog& log) {
 
 Result<void> SegmentWriter::make_room(std::uint64_t bytes,
                                       const std::vector<PartitionRange>& partitions) {
-  if (segment_ && at_ + bytes <= capacity_) return {};
+  if (segment_ && at_ + bytes <= segment_->bytes) return {};
   give_back();
   auto next = take_spare(bytes);
   if (next && !*next) next = create(std::max(bytes, bytes_));
   if (!next) return model::fail(next.error());
   if (auto named = disk_.sync(); !named) {
-    spares_.push_back({*next, (*next)->file->size()});
+    spares_.push_back({*next});
     return named;
   }
   segment_ = *std::move(next);
   for (const auto& range : partitions) segment_->first.push_back(range.end);
   at_ = 0;
   checksum_ = 0;
-  capacity_ = segment_->file->size();
   return {};
 }
 
 Result<std::shared_ptr<Segment>> SegmentWriter::take_spare(std::uint64_t bytes) {
   const auto found = std::ranges::find_if(spares_, [&](const Spare& spare) {
-    return spare.size >= std::max(bytes, bytes_) && spare.segment.use_count() == 1;
+    return spare.segment->bytes >= std::max(bytes, bytes_) && spare.segment.use_count() == 1;
   });
   if (found == spares_.end()) return nullptr;
   const std::uint64_t number = highest_ + 1;
@@ -75,10 +81,11 @@ Result<std::shared_ptr<Segment>> SegmentWriter::take_spare(std::uint64_t bytes) 
   if (!renamed) return model::fail(renamed.error());
   highest_ = number;
   // Opened again, so that its errors have the new name. The open file of the old name would do.
+  const std::uint64_t size = found->segment->bytes;
   std::shared_ptr<File> file = std::move(found->segment->file);
   if (auto again = disk_.open(segment_name(number)); again) file = *std::move(again);
   spares_.erase(found);
-  return std::make_shared<Segment>(Segment{number, std::move(file)});
+  return std::make_shared<Segment>(Segment{number, std::move(file), size});
 }
 
 Result<std::shared_ptr<Segment>> SegmentWriter::create(std::uint64_t bytes) {
@@ -93,7 +100,7 @@ Result<std::shared_ptr<Segment>> SegmentWriter::create(std::uint64_t bytes) {
     static_cast<void>(disk_.remove(name));
     return model::fail(reserved.error());
   }
-  return std::make_shared<Segment>(Segment{highest_, *std::move(file)});
+  return std::make_shared<Segment>(Segment{highest_, *std::move(file), bytes});
 }
 
 Result<void> SegmentWriter::write(const BatchWriter& batch) {
@@ -111,14 +118,11 @@ Result<void> SegmentWriter::write(const BatchWriter& batch) {
 }
 
 void SegmentWriter::give_back() {
-  if (segment_ && at_ == 0) spares_.push_back({std::exchange(segment_, nullptr), capacity_});
+  if (segment_ && at_ == 0) spares_.push_back({std::exchange(segment_, nullptr)});
 }
 
 void SegmentWriter::retire(LogState::Segments segments) {
-  for (auto& segment : segments) {
-    const auto size = segment->file->size();
-    spares_.push_back({std::move(segment), size});
-  }
+  for (auto& segment : segments) spares_.push_back({std::move(segment)});
 }
 
 Result<bool> SegmentWriter::overwrite_rest(const LogState& log, Place& at) {
@@ -127,7 +131,7 @@ Result<bool> SegmentWriter::overwrite_rest(const LogState& log, Place& at) {
     const std::uint64_t number = piece.segment->number;
     if (number < at.segment) continue;
     const auto from = std::max(piece.to, number == at.segment ? at.at : 0);
-    const auto to = std::min(from + written_slice_bytes, piece.segment->file->size());
+    const auto to = std::min(from + written_slice_bytes, piece.segment->bytes);
     if (from >= to) continue;
     at = {number, to};
     return overwrite(*piece.segment->file, from, to).map([] { return true; });
@@ -137,10 +141,10 @@ Result<bool> SegmentWriter::overwrite_rest(const LogState& log, Place& at) {
 
 Result<bool> SegmentWriter::overwrite_spares() {
   const auto dirty = std::ranges::find_if(
-      spares_, [](const Spare& spare) { return spare.overwritten < spare.size; });
+      spares_, [](const Spare& spare) { return spare.overwritten < spare.segment->bytes; });
   if (dirty == spares_.end()) return false;
   if (dirty->segment.use_count() > 1) return true;  // a reader has it for a moment
-  const auto to = std::min(dirty->overwritten + written_slice_bytes, dirty->size);
+  const auto to = std::min(dirty->overwritten + written_slice_bytes, dirty->segment->bytes);
   auto done = overwrite(*dirty->segment->file, dirty->overwritten, to);
   dirty->overwritten = done ? to : dirty->overwritten;
   return done.map([] { return true; });

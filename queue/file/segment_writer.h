@@ -45,7 +45,6 @@ class SegmentWriter {
  private:
   struct Spare {
     std::shared_ptr<Segment> segment;
-    std::uint64_t size = 0;
     std::uint64_t overwritten = 0;
   };
 
@@ -60,7 +59,6 @@ class SegmentWriter {
   std::uint64_t highest_ = 0;  // number of a file
   std::shared_ptr<Segment> segment_;
   std::uint64_t at_ = 0;
-  std::uint64_t capacity_ = 0;
   std::uint32_t checksum_ = 0;
   std::deque<Spare> spares_;
 };

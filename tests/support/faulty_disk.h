@@ -44,6 +44,9 @@ class FaultyDisk {
   void fail_reads(bool failing) {
     with([&] { failing_reads_ = failing; });
   }
+  void fail_sizes(bool failing) {
+    with([&] { failing_sizes_ = failing; });
+  }
   [[nodiscard]] bool is_off() {
     const std::lock_guard lock(mutex_);
     return left_ == 0;
@@ -60,7 +63,7 @@ class FaultyDisk {
     durable_names_ = names_;
     renames_.clear();
     left_ = never;
-    failing_writes_ = failing_syncs_ = failing_reads_ = false;
+    failing_writes_ = failing_syncs_ = failing_reads_ = failing_sizes_ = false;
   }
 
   // The bytes of all files: as a reader sees them, and as a loss of power may leave them.
@@ -191,8 +194,9 @@ class FaultyDisk {
       content_->bytes.resize(bytes, '\0');
       return {};
     }
-    std::uint64_t size() const override {
+    model::Result<std::uint64_t> size() const override {
       const std::lock_guard lock(disk_.mutex_);
+      if (disk_.failing_sizes_) return failed();
       return content_->bytes.size();
     }
 
@@ -265,6 +269,7 @@ class FaultyDisk {
   bool failing_writes_ = false;
   bool failing_syncs_ = false;
   bool failing_reads_ = false;
+  bool failing_sizes_ = false;
 };
 
 }  // namespace conversed::tests
