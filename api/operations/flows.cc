@@ -400,16 +400,6 @@ Result<store::WantedRamp> read_ramp(const Request& request) {
   return wanted;
 }
 
-Result<RampInfo> stop(const std::string& flow, std::int64_t version, ProjectServices& services) {
-  auto& assets = services.store.assets();
-  const auto ramp = from_store(assets.ramp(flow));
-  if (!ramp) return model::fail(ramp.error());
-  if (!*ramp || !(*ramp)->runs() || (*ramp)->version != version) {
-    return model::fail(Errc::conflict, "version " + std::to_string(version) + " is in no ramp");
-  }
-  return from_store(assets.stop_ramp(flow));
-}
-
 Result<Response> set_ramp(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
@@ -420,8 +410,9 @@ Result<Response> set_ramp(const Call& call, ProjectServices& services) {
   if (auto good = check_runnable(*version); !good) return model::fail(good.error());
   wanted->flow_id = *flow;
   wanted->by = call.principal->user_id;
-  auto ramp = wanted->share == 0 ? stop(*flow, wanted->version, services)
-                                 : from_store(services.store.assets().set_ramp(*wanted));
+  auto& assets = services.store.assets();
+  auto ramp = from_store(wanted->share == 0 ? assets.stop_ramp(*flow, wanted->version)
+                                            : assets.set_ramp(*wanted));
   if (!ramp) return model::fail(ramp.error());
   return ok(ramp_shape()(*ramp));
 }
@@ -429,7 +420,10 @@ Result<Response> set_ramp(const Call& call, ProjectServices& services) {
 Result<Response> stop_ramp(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
-  auto ramp = from_store(services.store.assets().stop_ramp(*flow));
+  auto version = number_parameter(call.request, "version", 1, max_version, 0);
+  if (!version) return model::fail(version.error());
+  auto ramp = from_store(services.store.assets().stop_ramp(
+      *flow, *version == 0 ? std::nullopt : std::optional(*version)));
   if (!ramp) return model::fail(ramp.error());
   return ok(ramp_shape()(*ramp));
 }
@@ -560,6 +554,9 @@ Description describe_set_ramp() {
 Description describe_stop_ramp() {
   return {.summary = "Stop a ramp",
           .details = "All sessions run the stable version with their next input.",
+          .parameters = {query_parameter(
+              "version", "Only a ramp of this version. A ramp of another version gets 409.",
+              version_number())},
           .answers = {json_answer("The ramp.", ramp_shape().schema())},
           .errors = {409}};
 }

@@ -263,8 +263,9 @@ class Assets {
   // in effect already or the Flow is in a ramp with another version.
   [[nodiscard]] model::Result<RampInfo> set_ramp(const WantedRamp& wanted);
   // Ends the ramp: all sessions run the stable version with their next input. `conflict` if none
-  // runs.
-  [[nodiscard]] model::Result<RampInfo> stop_ramp(const std::string& flow_id);
+  // runs, or if the running one is of another version than `version`. None: whichever version.
+  [[nodiscard]] model::Result<RampInfo> stop_ramp(const std::string& flow_id,
+                                                  std::optional<std::int64_t> version = {});
   // Ends the ramps that have more failures than their bounds allow, and writes an entry of the
   // audit trail for each. Returns these ramps. In a cluster one daemon ends each of them. Kept by:
   // FlowRamps.AreTakenBackWhenTooManyTurnsFail.

@@ -128,10 +128,15 @@ Result<RampInfo> Assets::set_ramp(const WantedRamp& wanted) {
   });
 }
 
-Result<RampInfo> Assets::stop_ramp(const std::string& flow_id) {
+Result<RampInfo> Assets::stop_ramp(const std::string& flow_id,
+                                   std::optional<std::int64_t> version) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<RampInfo> {
-    if (!version_in_ramp(writer.connection(), flow_id)) {
-      return fail(Errc::conflict, "the Flow is in no ramp");
+    const auto running = version_in_ramp(writer.connection(), flow_id);
+    if (!running) return fail(Errc::conflict, "the Flow is in no ramp");
+    if (version && *version != *running) {
+      return fail(Errc::conflict, "version " + std::to_string(*version) +
+                                      " is in no ramp: the Flow is in a ramp with version " +
+                                      std::to_string(*running));
     }
     end_ramp(writer, flow_id, stopped);
     grow(writer, Lexicons::stay);

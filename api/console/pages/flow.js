@@ -95,7 +95,7 @@ export default async function flow(page) {
   });
   const stop = () => button('Stop', async () => {
     if (!await confirmed(`Take version ${running.version} of ${found.name} back from all sessions?`, 'Take back')) return;
-    await act(at('flows', id, 'ramp'), undefined, 'DELETE');
+    await act(`${at('flows', id, 'ramp')}?version=${running.version}`, undefined, 'DELETE');
     say(`All sessions run version ${running.stableVersion} with their next input.`);
     page.again();
   }, 'danger');

@@ -65,6 +65,14 @@ TEST_F(FlowRampRoutes, TheShareZeroAndTheRouteTakeTheVersionBack) {
   EXPECT_EQ(set({{"version", 1}, {"share", 0}}).status, 409) << "another version";
   EXPECT_EQ(body_of(set({{"version", 2}, {"share", 0}}))["ending"], "stopped");
   EXPECT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
+  const auto stop = [&](const std::string& version) {
+    return world_.manage(Method::delete_, route_ + "/ramp", nullptr, {{"version", version}}).status;
+  };
+  EXPECT_EQ(stop("1"), 409) << "another version";
+  EXPECT_EQ(stop("x"), 400);
+  EXPECT_EQ(versions()["ramp"]["ending"], nullptr) << "it runs";
+  EXPECT_EQ(stop("2"), 200);
+  EXPECT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
   const auto stopped = world_.manage(Method::delete_, route_ + "/ramp", nullptr);
   EXPECT_EQ(body_of(stopped)["ending"], "stopped");
   EXPECT_EQ(world_.manage(Method::delete_, route_ + "/ramp", nullptr).status, 409);

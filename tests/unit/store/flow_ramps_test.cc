@@ -103,6 +103,20 @@ TEST_F(FlowRamps, AreStoppedOnce) {
   EXPECT_EQ((*assets().ramp(flow_))->ending, "");
 }
 
+TEST_F(FlowRamps, AreNotStoppedByACallerWhoSawTheRampOfAnotherVersion) {
+  ASSERT_EQ((*import(3, NewVersions::held))["flows"][0]["version"], 3);
+  ASSERT_TRUE(set(2, 10));
+  const auto seen = (*assets().ramp(flow_))->version;
+  // Another user gives version 3 to the share meanwhile.
+  ASSERT_TRUE(assets().stop_ramp(flow_, 2));
+  ASSERT_TRUE(set(3, 10));
+  const auto late = assets().stop_ramp(flow_, seen);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code, Errc::conflict);
+  EXPECT_EQ(running().at(flow_).version, 3);
+  EXPECT_EQ(assets().stop_ramp(flow_, 3)->ending, "stopped");
+}
+
 TEST_F(FlowRamps, RefuseAThirdVersionUnlessItIsHeld) {
   ASSERT_TRUE(set(2, 10));
   const auto refused = import(3);
