@@ -46,14 +46,10 @@ Result<Response> delete_part(const Call& call, ProjectServices& services,
 }
 
 Result<Response> delete_flow(const Call& call, ProjectServices& services) {
-  auto id = id_of(call, "flowId");
-  if (!id) return model::fail(id.error());
-  auto project =
-      open_owner(services.store, *call.principal, services.store.assets().project_of_flow(*id),
-                 call.operation.role, "there is no such Flow");
-  if (!project) return model::fail(project.error());
+  auto flow = path_flow(services.store, call);
+  if (!flow) return model::fail(flow.error());
   return delete_part(call, services,
-                     services.store.removals().flow(*id, flow_reader(), services.clock.now()));
+                     services.store.removals().flow(flow->id, flow_reader(), services.clock.now()));
 }
 
 Result<Response> delete_endpoint(const Call& call, ProjectServices& services) {

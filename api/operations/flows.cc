@@ -31,8 +31,6 @@ using store::FlowVersionInfo;
 using store::RampInfo;
 using namespace openapi;
 
-constexpr std::string_view missing_flow = "there is no such Flow";
-
 Result<Response> list_flows(const Call& call, ProjectServices& services) {
   auto project = project_of(services.store, call, call.operation.role);
   if (!project) return model::fail(project.error());
@@ -48,15 +46,8 @@ Result<Response> list_flows(const Call& call, ProjectServices& services) {
   return ok({{"items", std::move(items)}});
 }
 
-// The id of the path's Flow, for a principal with the role in the Flow's project.
 Result<std::string> flow_of(const Call& call, ProjectServices& services) {
-  auto id = id_of(call, "flowId");
-  if (!id) return model::fail(id.error());
-  auto project =
-      open_owner(services.store, *call.principal, services.store.assets().project_of_flow(*id),
-                 Role::project_admin, missing_flow);
-  if (!project) return model::fail(project.error());
-  return id;
+  return path_flow(services.store, call).map(&PathFlow::id);
 }
 
 Result<model::FlowVersion> version_of(const std::string& flow, std::int64_t version,
@@ -244,20 +235,19 @@ Result<NodeRuns> runs_of(const std::string& project, const model::FlowVersion& v
 }
 
 Result<Response> show_graph(const Call& call, ProjectServices& services) {
-  auto id = flow_of(call, services);
-  if (!id) return model::fail(id.error());
+  auto flow = path_flow(services.store, call);
+  if (!flow) return model::fail(flow.error());
   auto number = number_parameter(call.request, "version", 1, max_whole_number, 0);
   if (!number) return model::fail(number.error());
-  auto newest = services.assets.newest_flow(*id);
-  auto shown = *number == 0 ? newest : services.assets.flow(*id, *number);
+  auto newest = services.assets.newest_flow(flow->id);
+  auto shown = *number == 0 ? newest : services.assets.flow(flow->id, *number);
   if (!shown) return model::fail(store_error(shown.error()));
   const model::FlowVersion& version = (*shown)->version;
   const bool is_newest = newest && (*newest)->version.version == version.version;
-  auto project = services.store.assets().project_of_flow(*id);
-  if (!project) return model::fail(store_error(project.error()));
-  auto standing = StandingSessions::of(*project, services);
+  const std::string& project = flow->project.id;
+  auto standing = StandingSessions::of(project, services);
   if (!standing) return model::fail(standing.error());
-  auto runs = runs_of(*project, version, services.store);
+  auto runs = runs_of(project, version, services.store);
   if (!runs) return model::fail(runs.error());
   const auto graph = flows::tools::graph_of(*(*shown)->flow);
   json nodes = json::array();
@@ -279,7 +269,7 @@ Result<Response> show_graph(const Call& call, ProjectServices& services) {
     arrows.push_back(
         {{"from", arrow.from}, {"to", arrow.to}, {"way", arrow.way}, {"waits", arrow.waits}});
   }
-  return ok({{"_id", *id},
+  return ok({{"_id", flow->id},
              {"name", version.name},
              {"version", version.version},
              {"nodes", std::move(nodes)},
@@ -420,7 +410,7 @@ Result<Response> set_ramp(const Call& call, ProjectServices& services) {
 Result<Response> stop_ramp(const Call& call, ProjectServices& services) {
   auto flow = flow_of(call, services);
   if (!flow) return model::fail(flow.error());
-  auto version = number_parameter(call.request, "version", 1, max_version, 0);
+  auto version = number_parameter(call.request, "version", 1, max_whole_number, 0);
   if (!version) return model::fail(version.error());
   auto ramp = from_store(services.store.assets().stop_ramp(
       *flow, *version == 0 ? std::nullopt : std::optional(*version)));

@@ -59,6 +59,15 @@ Result<store::ProjectInfo> open_owner(store::Store& store, const Principal& prin
   return model::fail(Errc::not_found, std::string(missing));
 }
 
+Result<PathFlow> path_flow(store::Store& store, const Call& call) {
+  auto id = id_of(call, "flowId");
+  if (!id) return model::fail(id.error());
+  auto project = open_owner(store, *call.principal, store.assets().project_of_flow(*id),
+                            call.operation.role, missing_flow);
+  if (!project) return model::fail(project.error());
+  return PathFlow{*std::move(id), *std::move(project)};
+}
+
 Result<void> may_manage(const Principal& principal, const store::User& user) {
   const bool is_platform_admin = holds(user.roles, Role::platform_admin);
   if (!is_platform_admin || principal.has(Role::platform_admin)) return {};

@@ -50,6 +50,14 @@ namespace conversed::api {
                                                            const model::Result<std::string>& found,
                                                            Role role, std::string_view missing);
 
+// The Flow in the path, for a principal with the operation's role in its project.
+struct PathFlow {
+  std::string id;
+  store::ProjectInfo project;
+};
+[[nodiscard]] model::Result<PathFlow> path_flow(store::Store& store, const Call& call);
+inline constexpr std::string_view missing_flow = "there is no such Flow";
+
 // The projects of the principal's organisation in which it holds the role.
 [[nodiscard]] model::Result<std::vector<store::ProjectInfo>> projects_with(
     store::Store& store, const Principal& principal, Role role);

@@ -290,30 +290,27 @@ Result<RecordingsPage> page_of_recordings(const store::ProjectInfo& project,
 }
 
 Result<Response> list_recordings(const Call& call, SessionServices& services) {
-  auto id = id_of(call, "flowId");
-  if (!id) return model::fail(id.error());
-  auto project =
-      open_owner(services.store, *call.principal, services.store.assets().project_of_flow(*id),
-                 call.operation.role, "there is no such Flow");
-  if (!project) return model::fail(project.error());
-  auto flow = services.store.assets().flow(*id, 0);
+  auto found = path_flow(services.store, call);
+  if (!found) return model::fail(found.error());
+  const auto& [id, project] = *found;
+  auto flow = services.store.assets().flow(id, 0);
   if (!flow) return model::fail(store_error(flow.error()));
-  if (!*flow) return model::fail(Errc::not_found, "there is no such Flow");
+  if (!*flow) return model::fail(Errc::not_found, std::string(missing_flow));
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
   store::SessionFilter filter;
   if (const auto token = call.request.parameter("URLToken")) {
     auto endpoint = find_endpoint_for(services.assets, *call.principal, *token);
     if (!endpoint) return model::fail(endpoint.error());
-    if ((*endpoint)->project_id != project->id) {
+    if ((*endpoint)->project_id != project.id) {
       return model::fail(Errc::not_found, "the project has no such Endpoint");
     }
     filter.endpoint_id = (*endpoint)->id;
   }
-  auto recordings = page_of_recordings(*project, {*id, (*flow)->name}, filter, *page, services);
+  auto recordings = page_of_recordings(project, {id, (*flow)->name}, filter, *page, services);
   if (!recordings) return model::fail(recordings.error());
-  return ok({{"_id", *id},
-             {"projectId", project->id},
+  return ok({{"_id", id},
+             {"projectId", project.id},
              {"name", (*flow)->name},
              {"readAtMs", model::to_unix_ms(services.clock.now())},
              {"items", std::move(recordings->items)},
