@@ -132,6 +132,23 @@ class DaemonCase(unittest.TestCase):
             texts += [item["text"] for item in page]
         return texts
 
+    def time_out_once_despite_kills(self, endpoint, texts):
+        """Kills the daemon around the time-out that a message at the Endpoint begins. Expects the texts once each time."""
+        # Before the append; after the append, without the mark in the store; before the commit of the Turn; after it.
+        for point in ("timer.before_append", "timer.after_append", "turn.before_submit", "turn.after_commit"):
+            with self.subTest(point):
+                self.say(endpoint, point, "hi")
+                self.daemon.terminate()
+                self.daemon.start({"CONVERSED_TEST_KILL_AT": point})
+                self.assertTrue(self.daemon.wait_end(60))
+                self.daemon.start()
+                self.assertEqual(self.texts_of(endpoint, point, len(texts)), texts)
+                self.daemon.wait_idle()
+                self.daemon.kill()
+                self.daemon.start()
+                self.daemon.wait_idle()
+                self.assertEqual(self.texts(endpoint, point), texts)
+
     def texts(self, endpoint, session):
         """Reads all pages of outputs. Returns their texts."""
         items = []

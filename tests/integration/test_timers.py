@@ -42,21 +42,7 @@ endpoints:
         return self.daemon.ctl("timers", "list", *options)["items"]
 
     def test_a_question_times_out_once_despite_kills(self):
-        # Before the append; after the append, without the mark in the store; before the commit of the Turn; after it.
-        for number, point in enumerate(("timer.before_append", "timer.after_append", "turn.before_submit", "turn.after_commit")):
-            with self.subTest(point):
-                session = f"killed-{number}"
-                self.say("quick", session, "hi")
-                self.daemon.terminate()
-                self.daemon.start({"CONVERSED_TEST_KILL_AT": point})
-                self.assertTrue(self.daemon.wait_end(60))
-                self.daemon.start()
-                self.assertEqual(self.texts_of("quick", session, 2), ["Which city?", "No hurry."])
-                self.daemon.wait_idle()
-                self.daemon.kill()
-                self.daemon.start()
-                self.daemon.wait_idle()
-                self.assertEqual(self.texts("quick", session), ["Which city?", "No hurry."])
+        self.time_out_once_despite_kills("quick", ["Which city?", "No hurry."])
 
     def test_an_answer_removes_the_timer_of_its_question(self):
         self.say("slow", "answered", "hi")

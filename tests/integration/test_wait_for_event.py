@@ -66,20 +66,7 @@ endpoints:
                 self.assertEqual(self.texts("shop", point), ["Packed 3, paid 1."])
 
     def test_a_time_out_runs_once_despite_kills(self):
-        for number, point in enumerate(("timer.before_append", "timer.after_append", "turn.before_submit", "turn.after_commit")):
-            with self.subTest(point):
-                session = f"late-{number}"
-                self.say("quick", session, "hi")
-                self.daemon.terminate()
-                self.daemon.start({"CONVERSED_TEST_KILL_AT": point})
-                self.assertTrue(self.daemon.wait_end(60))
-                self.daemon.start()
-                self.assertEqual(self.texts_of("quick", session, 2), ["Waiting.", "Late."])
-                self.daemon.wait_idle()
-                self.daemon.kill()
-                self.daemon.start()
-                self.daemon.wait_idle()
-                self.assertEqual(self.texts("quick", session), ["Waiting.", "Late."])
+        self.time_out_once_despite_kills("quick", ["Waiting.", "Late."])
 
     def test_why_names_the_event_and_the_time_out_can_be_moved(self):
         self.say("shop", "why", "hi")
