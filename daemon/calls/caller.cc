@@ -226,15 +226,16 @@ void Caller::finish(Call& call, const model::Result<std::vector<store::Knowledge
   const std::string& id = call.pending.id;
   queue_.landed(call);
   metrics_.search_seconds.observe(std::chrono::duration<double>(took).count());
-  HttpOutcome outcome;
-  if (!hits) outcome.error = HttpError::refused;
-  outcome.took = std::chrono::duration_cast<std::chrono::microseconds>(took);
-  trace(call, outcome, model::new_span_id());
+  HttpOutcome traced;
+  traced.took = std::chrono::duration_cast<std::chrono::microseconds>(took);
   const Try made{.took = took};
-  if (hits) return settle(call, search_result(id, *hits, settings_.max_response_bytes), made);
-  if (auto failure = search_failure(id, hits.error().code)) {
-    return settle(call, std::move(*failure), made);
+  if (hits) {
+    trace(call, traced, model::new_span_id());
+    return settle(call, search_result(id, *hits, settings_.max_response_bytes), made);
   }
+  auto failure = search_failure(id, hits.error().code);
+  trace(call, traced, model::new_span_id(), failure ? failure->error_code : "search_failed");
+  if (failure) return settle(call, std::move(*failure), made);
   if (++call.attempts >= settings_.max_search_tries) {
     log::warn("a search in knowledge is given up", {{"sessionId", call.pending.session.session_id},
                                                     {"traceId", call.pending.trace_id},
@@ -265,9 +266,8 @@ void Caller::finish(Call& call, const CodeOutcome& outcome, SteadyClock::duratio
   queue_.landed(call);
   model::fault_point("call.after_response");
   HttpOutcome traced;
-  if (!outcome.error_code.empty()) traced.error = HttpError::refused;
   traced.took = std::chrono::duration_cast<std::chrono::microseconds>(took);
-  trace(call, traced, model::new_span_id());
+  trace(call, traced, model::new_span_id(), outcome.error_code);
   const Try made{.took = took};
   if (outcome.error_code == "sandbox_failed" && ++call.attempts < settings_.max_script_tries) {
     log::warn("the sandbox of scripts fails", {{"sessionId", call.pending.session.session_id},
@@ -319,7 +319,8 @@ void Caller::send(Call& call) {
        }});
 }
 
-void Caller::trace(const Call& call, const HttpOutcome& outcome, std::string span_id) {
+void Caller::trace(const Call& call, const HttpOutcome& outcome, std::string span_id,
+                   std::string error) {
   const auto& pending = call.pending;
   if (settings_.spans == nullptr || !model::is_sampled(pending.id)) return;
   auto span = try_span(pending.search ? "knowledge search"
@@ -327,6 +328,7 @@ void Caller::trace(const Call& call, const HttpOutcome& outcome, std::string spa
                                       : "call",
                        pending.trace_id, store::input_of_call(pending.id), std::move(span_id),
                        store::shown_target(pending), call.attempts, outcome, clock_.now());
+  if (!error.empty()) span.error = std::move(error);
   if (pending.http) span.attributes.emplace_back("http.request.method", pending.http->method);
   span.attributes.emplace_back("conversed.call.id", pending.id);
   settings_.spans->add(std::move(span));

@@ -146,7 +146,9 @@ class Caller final : public Service {
   [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
   void search(Call& call);
   void run_script(Call& call);
-  void trace(const Call& call, const HttpOutcome& outcome, std::string span_id);
+  // `error`: its type, if the outcome has none, as of a search or a script.
+  void trace(const Call& call, const HttpOutcome& outcome, std::string span_id,
+             std::string error = {});
   void finish(Call& call, const HttpOutcome& outcome, const std::string& span_id);
   void finish(Call& call, const model::Result<std::vector<store::KnowledgeHit>>& hits,
               SteadyClock::duration took);

@@ -362,7 +362,7 @@ struct ScriptTest : CallerTest {
     stop();
     caller_.reset();
     pool_ = std::make_unique<CodePool>(program_, processes);
-    start({.limits = {.scripts = processes}, .code = pool_.get()});
+    start({.limits = {.scripts = processes}, .code = pool_.get(), .spans = &spans_});
   }
   void TearDown() override {
     stop();
@@ -379,6 +379,7 @@ struct ScriptTest : CallerTest {
   }
 
   std::string program_ = CONVERSED_CODE_PROGRAM;
+  Spans spans_;
   std::unique_ptr<CodePool> pool_;
 };
 
@@ -392,6 +393,25 @@ TEST_F(ScriptTest, ResultsComeBackAsEventsWithTheirClaim) {
   EXPECT_EQ(event.claim, (model::Claim{model::Claim::Kind::pending_call, "s1"}));
   EXPECT_EQ(receiver_.count(), 0U);
   EXPECT_EQ(result_of(script("s2", "return input.a.b")).error_code, "script_error");
+}
+
+TEST_F(ScriptTest, SpansHaveTheErrorOfTheScript) {
+  start_with_scripts();
+  const auto error_of = [&](const std::string& name, const std::string& text,
+                            std::chrono::milliseconds timeout) {
+    auto pending = script(model::new_event_id(model::Timestamp(), true) + "-" + name, text);
+    pending.code->timeout = timeout;
+    const auto code = result_of(pending).error_code;
+    const auto spans = spans_.take(1, {}, std::chrono::steady_clock::time_point::max());
+    EXPECT_EQ(spans.at(0).name, "script");
+    EXPECT_EQ(spans.at(0).error, code) << text;
+    return code;
+  };
+  constexpr auto usual = 10s;
+  EXPECT_EQ(error_of("c1", "return 1", usual), "");
+  EXPECT_EQ(error_of("c2", "throw new Error('no')", usual), "script_error");
+  EXPECT_EQ(error_of("c3", "for (;;);", 50ms), "timeout");
+  EXPECT_EQ(error_of("c4", "return 'x'.repeat(1000000)", usual), "result_too_large");
 }
 
 TEST_F(ScriptTest, FailsWithoutARunIfScriptsAreOff) {
