@@ -1,7 +1,5 @@
 """The Node waitForEvent: kills lose and double no event, and `why` names what the session waits for."""
 
-import contextlib
-import http.client
 import unittest
 
 from case import DaemonCase
@@ -38,29 +36,17 @@ endpoints:
         state = self.daemon.ctl("sessions", "show", *self.session(session))["flowState"]
         return [kept["event"]["data"]["event"] for kept in state.get("events", [])]
 
-    def push(self, session, event, number):
-        """Injects the event under a key of its own. Returns the status, or None without an answer."""
-        with contextlib.suppress(OSError, http.client.HTTPException):  # the daemon may end before it answers
-            return self.inject("shop", session, {"Idempotency-Key": f"{session} {event} {number}"},
-                               data={"event": event, "n": number})[0]
-        return None
-
     def test_events_are_kept_and_taken_once_despite_kills(self):
         for point in ("log.before_commit", "log.after_commit", "turn.before_run", "turn.before_submit", "turn.after_commit"):
             with self.subTest(point):
                 self.assertEqual(self.say("shop", point, "hi")[1]["text"], "")
-                for number, event in enumerate(("odd", "paid", "paid", "packed")):
-                    self.daemon.terminate()
-                    self.daemon.start({"CONVERSED_TEST_KILL_AT": point})
-                    self.push(point, event, number)
-                    self.assertTrue(self.daemon.wait_end(60), event)
-                    self.daemon.start()
-                    self.assertEqual(self.push(point, event, number), 200)  # the client asks again
-                    self.daemon.wait_idle()
+                events = ("odd", "paid", "paid", "packed")
+                for number, event in enumerate(events):
+                    self.push_through_a_kill(point, "shop", point, number, data={"event": event, "n": number})
                 self.assertEqual(self.texts("shop", point), ["Packed 3, paid 1."])
                 self.assertEqual(self.kept(point), ["odd", "paid"])
-                for number, event in enumerate(("odd", "paid", "paid", "packed")):
-                    self.assertEqual(self.push(point, event, number), 200)
+                for number, event in enumerate(events):
+                    self.assertEqual(self.push("shop", point, number, data={"event": event, "n": number}), 200)
                 self.daemon.wait_idle()
                 self.assertEqual(self.kept(point), ["odd", "paid"])
                 self.assertEqual(self.texts("shop", point), ["Packed 3, paid 1."])
