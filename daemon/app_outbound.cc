@@ -167,7 +167,7 @@ HousekeeperSettings OutboundParts::tidying(const OutboundPorts& ports) const {
 }
 
 Result<void> OutboundParts::start() {
-  if (scripts && !find_code_program()) {
+  if (scripts && !scripts->has_program()) {
     return model::fail(
         model::Errc::invalid_argument,
         "flows.code is on, but the program conversed-code is neither beside "

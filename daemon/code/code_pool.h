@@ -14,16 +14,18 @@
 
 namespace conversed::daemon {
 
-// Runs scripts in sandboxes, as many at once as there are threads. Its user shares the threads
-// between projects (CallQueue). Thread-safe.
+// Runs scripts in sandboxes, as many at once as there are threads. Opens the program once. Its user
+// shares the threads between projects (CallQueue). Thread-safe.
 class CodePool {
  public:
   // Without a program, every run fails with "sandbox_failed".
-  CodePool(std::filesystem::path program, std::size_t processes)
-      : program_(std::move(program)), threads_(processes, processes) {}
+  CodePool(const std::filesystem::path& program, std::size_t processes)
+      : program_(program), threads_(processes, processes) {}
   ~CodePool() { stop(); }
   CodePool(const CodePool&) = delete;
   CodePool& operator=(const CodePool&) = delete;
+
+  [[nodiscard]] bool has_program() const { return program_.is_there(); }
 
   // `done` is called on a thread of the pool. False: all threads have work, or the pool has
   // stopped.
@@ -37,7 +39,7 @@ class CodePool {
   using Sandboxes = std::vector<std::unique_ptr<Sandbox>>;
   [[nodiscard]] std::unique_ptr<Sandbox> take();
 
-  const std::filesystem::path program_;
+  const CodeProgram program_;
   model::Guarded<Sandboxes> idle_;
   api::BlockingPool threads_;
 };

@@ -84,8 +84,13 @@ void close_file(int& file) {
   file = -1;
 }
 
+// The place of the program in the new process. The daemon's own place of the program, by its
+// process id, is closed to the new process, because the daemon's memory is private to it.
+constexpr const char* place_of_program = "/proc/self/fd/3";
+static_assert(sandbox_program == 3);
+
 // Without this process's environment, files and blocked signals. -1: it failed.
-pid_t spawn(const char* program, int socket, int pipe) {
+pid_t spawn(int program, int socket, int pipe) {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
   if (::posix_spawn_file_actions_init(&files) != 0) return -1;
@@ -101,7 +106,8 @@ pid_t spawn(const char* program, int socket, int pipe) {
       ::posix_spawn_file_actions_adddup2(&files, socket, sandbox_socket) == 0 &&
       ::posix_spawn_file_actions_adddup2(&files, pipe, sandbox_pipe) == 0 &&
       ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
-      ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1) == 0 &&
+      ::posix_spawn_file_actions_adddup2(&files, program, sandbox_program) == 0 &&
+      ::posix_spawn_file_actions_addclosefrom_np(&files, sandbox_program + 1) == 0 &&
       ::posix_spawnattr_setsigmask(&attributes, &none) == 0 &&
       ::posix_spawnattr_setsigdefault(&attributes, &all) == 0 &&
       ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF) == 0;
@@ -110,7 +116,7 @@ pid_t spawn(const char* program, int socket, int pipe) {
   std::array<char*, 3> arguments{name.data(), parent.data(), nullptr};
   std::array<char*, 1> environment{nullptr};
   pid_t process = -1;
-  if (!prepared || ::posix_spawn(&process, program, &files, &attributes, arguments.data(),
+  if (!prepared || ::posix_spawn(&process, place_of_program, &files, &attributes, arguments.data(),
                                  environment.data()) != 0) {
     process = -1;
   }
@@ -185,14 +191,22 @@ std::optional<std::filesystem::path> find_code_program() {
   return std::nullopt;
 }
 
+CodeProgram::CodeProgram(const std::filesystem::path& file)
+    : descriptor_(::open(file.c_str(), O_PATH | O_CLOEXEC)) {}
+
+CodeProgram::~CodeProgram() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
 bool Sandbox::start() {
+  if (!program_.is_there()) return false;
   std::array<int, 2> sockets{-1, -1};
   std::array<int, 2> pipes{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets.data()) != 0) return false;
   if (::pipe2(pipes.data(), O_CLOEXEC | O_NONBLOCK) == 0) {
     // Its own end of the pipe blocks.
     ::fcntl(pipes[1], F_SETFL, 0);
-    process_ = spawn(program_.c_str(), sockets[1], pipes[1]);
+    process_ = spawn(program_.descriptor(), sockets[1], pipes[1]);
   }
   close_file(sockets[1]);
   close_file(pipes[1]);

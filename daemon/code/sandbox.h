@@ -30,14 +30,31 @@ struct CodeOutcome {
 // it is not installed.
 [[nodiscard]] std::optional<std::filesystem::path> find_code_program();
 
+// The opened program conversed-code. An upgrade of the package may replace the file while this
+// process runs. The opened program is the old one, whose protocol this process speaks. Immutable.
+class CodeProgram {
+ public:
+  // A file that can't be opened leaves it without a program.
+  explicit CodeProgram(const std::filesystem::path& file);
+  ~CodeProgram();
+  CodeProgram(const CodeProgram&) = delete;
+  CodeProgram& operator=(const CodeProgram&) = delete;
+
+  [[nodiscard]] bool is_there() const { return descriptor_ >= 0; }
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  const int descriptor_;
+};
+
 // A process of conversed-code, in which scripts run one after the other, each in a process of its
 // own that the first one forks. The first process never has data of a script.
 //
 // A run's process is locked up before its script begins (conversed_code.cc): no files, network,
-// processes or executable memory; bounded memory and time. The process inherits no environment and
-// no open file. The first process ends with the thread that started it (PR_SET_PDEATHSIG), a run
-// with the first process. So they do not outlive the daemon, and `run` is for threads that live as
-// long as the Sandbox.
+// processes or executable memory; bounded memory and time. The process inherits no environment, and
+// no open file but its own program, which it closes at its start. The first process ends with the
+// thread that started it (PR_SET_PDEATHSIG), a run with the first process. So they do not outlive
+// the daemon, and `run` is for threads that live as long as the Sandbox.
 //
 // Invariants:
 // - A reply counts only if its process has ended well and wrote nothing else, so no run writes into
@@ -47,7 +64,8 @@ struct CodeOutcome {
 // One thread at a time.
 class Sandbox {
  public:
-  explicit Sandbox(std::filesystem::path program) : program_(std::move(program)) {}
+  // `program` must outlive it. Without a program every run fails with "sandbox_failed".
+  explicit Sandbox(const CodeProgram& program) : program_(program) {}
   ~Sandbox() { end(); }
   Sandbox(const Sandbox&) = delete;
   Sandbox& operator=(const Sandbox&) = delete;
@@ -68,7 +86,7 @@ class Sandbox {
   // Sends the request, and receives the reply and the status of its process. False: no status came.
   [[nodiscard]] bool exchange(Exchange& exchange) const;
 
-  const std::filesystem::path program_;
+  const CodeProgram& program_;
   pid_t process_ = -1;
   int socket_ = -1;
   int pipe_ = -1;

@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <future>
 #include <string>
 #include <vector>
 
 #include "daemon/code/code_pool.h"
+#include "tests/support/temp_folder.h"
 
 namespace conversed::daemon {
 namespace {
@@ -38,7 +40,8 @@ struct SandboxTest : testing::Test {
     return outcome.error_code + ": " + outcome.error_message;
   }
 
-  Sandbox sandbox{program};
+  const CodeProgram opened{program};
+  Sandbox sandbox{opened};
 };
 
 TEST_F(SandboxTest, ValuesComeBackAsTheyWere) {
@@ -149,10 +152,23 @@ TEST_F(SandboxTest, RunsShareNothing) {
 }
 
 TEST(Sandbox, WithoutItsProgramEachRunFails) {
-  Sandbox none("/nowhere/conversed-code");
-  EXPECT_EQ(none.run(code("return 1"), most_bytes).error_code, "sandbox_failed");
-  Sandbox wrong("/bin/true");
-  EXPECT_EQ(wrong.run(code("return 1"), most_bytes).error_code, "sandbox_failed");
+  for (const char* other : {"/nowhere/conversed-code", "/bin/true"}) {
+    const CodeProgram wrong(other);
+    EXPECT_EQ(Sandbox(wrong).run(code("return 1"), most_bytes).error_code, "sandbox_failed");
+  }
+}
+
+TEST(CodeProgram, ThatIsReplacedOrRemovedRunsOn) {
+  const tests::TempFolder folder;
+  const auto file = folder / "conversed-code";
+  std::filesystem::copy_file(program, file);
+  const CodeProgram opened(file);
+  // An upgrade puts another file in the place of the program.
+  std::filesystem::copy_file("/bin/true", folder / "new");
+  std::filesystem::rename(folder / "new", file);
+  EXPECT_EQ(Sandbox(opened).run(code("return 1"), most_bytes).value, 1);
+  std::filesystem::remove(file);
+  EXPECT_EQ(Sandbox(opened).run(code("return 2"), most_bytes).value, 2);
 }
 
 TEST(CodePool, RunsScriptsSideBySideAndTakesNoMoreThanItHolds) {
