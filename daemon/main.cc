@@ -1,6 +1,5 @@
 // conversed: the daemon, and the commands that need its data folder while it is stopped.
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "daemon/data/storage.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
+#include "daemon/service/open_files.h"
 #include "daemon/service/owner.h"
 
 namespace {
@@ -97,15 +97,6 @@ int run_new_epoch(const config::Settings& settings) {
   return exit_ok;
 }
 
-// Connections are descriptors, and the usual soft limit of 1024 is meant for programs that use
-// select(2).
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 // The process sends this signal to itself at the end of its start.
 constexpr int start_over_signal = SIGUSR1;
 
@@ -120,7 +111,7 @@ int run_daemon(const Options& options, const config::Settings& settings) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a write above the limit of file sizes fails like others
 
-  raise_descriptor_limit();
+  daemon::raise_limit_of_open_files();
   daemon::log::open(settings.log);
   const model::SystemClock clock;
   daemon::App app(settings, clock);

@@ -4,6 +4,7 @@
 
 #include "daemon/data/data_folder.h"
 #include "daemon/data/storage.h"
+#include "daemon/service/open_files.h"
 #include "store/accounts/passwords.h"
 
 namespace conversed::daemon {
@@ -34,6 +35,7 @@ model::Result<std::string> init(const config::Settings& settings,
 
 model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
                                            const model::Clock& clock) {
+  raise_limit_of_open_files();  // the log opens all of its segments
   auto folder = DataFolder::open(settings.data_dir);
   if (!folder) return fail(folder.error());
   auto store = open_store(settings, clock, store::PostgresSettings::Place::alone);

@@ -9,6 +9,7 @@
 #include "daemon/data/data_folder.h"
 #include "daemon/data/late_log.h"
 #include "daemon/data/storage.h"
+#include "daemon/service/open_files.h"
 #include "daemon/service/owner.h"
 #include "daemon/turns/flight_recorder.h"
 #include "queue/file/recovery.h"
@@ -154,6 +155,7 @@ Result<void> settle(const config::Settings& settings, const BackupManifest& mani
 
 Result<BackupManifest> restore(const config::Settings& settings, const RestoreOrder& order,
                                const model::Clock& clock) {
+  raise_limit_of_open_files();  // the log opens all of its segments
   auto manifest = BackupManifest::read(order.backup);
   if (!manifest) return manifest;
   if (auto fits = check_order(settings, order, *manifest); !fits) return fail(fits.error());

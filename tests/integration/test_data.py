@@ -12,6 +12,7 @@ from case import BIN, CONNECTION_TOKEN, SECRET, DaemonCase
 from daemon_process import EMAIL, PASSWORD, Daemon
 
 NEW_SECRET = "whsec_dGhlIG5leHQgc2VjcmV0IG9mIHRoZXNlIHRlc3Rz"
+LOW_LIMIT = 8  # open files; a restore needs more
 ENDPOINTS = 150  # more than two batches of secrets
 BUNDLE = """
 conversed: 1
@@ -257,6 +258,16 @@ class Backups(DataCase):
         self.assertEqual(texts("kept"), ["You said one"])
         self.assertEqual(texts("lost"), [])
         self.assertEqual(other.terminate(), 0)
+
+    def test_a_restore_does_not_keep_to_a_low_soft_limit_of_open_files(self):
+        made = self.daemon.ctl("backup")
+        restored = pathlib.Path(self.folder.name) / "limited"
+        environment = {**self.daemon.environment, "CONVERSED_DATA_DIR": str(restored)}
+        done = subprocess.run(
+            ["prlimit", f"--nofile={LOW_LIMIT}:1024", self.daemon.binaries / "conversectl", "restore", made["path"], "--config",
+             self.daemon.config, "--key", self.data / "master.key"],
+            capture_output=True, text=True, env=environment, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_a_backup_has_no_secret_in_clear(self):
         path = pathlib.Path(self.daemon.ctl("backup")["path"])
