@@ -314,6 +314,19 @@ TEST_F(FileLogTest, ALogOfANewerFormatIsRefused) {
   EXPECT_EQ(log.error().code, Errc::not_supported);
 }
 
+TEST_F(FileLogTest, AFileOfUnknownSizeIsReportedAndIsNotTakenForAnEmptyOne) {
+  open_faulty();
+  ASSERT_TRUE(append("kept"));
+  log_.reset();
+  faulty_.fail_sizes(true);
+  const auto refused = FileLog::open(faulty_.view(), settings_, kept_, clock_);
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_EQ(refused.error().code, Errc::unavailable);
+  faulty_.fail_sizes(false);
+  open_faulty();
+  EXPECT_EQ(range().end, 1);
+}
+
 TEST_F(FileLogTest, WrongSettingsAndAMissingFolderAreRefused) {
   settings_.partitions = 0;
   EXPECT_EQ(try_open().error().code, Errc::invalid_argument);
