@@ -88,7 +88,8 @@ Result<std::optional<LogMarks>> opening(const SizedFile& file, std::uint64_t seg
   return state_in((*frame)->payload);
 }
 
-// Where the zeros at the end of the file begin, or `from` if that is later.
+// The end of the content: only zeros are behind it. One slice of zeros counts as content, since
+// frames may end with zeros.
 Result<std::uint64_t> end_of_content(const SizedFile& file, std::uint64_t from) {
   static const std::string zeros(compared_slice_bytes, '\0');
   for (std::uint64_t to = file.bytes; to > from;) {
@@ -96,7 +97,7 @@ Result<std::uint64_t> end_of_content(const SizedFile& file, std::uint64_t from) 
     const auto bytes = file.file->read(to - size, size);
     if (!bytes) return model::fail(bytes.error());
     if (*bytes != std::string_view(zeros).substr(0, bytes->size())) {
-      return to - size + bytes->find_last_not_of('\0') + 1;
+      return std::min<std::uint64_t>(to + zeros.size(), file.bytes);
     }
     to -= size;
   }

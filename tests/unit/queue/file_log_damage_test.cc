@@ -64,25 +64,32 @@ TEST(FileLogDamage, ATailWithoutAnEndIsCutAndTheLogGoesOn) {
   ASSERT_TRUE(world.open());
 }
 
+// Appends one record as a batch of its own.
+Result<Appended> append(FileLogWorld& world, const std::string& id) {
+  std::promise<Result<Appended>> done;
+  world.log->append({"k", id, "", "", "v"}, [&](auto told) { done.set_value(std::move(told)); });
+  return done.get_future().get();
+}
+
+// The places of the batches: each begins with a state.
+std::vector<std::size_t> batches_in(std::string_view file) {
+  std::vector<std::size_t> batches;
+  for (std::size_t at = 0; const auto frame = frame_in(file.substr(at));) {
+    if (frame->kind == FrameKind::state) batches.push_back(at);
+    at += frame_bytes(frame->payload.size());
+  }
+  return batches;
+}
+
 // A known limit: no later batch is left that names the end of the lost ones.
 TEST(FileLogDamage, BatchesThatAreGoneUpToTheEndLookLikeBatchesThatWereNeverDurable) {
   FileLogWorld world(1);
   world.settings.segment_bytes = 65'536;
   ASSERT_TRUE(world.open());
-  const auto append = [&](const std::string& id) {
-    std::promise<Result<Appended>> done;
-    world.log->append({"k", id, "", "", "v"}, [&](auto told) { done.set_value(std::move(told)); });
-    return done.get_future().get();
-  };
-  for (int n = 0; n < 6; ++n) ASSERT_TRUE(append(std::to_string(n)));
+  for (int n = 0; n < 6; ++n) ASSERT_TRUE(append(world, std::to_string(n)));
   world.log.reset();
   const auto whole = bytes_of(world);
-  std::vector<std::size_t> batches;  // their places
-  std::string_view file = whole.begin()->second;
-  for (std::size_t at = 0; const auto frame = frame_in(file.substr(at));) {
-    if (frame->kind == FrameKind::state) batches.push_back(at);
-    at += frame_bytes(frame->payload.size());
-  }
+  const auto batches = batches_in(whole.begin()->second);
   ASSERT_EQ(batches.size(), 7U);  // the first one began the log
   const auto unfinished = [&] { return lag_of(world.log->ranges().value()); };
   for (std::size_t kept = 1; kept < batches.size(); ++kept) {
@@ -101,6 +108,26 @@ TEST(FileLogDamage, BatchesThatAreGoneUpToTheEndLookLikeBatchesThatWereNeverDura
                   batches[kept + 1] - batches[kept], '\0');
     EXPECT_EQ(world.open().error().code, Errc::internal);
   }
+}
+
+// A state's last bytes are zeros while partitions are empty, as are the bytes behind the content.
+TEST(FileLogDamage, ABatchBeforeAStateAloneIsMissed) {
+  FileLogWorld world(1);
+  world.settings.segment_bytes = 65'536;
+  ASSERT_TRUE(world.open());
+  ASSERT_TRUE(append(world, "0"));
+  ASSERT_TRUE(append(world, "1"));
+  world.finish_some();
+  ASSERT_FALSE(world.finished.empty());
+  world.log.reset();
+  std::string& content = *world.disk.files().begin()->second;
+  const auto batches = batches_in(content);
+  ASSERT_EQ(batches.size(), 4U);  // the first one began the log
+  std::fill_n(content.begin() + static_cast<std::ptrdiff_t>(batches[2]), batches[3] - batches[2],
+              '\0');
+  const auto opened = world.open();
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, Errc::internal);
 }
 
 // Without its last batch the log may not count erased records as unfinished.

@@ -64,6 +64,20 @@ class FileLogWorld {
     }
   }
 
+  // The consumer finishes some records: a batch of a state alone.
+  void finish_some() {
+    Everything listener;
+    auto consumer = log->subscribe(listener);
+    const auto some = (*consumer)->poll(1 + random() % 30, std::chrono::milliseconds(0));
+    if (!some || some->empty()) return;
+    std::map<std::int32_t, Position> up_to;
+    for (const auto& each : *some) up_to[each.position.partition] = each.position;
+    std::vector<Position> positions;
+    for (const auto& [partition, at] : up_to) positions.push_back(at);
+    if (!(*consumer)->commit(positions)) return;
+    for (const auto& at : positions) finished[at.partition] = at.offset + 1;
+  }
+
   // Whether the log keeps its promises after it was opened again. The last batch may be missing if
   // `last_may_be_lost`.
   void check(bool last_may_be_lost = false) {
@@ -200,19 +214,6 @@ class FileLogWorld {
       if (end != std::string::npos && text[end] == ';') numbers.insert(text.substr(at, end - at));
     }
     return numbers;
-  }
-
-  void finish_some() {
-    Everything listener;
-    auto consumer = log->subscribe(listener);
-    const auto some = (*consumer)->poll(1 + random() % 30, std::chrono::milliseconds(0));
-    if (!some || some->empty()) return;
-    std::map<std::int32_t, Position> up_to;
-    for (const auto& each : *some) up_to[each.position.partition] = each.position;
-    std::vector<Position> positions;
-    for (const auto& [partition, at] : up_to) positions.push_back(at);
-    if (!(*consumer)->commit(positions)) return;
-    for (const auto& at : positions) finished[at.partition] = at.offset + 1;
   }
 
   std::vector<LogRecord> read_all() {
