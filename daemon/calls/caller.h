@@ -146,7 +146,7 @@ class Caller final : public Service {
   [[nodiscard]] model::Result<bool> quota_left(const std::string& project_id) const;
   void search(Call& call);
   void run_script(Call& call);
-  // `error`: its type, if the outcome has none, as of a search or a script.
+  // `error`: the error code of a search or a script. That of an HTTP call is in `outcome`.
   void trace(const Call& call, const HttpOutcome& outcome, std::string span_id,
              std::string error = {});
   void finish(Call& call, const HttpOutcome& outcome, const std::string& span_id);

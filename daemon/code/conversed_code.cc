@@ -234,7 +234,7 @@ void offer_to_the_kernel() {
 int run(std::string_view argument) {
   ::prctl(PR_SET_NAME, "conversed-code");  // else its name is that of the descriptor it came from
   ::close(sandbox_program);
-  offer_to_the_kernel();  // first, since this file is root's once the process is not dumpable
+  offer_to_the_kernel();  // before PR_SET_DUMPABLE, since then this file is root's
   // No core and no debugger of the same user, because a run holds a tenant's data.
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_DUMPABLE, 0) != 0 ||
       !limit(RLIMIT_CORE, 0)) {

@@ -12,7 +12,7 @@ namespace conversed::daemon {
 
 inline constexpr int sandbox_socket = 0;  // file descriptors of the sandbox
 inline constexpr int sandbox_pipe = 1;
-inline constexpr int sandbox_program = 3;  // its own program, until it has started
+inline constexpr int sandbox_program = 3;  // its program; it closes this at its start
 
 struct RequestHeader {
   std::uint32_t script_bytes = 0;

@@ -84,8 +84,8 @@ void close_file(int& file) {
   file = -1;
 }
 
-// The place of the program in the new process. The daemon's own place of the program, by its
-// process id, is closed to the new process, because the daemon's memory is private to it.
+// The place of the program in the new process. Not /proc/PID/fd of the daemon: the kernel refuses
+// it, since the daemon is not dumpable.
 constexpr const char* place_of_program = "/proc/self/fd/3";
 static_assert(sandbox_program == 3);
 
@@ -191,8 +191,13 @@ std::optional<std::filesystem::path> find_code_program() {
   return std::nullopt;
 }
 
-CodeProgram::CodeProgram(const std::filesystem::path& file)
-    : descriptor_(::open(file.c_str(), O_PATH | O_CLOEXEC)) {}
+// Behind the standard descriptors, which a new process replaces: some may be closed at the start.
+CodeProgram::CodeProgram(const std::filesystem::path& file) {
+  const int opened = ::open(file.c_str(), O_PATH | O_CLOEXEC);
+  if (opened < 0) return;
+  descriptor_ = ::fcntl(opened, F_DUPFD_CLOEXEC, sandbox_program);
+  ::close(opened);
+}
 
 CodeProgram::~CodeProgram() {
   if (descriptor_ >= 0) ::close(descriptor_);

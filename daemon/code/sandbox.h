@@ -44,7 +44,7 @@ class CodeProgram {
   [[nodiscard]] int descriptor() const { return descriptor_; }
 
  private:
-  const int descriptor_;
+  int descriptor_ = -1;
 };
 
 // A process of conversed-code, in which scripts run one after the other, each in a process of its
