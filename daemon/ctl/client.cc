@@ -93,7 +93,8 @@ Result<void> Client::sign_in() {
   }
   auto typed = prompt_password("Password of " + options_.as);
   if (!typed) {
-    const std::string why = *kept ? " (the token of a login makes no credentials)" : "";
+    const std::string why =
+        *kept ? ": this command needs the password, not the token of the login" : "";
     return fail(typed.error().code, typed.error().message + ", or set CONVERSECTL_PASSWORD" + why);
   }
   options_.password = std::move(*typed);

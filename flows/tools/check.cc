@@ -484,7 +484,8 @@ class Checker {
     for (const auto* name : {"data", "text"}) {
       if (!reads(std::string("input.") + name)) continue;
       warn(at, std::string("'input.") + name +
-                   "' is not that of an earlier event; write 'input.event." + name + "'");
+                   "' is that of the current input, not of the event; write 'input.event." + name +
+                   "'");
     }
   }
 

@@ -235,9 +235,8 @@ class Handler final : public YAML::EventHandler {
             YAML::anchor_t anchor) {
     const Place place = container.place();
     if (expects_key()) {
-      throw Fault{place,
-                  std::string("a key must be a text") +
-                      (kind == "map" ? "; a text that begins with {{ stands in quotes" : "")};
+      throw Fault{place, std::string("a key must be a text") +
+                             (kind == "map" ? "; a text that begins with { stands in quotes" : "")};
     }
     refuse_anchor(anchor, place);
     if (schema_ == Schema::texts) {
@@ -333,9 +332,11 @@ std::string_view remedy_of(const std::string& error, std::string_view text, std:
   const std::size_t begin = text.rfind('\n', at == 0 ? 0 : at - 1) + 1;  // of the line
   const std::string_view before = text.substr(begin, std::max(at, begin) - begin);
   const std::string_view margin = before.substr(0, before.find_first_not_of(" \t"));
-  const std::string_view indent = margin.find('\t') == std::string_view::npos
-                                      ? "; is this line indented as the one above it?"
-                                      : "; indent by blanks, not by tabs";
+  const std::string_view indent =
+      margin.find('\t') == std::string_view::npos
+          ? "; is this line indented as the one above it, and is there a "
+            "blank behind each ':' and '-'?"
+          : "; indent by blanks, not by tabs";
   if (error == messages::UNKNOWN_TOKEN) {
     if (std::string_view("@`%").find(text[at]) != std::string_view::npos) {
       return "; a text that begins with @, % or ` stands in quotes";
@@ -346,13 +347,15 @@ std::string_view remedy_of(const std::string& error, std::string_view text, std:
   if (text[at] == ':' && (error == messages::MAP_VALUE || error == messages::END_OF_MAP_FLOW)) {
     // A key that is indented too far continues the text of the line above.
     const bool is_first = before.find_first_of(":'\"[{") == std::string_view::npos;
-    return is_first && error == messages::MAP_VALUE ? indent
-                                                    : "; a text with ': ' in it stands in quotes";
+    if (is_first && error == messages::END_OF_MAP_FLOW) {
+      return "; is a '}' missing in a line above?";
+    }
+    return is_first ? indent : "; a text with ': ' in it stands in quotes";
   }
   if (error != messages::END_OF_MAP && error != messages::END_OF_SEQ) return {};
   if (margin.size() == before.size()) return indent;
   // `say: "so "called""`, `say: 'can't'`, `say: {name} is here`.
-  return "; put the whole text into quotes, and write a quote in '...' twice";
+  return "; put the whole text into quotes; within '...' write '' for a quote";
 }
 
 Fault fault_of(const YAML::Exception& error, std::string_view text) {

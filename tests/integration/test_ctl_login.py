@@ -136,7 +136,7 @@ class Login(CtlCase):
         self.login()
         refused = self.ctl("apikey", "create", "--name", "x", code=1).stderr
         self.assertIn("no password", refused)
-        self.assertIn("the token of a login makes no credentials", refused)
+        self.assertIn("this command needs the password, not the token of the login", refused)
         self.assertTrue(self.ctl("apikey", "create", "--name", "x", CONVERSECTL_PASSWORD=PASSWORD).stdout)
         self.assertTrue(self.ctl("--as", EMAIL, "apikey", "create", "--name", "x", CONVERSECTL_PASSWORD=PASSWORD).stdout)
 

@@ -248,8 +248,8 @@ TEST(FlowCheck, FindsSlotsOfALexiconThatNoEntryFills) {
 TEST(FlowCheck, FindsConditionsThatDoNotReadTheEvent) {
   EXPECT_EQ(check_nodes("  - waitForEvent: input.data.event == 'paid'\n"
                         "  - collect: {quiet: 1m, if: input.text == 'paid'}\n"),
-            (Texts{"'input.data' is not that of an earlier event; write 'input.event.data'",
-                   "'input.text' is not that of an earlier event; write 'input.event.text'"}));
+            (Texts{"'input.data' is that of the current input, not of the event; write 'input.event.data'",
+                   "'input.text' is that of the current input, not of the event; write 'input.event.text'"}));
   EXPECT_EQ(check_nodes("  - waitForEvent: input.event.data.event == 'paid'\n"
                         "  - waitForEvent: input.event.data.id == (input.data.id ?? 0)\n"),
             (Texts{}));

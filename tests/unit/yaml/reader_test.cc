@@ -76,18 +76,23 @@ TEST(YamlReader, SyntaxErrorsTellTheRemedy) {
     const char* text;
     const char* remedy;
   };
-  constexpr const char* indent = "is this line indented as the one above it?";
-  constexpr const char* quotes = "put the whole text into quotes, and write a quote in '...' twice";
+  constexpr const char* indent =
+      "is this line indented as the one above it, and is there a blank behind each ':' and '-'?";
+  constexpr const char* quotes =
+      "put the whole text into quotes; within '...' write '' for a quote";
   const Case cases[] = {
       {"a:\n  - b: 1\n   - c: 2\n", indent},
       {"a:\n  b: 1\nc: 2\n d: 3\n", indent},
       {"a:\n  b: text\n   c: 2\n", indent},
       {"a:\n  - b: 1\nc:\n  - d: 1\n  e:\n  - f: 2\n", indent},
+      {"a: 1\nb:2\n", indent},
+      {"a:\n  -b: 1\n  - b: 2\n", indent},
+      {"a: {b: 1, c: 2\nd: 3\n", "is a '}' missing in a line above?"},
       {"a:\n\tb: 1\n", "indent by blanks, not by tabs"},
       {"a: \"so \"called\"\"\n", quotes},
       {"b: 1\na: 'I can't'\n", quotes},
       {"a: {name} is here\n", quotes},
-      {"a: {{context.name}}\n", "a text that begins with {{ stands in quotes"},
+      {"a: {{context.name}}\n", "a text that begins with { stands in quotes"},
       {"a: @you\n", "a text that begins with @, % or ` stands in quotes"},
       {"a: %off\n", "a text that begins with @, % or ` stands in quotes"},
       {"a: {b: Which one?}\n", "within {} and [] a text with a '?' stands in quotes"}};
