@@ -38,7 +38,7 @@ endif()
 # compiled once a batch. A constant of one file may then have the name of a local of another.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
 if(CMAKE_UNITY_BUILD)
-  # GCC takes the files of a batch for headers, whose anonymous namespaces would differ in each file that includes them.
+  # GCC warns of anonymous namespaces in included files. In a batch all files are included.
   target_compile_options(conversed_flags INTERFACE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()
 # GCC 12 reports false positives inside the standard library for moved strings and with sanitizers.

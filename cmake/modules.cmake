@@ -12,7 +12,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     "#include \"cmake/common_templates.h\"\nCONVERSED_COMMON_TEMPLATES(template)\n")
   add_library(conversed_common_templates STATIC "${PROJECT_BINARY_DIR}/common_templates.cc")
   target_include_directories(conversed_common_templates PRIVATE "${PROJECT_SOURCE_DIR}")
-  target_compile_options(conversed_common_templates PRIVATE -O1)  # programs run much of this code
+  target_compile_options(conversed_common_templates PRIVATE $<$<CONFIG:Debug>:-O1>)  # programs run much of this code
   target_link_libraries(conversed_flags INTERFACE conversed_common_templates)
   list(APPEND CONVERSED_PRECOMPILED_HEADERS "${PROJECT_SOURCE_DIR}/cmake/common_templates.h")
 endif()

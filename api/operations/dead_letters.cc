@@ -224,13 +224,17 @@ Result<TrialBody> read_trial(const Request& request) {
   if (!answers.is_array() || answers.size() > most_trial_answers) {
     return wrong("answers must be a list of at most 50 objects");
   }
-  for (const auto& each : answers) {
+  for (std::size_t n = 0; n < answers.size(); ++n) {
+    const auto& each = answers[n];
     if (!each.is_object()) return wrong("answers must be a list of objects");
     model::CallResult answer;
     answer.status = 200;
     if (each.contains("status")) {
       const auto status = whole_number(each, "status", 100, 599);
-      if (!status) return model::fail(status.error());
+      if (!status) {
+        return model::fail(status.error().code,
+                           "answers[" + std::to_string(n) + "]." + status.error().message);
+      }
       answer.status = static_cast<int>(*status);
     }
     answer.body = each.value("body", json());
