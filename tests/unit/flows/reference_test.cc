@@ -54,6 +54,7 @@ using WordsOfForm = std::pair<Form, std::string_view>;
 constexpr WordsOfForm words_of_forms[]{
     {Form::anything, "any value"},
     {Form::text, "text"},
+    {Form::texts, "text, or a list of texts"},
     {Form::name, "name"},
     {Form::flag, "true or false"},
     {Form::number, "number"},
