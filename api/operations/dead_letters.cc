@@ -40,6 +40,7 @@ constexpr std::array states{store::DeadLetterState::fresh, store::DeadLetterStat
 
 Schema state_schema() {
   std::vector<std::string_view> names;
+  names.reserve(states.size());
   for (const auto state : states) names.push_back(store::to_string(state));
   return one_of(names);
 }

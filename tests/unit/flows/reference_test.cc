@@ -127,7 +127,7 @@ std::string value_of(const KeyFacts& key) {
   if (!key.choices.empty()) return choices_of(key);
   const auto* found = std::ranges::find(words_of_forms, key.form, &WordsOfForm::first);
   std::string words(found->second);
-  if (const auto at = words.find("{}"); at != words.npos) {
+  if (const auto at = words.find("{}"); at != std::string::npos) {
     const std::string word = at == 0 ? "mapping" : "mappings";
     words.replace(at, 2, has_table(key.keys) ? word : code(shape_of(key.keys)));
   }
@@ -204,7 +204,7 @@ class Page {
   // From the first row to behind the last one. Empty if there is none.
   [[nodiscard]] std::pair<std::size_t, std::size_t> table_below(const std::string& heading) const {
     const auto section = ('\n' + text_).find('\n' + heading + '\n');
-    if (section == text_.npos) return {0, 0};
+    if (section == std::string::npos) return {0, 0};
     const auto begin = text_.find("\n|", section) + 1;
     if (begin == 0 || text_.find("\n#", section) < begin) return {0, 0};
     auto end = begin;
