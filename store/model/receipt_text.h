@@ -15,7 +15,10 @@ namespace conversed::model {
 // for it. An inner object or list ends with its scope, before anything else is added.
 class ReceiptText {
  public:
-  ReceiptText() : text_(own_) { text_ += '{'; }
+  ReceiptText() : text_(own_) {
+    own_.reserve(usual_bytes);
+    text_ += '{';
+  }
   ReceiptText(const ReceiptText&) = delete;
   ReceiptText& operator=(const ReceiptText&) = delete;
   ~ReceiptText() {
@@ -52,11 +55,15 @@ class ReceiptText {
  private:
   ReceiptText(std::string& text, char begin, char end) : text_(text), end_(end) { text_ += begin; }
 
+  static constexpr std::size_t usual_bytes = 256;
+
+  // `name` has no character that JSON escapes.
   void begin(std::string_view name) {
     if (text_.back() != '{' && text_.back() != '[') text_ += ',';
     if (name.empty()) return;
-    append(name);
-    text_ += ':';
+    text_ += '"';
+    text_ += name;
+    text_ += "\":";
   }
   void append(std::string_view value) {
     const bool plain = std::ranges::all_of(

@@ -29,7 +29,7 @@ THIRD_PARTY = {
     "jsfriendapi.h": ["daemon/code/engine.cc"],
     "librdkafka/": ["queue/kafka/*"],
     "nlohmann/": ["*"],
-    "openssl/": ["api/auth/jwks.cc"],
+    "openssl/": ["api/auth/jwks.cc", "store/commit/packed_step.cc"],
     "pistache/": ["api/http/http_server*.cc"],
     "prometheus/": ["daemon/ops/labelled.*", "daemon/ops/metrics.*"],
     "seccomp.h": ["daemon/code/conversed_code.cc"],

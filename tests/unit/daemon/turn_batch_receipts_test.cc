@@ -53,6 +53,16 @@ TEST_F(TurnReceipts, TurnHasItsFlowItsNodesAndTheVariablesThatChanged) {
             std::vector{made.id});
 }
 
+TEST_F(TurnReceipts, WriteOfTheSameValueIsNoChange) {
+  const auto told = [&] {
+    const auto made = event("tell");
+    run({result_of(run({made}).commit.calls.started.at(0).id)});
+    return row_of(made, 1);
+  };
+  EXPECT_EQ(told()["changes"][0]["path"], "context.order");
+  EXPECT_FALSE(told().contains("changes")) << "the second answer is the same";
+}
+
 TEST_F(TurnReceipts, ExecutionHasARowForEachOfItsTurns) {
   const auto made = event("tell");
   const auto call = run({made}).commit.calls.started.at(0);
