@@ -62,12 +62,10 @@ void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
     const auto most = std::min(notes.events.size(), most_run_together);
     for (std::size_t i = 0; i < most; ++i) events.add(notes.events[i]);
   }
-  using Change = model::TurnNotes::Change;
-  if (notes.left_out == 0 && std::ranges::all_of(notes.changes, &Change::is_none)) return;
+  if (notes.changes.empty()) return;
   if (notes.left_out > 0) row.add("changesLeftOut", static_cast<std::int64_t>(notes.left_out));
   auto changes = row.list("changes");
   for (const auto& change : notes.changes) {
-    if (change.is_none()) continue;
     auto shown = changes.object();
     shown.add("path", change.path);
     shown.add("bytes", static_cast<std::int64_t>(change.bytes));

@@ -233,6 +233,9 @@ void Turn::note_before(model::TurnNotes::Change& change, const Root& root,
 
 void Turn::note_write(const expression::Path& path, std::size_t bytes,
                       const nlohmann::json* value) {
+  const Root& of = root(path.root());
+  const auto* const before = path.find(*of.value);
+  if (before == value || (before != nullptr && value != nullptr && *before == *value)) return;
   auto* const change = note_change(path.text(), bytes, value);
   if (change == nullptr) return;
   const bool is_reset = std::ranges::any_of(effects_.notes.changes, [&](const auto& each) {
@@ -243,9 +246,7 @@ void Turn::note_write(const expression::Path& path, std::size_t bytes,
                           return each.may_overlap(path);
                         });
   written_.push_back(path);
-  if (!is_known) return;
-  const Root& of = root(path.root());
-  note_before(*change, of, path.find(*of.value));
+  if (is_known) note_before(*change, of, before);
 }
 
 void Turn::note_reset(expression::Path::Root which) {

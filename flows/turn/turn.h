@@ -334,7 +334,8 @@ class Turn {
   [[nodiscard]] bool takes_hit(std::size_t bytes);
   // Appends to the Nodes of the event's receipt. Of many only the first ones and the last are kept.
   void note_step(std::string step);
-  // Notes a write for the event's receipt, before it is made. `value` null: it is removed.
+  // Notes a write for the event's receipt, before it is made. `value` null: it is removed. A write
+  // of the same value is no change.
   void note_write(const expression::Path& path, std::size_t bytes, const nlohmann::json* value);
   // The same for a whole root that is emptied.
   void note_reset(expression::Path::Root which);

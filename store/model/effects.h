@@ -117,11 +117,6 @@ struct TurnNotes {
     // may have changed the value.
     std::optional<std::size_t> bytes_before{};
     std::optional<std::string> before{};  // that value as JSON; none: it is not known, or too large
-
-    // The Turn wrote the value that was there before, or removed none.
-    [[nodiscard]] bool is_none() const {
-      return removed ? bytes_before == 0 : value && before && *value == *before;
-    }
   };
   // Addresses of the Nodes that ran, in order; of another Flow with its name before. The last is
   // where the Turn ended. Nodes between the first ones and the last may be left out.

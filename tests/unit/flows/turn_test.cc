@@ -84,17 +84,17 @@ TEST(Turn, NotesTheValuesBeforeAndBehindIt) {
                                               "profile.seen: none -> 1", "context.n: none -> 2"}));
   talk.profile.data["seen"] = "by another session";
   EXPECT_EQ(changes_of(talk.say("x")),
-            (Texts{"context.text: large -> large", "profile.seen: \"by another session\" -> 3",
-                   "context.n: 2 -> 4"}));
+            (Texts{"profile.seen: \"by another session\" -> 3", "context.n: 2 -> 4"}))
+      << "the write of the same text is no change";
 }
 
 TEST(Turn, NotesNoValueBeforeItThatItMayHaveChanged) {
   Conversation talk(
-      "- addToContext: {a: {b: 1}, list: [1, 2]}\n- addToContext: {a.b: 2}\n"
+      "- addToContext: {a: {b: 1}, list: [1, 2, 3]}\n- addToContext: {a.b: 2}\n"
       "- removeFromContext: ['list[0]', 'list[1]']\n- resetContext: true\n- addToContext: {c: 1}\n"
       "- updateProfile: {a.b: 1}\n");
   const Texts all{"context.a: none -> {\"b\":1}",
-                  "context.list: none -> [1,2]",
+                  "context.list: none -> [1,2,3]",
                   "context.a.b: unknown -> 2",
                   "context.list[0]: unknown -> removed",
                   "context.list[1]: unknown -> removed",
