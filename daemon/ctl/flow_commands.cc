@@ -430,12 +430,16 @@ model::Result<void> prepare_ramp(const Values& values, Request& request) {
   const bool has_share = !values.text("SHARE").empty();
   const bool has_bound = !values.text("--max-errors").empty();
   if (values.flag("--stop")) {
-    if (has_version || has_bound) {
+    if (has_share || has_bound) {
       return model::fail(model::Errc::invalid_argument,
-                         "--stop takes the FLOW alone: it ends the Flow's ramp");
+                         "--stop takes the FLOW, and the VERSION to stop only a ramp of it");
     }
     request.method = "DELETE";
     request.body = nullptr;
+    if (has_version) {
+      request.query +=
+          (request.query.empty() ? "version=" : "&version=") + encode(values.text("VERSION"));
+    }
     return {};
   }
   if (!has_version || !has_share) {
@@ -465,7 +469,9 @@ Command ramp_command(const Option& flow) {
        Option{"SHARE", "Of the sessions: 10%, later more; 100% finishes the ramp, 0% stops it"},
        Option{"--max-errors",
               "The ramp is taken back if more of its Turns fail; default: 5%, or as it is"},
-       Option{"--stop", "Take the version back from all sessions", Option::Kind::flag}},
+       Option{"--stop",
+              "Take the version back from all sessions; with VERSION only if the ramp is its ramp",
+              Option::Kind::flag}},
       "POST /management/flows/{FLOW}/ramp",
       [](const Fields& ramp, const Values&) { show_ramp(ramp); }}
       .prepared_by(prepare_ramp);

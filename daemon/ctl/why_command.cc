@@ -34,6 +34,16 @@ model::Result<std::string> path_of(Client& client, const Values& values) {
          "&sessionId=" + encode(values.text("--session"));
 }
 
+// A session may wait for an answer without a time-out. That is no reason: its next input runs.
+std::string nothing_waits(const Fields& found) {
+  if (const auto delivered = found.time("deliveredAt")) {
+    return "Nothing waits: it was delivered at " + full_time(*delivered, screen()) + ".";
+  }
+  if (found.text("kind") != "session") return "Nothing waits.";
+  return "Nothing waits: the session's next input runs at once, such as the user's answer. "
+         "`conversectl sessions show` tells at which Node.";
+}
+
 int why(Client& client, const Values& values) {
   const auto path = path_of(client, values);
   if (!path) return failed(path.error());
@@ -41,11 +51,7 @@ int why(Client& client, const Values& values) {
   if (!answer) return failed(answer.error());
   const auto waits = Fields(*answer).objects("waits");
   print(client, answer, [&](const Fields& found) {
-    const auto delivered = found.time("deliveredAt");
-    if (waits.empty()) {
-      say(delivered ? "Nothing waits: it was delivered at " + full_time(*delivered, screen()) + "."
-                    : "Nothing waits.");
-    }
+    if (waits.empty()) say(nothing_waits(found));
     for (const Fields& wait : waits) std::cout << wait_of(wait, screen());
   });
   return waits.empty() ? 0 : static_cast<int>(waits.front().number("code"));

@@ -47,6 +47,15 @@ def children(pid):
     return found + [each for child in found for each in children(child)]
 
 
+def ticks(pids):
+    """Returns the CPU time of the processes that live."""
+    spent = 0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            spent += sum(map(int, pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]))
+    return spent
+
+
 class Scripts(DaemonCase):
     bundle = BUNDLE
     settings = "flows: {code: true, code_processes: 2}\n"
@@ -75,7 +84,10 @@ class Scripts(DaemonCase):
         self.say("cart", "warm", data={"prices": [1]})
         old = children(self.daemon.process.pid)
         self.assertTrue(old)
+        idle = ticks(old)
         self.assertEqual(self.push("loop", "killed", 0, text="hi"), 200)
+        while ticks(old) == idle and set(old) <= set(children(self.daemon.process.pid)):  # until the script runs
+            self.assertFalse(self.daemon.wait_end(0.01))
         self.daemon.kill()
         self.daemon.start()
         self.daemon.wait_idle()

@@ -136,7 +136,7 @@ class FlowRamps(DaemonCase):
         log = self.daemon.log_path.read_text()
         self.assertEqual(log.count("a ramp was taken back"), 1)
         entries = self.daemon.manage("GET", "audit?operation=stopFlowRamp")["items"]
-        self.assertEqual([entry["object"] for entry in entries],
+        self.assertEqual([entry["object"] for entry in entries if f"version={held}" in entry["object"]],
                          [f"flowId={self.flow}, name=Orders, version={held}, reason=4 of 20 Turns have failed"])
         self.daemon.terminate()
         self.daemon.start()
@@ -147,12 +147,20 @@ class FlowRamps(DaemonCase):
         for session in ramped[5:10]:
             self.expect(session, "old")
 
+    def test_a_stop_with_a_version_stops_no_ramp_of_another_one(self):
+        held = self.hold("stopped")
+        self.daemon.ctl("flow", "ramp", "Orders", str(held), "10%")
+        self.assertIn(f"is in a ramp with version {held}", self.print("flow", "ramp", "Orders", "1", "--stop", code=1))
+        self.assertIsNone(self.ramp()["endedAt"])
+        self.assertIn(f"The ramp of version {held} was stopped", self.print("flow", "ramp", "Orders", str(held), "--stop"))
+        self.assertEqual(self.ramp()["ending"], "stopped")
+
     def test_wrong_ramps_are_refused(self):
         held = self.hold("refused")
         self.assertIn("VERSION and the SHARE", self.print("flow", "ramp", "Orders", code=1))
         self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "1.5%", code=1))
         self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "10", "--max-errors", "x", code=1))
-        self.assertIn("--stop takes the FLOW alone", self.print("flow", "ramp", "Orders", str(held), "--stop", code=1))
+        self.assertIn("--stop takes the FLOW, and the VERSION", self.print("flow", "ramp", "Orders", str(held), "10%", "--stop", code=1))
         self.assertIn("is in no ramp", self.print("flow", "ramp", "Orders", "--stop", code=1))
         self.assertIn("no such version", self.print("flow", "ramp", "Orders", "999", "10%", code=1))
 

@@ -1,11 +1,14 @@
 """Recorded sessions replayed on a changed Flow: the differences and nothing else, and without any effect."""
 
+import http.client
+import http.server
 import json
 import os
 import pathlib
 import pty
 import sqlite3
 import subprocess
+import threading
 import time
 import unittest
 
@@ -85,6 +88,36 @@ class FlowReplay(CtlCase):
         os.close(terminal)
         os.close(its_end)
 
+    def kill_the_daemon_in_the_middle(self, path):
+        """Kills the daemon when a replay asks for its second page."""
+        daemon = self.daemon
+
+        class Between(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                if "&after=" in self.path:
+                    daemon.kill()
+                    return
+                connection = http.client.HTTPConnection("127.0.0.1", daemon.ports["api"], timeout=60)
+                connection.request("GET", self.path, headers={"Authorization": self.headers["Authorization"]})
+                answer = connection.getresponse()
+                self.send_response(answer.status)
+                self.end_headers()
+                self.wfile.write(answer.read())
+                connection.close()
+
+            def log_message(self, *_):
+                pass
+
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Between) as between:
+            threading.Thread(target=between.serve_forever, daemon=True).start()
+            done = subprocess.run([CTL, "--url", f"http://127.0.0.1:{between.server_address[1]}", "flow", "replay", "Shop", path],
+                                  capture_output=True, text=True, env=daemon.environment, timeout=120)
+            between.shutdown()
+        self.assertTrue(daemon.wait_end(0))
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "", "no report of a part of the sessions")
+        self.assertIn("no answer from", done.stderr)
+
     def test_flow_replay(self):
         for i in range(SESSIONS):
             name = f"many {i}"
@@ -140,7 +173,7 @@ class FlowReplay(CtlCase):
         self.assertIn("and 99 more sessions that differ", shown)
 
         self.kill_in_the_middle(path)
-        self.daemon.kill()
+        self.kill_the_daemon_in_the_middle(path)
         self.daemon.start()
         self.daemon.wait_idle()
         self.assertEqual(self.rows(), rows, "nothing is lost or doubled")

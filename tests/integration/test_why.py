@@ -22,11 +22,13 @@ flows:
       - httpRequest: {method: POST, url: "UPSTREAM/orders", body: {id: 1}, storeIn: context.order, timeout: 60s}
       - say: "{{context.order.state}}"
   - {name: Sleeper, nodes: [{sleep: {for: 1d}}, {say: "awake"}]}
+  - {name: Asker, nodes: [{question: {text: "Your name?", storeIn: context.name}}]}
   - {name: Loop, nodes: [{id: again, addToContext: {n: 1}}, {goTo: again}]}
 endpoints:
   - {name: hooked, flow: Echo, output: {webhook: {url: "HOOK/hook", secret: "${HOOK_SECRET}"}}}
   - {name: lookup, flow: Lookup}
   - {name: sleeper, flow: Sleeper}
+  - {name: asker, flow: Asker}
   - {name: loop, flow: Loop}
 """
 
@@ -194,8 +196,12 @@ class Why(WhyCase):
             self.assertTrue(any("it was delivered at" in line for line in watch.stdout), "the watch has ended")
             watch.kill()
 
-    def test_nothing_waits_for_an_idle_session(self):
-        self.assertEqual(self.why(*self.session("lookup", "idle")), (0, "Nothing waits.\n"))
+    def test_nothing_waits_while_a_question_without_a_time_out_waits_for_its_answer(self):
+        self.assertEqual(self.say("asker", "asked", "hi")[1]["text"], "Your name?")
+        for session in self.session("asker", "asked"), self.session("lookup", "new"):
+            code, text = self.why(*session)
+            self.assertEqual(code, 0)
+            self.assertIn("next input runs at once, such as the user's answer", text)
 
 
 class Paused(WhyCase):

@@ -340,6 +340,28 @@ TEST_F(CallerTest, MissingKnowledgeStoresAndLargeHitsAreToldApart) {
   EXPECT_EQ(result.body["hits"].size(), 2U) << "the size limit of a result cuts the hits";
 }
 
+TEST_F(CallerTest, SpansOfSearchesHaveTheErrorOfTheSearch) {
+  stop();
+  caller_.reset();
+  Spans spans;
+  start({.spans = &spans});
+  const auto error_of = [&](const std::string& name) {
+    const auto id = model::new_event_id(model::Timestamp(), true) + "-" + name;
+    const auto code = result_of(search(id, "returns")).error_code;
+    const auto taken = spans.take(2, {}, std::chrono::steady_clock::now());
+    EXPECT_EQ(taken.size(), 1U);
+    if (!taken.empty()) {
+      EXPECT_EQ(taken[0].name, "knowledge search");
+      EXPECT_EQ(taken[0].error, code);
+    }
+    return code;
+  };
+  EXPECT_EQ(error_of("c1"), "knowledge_deleted");
+  import_knowledge({"Returns take 14 days."});
+  EXPECT_EQ(error_of("c2"), "");
+  stop();
+}
+
 TEST_F(CallerTest, UnfinishedSearchesAreMadeAtTheStart) {
   import_knowledge({"Returns take 14 days."});
   stop();
