@@ -11,6 +11,7 @@
 #include "flows/bundle/loader.h"
 #include "flows/fields.h"
 #include "flows/flow.h"
+#include "flows/input_members.h"
 #include "flows/local_text.h"
 #include "flows/node_types.h"
 #include "flows/tools/missing_answers.h"
@@ -24,12 +25,6 @@ namespace {
 
 using expression::Facts;
 using Kind = Flow::Use::Kind;
-
-// The members of `input`; docs/flows/expressions.md lists them.
-constexpr std::array<std::string_view, 20> input_members{
-    "URLToken", "answer",    "channel", "currentTime", "data",      "error", "event",
-    "events",   "execution", "inputId", "locale",      "sessionId", "slots", "source",
-    "state",    "text",      "traceId", "tool",        "type",      "userId"};
 
 constexpr std::array<std::string_view, 4> roots{"arguments", "context", "input", "profile"};
 

@@ -15,6 +15,7 @@
 
 #include "flows/bundle/bundle_keys.h"
 #include "flows/expression/library.h"
+#include "flows/input_members.h"
 #include "flows/node_types.h"
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/node_pages.h"
@@ -164,15 +165,19 @@ class Page {
     const auto sentences = sentences_below(heading);
     std::string rows = header_of({"Key", "Value", "Default", "What"});
     for (const auto& key : keys) {
-      const std::string name(key.name);
-      const auto found = sentences.find(name);
-      if (found == sentences.end() || found->second.empty()) {
-        problems_ += place(heading) + code(name) + " has no sentence; write the row | " +
-                     code(name) + " | The sentence. |\n";
-        continue;
-      }
-      rows +=
-          row_of({code(name) + mark_of(key, type), value_of(key), default_of(key), found->second});
+      rows += row_of({code(key.name) + mark_of(key, type), value_of(key), default_of(key),
+                      sentence_of(std::string(key.name), sentences, heading)});
+    }
+    fill(heading, rows);
+  }
+
+  // Fills the table below the heading with names that have a sentence each.
+  void list(const std::string& heading, const std::string& title,
+            std::span<const std::string_view> names) {
+    const auto sentences = sentences_below(heading);
+    std::string rows = header_of({title, "What"});
+    for (const auto name : names) {
+      rows += row_of({code(name), sentence_of(std::string(name), sentences, heading)});
     }
     fill(heading, rows);
   }
@@ -214,9 +219,19 @@ class Page {
     return {begin, end};
   }
 
-  // By key.
-  [[nodiscard]] std::map<std::string, std::string> sentences_below(const std::string& heading) {
-    std::map<std::string, std::string> sentences;
+  using Sentences = std::map<std::string, std::string>;  // by key
+
+  [[nodiscard]] std::string sentence_of(const std::string& name, const Sentences& sentences,
+                                        const std::string& heading) {
+    const auto found = sentences.find(name);
+    if (found != sentences.end() && !found->second.empty()) return found->second;
+    problems_ += place(heading) + code(name) + " has no sentence; write the row | " + code(name) +
+                 " | The sentence. |\n";
+    return {};
+  }
+
+  [[nodiscard]] Sentences sentences_below(const std::string& heading) {
+    Sentences sentences;
     const auto [begin, end] = table_below(heading);
     std::istringstream rows(text_.substr(begin, end - begin));
     for (std::string row; std::getline(rows, row);) {
@@ -269,7 +284,10 @@ void make(Page& page, std::string_view name) {
   for (const Table& table : tables) {
     if (table.page == name) page.describe(std::string(table.heading), table.keys);
   }
-  if (name == "expressions.md") page.fill("### Methods and functions", rows_of_library());
+  if (name == "expressions.md") {
+    page.list("### Members of `input`", "Member", input_members);
+    page.fill("### Methods and functions", rows_of_library());
+  }
   if (name != "nodes.md") return;
   for (const auto* type : node_types()) {
     if (!type->fields.empty()) page.describe("## " + code(type->name), type->fields, type);
