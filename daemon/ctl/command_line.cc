@@ -16,7 +16,8 @@ using Kind = Option::Kind;
 // CLI::Range also accepts `010` and `0x10`, as C does. The daemon reads the text as a decimal
 // number.
 std::string check_decimal(const std::string& text) {
-  const bool plain = !text.starts_with('0') && text.find_first_not_of("0123456789") == text.npos;
+  const bool plain =
+      !text.starts_with('0') && text.find_first_not_of("0123456789") == std::string::npos;
   return plain ? "" : "write the number in decimal digits, without a leading zero";
 }
 

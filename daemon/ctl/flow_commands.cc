@@ -264,34 +264,44 @@ model::Result<nlohmann::json> read_recordings(Client& client, const std::string&
   return client.manage("GET", path);
 }
 
+// The URLToken of the Endpoint whose sessions are replayed. Empty: sessions of all Endpoints are.
+model::Result<std::string> replayed_endpoint(Client& client, const Values& values) {
+  const auto& endpoint = values.text("--endpoint");
+  return endpoint.empty() ? std::string() : find_endpoint(client, values, endpoint);
+}
+
+// `flow`: the first page of its recordings.
+model::Result<FlowReplay> begin_replay(Client& client, const Values& values, const std::string& id,
+                                       const Fields& flow) {
+  const auto& path = values.text("FILE");
+  auto version = path.empty() ? version_of_daemon(client, values, id, flow)
+                              : version_of_file(path, flow.text("name"));
+  if (!version) return model::fail(version.error());
+  return FlowReplay(std::move(version->bundle), flow.text("name"), std::move(version->name));
+}
+
 // Reads and replays page by page.
 model::Result<FlowReplay> replay_recordings(Client& client, const Values& values) {
-  const auto& path = values.text("FILE");
-  if (!path.empty() && !values.text("--version").empty()) {
+  if (!values.text("FILE").empty() && !values.text("--version").empty()) {
     return model::fail(model::Errc::invalid_argument, "give a FILE or --version, not both");
   }
   const auto id = find_flow(client, values, values.text("FLOW"));
   if (!id) return model::fail(id.error());
-  std::string token;
-  if (const auto& endpoint = values.text("--endpoint"); !endpoint.empty()) {
-    auto found = find_endpoint(client, values, endpoint);
-    if (!found) return model::fail(found.error());
-    token = *std::move(found);
-  }
+  const auto token = replayed_endpoint(client, values);
+  if (!token) return model::fail(token.error());
   const auto most = static_cast<std::size_t>(std::stoul(values.text("--last")));
   const bool shows_progress = isatty(STDERR_FILENO) != 0 && !client.options().json;
   std::optional<FlowReplay> replay;
   std::string after;
   for (std::size_t pages = 0; pages < most_pages; ++pages) {
     const auto left = replay ? most - replay->sessions() : most;
-    const auto page = read_recordings(client, *id, token, left, after);
+    const auto page = read_recordings(client, *id, *token, left, after);
     if (!page) return model::fail(page.error());
     const Fields flow(*page);
     if (!replay) {
-      auto version = path.empty() ? version_of_daemon(client, values, *id, flow)
-                                  : version_of_file(path, flow.text("name"));
-      if (!version) return model::fail(version.error());
-      replay.emplace(std::move(version->bundle), flow.text("name"), std::move(version->name));
+      auto begun = begin_replay(client, values, *id, flow);
+      if (!begun) return model::fail(begun.error());
+      replay.emplace(*std::move(begun));
     }
     if (auto taken = replay->take(*page, most); !taken) return model::fail(taken.error());
     if (shows_progress) {
@@ -401,7 +411,7 @@ void show_ramp(const Fields& ramp) {
 
 Cell percent_cell(const Fields& item, const char* field) {
   const auto share = item.number(field);
-  return Cell(share == 0 ? std::string() : std::to_string(share) + " %");
+  return share == 0 ? std::string() : std::to_string(share) + " %";
 }
 
 void show_versions(const Fields& found, const Values& values) {

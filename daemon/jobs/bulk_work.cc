@@ -6,7 +6,6 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "store/conversation/filters.h"
 #include "store/runtime/fault_points.h"
@@ -33,10 +32,7 @@ constexpr std::size_t letters_examined = 200;
 constexpr std::size_t changes_a_step = 25;
 // A step examines further pages while no row fits.
 constexpr int pages_a_step = 50;
-// After this many leases without progress a step of the job probably ends the daemon each time.
-constexpr std::int64_t max_leases = 100;
 constexpr milliseconds longest_rest{1'000};
-constexpr milliseconds look_interval{60'000};  // while appends are awaited
 
 // A row that has changed meanwhile. It needs nothing more.
 bool is_settled(const model::Error& error) {
@@ -56,9 +52,9 @@ class Work {
   // Throws nlohmann's exceptions on data of another shape.
   Result<void> advance() {
     if (job_.state == JobState::cancelling) return finish(JobState::cancelled, "");
-    if (job_.fencing_token - data_.value("lease", std::int64_t{0}) > max_leases) {
+    if (job_.fencing_token - data_.value("lease", std::int64_t{0}) > JobHold::max_leases) {
       return finish(JobState::error,
-                    "The job was begun " + std::to_string(max_leases) +
+                    "The job was begun " + std::to_string(JobHold::max_leases) +
                         " times without progress. The daemon's log has the reason.");
     }
     data_["lease"] = job_.fencing_token;
@@ -158,15 +154,15 @@ class Work {
     std::map<std::string, std::deque<model::Event>> events;  // by session
     for (const DeadLetter& letter : letters) {
       if (!replays || letter.output_seq) {
-        changes.push_back([this, &letter, replays](Writer& writer) {
+        changes.emplace_back([this, &letter, replays](Writer& writer) {
           return replays ? replay_output(writer, letter)
                          : DeadLetters::discard(writer, letter.key.project_id, letter.id);
         });
         continue;
       }
       auto event = store::event_to_replay(letter, clock_.now());
-      const Result<void> outcome = event ? Result<void>() : fail(event.error());
-      changes.push_back([outcome](Writer&) { return outcome; });
+      changes.emplace_back(
+          [outcome = event ? Result<void>() : fail(event.error())](Writer&) { return outcome; });
       if (event) events[letter.key.encode()].push_back(*std::move(event));
     }
     if (auto appended = append(std::move(events)); !appended) return put_off(appended.error());
@@ -229,7 +225,7 @@ class Work {
         const std::lock_guard lock(awaited->mutex);
         if (awaited->left == 0) return awaited->outcome;
       }
-      if (hold_.wait(look_interval)) continue;
+      if (hold_.wait(JobHold::longest_wait)) continue;
       const std::lock_guard lock(awaited->mutex);
       awaited->hold = nullptr;
       return fail(Errc::unavailable, "the worker stops");
@@ -249,45 +245,61 @@ class Work {
     filter->created_before =
         std::min(filter->created_before.value_or(model::Timestamp::max()), job_.created_at);
     const Deliveries::Step after{data_.at("after"), data_.value("afterSeq", behind_all)};
-    const auto walk_from = [&](const Deliveries::Step& place) {
-      return store_.deliveries().walk(*filter, place, data_.at("last"), changes_a_step,
-                                      store_.timer_now());
-    };
-    auto walked = walk_from(after);
-    for (int n = 1; n < pages_a_step && walked && walked->rows.empty() && walked->next; ++n) {
-      auto next = walk_from(*walked->next);
-      if (!next) break;  // as above
-      walked = std::move(next);
-    }
+    const auto walked = walk(*filter, after);
     if (!walked) return fail(walked.error());
-    const bool drops = job_.type == model::drop_deliveries;
-    std::vector<Change> changes;
-    std::set<model::SessionKey> sessions;
-    for (const auto& row : walked->rows) {
-      // A retry concerns a whole session.
-      if (!sessions.insert(row.key).second && !drops) continue;
-      changes.push_back([drops, &row](Writer& writer) {
-        return drops ? Deliveries::drop(writer, row) : Deliveries::retry(writer, row);
-      });
-    }
     if (walked->next) {
-      data_["afterSeq"] = walked->next->seq;
-      if (!drops && !walked->rows.empty()) {
-        // The walk passes by the other outputs of a retried session.
-        filter->session = walked->rows.back().key;
-        const auto retried = store_.deliveries().sessions(*filter);
-        if (!retried) return fail(retried.error());
-        if (retried->last == walked->next->session) data_["afterSeq"] = behind_all;
-      }
+      const auto seq = next_seq(*std::move(filter), *walked);
+      if (!seq) return fail(seq.error());
+      data_["afterSeq"] = *seq;
+    }
+    std::vector<Change> changes;
+    std::vector<model::SessionKey> sessions;
+    for (const auto& row : walked->rows) {
+      const bool begins_session = sessions.empty() || sessions.back() != row.key;
+      if (begins_session) sessions.push_back(row.key);
+      // A retry concerns a whole session.
+      if (begins_session || drops()) changes.push_back(change_of(row));
     }
     auto done =
         commit(walked->next ? walked->next->session : after.session, !walked->next, changes);
     if (!done) return done;
-    const auto& tell = drops ? ports_.deliver : ports_.retry;
+    const auto& tell = drops() ? ports_.deliver : ports_.retry;
     for (const auto& key : sessions) {
       if (tell) tell(key);
     }
     return {};
+  }
+
+  [[nodiscard]] bool drops() const { return job_.type == model::drop_deliveries; }
+
+  [[nodiscard]] Change change_of(const store::PendingDelivery& row) const {
+    if (drops()) return [&row](Writer& writer) { return Deliveries::drop(writer, row); };
+    return [&row](Writer& writer) { return Deliveries::retry(writer, row); };
+  }
+
+  // The outputs behind `place` that fit. Pages without such outputs are passed by.
+  Result<Deliveries::Walked> walk(const Deliveries::Filter& filter, const Deliveries::Step& place) {
+    const auto page_behind = [&](const Deliveries::Step& from) {
+      return store_.deliveries().walk(filter, from, data_.at("last"), changes_a_step,
+                                      store_.timer_now());
+    };
+    auto walked = page_behind(place);
+    for (int n = 1; n < pages_a_step && walked && walked->rows.empty() && walked->next; ++n) {
+      auto next = page_behind(*walked->next);
+      if (!next) break;  // the progress so far is stored
+      walked = std::move(next);
+    }
+    return walked;
+  }
+
+  // The next step begins behind the output with this number, in the session where `walked` ends.
+  Result<std::int64_t> next_seq(Deliveries::Filter filter, const Deliveries::Walked& walked) {
+    if (drops() || walked.rows.empty()) return walked.next->seq;
+    // The walk passes by the other outputs of a retried session.
+    filter.session = walked.rows.back().key;
+    const auto retried = store_.deliveries().sessions(filter);
+    if (!retried) return fail(retried.error());
+    return retried->last == walked.next->session ? behind_all : walked.next->seq;
   }
 
   // Behind the outputs of the session before the first one.

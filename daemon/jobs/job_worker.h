@@ -29,6 +29,11 @@ class JobWorker;
 // in hand.
 class JobHold {
  public:
+  // After this many leases a step of the job probably ends the daemon each time.
+  static constexpr std::int64_t max_leases = 100;
+  // While steps wait for an answer, they look for it at least this often.
+  static constexpr std::chrono::milliseconds longest_wait{60'000};
+
   JobHold(JobWorker& worker, const model::Job& job);
   ~JobHold();
   JobHold(const JobHold&) = delete;

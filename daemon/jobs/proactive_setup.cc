@@ -27,11 +27,8 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// After this many leases a step of the job probably ends the daemon each time.
-constexpr std::int64_t max_setup_leases = 100;
 const store::Jobs::Progress tenant_stored{.progress = 10, .current_step = 1};
 const store::Jobs::Progress tenant_complete{.progress = 25, .current_step = 2};
-constexpr milliseconds answer_interval{60'000};  // while the answer is awaited
 
 std::string text_of(const json& data, const char* name) {
   const auto found = data.find(name);
@@ -70,8 +67,8 @@ class SetUp {
     if (job_.state == JobState::cancelling || made_.contains("undoing")) {
       return undo_last();
     }
-    if (job_.fencing_token > max_setup_leases) {
-      return begin_undo("The set-up was begun " + std::to_string(max_setup_leases) +
+    if (job_.fencing_token > JobHold::max_leases) {
+      return begin_undo("The set-up was begun " + std::to_string(JobHold::max_leases) +
                         " times and never ended. The daemon's log has the reason.");
     }
     auto done = do_next();
@@ -358,7 +355,7 @@ class SetUp {
         const std::lock_guard lock(awaited->mutex);
         if (awaited->outcome) return *std::move(awaited->outcome);
       }
-      if (hold_.wait(answer_interval)) continue;
+      if (hold_.wait(JobHold::longest_wait)) continue;
       const std::lock_guard lock(awaited->mutex);
       awaited->hold = nullptr;
       return fail(Errc::unavailable, "the worker stops");

@@ -112,9 +112,10 @@ json piece_value(const Piece& piece, const Scope& scope, Budget& budget) {
 }
 
 void add_single_braces(std::string_view literal, Facts& facts) {
-  for (auto open = literal.find('{'); open != literal.npos; open = literal.find('{', open + 1)) {
+  for (auto open = literal.find('{'); open != std::string_view::npos;
+       open = literal.find('{', open + 1)) {
     const auto close = literal.find_first_of("{}", open + 1);
-    if (close == literal.npos || facts.single_braces.size() >= Facts::most) return;
+    if (close == std::string_view::npos || facts.single_braces.size() >= Facts::most) return;
     const auto inside = trim(literal.substr(open + 1, close - open - 1));
     if (literal[close] == '}' && looks_like_label(inside)) facts.single_braces.emplace_back(inside);
   }

@@ -171,10 +171,10 @@ struct QuestionNode final : Node {
 
   std::optional<nlohmann::json> read_plain(Turn& turn) const {
     const std::string& said = turn.input_text();
-    if (type == "number" || type == "integer") {
-      auto number = read_number(said);
-      if (!number && pay_for_words(turn)) number = read_spelled_number(said, turn.locale());
-      return number && type == "integer" ? as_integer(*number) : number;
+    if (type == "number") return number_in(turn);
+    if (type == "integer") {
+      const auto number = number_in(turn);
+      return number ? as_integer(*number) : std::nullopt;
     }
     if (type == "yesNo") {
       if (yes.contain(said)) return true;
@@ -196,6 +196,13 @@ struct QuestionNode final : Node {
                        local(turn.scope().now));
     }
     return expression::trim(said).empty() ? std::nullopt : std::optional<nlohmann::json>(said);
+  }
+
+  static std::optional<nlohmann::json> number_in(Turn& turn) {
+    const std::string& said = turn.input_text();
+    auto number = read_number(said);
+    if (number || !pay_for_words(turn)) return number;
+    return read_spelled_number(said, turn.locale());
   }
 
   // Pays for the search in spelled numbers, which bounds its work itself.
@@ -249,11 +256,12 @@ void QuestionNode::check(NodeConfig& config) const {
                                               {"no", "yesNo", false}}};
   for (const auto& rule : rules) {
     const std::string field(rule.field);
-    const std::string of_type = "of type " + std::string(rule.type);
     if (type == rule.type && rule.needed && !config.has(field)) {
-      config.problem(field, "a question " + of_type + " needs '" + field + "'");
+      config.problem(field,
+                     "a question of type " + std::string(rule.type) + " needs '" + field + "'");
     } else if (const auto at = config.find(field); at && type != rule.type) {
-      config.import_problem(*at, "'" + field + "' is for questions " + of_type + " only");
+      config.import_problem(
+          *at, "'" + field + "' is for questions of type " + std::string(rule.type) + " only");
     }
   }
   if (type == "choice" && !quick_replies) {

@@ -74,7 +74,7 @@ std::int64_t day_of_local(std::int64_t local) {
 
 Result<Timestamp> parse_moment(std::string_view text, const TimeZone& zone) {
   const auto moment = expression::read_moment(text);
-  const bool fits = text.find_first_of("Tt ") == 10 && text.find('.') == text.npos;
+  const bool fits = text.find_first_of("Tt ") == 10 && text.find('.') == std::string_view::npos;
   const auto clock = moment && fits ? moment->clock : std::nullopt;
   if (!clock || *clock >= std::chrono::hours(24)) {
     return model::fail(Errc::invalid_argument,

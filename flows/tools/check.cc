@@ -203,26 +203,26 @@ class Checker {
 
   void collect(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
-      for (const auto& use : slot.outline.uses) {
-        used_[use.kind].insert(use.name);
-        if (use.kind == Kind::lexicon && slot.type->name == "addLexiconKeyphrase") {
-          grown_.insert(use.name);
-        }
-        if (use.kind != Kind::flow) continue;
-        const auto& given = slot.outline.arguments;
-        arguments_[use.name].insert(given.begin(), given.end());
-      }
+      collect_uses(slot);
       for (const auto& path : slot.outline.writes) {
         auto& written = path.starts_with("context") ? context_ : profile_;
         written.insert(first_name(path));
         const auto [known, is_first] = is_flag_.emplace(path, slot.outline.writes_flag);
         known->second = known->second && slot.outline.writes_flag;
       }
-      if (slot.type->name == "regexSlotFiller" || slot.type->name == "addLexiconKeyphrase") {
-        for (const auto& use : slot.outline.uses) {
-          if (use.kind == Kind::slot) filled_.insert(use.name);
-        }
-      }
+    }
+  }
+
+  void collect_uses(const Flow::Slot& slot) {
+    const bool grows = slot.type->name == "addLexiconKeyphrase";
+    const bool fills = grows || slot.type->name == "regexSlotFiller";
+    for (const auto& use : slot.outline.uses) {
+      used_[use.kind].insert(use.name);
+      if (grows && use.kind == Kind::lexicon) grown_.insert(use.name);
+      if (fills && use.kind == Kind::slot) filled_.insert(use.name);
+      if (use.kind != Kind::flow) continue;
+      const auto& given = slot.outline.arguments;
+      arguments_[use.name].insert(given.begin(), given.end());
     }
   }
 
@@ -251,11 +251,7 @@ class Checker {
 
   void check_nodes(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
-      const bool takes_events = slot.type->name == "waitForEvent" || slot.type->name == "collect";
-      for (const auto& read : slot.outline.reads) {
-        check_read({flow, slot, read.place}, read.facts);
-        if (takes_events) check_event({flow, slot, read.place}, read.facts);
-      }
+      check_reads(flow, slot);
       if (slot.type->name == "code" && scripts_ == Scripts::no_scripts) {
         warn(slot.outline.place, flow, slot.address,
              "this daemon runs no scripts, so the Node fails with code_off; an operator sets "
@@ -272,13 +268,23 @@ class Checker {
              "while the Flow '" + use.name +
                  "' waits for an input, the timeout is off; let it wait elsewhere");
       }
-      for (const auto& use : slot.outline.uses) {
-        if (use.kind != Kind::slot || slot.type->name != "question") continue;
-        if (!can_fill(flow, use.name)) {
-          warn(use.place, flow, slot.address,
-               "no lexicon of this Flow fills the slot '" + use.name + "'; nothing can answer");
-        }
-      }
+      if (slot.type->name == "question") check_slots(flow, slot);
+    }
+  }
+
+  void check_reads(const Flow& flow, const Flow::Slot& slot) {
+    const bool takes_events = slot.type->name == "waitForEvent" || slot.type->name == "collect";
+    for (const auto& read : slot.outline.reads) {
+      check_read({flow, slot, read.place}, read.facts);
+      if (takes_events) check_event({flow, slot, read.place}, read.facts);
+    }
+  }
+
+  void check_slots(const Flow& flow, const Flow::Slot& question) {
+    for (const auto& use : question.outline.uses) {
+      if (use.kind != Kind::slot || can_fill(flow, use.name)) continue;
+      warn(use.place, flow, question.address,
+           "no lexicon of this Flow fills the slot '" + use.name + "'; nothing can answer");
     }
   }
 
@@ -305,9 +311,9 @@ class Checker {
     for (const auto& token : items("tokens")) {
       const auto label = text_of(token, "label");
       if (std::ranges::find(roots, label) == roots.end()) continue;
-      report_.add(token.find("label")->place(), "tokens",
-                  "'" + label + "' is a word of expressions, so only '{{" + label +
-                      "}}' alone means this Token; choose another label");
+      auto message = "'" + label + "' is a word of expressions, so only '{{";
+      message.append(label).append("}}' alone means this Token; choose another label");
+      report_.add(token.find("label")->place(), "tokens", std::move(message));
     }
   }
 
@@ -488,8 +494,9 @@ class Checker {
     for (const auto& item : items(list)) {
       const auto name = text_of(item, "name");
       if (name.empty() || used.contains(name)) continue;
-      report_.add(item.find("name")->place(), std::string(list),
-                  "nothing uses the " + what + " '" + name + "'");
+      auto message = "nothing uses the " + what + " '";
+      message.append(name).append("'");
+      report_.add(item.find("name")->place(), std::string(list), std::move(message));
     }
   }
 

@@ -249,8 +249,12 @@ Problems unknown_choices(const TestFile& file, const std::string& file_name,
                                 (known.empty() ? "" : known_words(node, addresses))});
       } else if (!found->second.contains(branch)) {
         problems.push_back({file_name, place, "splits",
-                            "the split '" + node + "' has no branch '" + branch + "'" +
-                                known_words(branch, found->second)});
+                            std::string("the split '")
+                                .append(node)
+                                .append("' has no branch '")
+                                .append(branch)
+                                .append("'")
+                                .append(known_words(branch, found->second))});
       }
     }
   };

@@ -113,7 +113,7 @@ constexpr const char* dot_style =
 
 std::string color_of(bool is_taken, const char* taken) {
   return is_taken ? std::string(", color=\"#2e7d32\", ") + taken
-                  : ", color=\"#c62828\", fontcolor=\"#c62828\"";
+                  : R"(, color="#c62828", fontcolor="#c62828")";
 }
 
 // The boxes and arrows. Each box's name begins with `prefix`. Without `taken` there are no colors.
@@ -123,11 +123,11 @@ std::string dot_body(const Flow& flow, const std::string& prefix, const Taken* t
       "  " + prefix + "start [shape=oval, label=\"" + plain(flow.name(), dot_special) + "\"];\n";
   for (std::size_t i = 0; i < flow.slots().size(); ++i) {
     const std::string box = box_of(NodeIndex(i));
-    text +=
-        "  " + prefix + box + " [label=\"" + label_of(flow.slots()[i], dot_special, "\\n") + '"';
+    text.append("  ").append(prefix).append(box);
+    text += " [label=\"" + label_of(flow.slots()[i], dot_special, "\\n") + '"';
     if (taken != nullptr) {
       text +=
-          color_of(taken->boxes.contains(box), "style=\"rounded,filled\", fillcolor=\"#d7f0dd\"");
+          color_of(taken->boxes.contains(box), R"(style="rounded,filled", fillcolor="#d7f0dd")");
     }
     text += "];\n";
   }
@@ -136,8 +136,10 @@ std::string dot_body(const Flow& flow, const std::string& prefix, const Taken* t
   for (const auto& arrow : arrows) {
     const std::string from = box_of(NodeIndex(arrow.from));
     const std::string to = box_of(arrow.to);
-    text += "  " + prefix + from + " -> " + prefix + to + " [label=\"" +
-            plain(arrow.name, dot_special) + "\"" + (arrow.waits ? ", style=dashed" : "");
+    text.append("  ").append(prefix).append(from);
+    text.append(" -> ").append(prefix).append(to);
+    text += " [label=\"" + plain(arrow.name, dot_special) + '"';
+    if (arrow.waits) text += ", style=dashed";
     if (taken != nullptr) text += color_of(taken->arrows.contains({from, to}), "penwidth=2");
     text += "];\n";
   }

@@ -19,8 +19,8 @@ std::string without_links(std::string_view text) {
   while (true) {
     const auto middle = text.find("](");
     const auto begin = text.substr(0, middle).rfind('[');
-    const auto end = middle == text.npos ? middle : text.find(')', middle);
-    if (begin == text.npos || end == text.npos) return plain.append(text);
+    const auto end = middle == std::string_view::npos ? middle : text.find(')', middle);
+    if (begin == std::string_view::npos || end == std::string_view::npos) return plain.append(text);
     plain.append(text.substr(0, begin)).append(text.substr(begin + 1, middle - begin - 1));
     text.remove_prefix(end + 1);
   }
@@ -45,7 +45,7 @@ std::string description_of(std::string_view type, std::string_view key) {
 
 std::vector<std::string_view> cells_of(std::string_view row) {
   std::vector<std::string_view> cells;
-  for (auto end = row.find('|'); end != row.npos; end = row.find('|')) {
+  for (auto end = row.find('|'); end != std::string_view::npos; end = row.find('|')) {
     auto cell = row.substr(0, end);
     cell.remove_prefix(std::min(cell.find_first_not_of(' '), cell.size()));
     cells.push_back(cell.substr(0, cell.find_last_not_of(' ') + 1));

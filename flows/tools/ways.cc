@@ -145,17 +145,22 @@ class BundleGraph {
         if (const auto to = start(*entered)) stops_.add_way(node, *to);
         if (!returns(*entered)) continue;
         if (!slot->outline.continues) stops_.mark(node);  // its end is the execution's end
-      } else if (slot->type->name == "think") {           // restarts the Endpoint's Flow
-        for (const std::size_t root : roots_[f]) {
-          if (const auto to = start(root)) stops_.add_way(node, *to);
-          if (returns(root)) stops_.mark(node);
-        }
+      } else if (slot->type->name == "think") {
+        find_stops_of_restart(node, roots_[f]);
       } else if (next.empty() || slot->node->awaits() != Node::Awaits::nothing) {
         stops_.mark(node);
       }
       for (const NodeIndex to : next) {
         if (to != end_of_flow) stops_.add_way(node, place_of(f, to));
       }
+    }
+  }
+
+  // The Node restarts the Flow of its Endpoint, which is one of `roots`.
+  void find_stops_of_restart(std::size_t node, const std::set<std::size_t>& roots) {
+    for (const std::size_t root : roots) {
+      if (const auto to = start(root)) stops_.add_way(node, *to);
+      if (returns(root)) stops_.mark(node);
     }
   }
 

@@ -44,9 +44,11 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 // Counting numbers, and not years, ordinals or digits of banks.
 bool is_cardinal(std::string_view name) {
   constexpr std::array<std::string_view, 4> others{"year", "ordinal", "financial", "days"};
-  return name.starts_with("%spellout-") &&
-         (name.find("numbering") != name.npos || name.find("cardinal") != name.npos) &&
-         std::ranges::none_of(others, [&](auto word) { return name.find(word) != name.npos; });
+  const auto has = [name](std::string_view word) {
+    return name.find(word) != std::string_view::npos;
+  };
+  return name.starts_with("%spellout-") && (has("numbering") || has("cardinal")) &&
+         std::ranges::none_of(others, has);
 }
 
 // The same language has another code in ICU's data.

@@ -82,38 +82,37 @@ Part take_part(Words& words, std::span<const PartName> names) {
   return Part::none;
 }
 
+// Both ends belong to it. By default it is empty.
+struct HourSpan {
+  int first = 1;
+  int last = 0;
+  [[nodiscard]] constexpr bool contains(int hour) const { return hour >= first && hour <= last; }
+};
+
+// The hours that people name in a part of the day.
+struct PartHours {
+  Part part;
+  bool twelve_is_midnight;
+  HourSpan after_noon;  // by the clock of 12 hours
+  HourSpan as_named;
+  HourSpan late_as_named{};
+};
+constexpr std::array hours_of_parts{PartHours{Part::am, true, {}, {1, 11}},
+                                    PartHours{Part::pm, false, {1, 11}, {12, 12}},
+                                    PartHours{Part::morning, true, {}, {0, 11}},
+                                    PartHours{Part::midday, false, {1, 2}, {11, 14}},
+                                    PartHours{Part::afternoon, false, {1, 11}, {12, 23}},
+                                    PartHours{Part::evening, true, {4, 11}, {0, 0}, {16, 23}},
+                                    PartHours{Part::night, true, {6, 11}, {0, 5}, {21, 23}}};
+
 // The hour of 0 to 23 in that part of the day.
 std::optional<int> hour_in(Part part, int hour) {
-  if (part == Part::none) return hour;
-  const bool is_short = hour >= 1 && hour <= noon;
-  if (part == Part::am || part == Part::pm) {
-    if (!is_short) return std::nullopt;
-    return hour % noon + (part == Part::pm ? noon : 0);
-  }
-  const auto within = [&](int least, int most) {
-    return hour >= least && hour <= most ? std::optional(hour) : std::nullopt;
-  };
-  constexpr int last_hour = hours_a_day - 1;
-  constexpr int evening_begins = 4;
-  constexpr int night_ends = 5;
-  constexpr int night_begins = 21;
-  switch (part) {
-    case Part::morning:
-      return hour == noon ? std::optional(0) : within(0, noon - 1);
-    case Part::midday:
-      if (hour == 1 || hour == 2) return hour + noon;
-      return within(noon - 1, noon + 2);
-    case Part::afternoon:
-      return hour >= 1 && hour < noon ? std::optional(hour + noon) : within(noon, last_hour);
-    case Part::evening:
-      if (hour == noon || hour == 0) return 0;
-      if (hour < evening_begins) return std::nullopt;
-      return hour < noon ? std::optional(hour + noon) : within(noon + evening_begins, last_hour);
-    default:  // the night
-      if (hour == noon) return 0;
-      if (hour <= night_ends) return hour;
-      return hour < noon ? std::optional(hour + noon) : within(night_begins, last_hour);
-  }
+  const auto* const known = std::ranges::find(hours_of_parts, part, &PartHours::part);
+  if (known == hours_of_parts.end()) return hour;
+  if (hour == noon && known->twelve_is_midnight) return 0;
+  if (known->after_noon.contains(hour)) return hour + noon;
+  const bool is_named = known->as_named.contains(hour) || known->late_as_named.contains(hour);
+  return is_named ? std::optional(hour) : std::nullopt;
 }
 
 // Reads the times of one language.

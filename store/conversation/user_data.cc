@@ -71,7 +71,7 @@ Column text_of(std::string sql, std::string member = {}) {
   return {Column::Kind::text, std::move(sql), std::move(member)};
 }
 // A column of JSON. NULL becomes null.
-Column json_of(const std::string& sql, std::string member = {}) {
+Column json_of(const std::string& sql, const std::string& member = {}) {
   return {Column::Kind::json, "COALESCE(" + sql + ", 'null')", member.empty() ? sql : member};
 }
 // A column of packed steps (store/commit/packed_step.h).
@@ -88,7 +88,7 @@ Column seconds_of(const std::string& sql, std::string member) {
 // A kind of items: its rows, and the columns that an item shows.
 struct Kind {
   // `with`: before the SELECT; then `rows` has the place, the order and the limit.
-  Kind(const char* name_, Of of_, const std::string& rows, Column place_, std::string key,
+  Kind(const char* name_, Of of_, const std::string& rows, Column place_, const std::string& key,
        std::vector<Column> members_, const std::string& with = {})
       : name(name_), of(of_), place(std::move(place_)), members(std::move(members_)) {
     sql = with + "SELECT " + place.sql + ", " + key;

@@ -38,8 +38,8 @@ Place place_of(const YAML::Mark& mark) {
 
 Place place_behind(std::string_view text) {
   Place place{1, 1};
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const auto byte = static_cast<std::uint8_t>(text[at]);
+  for (const char c : text) {
+    const auto byte = static_cast<std::uint8_t>(c);
     if (byte == '\n') {
       ++place.line;
       place.column = 1;
@@ -151,7 +151,7 @@ class Handler final : public YAML::EventHandler {
     pay(budget_.take_value(value.size()), place);
     // The file is UTF-8. yaml-cpp turns each of two escapes into one byte, which is no UTF-8.
     if (!text::is_utf8(value)) {
-      throw Fault{place, "the escapes \\N and \\_ are not read; write \\u0085 and \\u00a0"};
+      throw Fault{place, R"(the escapes \N and \_ are not read; write \u0085 and \u00a0)"};
     }
     put(Located(scalar(tag, value, place), place), anchor);
   }

@@ -278,7 +278,7 @@ TEST(Schema, KnowsEveryNodeTypeWithItsSentences) {
   }
   const auto beside = node["else"]["description"].get<std::string>();
   EXPECT_TRUE(beside.starts_with("`if`: Run if not.")) << beside;
-  EXPECT_NE(beside.find("\n`once`: Run at every later pass."), beside.npos) << beside;
+  EXPECT_NE(beside.find("\n`once`: Run at every later pass."), std::string::npos) << beside;
   EXPECT_EQ(tools::description_of("say", "order"),
             "How one of a list is chosen. `inTurn` begins again after the last one, `oneByOne` "
             "repeats the last one. (`random`, `inTurn` or `oneByOne`; default `random`)");

@@ -295,9 +295,10 @@ TEST(Coverage, CountsNodesAndBranchesOfAllConversations) {
                    "nodes[0].else[0] say: Who? never runs", "nodes[0].else[1] stop never runs",
                    "nodes[2].then[0] say: Bye never runs"}));
   const auto dot = ann.coverage->dot();
-  EXPECT_NE(dot.find("f0_n0 -> f0_n3 [label=\"then\", color=\"#2e7d32\", penwidth=2];"), dot.npos)
+  EXPECT_NE(dot.find("f0_n0 -> f0_n3 [label=\"then\", color=\"#2e7d32\", penwidth=2];"),
+            std::string::npos)
       << dot;
-  EXPECT_NE(dot.find("label=\"F: 4 of 7 Nodes, 2 of 4 branches\""), dot.npos) << dot;
+  EXPECT_NE(dot.find("label=\"F: 4 of 7 Nodes, 2 of 4 branches\""), std::string::npos) << dot;
   const auto bob =
       run(greeting, "tests: [{name: a, steps: [{user: Bob}, {user: Ann}, {inject: {n: 1}}]}]\n");
   ASSERT_TRUE(bob.coverage);
@@ -314,7 +315,8 @@ TEST(Coverage, FollowsTheWayBackFromAnotherFlow) {
           "flow: F\ntests: [{name: a, steps: [{user: x}, {user: y, expect: {text: Back}}]}]\n");
   EXPECT_EQ(failures(suite), (Texts{}));
   const auto dot = suite.coverage->dot();
-  EXPECT_NE(dot.find("f0_n0 -> f0_n1 [label=\"\", color=\"#2e7d32\", penwidth=2];"), dot.npos)
+  EXPECT_NE(dot.find("f0_n0 -> f0_n1 [label=\"\", color=\"#2e7d32\", penwidth=2];"),
+            std::string::npos)
       << dot;
 }
 
