@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -155,7 +156,7 @@ TEST_F(SealerTest, KeyFileIsNeverOverwritten) {
 }
 
 TEST(Passwords, OnlyTheRightPasswordMatches) {
-  const auto hash = hash_password("correct horse");
+  const auto hash = hash_password("correct horse", full_password_cost);
   ASSERT_TRUE(hash);
   EXPECT_TRUE(hash->starts_with("$argon2id$v=19$m=19456,t=2,p=1$")) << *hash;
   EXPECT_TRUE(verify_password(*hash, "correct horse"));
@@ -163,6 +164,21 @@ TEST(Passwords, OnlyTheRightPasswordMatches) {
   EXPECT_FALSE(verify_password(std::nullopt, "correct horse"));
   EXPECT_FALSE(verify_password(std::nullopt, "no user has this password"));
   EXPECT_FALSE(hash_password(""));
+}
+
+TEST(Passwords, AreHashedAtTheFullCostUnlessATestAsksForLess) {
+  const auto hashed_with = [](const char* cheap) {
+    ::setenv("CONVERSED_TEST_CHEAP_PASSWORDS", cheap, 1);
+    return hash_password("correct horse").value();
+  };
+  const char* const given = std::getenv("CONVERSED_TEST_CHEAP_PASSWORDS");
+  const std::string kept = given == nullptr ? "" : given;
+  for (const char* const cheap : {"", "0"}) {
+    EXPECT_TRUE(hashed_with(cheap).starts_with("$argon2id$v=19$m=19456,t=2,p=1$")) << cheap;
+  }
+  EXPECT_TRUE(verify_password(hashed_with("1"), "correct horse"));
+  EXPECT_FALSE(verify_password(hashed_with("1"), "correct horsf"));
+  ::setenv("CONVERSED_TEST_CHEAP_PASSWORDS", kept.c_str(), 1);
 }
 
 }  // namespace
