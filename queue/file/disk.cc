@@ -52,18 +52,24 @@ class RealFile final : public File {
     const auto there = size();
     if (!there) return model::fail(there.error());
     std::string bytes(std::min<std::uint64_t>(most, *there - std::min(at, *there)), '\0');
+    const auto done = read_into(at, bytes);
+    if (!done) return model::fail(done.error());
+    bytes.resize(*done);
+    return bytes;
+  }
+
+  Result<std::size_t> read_into(std::uint64_t at, std::span<char> buffer) const override {
     std::size_t done = 0;
-    while (done < bytes.size()) {
+    while (done < buffer.size()) {
       const auto got = uninterrupted([&] {
-        return ::pread(descriptor_, bytes.data() + done, bytes.size() - done,
+        return ::pread(descriptor_, buffer.data() + done, buffer.size() - done,
                        static_cast<off_t>(at + done));
       });
       if (got < 0) return failed(path_, "read", errno);
       if (got == 0) break;
       done += static_cast<std::size_t>(got);
     }
-    bytes.resize(done);
-    return bytes;
+    return done;
   }
 
   Result<void> sync() override {

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <functional>
 #include <map>
+#include <span>
 #include <utility>
 
 namespace conversed::queue {
@@ -92,12 +93,13 @@ Result<std::optional<LogMarks>> opening(const SizedFile& file, std::uint64_t seg
 // frames may end with zeros.
 Result<std::uint64_t> end_of_content(const SizedFile& file, std::uint64_t from) {
   static const std::string zeros(compared_slice_bytes, '\0');
+  std::string slice(compared_slice_bytes, '\0');
   for (std::uint64_t to = file.bytes; to > from;) {
-    const std::uint64_t size = std::min<std::uint64_t>(to - from, zeros.size());
-    const auto bytes = file.file->read(to - size, size);
-    if (!bytes) return model::fail(bytes.error());
-    if (*bytes != std::string_view(zeros).substr(0, bytes->size())) {
-      return std::min<std::uint64_t>(to + zeros.size(), file.bytes);
+    const std::uint64_t size = std::min<std::uint64_t>(to - from, slice.size());
+    const auto read = file.file->read_into(to - size, std::span(slice).first(size));
+    if (!read) return model::fail(read.error());
+    if (std::string_view(slice).substr(0, *read) != std::string_view(zeros).substr(0, *read)) {
+      return std::min<std::uint64_t>(to + slice.size(), file.bytes);
     }
     to -= size;
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -168,6 +169,12 @@ class FaultyDisk {
       if (disk_.failing_reads_) return failed();
       if (at >= content_->bytes.size()) return std::string();
       return content_->bytes.substr(at, most);
+    }
+    model::Result<std::size_t> read_into(std::uint64_t at, std::span<char> buffer) const override {
+      const auto bytes = read(at, buffer.size());
+      if (!bytes) return model::fail(bytes.error());
+      std::copy(bytes->begin(), bytes->end(), buffer.begin());
+      return bytes->size();
     }
     model::Result<void> sync() override {
       const std::lock_guard lock(disk_.mutex_);
