@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
 
@@ -21,6 +22,14 @@ std::wstring wide(std::string_view text) {
     at += bytes;
   }
   return characters;
+}
+
+// Each pattern is compiled once a thread.
+const std::wregex& compiled(const std::string& pattern) {
+  thread_local std::map<std::string, std::wregex> all;
+  const auto known = all.find(pattern);
+  if (known != all.end()) return known->second;
+  return all.emplace(pattern, std::wregex(wide(pattern))).first->second;
 }
 
 using nlohmann::json;
@@ -102,7 +111,7 @@ class Checker {
   void check_text(const std::string& text, const json& schema, const std::string& at) {
     if (text.size() < schema.value("minLength", std::size_t{0})) add(at, "is too short");
     if (schema.contains("pattern") &&
-        !std::regex_search(wide(text), std::wregex(wide(schema["pattern"].get<std::string>())))) {
+        !std::regex_search(wide(text), compiled(schema["pattern"].get<std::string>()))) {
       add(at, "does not fit its pattern");
     }
   }
@@ -149,11 +158,27 @@ std::vector<std::string_view> segments_of(std::string_view path) {
   }
 }
 
-bool fits(std::string_view pattern, std::string_view path) {
-  const auto wanted = segments_of(pattern);
-  const auto given = segments_of(path);
+bool fits(const std::vector<std::string_view>& wanted, const std::vector<std::string_view>& given) {
   return std::equal(wanted.begin(), wanted.end(), given.begin(), given.end(),
                     [](auto a, auto b) { return a == b || (a.starts_with('{') && !b.empty()); });
+}
+
+struct Path {
+  std::string_view pattern;
+  std::vector<std::string_view> segments;
+  const json* item = nullptr;
+};
+
+const std::vector<Path>& paths() {
+  static const std::vector<Path> all = [] {
+    std::vector<Path> made;
+    const auto& documented = document()["paths"].get_ref<const json::object_t&>();
+    for (const auto& [pattern, item] : documented) {
+      made.push_back({pattern, segments_of(pattern), &item});
+    }
+    return made;
+  }();
+  return all;
 }
 
 std::string lower(std::string_view text) {
@@ -170,10 +195,11 @@ const json* find_operation(Method method, std::string_view path) {
   if (path == "/.well-known/oauth-authorization-server/new") path.remove_suffix(base.size());
   const auto name = lower(method_name(method == Method::head ? Method::get : method));
   const json* found = nullptr;
-  for (const auto& [pattern, item] : document()["paths"].items()) {
-    if (!item.contains(name) || !fits(pattern, path)) continue;
-    if (pattern == path) return &item[name];
-    found = &item[name];
+  const auto segments = segments_of(path);
+  for (const Path& each : paths()) {
+    if (!each.item->contains(name) || !fits(each.segments, segments)) continue;
+    found = &(*each.item)[name];
+    if (each.pattern == path) return found;
   }
   return found;
 }

@@ -17,8 +17,9 @@ namespace {
 using nlohmann::json;
 using test::World;
 
-json document() {
-  return json::parse(openapi::document(all_operations(), "").dump());
+const json& document() {
+  static const json parsed = json::parse(openapi::document(all_operations(), "").dump());
+  return parsed;
 }
 
 std::string lower(std::string_view text) {
@@ -45,7 +46,7 @@ std::set<std::string> names_in(const std::string& path) {
 }
 
 TEST(OpenApi, HasEveryOperationOfTheTableAndNoOther) {
-  const json whole = document();
+  const json& whole = document();
   std::set<std::string> ids;
   for (const Operation* operation : all_operations()) {
     const json& item = whole["paths"][std::string(operation->path)];
@@ -78,7 +79,7 @@ TEST(OpenApi, EveryChangeDocumentsAnUnknownOutcome) {
 }
 
 TEST(OpenApi, AllReferencesResolve) {
-  const json whole = document();
+  const json& whole = document();
   expect_resolved(whole, whole, "");
   EXPECT_EQ(whole.dump().find(openapi::component_mark), std::string::npos);
   EXPECT_EQ(whole["openapi"], "3.1.0");
@@ -103,7 +104,7 @@ TEST(OpenApi, PathsDeclareTheirParameters) {
 }
 
 TEST(OpenApi, EveryOperationSaysWhatItIsAndAnswers) {
-  const json whole = document();
+  const json& whole = document();
   std::set<std::string> tags;
   for (const json& tag : whole["tags"]) tags.insert(tag["name"].get<std::string>());
   each_operation(whole, [&](const auto& path, const auto&, const json& operation) {
@@ -118,7 +119,7 @@ TEST(OpenApi, EveryOperationSaysWhatItIsAndAnswers) {
 }
 
 TEST(OpenApi, LinksLeadToParameters) {
-  const json whole = document();
+  const json& whole = document();
   std::map<std::string, std::set<std::string>> parameters;
   each_operation(whole, [&](const auto&, const auto&, const json& operation) {
     for (const json& each : operation.value("parameters", json::array())) {
@@ -141,7 +142,7 @@ TEST(OpenApi, LinksLeadToParameters) {
 }
 
 TEST(OpenApi, SecurityIsThatOfTheTable) {
-  const json whole = document();
+  const json& whole = document();
   for (const Operation* operation : all_operations()) {
     const json& security = whole["paths"][std::string(operation->path)]
                                 [lower(method_name(operation->method))]["security"];
@@ -177,7 +178,7 @@ std::string filled(const std::string& path) {
 
 TEST(OpenApi, TheRouterAnswersTheMethodsThatAreDocumented) {
   World world;
-  const json whole = document();
+  const json& whole = document();
   for (const auto& [path, item] : whole["paths"].items()) {
     std::set<std::string> documented{"OPTIONS"};
     for (const auto& [method, operation] : item.items()) {
@@ -269,7 +270,7 @@ TEST(OpenApi, GeneratorsUnderstandItsObjects) {
 }
 
 TEST(OpenApi, TimesHaveTheirForms) {
-  const json whole = document();
+  const json& whole = document();
   const json& times = whole["components"]["schemas"]["ScheduleTimes"]["properties"];
   const auto fits = [&](const char* name, const std::string& text) {
     return std::regex_search(text, std::regex(times[name]["pattern"].get<std::string>()));

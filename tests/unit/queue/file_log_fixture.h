@@ -99,8 +99,8 @@ class FileLogTest : public testing::Test {
     bool found = false;
     for (const auto& entry : std::filesystem::directory_iterator(path_)) {
       std::ifstream file(entry.path(), std::ios::binary);
-      const std::string bytes{std::istreambuf_iterator<char>(file),
-                              std::istreambuf_iterator<char>()};
+      std::string bytes(entry.file_size(), '\0');
+      file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
       found = found || bytes.find(text) != std::string::npos;
     }
     return found;
