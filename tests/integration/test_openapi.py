@@ -24,7 +24,7 @@ from case import DaemonCase  # noqa: E402
 from daemon_process import EMAIL, PASSWORD  # noqa: E402
 
 NIGHTLY = os.environ.get("CONVERSED_NIGHTLY") == "1"
-EXAMPLES = 200 if NIGHTLY else 15  # per operation, in each phase that generates examples
+EXAMPLES = 200 if NIGHTLY else 5  # per operation, in each phase that generates examples
 SEED = int(os.environ.get("CONVERSED_TEST_SEED") or (random.randrange(2**32) if NIGHTLY else 1))
 VICTIM = "victim@example.com"
 REDIRECT = "http://127.0.0.1:9/callback"

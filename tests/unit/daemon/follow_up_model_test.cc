@@ -437,7 +437,7 @@ class FollowUpHistories : public FollowUpWorld {
 
 TEST_F(FollowUpHistories, EveryExpectedFollowUpComesOnceAndNoOther) {
   const bool nightly = std::getenv("CONVERSED_NIGHTLY") != nullptr;
-  const std::size_t histories = nightly ? 100'000 : 1'500;
+  const std::size_t histories = nightly ? 100'000 : histories_at_once;
   const char* given = std::getenv("CONVERSED_TEST_SEED");
   const auto seed = given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10))
                                      : std::random_device{}();

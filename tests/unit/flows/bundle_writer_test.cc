@@ -361,7 +361,7 @@ std::uint64_t chosen_seed() {
 
 TEST(BundleWriter, GivesBackGeneratedBundles) {
   Generator generate(chosen_seed());
-  const int rounds = std::getenv("CONVERSED_NIGHTLY") != nullptr ? 100'000 : 400;
+  const int rounds = std::getenv("CONVERSED_NIGHTLY") != nullptr ? 100'000 : 200;
   for (int round = 0; round < rounds; ++round) {
     const std::string text = generate.bundle().dump(-1, ' ', true);
     ASSERT_NO_FATAL_FAILURE(expect_same(text, "generated.json"));
