@@ -3,3 +3,7 @@
 if(NOT DEFINED ENV{CONVERSED_TEST_CHEAP_PASSWORDS})
   set(ENV{CONVERSED_TEST_CHEAP_PASSWORDS} 1)
 endif()
+# AddressSanitizer keeps the calls that lead to each allocation. The default of 30 calls takes 5 to 8 % of the tests' time.
+if(NOT DEFINED ENV{ASAN_OPTIONS})
+  set(ENV{ASAN_OPTIONS} malloc_context_size=12)
+endif()
