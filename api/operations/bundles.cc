@@ -188,9 +188,23 @@ Result<std::string> id_of_project(ProjectServices& services, const Principal& pr
   return found == projects->end() ? std::string() : found->id;
 }
 
-// Imports the bundle, and its journey if the project is set up already, in one transaction. If
-// `prune`, it deletes the parts that the bundle does not name. A dry run rolls the transaction
-// back. It locks the store as an import does.
+// Writes the bundle's parts, and its journey if the project is set up already. Returns the report.
+Result<json> import_parts(store::Writer& writer, ProjectServices& services,
+                          const Principal& principal, const model::Bundle& bundle,
+                          const ImportMode& mode) {
+  auto report = services.store.assets().import_bundle(
+      writer, principal.organisation_id, bundle, {.tokens = services.options.quota.get().tokens},
+      principal.user_id, mode.hold ? store::NewVersions::held : store::NewVersions::in_effect);
+  if (!report || bundle.proactive.is_null()) return report;
+  const auto replaced =
+      store::Proactive::replace_journey(writer, (*report)["project"]["_id"].get<std::string>(),
+                                        flows::complete_journey(bundle.proactive, ""));
+  if (!replaced) return model::fail(replaced.error());
+  return report;
+}
+
+// Imports the bundle in one transaction. If `prune`, it deletes the parts that the bundle does not
+// name. A dry run rolls the transaction back. It locks the store as an import does.
 Result<Imported> import_all(ProjectServices& services, const Principal& principal,
                             const model::Bundle& bundle, const ImportMode& mode) {
   const auto present = id_of_project(services, principal, bundle.project_name);
@@ -206,16 +220,10 @@ Result<Imported> import_all(ProjectServices& services, const Principal& principa
       services.store.committer().write_and_wait([&](store::Writer& writer) -> Result<void> {
         all = {};  // the transaction may run again
         const auto import = [&]() -> Result<void> {
-          auto imported = services.store.assets().import_bundle(
-              writer, principal.organisation_id, bundle,
-              {.tokens = services.options.quota.get().tokens}, principal.user_id,
-              mode.hold ? store::NewVersions::held : store::NewVersions::in_effect);
-          if (!imported) return model::fail(imported.error());
-          all.report = *std::move(imported);
-          if (bundle.proactive.is_null()) return {};
-          return store::Proactive::replace_journey(writer,
-                                                   all.report["project"]["_id"].get<std::string>(),
-                                                   flows::complete_journey(bundle.proactive, ""));
+          auto report = import_parts(writer, services, principal, bundle, mode);
+          if (!report) return model::fail(report.error());
+          all.report = *std::move(report);
+          return {};
         };
         if (mode.prune) {
           using Mode = store::Removals::Mode;
@@ -327,7 +335,7 @@ Result<Response> import_bundle(Call& call, ProjectServices& services,
     report["deleted"] = removed_shape()(all->removal.parts);
   }
   report["warnings"] = problem_shape()(warnings);
-  return ok(std::move(report));
+  return ok(report);
 }
 
 void import(Call call, ProjectServices& services, Reply reply) {
