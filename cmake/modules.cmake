@@ -81,7 +81,7 @@ function(conversed_write_include_table path)
   file(GENERATE OUTPUT "${path}" CONTENT "${text}\n")
 endfunction()
 
-# The tests with the flag TSAN. `./dev test` builds and runs them under ThreadSanitizer.
+# The tests with the flag TSAN. `./dev test tsan` builds and runs them under ThreadSanitizer.
 add_custom_target(tsan_tests)
 
 # Starts a Kafka broker and runs a command with it.
