@@ -6,8 +6,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 set(CONVERSED_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread; empty for none")
 option(CONVERSED_COVERAGE "Instrument for gcov" OFF)
-option(CONVERSED_PLANTED_FAULTS "Let CONVERSED_TEST_PLANT make the daemon wrong, for tests/fault" OFF)
+option(CONVERSED_PLANTED_FAULTS
+  "For tests: CONVERSED_TEST_PLANT makes the daemon wrong, CONVERSED_TEST_CHEAP_PASSWORDS makes hashes of passwords cheap" OFF)
 if(CONVERSED_PLANTED_FAULTS)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    message(FATAL_ERROR "CONVERSED_PLANTED_FAULTS is for tests only. Remove it from the settings of this release build.")
+  endif()
   add_compile_definitions(CONVERSED_PLANTED_FAULTS)
 endif()
 

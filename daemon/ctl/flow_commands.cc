@@ -441,8 +441,9 @@ model::Result<void> prepare_ramp(const Values& values, Request& request) {
   const bool has_bound = !values.text("--max-errors").empty();
   if (values.flag("--stop")) {
     if (has_share || has_bound) {
-      return model::fail(model::Errc::invalid_argument,
-                         "--stop takes the FLOW, and the VERSION to stop only a ramp of it");
+      return model::fail(
+          model::Errc::invalid_argument,
+          "give --stop only the FLOW, and the VERSION if no other version's ramp may be stopped");
     }
     request.method = "DELETE";
     request.body = nullptr;
@@ -480,7 +481,8 @@ Command ramp_command(const Option& flow) {
        Option{"--max-errors",
               "The ramp is taken back if more of its Turns fail; default: 5%, or as it is"},
        Option{"--stop",
-              "Take the version back from all sessions; with VERSION only if the ramp is its ramp",
+              "Take the version back from all sessions. With VERSION: only if the ramp is of that "
+              "version",
               Option::Kind::flag}},
       "POST /management/flows/{FLOW}/ramp",
       [](const Fields& ramp, const Values&) { show_ramp(ramp); }}

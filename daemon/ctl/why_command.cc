@@ -40,8 +40,8 @@ std::string nothing_waits(const Fields& found) {
     return "Nothing waits: it was delivered at " + full_time(*delivered, screen()) + ".";
   }
   if (found.text("kind") != "session") return "Nothing waits.";
-  return "Nothing waits: the session's next input runs at once, such as the user's answer. "
-         "`conversectl sessions show` tells at which Node.";
+  return "Nothing waits: the session's next input runs at once. If a question waits for an answer, "
+         "`conversectl sessions show` shows its Node.";
 }
 
 int why(Client& client, const Values& values) {

@@ -29,9 +29,10 @@ class JobWorker;
 // in hand.
 class JobHold {
  public:
-  // After this many leases a step of the job probably ends the daemon each time.
+  // After this many leases without progress a step of the job probably ends the daemon each time.
+  // A set-up counts all its leases.
   static constexpr std::int64_t max_leases = 100;
-  // While steps wait for an answer, they look for it at least this often.
+  // The longest wait between two looks for an answer.
   static constexpr std::chrono::milliseconds longest_wait{60'000};
 
   JobHold(JobWorker& worker, const model::Job& job);

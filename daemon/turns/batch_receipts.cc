@@ -66,6 +66,7 @@ void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
   if (notes.left_out > 0) row.add("changesLeftOut", static_cast<std::int64_t>(notes.left_out));
   auto changes = row.list("changes");
   for (const auto& change : notes.changes) {
+    if (change.value && change.value == change.before) continue;  // the Turn has set it back
     auto shown = changes.object();
     shown.add("path", change.path);
     shown.add("bytes", static_cast<std::int64_t>(change.bytes));

@@ -27,7 +27,8 @@ class File {
   [[nodiscard]] virtual Result<void> write(std::uint64_t at, std::string_view bytes) = 0;
   // The bytes from `at` on: `most` of them, or fewer at the end of the file.
   [[nodiscard]] virtual Result<std::string> read(std::uint64_t at, std::size_t most) const = 0;
-  // Reads the same bytes into a buffer, which a caller can use again. Returns their number.
+  // As `read`, but into the caller's buffer. Returns the number of bytes: less than the buffer's
+  // size only at the end of the file.
   [[nodiscard]] virtual Result<std::size_t> read_into(std::uint64_t at,
                                                       std::span<char> buffer) const = 0;
   // Makes all writes durable. After an error the outcome is unknown for ever: a later success says

@@ -14,13 +14,13 @@ WORDS = (
     '{"what":"waits","blockedBy":"","recovery":true,"event":"callResult","waitsFor":{"id":"",'
     '"until":17,"to":"https://","retries":2},"followUps":[17],"deadLetter":"","reason":"",'
     '"ended":"completed","claim":"","changesLeftOut":1,"nodes":["nodes[2].else[0].do[0]"],'
-    '({"what":"turn","accepted":{"type":"userMessage","at":17,"daemon":"",'
+    '{"what":"turn","accepted":{"type":"userMessage","at":17,"daemon":"",'
     '"type":"inject","at":17,'
     '"daemon":"","by":"0m","text":"","position":[1,0,0],"recorded":{"data":{""}}},"behind":1,"at":17,"us":10,"flow":"",'
     '"version":1,"nodes":["nodes[0]","nodes[1]","nodes[1].then[0]","nodes[1].then[1]",'
     '"nodes[1].then[1].cases[\\"\\"][0]"],"nodesRun":1,"changes":[{"path":"profile.","bytes":8,'
     '"value":""},{"path":"context.","bytes":0,"removed":true,"bytesBefore":0,"before":""},'
-    '{"path":"context.","bytes":8,"value":1,"bytesBefore":8,"before":1}],"outputs":[1,1]})')
+    '{"path":"context.","bytes":8,"value":1,"bytesBefore":8,"before":1}],"outputs":[1,1]}')
 
 # Typical steps. The codes fit them.
 TEXTS = (

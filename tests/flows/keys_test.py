@@ -1,7 +1,8 @@
-"""Each Node type, key and choice of the schema stands in a bundle whose tests fail without it.
+"""Each Node type, key and choice of the schema stands in a bundle, and its tests fail without each optional one.
 
-Removes each key from copies of the bundles in this folder and runs their tests. A test has to notice. Keys that
-`flow test` can't show, such as retries, stand in a bundle of tests/integration.
+Removes each optional key from copies of the bundles in this folder and runs their tests: a test has to fail, unless the
+reader refuses each of the copies. Keys that `flow test` can't show, such as retries, stand in a bundle of
+tests/integration.
 """
 
 import copy

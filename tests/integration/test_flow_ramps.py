@@ -136,7 +136,7 @@ class FlowRamps(DaemonCase):
         log = self.daemon.log_path.read_text()
         self.assertEqual(log.count("a ramp was taken back"), 1)
         entries = self.daemon.manage("GET", "audit?operation=stopFlowRamp")["items"]
-        self.assertEqual([entry["object"] for entry in entries if f"version={held}" in entry["object"]],
+        self.assertEqual([entry["object"] for entry in entries if f"version={held}," in entry["object"]],
                          [f"flowId={self.flow}, name=Orders, version={held}, reason=4 of 20 Turns have failed"])
         self.daemon.terminate()
         self.daemon.start()

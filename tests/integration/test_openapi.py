@@ -154,7 +154,7 @@ class AgainstTheDocument(DaemonCase):
         self.assertFalse(self.daemon.wait_end(0), "the daemon ended")
         tested = re.search(r"(\d+) generated", output)
         self.assertIsNotNone(tested, "schemathesis did not print the number of requests")
-        self.assertGreater(int(tested.group(1)), EXAMPLES * 40)
+        self.assertGreater(int(tested.group(1)), 600)
         self.assertNotIn("mostly rejected", output, "the document lacks a requirement of an operation")
 
     def test_the_same_seed_sends_the_same_requests_to_the_same_state(self):

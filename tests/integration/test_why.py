@@ -201,7 +201,7 @@ class Why(WhyCase):
         for session in self.session("asker", "asked"), self.session("lookup", "new"):
             code, text = self.why(*session)
             self.assertEqual(code, 0)
-            self.assertIn("next input runs at once, such as the user's answer", text)
+            self.assertIn("Nothing waits: the session's next input runs at once", text)
 
 
 class Paused(WhyCase):

@@ -34,6 +34,12 @@ class Contents(PackageCase):
             command += ["--suppress-tags", "bogus-mail-host,bogus-mail-host-in-debian-changelog"]
         package.run(*command, self.package)
 
+    def test_programs_know_no_variable_that_makes_them_wrong_for_tests(self):
+        for program in PROGRAMS:
+            code = (self.tree / "usr" / program).read_bytes()
+            for variable in (b"CONVERSED_TEST_PLANT", b"CONVERSED_TEST_CHEAP_PASSWORDS"):
+                self.assertNotIn(variable, code, program)
+
     def test_files_are_in_the_places_of_the_fhs(self):
         for path in ("usr/bin/conversed", "usr/bin/conversectl", "usr/libexec/conversed/conversed-code", "etc/conversed/conversed.yaml",
                      "lib/systemd/system/conversed.service", "usr/lib/sysusers.d/conversed.conf",

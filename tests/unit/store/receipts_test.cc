@@ -266,7 +266,7 @@ TEST_F(ReceiptsTest, PackedStepIsShorterAndStaysReadable) {
       R"({"what":"turn","accepted":{"type":"inject","at":1795476116337,"daemon":"one","text":"hi"},)"
       R"("at":1795476116355,"us":28,"flow":"Eight","version":1,"nodes":["nodes[0]","nodes[1]"]})";
   const std::string stored =
-      "KLUv/SLewLCNAQDDAQUbSq8u2EaFc24arj7rGOl7NJLTBgr8af+J2GpvySllj/zboSqu7N+QaCdx1boK";
+      "KLUv/SLewLB9AQDDAQUbSq8u2EaFc24arj7rGOl7NJLTBgn8ZbsSbKg3k7cmF/W3dAW80C8b4aP4ZA==";
   const auto packed = packed_step(step_json);
   EXPECT_LT(packed.size(), step_json.size() * 2 / 3) << packed;
   EXPECT_EQ(unpacked_step(packed), step_json);

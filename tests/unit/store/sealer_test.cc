@@ -176,8 +176,14 @@ TEST(Passwords, AreHashedAtTheFullCostUnlessATestAsksForLess) {
   for (const char* const cheap : {"", "0"}) {
     EXPECT_TRUE(hashed_with(cheap).starts_with("$argon2id$v=19$m=19456,t=2,p=1$")) << cheap;
   }
-  EXPECT_TRUE(verify_password(hashed_with("1"), "correct horse"));
-  EXPECT_FALSE(verify_password(hashed_with("1"), "correct horsf"));
+  const auto hash = hashed_with("1");
+#ifdef CONVERSED_PLANTED_FAULTS
+  EXPECT_TRUE(hash.starts_with("$argon2id$v=19$m=8,t=1,p=1$")) << hash;
+#else
+  EXPECT_TRUE(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$")) << hash;
+#endif
+  EXPECT_TRUE(verify_password(hash, "correct horse"));
+  EXPECT_FALSE(verify_password(hash, "correct horsf"));
   ::setenv("CONVERSED_TEST_CHEAP_PASSWORDS", kept.c_str(), 1);
 }
 
