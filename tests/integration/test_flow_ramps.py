@@ -160,7 +160,7 @@ class FlowRamps(DaemonCase):
         self.assertIn("VERSION and the SHARE", self.print("flow", "ramp", "Orders", code=1))
         self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "1.5%", code=1))
         self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "10", "--max-errors", "x", code=1))
-        self.assertIn("--stop takes the FLOW, and the VERSION", self.print("flow", "ramp", "Orders", str(held), "10%", "--stop", code=1))
+        self.assertIn("give --stop only the FLOW, and the VERSION", self.print("flow", "ramp", "Orders", str(held), "10%", "--stop", code=1))
         self.assertIn("is in no ramp", self.print("flow", "ramp", "Orders", "--stop", code=1))
         self.assertIn("no such version", self.print("flow", "ramp", "Orders", "999", "10%", code=1))
 
