@@ -628,7 +628,9 @@ Result<Step> Node::on_time_out(Turn& turn) const {
   return turn.failure(model::Errc::internal, "takes no time-out");
 }
 
-// In a newer version another Node may stand where one entered the Flow.
+// In a newer version another Node may stand where one entered the Flow. ExecuteFlow's takes the
+// value.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Result<void> Node::on_return(Turn&, nlohmann::json) const {
   return {};
 }

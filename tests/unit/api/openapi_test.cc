@@ -293,9 +293,11 @@ TEST(OpenApi, TimesHaveTheirForms) {
 TEST(OpenApi, UndocumentedAnswersAreFound) {
   const std::string count = "/v2.0/organisations/chunkcount";
   const auto found = [&](int status, std::string type, std::string body) {
-    return !test::undocumented(
-                Method::get, count,
-                {.status = status, .content_type = std::move(type), .headers = {}, .body = body})
+    return !test::undocumented(Method::get, count,
+                               {.status = status,
+                                .content_type = std::move(type),
+                                .headers = {},
+                                .body = std::move(body)})
                 .empty();
   };
   EXPECT_FALSE(found(200, "application/json; charset=utf-8", R"({"chunkCount":3})"));

@@ -248,7 +248,7 @@ TEST_F(CallerTest, SlowUpstreamHoldsNoOther) {
   for (int i = 0; i < 40; ++i) {
     auto pending = call("slow" + std::to_string(i));
     pending.http->url = slow.url();
-    offer(std::move(pending));
+    offer(pending);
   }
   EXPECT_EQ(result_of(call("quick")).status, 200);
   EXPECT_LE(slow.count(), 4U);
@@ -347,7 +347,7 @@ TEST_F(CallerTest, SpansOfSearchesHaveTheErrorOfTheSearch) {
   start({.spans = &spans});
   const auto error_of = [&](const std::string& name) {
     const auto id = model::new_event_id(model::Timestamp(), true) + "-" + name;
-    const auto code = result_of(search(id, "returns")).error_code;
+    auto code = result_of(search(id, "returns")).error_code;
     const auto taken = spans.take(2, {}, std::chrono::steady_clock::now());
     EXPECT_EQ(taken.size(), 1U);
     if (!taken.empty()) {
@@ -423,7 +423,7 @@ TEST_F(ScriptTest, SpansHaveTheErrorOfTheScript) {
                             std::chrono::milliseconds timeout) {
     auto pending = script(model::new_event_id(model::Timestamp(), true) + "-" + name, text);
     pending.code->timeout = timeout;
-    const auto code = result_of(pending).error_code;
+    auto code = result_of(pending).error_code;
     const auto spans = spans_.take(1, {}, std::chrono::steady_clock::time_point::max());
     EXPECT_EQ(spans.at(0).name, "script");
     EXPECT_EQ(spans.at(0).error, code) << text;
