@@ -16,8 +16,25 @@ void ready() {
   if (sodium_init() < 0) std::abort();  // fails only without a random generator
 }
 
-std::optional<std::string> hash(std::string_view password, PasswordCost cost) {
+// The work of argon2id.
+struct Cost {
+  unsigned long long passes = 2;
+  std::size_t memory_bytes = 19 * 1024 * 1024;
+};
+
+Cost cost_of_hash() {
+#ifdef CONVERSED_PLANTED_FAULTS
+  const char* const cheap = std::getenv("CONVERSED_TEST_CHEAP_PASSWORDS");
+  if (cheap != nullptr && std::string_view(cheap) == "1") {
+    return {crypto_pwhash_OPSLIMIT_MIN, crypto_pwhash_MEMLIMIT_MIN};
+  }
+#endif
+  return {};
+}
+
+std::optional<std::string> hash(std::string_view password) {
   ready();
+  const auto cost = cost_of_hash();
   std::array<char, crypto_pwhash_STRBYTES> text{};
   if (crypto_pwhash_str_alg(text.data(), password.data(), password.size(), cost.passes,
                             cost.memory_bytes, crypto_pwhash_ALG_ARGON2ID13) != 0) {
@@ -28,7 +45,7 @@ std::optional<std::string> hash(std::string_view password, PasswordCost cost) {
 
 // Unknown users are checked against this hash of a random password. A match with it does not count.
 const std::string& dummy() {
-  static const std::string made = hash("no user has this password", password_cost()).value_or("");
+  static const std::string made = hash("no user has this password").value_or("");
   return made;
 }
 
@@ -51,19 +68,9 @@ model::Result<void> check_new_password(std::string_view password) {
   return {};
 }
 
-PasswordCost password_cost() {
-#ifdef CONVERSED_PLANTED_FAULTS
-  const char* const cheap = std::getenv("CONVERSED_TEST_CHEAP_PASSWORDS");
-  if (cheap != nullptr && std::string_view(cheap) == "1") {
-    return {crypto_pwhash_OPSLIMIT_MIN, crypto_pwhash_MEMLIMIT_MIN};
-  }
-#endif
-  return full_password_cost;
-}
-
-model::Result<std::string> hash_password(std::string_view password, PasswordCost cost) {
+model::Result<std::string> hash_password(std::string_view password) {
   if (auto good = check_new_password(password); !good) return model::fail(good.error());
-  auto text = hash(password, cost);
+  auto text = hash(password);
   if (!text) return model::fail(model::Errc::unavailable, "no memory to hash a password");
   return *std::move(text);
 }

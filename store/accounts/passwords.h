@@ -15,21 +15,13 @@ inline constexpr std::size_t max_password_bytes = 1024;
 // among the common passwords (common_passwords.txt, without regard to ASCII case).
 [[nodiscard]] model::Result<void> check_new_password(std::string_view password);
 
-// The work of argon2id.
-struct PasswordCost {
-  unsigned long long passes = 0;
-  std::size_t memory_bytes = 0;
-};
-inline constexpr PasswordCost full_password_cost{2, 19 * 1024 * 1024};
-// The full cost. Tests sign in often, and few of them test the cost: builds for tests (CMake option
+// argon2id with 19 MiB and two passes. Takes some 20 ms of CPU: never call it on a thread that
+// serves connections. `invalid_argument` for a password that `check_new_password` refuses,
+// `unavailable` when memory is short. Thread-safe.
+//
+// Tests sign in often, and few of them test the cost: builds for tests (CMake option
 // CONVERSED_PLANTED_FAULTS) take the least cost if CONVERSED_TEST_CHEAP_PASSWORDS is 1.
-[[nodiscard]] PasswordCost password_cost();
-
-// argon2id. At its full cost it takes some 20 ms of CPU: never call it on a thread that serves
-// connections. `invalid_argument` for a password that `check_new_password` refuses, `unavailable`
-// when memory is short. Thread-safe.
-[[nodiscard]] model::Result<std::string> hash_password(std::string_view password,
-                                                       PasswordCost cost = password_cost());
+[[nodiscard]] model::Result<std::string> hash_password(std::string_view password);
 
 // Whether the password belongs to the hash. Without a hash (no such user, or no password) it does
 // the same work against a dummy and returns false, so that the time does not tell whether the user
