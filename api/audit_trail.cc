@@ -15,7 +15,7 @@ namespace {
 using model::Result;
 using nlohmann::json;
 
-// Members of a body and parameters of a query that name an object, or the part of all dead letters
+// Members of a body and parameters of a query that name an object, or that choose the dead letters
 // or deliveries that a job changes. None of them is a secret.
 constexpr auto names = std::to_array<std::string_view>(
     {"user", "email", "name", "admin", "roles", "URLToken", "projectId", "version", "reason",

@@ -31,7 +31,7 @@ class AuditTrail {
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr std::chrono::minutes view_time{10};
   [[nodiscard]] bool is_part_of_view(const Call& call, TimePoint now) const;
-  // Call it when a read has succeeded that has an entry. Nothing unless the operation has views.
+  // Call it after a successful read that has an entry. Does nothing unless the operation has views.
   void begin_view(const store::AuditEntry& entry, const Operation& operation, TimePoint now);
 
   // Stores the request's entry and then calls `begun` on a thread that must not block. An error is
@@ -53,7 +53,7 @@ class AuditTrail {
   static constexpr std::size_t max_views = 10'000;
 
   store::Audit& audit_;
-  model::Guarded<std::map<std::string, TimePoint>> views_;  // their ends, by what they are of
+  model::Guarded<std::map<std::string, TimePoint>> views_;  // the ends of views, by their keys
   const Log log_;
 };
 

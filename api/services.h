@@ -121,6 +121,8 @@ struct SessionServices {
   // because a reset may have freed its inbox. Other daemons receive a notification
   // (store/cluster/notifications.h).
   std::function<void(const model::SessionKey&)> touch = {};
+  // Drops the sessions in memory (store::RecentSessions), because a user was erased.
+  std::function<void()> forget = {};
   // Delivers outputs that have become pending in the store (Deliverer::offer_earlier). Called on
   // the Committer's thread.
   std::function<void(const model::SessionKey&)> deliver = {};

@@ -84,6 +84,7 @@ ClusterPorts App::Parts::cluster_ports() {
 void App::Parts::connect_operations() {
   api::SessionServices& sessions = front.services.sessions;
   sessions.touch = [this](const model::SessionKey& key) { turns.touch(key); };
+  sessions.forget = [this] { turns.forget_sessions(); };
   // Without the role no thread reads the Deliverer's mailbox.
   if (ground.has(Role::worker)) {
     sessions.deliver = [this](const model::SessionKey& key) {
@@ -181,8 +182,8 @@ Result<void> App::Parts::start() {
   committer.on_health([this](bool healthy) { on_store_health(healthy); });
   committer.start();
   if (!ranges) ground.events.hold();
-  // Before anything uses this daemon's name: another live daemon may have it, and with it answers
-  // under that name.
+  // Joins before anything uses this daemon's name. The name, and the answers under it, may belong
+  // to another live daemon.
   if (auto joined = cluster.start(); !joined) return joined;
   if (auto listening = start_listening(); !listening) return listening;
   if (auto started = outbound.start(); !started) return started;
@@ -341,8 +342,8 @@ void App::Parts::stop(milliseconds limit) {
   outbound.caller.stop();
   turns.stop_looking();
   const bool drained = turns.drain(left(limit / 5));
-  // After the Turns in hand, which may have had the answers. All other clients get the outputs so
-  // far.
+  // Comes after the Turns in hand, because these may produce the answers. All other clients get the
+  // outputs so far.
   live.pending_replies.cut_off();
   // While the store fails, no wait for a write would end. Runs in hand, operators' requests and the
   // marks of deliveries wait for writes.
@@ -356,7 +357,7 @@ void App::Parts::stop(milliseconds limit) {
   ground.log->stop();
   turns.mark_clean_stop(drained);
   cluster.stop();
-  // Before the objects are destroyed to which its callbacks refer.
+  // Stops before the destruction of the objects that its callbacks use.
   committer.stop();
   sampler.stop();
   ground.door.stop();

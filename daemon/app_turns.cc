@@ -52,7 +52,7 @@ TurnParts::TurnParts(Ground& ground, LiveParts& live, Ownership& ownership, Turn
       effects_(std::move(effects)),
       recovery_(*ground.store),
       partitions_({.in_flight = ground.settings.limits.in_flight, .heartbeats = &ground.heartbeats},
-                  *ground.store, ownership, recovery_, live.busy,
+                  *ground.store, ownership, recovery_, live.busy, recent_,
                   {.ownership_changed = std::move(ownership_changed),
                    .touch = [this](const model::SessionKey& key) { touch(key); }}) {}
 
@@ -158,6 +158,7 @@ TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
           .partitions = static_cast<std::int32_t>(log_partitions),
           .keeps_receipts = ground_.settings.retention.receipts.count() > 0,
           .reads_ahead = ground_.settings.store.driver == config::StoreDriver::postgres,
+          .recent = &recent_,
           .spans = ground_.spans};
 }
 

@@ -18,6 +18,7 @@
 #include "daemon/turns/turn_worker.h"
 #include "queue/lanes.h"
 #include "queue/pump.h"
+#include "store/conversation/recent_sessions.h"
 
 // For app*.cc only.
 namespace conversed::daemon {
@@ -45,6 +46,8 @@ class TurnParts {
   void on_store_health(bool healthy);
   // Runs the session's lane once more, if the session belongs to this daemon.
   void touch(const model::SessionKey& key);
+  // Drops the sessions in memory.
+  void forget_sessions() { recent_.clear(); }
   // For a daemon that does not consume the log: notes how many records come before the events of
   // its scheduler.
   void look_at_lag();
@@ -64,6 +67,7 @@ class TurnParts {
   LiveParts& live_;
   Ownership& ownership_;
   const TurnPorts effects_;
+  store::RecentSessions recent_;
   Recovery recovery_;
   PartitionKeeper partitions_;
   std::unique_ptr<FlightRecorder> recorder_;   // null: the log is shared, or the file can't be made

@@ -20,6 +20,13 @@
 #include "daemon/service/open_files.h"
 #include "daemon/service/owner.h"
 
+// jemalloc reads this variable at its start (jemalloc(3), TUNING). A thread of jemalloc returns
+// freed memory to the system after a second. Without that thread an idle daemon keeps the memory of
+// its last load, since jemalloc returns memory only while others allocate.
+extern "C" const char* malloc_conf;
+const char* malloc_conf =
+    "background_thread:true,max_background_threads:1,dirty_decay_ms:1000,muzzy_decay_ms:0";
+
 namespace {
 
 namespace config = conversed::config;

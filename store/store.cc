@@ -127,8 +127,8 @@ Store::~Store() {
   committer_.stop();
 }
 
-// A change by another daemon, or one of our own that is known already. Rights depend on roles and
-// on tokens, so caches of principals compare the sum of the generations.
+// Notes a change by another daemon. It may also be a change by this daemon, which is noted already.
+// Rights depend on roles and on tokens, so caches of principals compare the sum of the generations.
 void Store::note_change(std::string_view topic) {
   if (topic.empty() || topic == "people") accounts_.bump_generation();
   if (topic.empty() || topic == "lexicons") assets_.bump_generation(Assets::Lexicons::may_change);

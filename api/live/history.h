@@ -16,7 +16,7 @@
 
 namespace conversed::api {
 
-// What a number of a series is: the metric's value, its growth a second, or a quantile of the
+// The meaning of a series' numbers: the metric's value, its growth per second, or a quantile of the
 // observations since the sample before.
 enum class Figure : std::uint8_t { value, rate, median, p99 };
 
@@ -25,7 +25,7 @@ struct SeriesName {
   std::string metric;
   Figure figure = Figure::value;
 
-  auto operator<=>(const SeriesName&) const = default;
+  auto operator<=>(const SeriesName&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // The metrics of the last hour, in memory. A restart forgets them. Thread-safe.

@@ -169,8 +169,9 @@ Result<DeadLetter> find_dead_letter(const Call& call, SessionServices& services)
   return find_in_projects(services.store, call, find, "there is no such dead letter");
 }
 
-// Adds what the letter's event or output says, and where it goes. An event that can't be decoded,
-// maybe the reason for the dead letter, and an output that is not kept any more are left out.
+// Adds the content of the letter's event or output, and its destination. Leaves out an output that
+// is not kept any more, and an event that can't be decoded, which may be the reason for the dead
+// letter.
 Result<void> add_payload(json& body, const DeadLetter& letter, SessionServices& services) {
   if (letter.output_seq) {
     const auto output = services.store.outbox().outputs(letter.key, *letter.output_seq - 1, 1);

@@ -1,4 +1,4 @@
-// GET /management/endpoints/{endpointId}/health: how the Endpoint's webhook does.
+// GET /management/endpoints/{endpointId}/health: the health of the Endpoint's webhook.
 // POST /management/endpoints/{endpointId}/resume: ends the pause of a webhook that failed for long.
 #include <algorithm>
 #include <cmath>

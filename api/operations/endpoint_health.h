@@ -12,7 +12,7 @@ namespace conversed::api {
 // "works", "fails" or "paused".
 [[nodiscard]] std::string_view webhook_state(const store::EndpointFailure& failure);
 [[nodiscard]] openapi::Schema webhook_state_schema();
-// How a webhook does, with times by the wall clock. An Endpoint without a row works.
+// The health of a webhook, with times by the wall clock. An Endpoint without a row works.
 [[nodiscard]] const openapi::Shape<store::EndpointFailure>& webhook_health();
 // The Endpoint's deliveries of the last minutes. Null: this daemon does not deliver.
 [[nodiscard]] Value delivery_rate_json(const DeliveryRates& rates, const std::string& endpoint_id);

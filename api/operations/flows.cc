@@ -156,7 +156,7 @@ Result<Response> show_definition(const Call& call, ProjectServices& services) {
 constexpr std::size_t sessions_with_runs = 250;
 constexpr std::size_t most_run_rows = 1'000;
 
-// In how many events the Nodes of a version ran, and failed.
+// Counts, for each Node of a version, the events in which the Node ran, and in which it failed.
 class NodeRuns {
  public:
   struct Runs {
@@ -173,7 +173,7 @@ class NodeRuns {
     const auto what = row.body.value("what", "");
     if (what == "turn") add_turn(row.body);
     if (what != "call") return;
-    // The row may come behind that of the Turn which had the result. The last try counts.
+    // The call's row may come behind the row of the Turn that got the result. The last try counts.
     const auto status = row.body.value("status", status::ok);
     failed_calls_[row.body.value("id", "")] =
         row.body.contains("error") || status == 0 || status >= 400;

@@ -11,7 +11,7 @@
 
 namespace conversed::api {
 
-// One part of a project, and what an import of a bundle does to it.
+// One part of a project, and the change that an import of a bundle makes to it.
 struct PlannedPart {
   enum class Change : std::uint8_t { added, changed, unchanged, left_over, deleted };
 

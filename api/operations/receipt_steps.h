@@ -12,7 +12,8 @@
 
 namespace conversed::api {
 
-// A part of an event's way. Waits lie between the other steps, so that each gap has a cause.
+// A step of an event's processing. Waits fill the gaps between the other steps, so that each gap
+// has a cause.
 struct ReceiptStep {
   enum class What : std::uint8_t { accepted, waited, turn, ran, call, delivery };
   // Of a wait.
@@ -20,14 +21,14 @@ struct ReceiptStep {
     none,
     queue,       // in the log and for a worker
     recovery,    // for a worker, alone after a crash
-    session,     // for the session, which other events had
+    session,     // for the session, while it had other events
     commit,      // for the store
     call,        // for a connection to the upstream
     sleep,       // for a timer
     collect,     // for more events
     retry,       // for the next try of a call or delivery
     connection,  // for a connection to the webhook
-    output,      // for the session's output before
+    output,      // for the session's earlier output
   };
   What what = What::waited;
   Cause cause = Cause::none;

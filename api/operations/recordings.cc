@@ -14,7 +14,7 @@
 #include "api/operations/management.h"
 #include "api/operations/operations.h"
 #include "api/replies.h"
-#include "store/commit/packed_step.h"
+#include "store/commit/stored_steps.h"
 #include "store/model/json.h"
 #include "store/store.h"
 
@@ -108,8 +108,8 @@ struct ReplayedFlow {
   std::string name;
 };
 
-// Whether the Flow ran in the conversation, or its Endpoint's Flow is this one and a Turn failed: a
-// failed Turn does not tell its Flow.
+// Whether the Flow ran in the conversation. A failed Turn does not name its Flow, so it counts if
+// the conversation's Endpoint runs this Flow.
 bool ran_in(const ReplayedFlow& flow, const model::SessionKey& key,
             const Conversation& conversation, AssetsCache& assets) {
   const auto endpoint = assets.endpoint(key.endpoint_id);

@@ -9,7 +9,7 @@
 #include "api/services.h"
 #include "store/model/result.h"
 
-// The filter that lists of dead letters and of deliveries share with the jobs that work on them.
+// The filter of lists of dead letters and of deliveries, and of the jobs that work on them.
 namespace conversed::api {
 
 struct RowFilter {
@@ -23,7 +23,7 @@ struct RowFilter {
 // Reads `projectId`, `URLToken`, `userId`, `sessionId`, `olderThan` and `newerThan` from the query,
 // for a principal with conversationAdmin in the project. May block.
 [[nodiscard]] model::Result<RowFilter> row_filter(const Call& call, SessionServices& services);
-// The same with `more` behind them.
+// The parameters that `row_filter` reads, with `more` behind them.
 [[nodiscard]] std::vector<openapi::Parameter> row_filter_parameters(
     std::vector<openapi::Parameter> more);
 

@@ -31,9 +31,9 @@ constexpr std::chrono::milliseconds max_event_wait{20'000};
 // for it: at the time of the next try, but not more often than this.
 constexpr std::chrono::milliseconds min_look{1'000};
 
-// A place among the streams of this daemon. An organisation takes places while it has fewer than
-// are free. So however many it wants, the others find some: n organisations that want all have
-// 1/(n+1) of the places each.
+// A place among the streams of this daemon. An organisation gets a place only while it has fewer
+// places than are free. So the others always find free places: if n organisations want all places,
+// each gets 1/(n+1) of them.
 class StreamPlace {
  public:
   explicit StreamPlace(std::string organisation) : organisation_(std::move(organisation)) {

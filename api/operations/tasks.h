@@ -11,7 +11,7 @@
 
 namespace conversed::api {
 
-// A job that works on all that fits a filter (daemon/jobs/bulk_work.h).
+// A job that works on all rows that fit a filter (daemon/jobs/bulk_work.h).
 struct BulkJob {
   std::string_view type;
   std::string name;

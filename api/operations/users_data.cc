@@ -98,8 +98,10 @@ Result<store::UserData::Erased> erase_from_store(SessionServices& services,
   const auto forget_keys = [&](const std::vector<model::KeyRange>& sessions) {
     return services.log.forget_keys(sessions);
   };
-  return from_store(services.store.user_data().erase(
-      user, {.finished = finished, .ended = ended, .forget_keys = forget_keys}));
+  auto erased = services.store.user_data().erase(
+      user, {.finished = finished, .ended = ended, .forget_keys = forget_keys});
+  if (services.forget) services.forget();
+  return from_store(std::move(erased));
 }
 
 Result<Response> erase_data(const Call& call, SessionServices& services) {

@@ -229,6 +229,7 @@ Result<std::vector<Waits>> Reasons::of_page(
     const std::vector<store::SessionSummary>& sessions) const {
   Read read;
   std::vector<std::int64_t> rows;
+  rows.reserve(sessions.size());
   for (const auto& session : sessions) rows.push_back(session.row);
   const auto calls = store_.calls().of_sessions(rows);
   if (!calls) return fail(calls.error());
@@ -279,7 +280,7 @@ Wait Reasons::behind_first(const PendingDelivery& delivery) {
           .since = delivery.created_at};
 }
 
-std::vector<SendingView> Reasons::sending_views(std::vector<model::SessionKey> keys) const {
+std::vector<SendingView> Reasons::sending_views(const std::vector<model::SessionKey>& keys) const {
   auto views = ports_.sending && !keys.empty() ? ports_.sending(keys) : std::vector<SendingView>();
   views.resize(keys.size());
   return views;
@@ -301,8 +302,9 @@ Result<Waits> Reasons::of_delivery(const PendingDelivery& delivery) const {
 Result<std::vector<Waits>> Reasons::of_page(const std::vector<PendingDelivery>& deliveries) const {
   Read read;
   std::vector<model::SessionKey> keys;
+  keys.reserve(deliveries.size());
   for (const auto& delivery : deliveries) keys.push_back(delivery.key);
-  const auto views = sending_views(std::move(keys));
+  const auto views = sending_views(keys);
   std::vector<Waits> all;
   for (std::size_t i = 0; i < deliveries.size(); ++i) {
     if (deliveries[i].state == DeliveryState::behind) {
@@ -321,7 +323,7 @@ Result<Waits> Reasons::of_first(const PendingDelivery& delivery) const {
   return of_first(delivery, sending_views({delivery.key}).front(), read);
 }
 
-// Of an output that goes next in its session.
+// The reasons of an output that is the next one of its session.
 Result<Waits> Reasons::of_first(const PendingDelivery& delivery, const SendingView& sending,
                                 Read& read) const {
   // Its own time, or that of its Endpoint if that is later.
@@ -386,8 +388,7 @@ Result<std::optional<Waits>> Reasons::of_kept(const store::Receipt& receipt) con
   return *std::move(waits);
 }
 
-// A session's outputs are delivered one after the other: one of the receipt's may go now.
-Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt) const {
+Result<Reasons::OpenSteps> Reasons::of_open_execution(const store::Receipt& receipt) const {
   OpenSteps open;
   if (receipt.waits_in_inbox) {
     auto found = of_event(receipt.input_id);
@@ -408,11 +409,20 @@ Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt)
     open.is_kept = waits->has_value();
     if (open.is_kept) open.execution = **std::move(waits);
   }
+  return open;
+}
+
+// A session's outputs are delivered one after the other, so one of the receipt's outputs may be the
+// next one.
+Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt) const {
+  auto steps = of_open_execution(receipt);
+  if (!steps) return steps;
+  OpenSteps& open = *steps;
   const auto first = std::ranges::find_if(receipt.outputs, &store::Receipt::Output::pending);
-  if (first == receipt.outputs.end()) return open;
+  if (first == receipt.outputs.end()) return steps;
   auto delivery = if_any(store_.deliveries().get(first->id, store_.timer_now()));
   if (!delivery) return fail(delivery.error());
-  if (!*delivery) return open;  // it was delivered meanwhile
+  if (!*delivery) return steps;  // it was delivered meanwhile
   auto waits = of_delivery(**delivery);
   if (!waits) return fail(waits.error());
   open.outputs.emplace(first->seq, *waits);
@@ -423,7 +433,7 @@ Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt)
     waits->front().since = output->created_at;
     open.outputs.emplace(output->seq, *waits);
   }
-  return open;
+  return steps;
 }
 
 // Quiet hours put the follow-up off if it is due when they end.
@@ -510,30 +520,32 @@ Result<std::optional<Found>> Reasons::of_call(const std::string& id) const {
   return Found{"call", key.project_id, *std::move(waits)};
 }
 
+Result<std::optional<Found>> Reasons::of_inbox_event(const store::Sessions::InInbox& event) const {
+  const auto& key = event.key;
+  auto session = store_.sessions().load(key);
+  if (!session) return fail(session.error());
+  const bool busy = *session && (*session)->busy();
+  const auto ahead = event.ahead + (busy ? 1 : 0);
+  Waits waits;
+  if (ahead > 0) {
+    const auto first = busy ? (*session)->execution->input_id : event.first_ahead;
+    waits.push_back({.reason = Reason::behind_events,
+                     .subject = counted(ahead, "earlier event") + " of " + name_of(key) +
+                                (ahead == 1 ? " goes" : " go") + " first; the next one is " +
+                                first + ".",
+                     .since = event.since});
+  }
+  auto more = of_session(key);
+  if (!more) return fail(more.error());
+  append(waits, *std::move(more));
+  return Found{"event", key.project_id, std::move(waits)};
+}
+
 // An event in an inbox, the input of a running execution, or one whose output waits.
 Result<std::optional<Found>> Reasons::of_event(const std::string& id) const {
   auto inbox = store_.sessions().in_inbox(id);
   if (!inbox) return fail(inbox.error());
-  if (*inbox) {
-    const auto& key = (*inbox)->key;
-    auto session = store_.sessions().load(key);
-    if (!session) return fail(session.error());
-    const bool busy = *session && (*session)->busy();
-    const auto ahead = (*inbox)->ahead + (busy ? 1 : 0);
-    Waits waits;
-    if (ahead > 0) {
-      const auto first = busy ? (*session)->execution->input_id : (*inbox)->first_ahead;
-      waits.push_back({.reason = Reason::behind_events,
-                       .subject = counted(ahead, "earlier event") + " of " + name_of(key) +
-                                  (ahead == 1 ? " goes" : " go") + " first; the next one is " +
-                                  first + ".",
-                       .since = (*inbox)->since});
-    }
-    auto more = of_session(key);
-    if (!more) return fail(more.error());
-    append(waits, *std::move(more));
-    return Found{"event", key.project_id, std::move(waits)};
-  }
+  if (*inbox) return of_inbox_event(**inbox);
   auto call = store_.calls().of_execution(id);
   if (!call) return fail(call.error());
   if (*call) {

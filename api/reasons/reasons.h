@@ -82,7 +82,7 @@ class Reasons {
     model::Waits waits;
     std::optional<model::Timestamp> delivered_at = {};  // of the event's last output, or the output
   };
-  // An unknown id waits if the store or the log is down: its event may be in the log.
+  // If the store or the log is down, an unknown id counts as waiting: its event may be in the log.
   [[nodiscard]] model::Result<Found> of(const std::string& id) const;
 
   // Of a session: why its next event does not run. Empty: it would run now.
@@ -94,7 +94,7 @@ class Reasons {
   [[nodiscard]] model::Result<model::Waits> of_timer(const store::Timers::Row& timer) const;
   [[nodiscard]] static model::Waits of_job(const model::Job& job);
 
-  // Of the steps of a receipt that go on.
+  // The reasons of a receipt's open steps.
   struct OpenSteps {
     model::Waits execution{};  // or of the event's wait in the inbox, or in a `collect`
     bool is_kept = false;      // a `collect` has the event
@@ -123,10 +123,13 @@ class Reasons {
   [[nodiscard]] model::Result<bool> is_recovering(std::int32_t partition) const;
   [[nodiscard]] model::Result<model::Waits> of_partition(const model::SessionKey& key,
                                                          Read& read) const;
-  [[nodiscard]] std::vector<SendingView> sending_views(std::vector<model::SessionKey> keys) const;
+  [[nodiscard]] std::vector<SendingView> sending_views(
+      const std::vector<model::SessionKey>& keys) const;
   [[nodiscard]] model::Result<model::Waits> of_first(const store::PendingDelivery& delivery,
                                                      const SendingView& sending, Read& read) const;
   [[nodiscard]] model::Result<model::Waits> of_first(const store::PendingDelivery& delivery) const;
+  // Of the receipt's execution, without its outputs.
+  [[nodiscard]] model::Result<OpenSteps> of_open_execution(const store::Receipt& receipt) const;
   [[nodiscard]] model::Result<std::optional<model::Waits>> of_kept(
       const store::Receipt& receipt) const;
   [[nodiscard]] static model::Wait behind_first(const store::PendingDelivery& delivery);
@@ -143,6 +146,8 @@ class Reasons {
   [[nodiscard]] std::optional<model::Wait> of_share(const model::SessionKey& key) const;
   [[nodiscard]] std::optional<model::Wait> of_quota(const model::SessionKey& key, Read& read) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_event(const std::string& id) const;
+  [[nodiscard]] model::Result<std::optional<Found>> of_inbox_event(
+      const store::Sessions::InInbox& event) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_receipt(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_call(const std::string& id) const;
   [[nodiscard]] model::Wait wait_of_quiet_hours(const store::Timers::Row& timer) const;

@@ -24,9 +24,9 @@ constexpr milliseconds store_retry{1'000};
 constexpr milliseconds unhealthy_sleep{100};
 constexpr std::size_t lanes_a_page = 256;
 constexpr std::size_t others_a_page = 64;  // calls of other daemons that a page may hold
-// A lane's calls before the next lane's turn, so that projects share an upstream from the start.
+// The most calls of a lane in one turn, so that projects share an upstream from the start.
 constexpr std::size_t calls_a_turn = 4;
-// Lanes read before the errands have their turn.
+// The lanes that are read before the thread takes its letters.
 constexpr int turns_at_once = 64;
 constexpr int max_retries = 10;  // even if a call asks for more
 // Between tries to append a result while the log or the store fails.
@@ -368,24 +368,23 @@ std::optional<store::ReceiptMark> Caller::row_of(const Call& call, const Try& ma
                                                  std::string_view error,
                                                  std::optional<Timestamp> next) const {
   if (!settings_.keeps_receipts) return std::nullopt;
-  const auto now = clock_.now();
   model::ReceiptText row;
   row.add("what", "call");
   row.add("id", call.pending.id);
   row.add("to", store::shown_target(call.pending));
   if (made.outcome != nullptr) {
     row.add("try", call.attempts);
-    add_attempt(row, *made.outcome, now);
+    add_attempt(row, *made.outcome);
     if (made.outcome->status != 0 && made.outcome->error == HttpError::too_large) {
       row.add("error", "its answer is too large");
     }
   } else {
-    row.add("at", model::to_unix_ms(now - std::chrono::duration_cast<milliseconds>(made.took)));
     row.add("us", std::chrono::duration_cast<std::chrono::microseconds>(made.took).count());
     if (!error.empty()) row.add("error", error);
   }
   if (next) row.add("next", model::to_unix_ms(*next));
-  return store::ReceiptMark{store::input_of_call(call.pending.id), std::move(row).finished(), now};
+  return store::ReceiptMark{store::input_of_call(call.pending.id), std::move(row).finished(),
+                            clock_.now()};
 }
 
 // The next try is read from the store when it is due.
@@ -453,8 +452,9 @@ void Caller::appended(const std::string& id, const std::optional<model::Error>& 
     failed.model_tokens = call.result->result->model_tokens;
     call.result->result = std::move(failed);
     if (call.row) {
-      call.row->body.back() = ',';
-      call.row->body += R"("error":"its result is too large for the log"})";
+      model::ReceiptText more;
+      more.add("error", "its result is too large for the log");
+      call.row->body += std::move(more).finished();
     }
     return append(call);
   }

@@ -24,7 +24,7 @@ using store::ClusterMember;
 
 // How often to ask again for a name that is taken.
 constexpr milliseconds between_tries{200};
-// A slower answer says too little about the time.
+// A slower answer is too inexact to measure the store's clock.
 constexpr milliseconds longest_measurement{1'000};
 
 bool schedules(const ClusterMember& member) {

@@ -94,8 +94,8 @@ rlim_t address_space() {
   return read == 1 ? pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
-// From here on every system call but these kills the process. No reading, so that a run never gets
-// the request of the next one; no memory that is executable.
+// From here on every system call but these kills the process. `read` is not among them, so a run
+// never gets the request of the next one. Memory can't become executable.
 bool allow_few_calls() {
   scmp_filter_ctx filter = seccomp_init(SCMP_ACT_KILL_PROCESS);
   if (filter == nullptr) return false;
@@ -127,7 +127,7 @@ bool lock_up(rlim_t used, std::uint32_t timeout_ms) {
          limit(RLIMIT_NPROC, 0) && allow_few_calls();
 }
 
-// Ends with its parent, also if that is gone already.
+// Ends this process with its parent, even if the parent has already ended.
 bool end_with(pid_t parent) {
   return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::getppid() == parent;
 }
@@ -176,7 +176,7 @@ int serve(Engine& engine, rlim_t used) {
   return 0;
 }
 
-// One thing that a run must not do. Each returns if it was possible.
+// One forbidden action of a run. Returns only if the action was possible.
 struct Attempt {
   const char* name;
   void (*run)();
@@ -234,7 +234,7 @@ void offer_to_the_kernel() {
 int run(std::string_view argument) {
   ::prctl(PR_SET_NAME, "conversed-code");  // else its name is that of the descriptor it came from
   ::close(sandbox_program);
-  offer_to_the_kernel();  // before PR_SET_DUMPABLE, since then this file is root's
+  offer_to_the_kernel();  // before PR_SET_DUMPABLE, which makes root the file's owner
   // No core and no debugger of the same user, because a run holds a tenant's data.
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_DUMPABLE, 0) != 0 ||
       !limit(RLIMIT_CORE, 0)) {

@@ -145,7 +145,7 @@ struct Sandbox::Exchange {
     sent += static_cast<std::size_t>(count);
     return true;
   }
-  // Takes what there is. False: the other side is gone, or sends too much.
+  // Receives the available bytes. False: the other side is gone, or sends too much.
   [[nodiscard]] bool receive(int file) {
     std::array<char, 16'384> part{};
     for (;;) {
@@ -191,7 +191,8 @@ std::optional<std::filesystem::path> find_code_program() {
   return std::nullopt;
 }
 
-// Behind the standard descriptors, which a new process replaces: some may be closed at the start.
+// Keeps the program at a number behind the standard descriptors, because a new process replaces
+// those. `open` returns one of these numbers if it is closed at the start.
 CodeProgram::CodeProgram(const std::filesystem::path& file) {
   const int opened = ::open(file.c_str(), O_PATH | O_CLOEXEC);
   if (opened < 0) return;

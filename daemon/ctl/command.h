@@ -95,7 +95,7 @@ struct Request {
   nlohmann::json body;
 };
 
-// Adds to a request what its options alone do not give.
+// Completes a request with the parts that its options alone do not give.
 using Prepare = std::function<model::Result<void>(const Values& values, Request& request)>;
 using Show = std::function<void(const Fields& answer, const Values& values)>;
 using Run = std::function<int(Client& client, const Values& values)>;
@@ -203,8 +203,8 @@ inline Column column(const char* header, const char* field,
 // Prints the lines, filled.
 [[nodiscard]] Show says(std::vector<std::string> lines);
 
-// Up to `limit` items of the list at `path`, from behind `after` on (empty: from the beginning), as
-// `{"items", "next"}`. Reads as many pages as that takes: a page may be short.
+// Up to `limit` items of the list at `path`, behind `after` (empty: from the beginning), as
+// `{"items", "next"}`. Reads several pages if necessary, since a page may be short.
 [[nodiscard]] model::Result<nlohmann::json> fetch_pages(Client& client, const std::string& path,
                                                         std::size_t limit,
                                                         const std::string& after = {});

@@ -46,7 +46,7 @@ CLI::Option& add_option(CLI::App& command, const Option& option, Values& values)
   return added;
 }
 
-// Adds what the command takes.
+// Adds the help, the options and the action of the command.
 void complete_command(CLI::App& command, const Command& row, Action& action) {
   command.footer("Example: conversectl " + row.name +
                  (row.help.example.empty() ? "" : " " + row.help.example) +
@@ -77,7 +77,7 @@ void complete_command(CLI::App& command, const Command& row, Action& action) {
   });
 }
 
-// The names that may stand where a wrong word stands: commands of the group, or options.
+// The possible names in place of a wrong word: commands of the group, or options.
 std::vector<std::string> names_at(const CLI::App& at, bool is_option) {
   std::vector<std::string> names;
   if (!is_option) {
@@ -94,7 +94,8 @@ std::vector<std::string> names_at(const CLI::App& at, bool is_option) {
   return names;
 }
 
-// The name that is meant by a wrong word: the nearest, or the only one that begins with it.
+// The name that a wrong word probably means: the nearest name, or the only name that begins with
+// the word.
 std::string_view meant_by(std::string_view word, const std::vector<std::string>& names) {
   if (const auto near = text::nearest(word, names); !near.empty()) return near;
   const auto begins = [&](const std::string& name) { return name.starts_with(word); };

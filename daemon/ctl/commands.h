@@ -43,9 +43,9 @@ using Action = std::function<int(Client&)>;
 // exit code of wrong usage.
 int report_usage(const CLI::App& app, const CLI::ParseError& error);
 
-// Adds all commands. Only those that `words`, the arguments, name get their options: most of a
-// short run would be spent on the others. The chosen one sets `action`, which must outlive the
-// parse.
+// Adds all commands. Only the commands that the arguments `words` name get their options: the
+// options of the others would take most of a short run. The chosen command sets `action`, which
+// must outlive the parse.
 void add_commands(CLI::App& app, Action& action, const std::vector<std::string>& words);
 
 // Prints the times of a schedule that was made or moved. With `--preview`: the times that it would

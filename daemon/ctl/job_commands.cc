@@ -94,7 +94,7 @@ class ProgressView {
   std::string last_;
 };
 
-// "12 changed, 1 skipped" of a job that works on all that fits a filter.
+// Prints the counts of a bulk job: "12 changed, 1 skipped".
 void say_counts(const Fields& job) {
   const auto& data = job.any("data");
   if (!data.is_object() || !data.contains("changed")) return;

@@ -140,7 +140,7 @@ std::string words(const Fields& step) {
   return subject + numbered_try(step) + ": " + answered(step);
 }
 
-// Why the steps that go on do so. All outputs behind the first one wait for it.
+// Shows the reasons of the open steps. All outputs behind the first open one wait for it.
 void show_open_steps(const std::vector<Fields>& steps) {
   bool is_output_told = false;
   for (const auto& step : steps) {

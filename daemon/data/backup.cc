@@ -200,8 +200,18 @@ Result<MadeBackup> BackupMaker::make(const std::string& name) {
                 "a backup's name has 1 to 100 letters, digits, dots, hyphens and underscores, and "
                 "does not begin with a dot");
   }
-  return make(name.empty() ? name_of(clock_.now()) : name,
-              manifest_of("asked", store::schema_version));
+  return make(name, manifest_of("asked", store::schema_version));
+}
+
+// A second backup of the same second gets a number.
+std::string BackupMaker::free_name() const {
+  const auto by_time = name_of(clock_.now());
+  auto name = by_time;
+  std::error_code ignored;
+  for (int number = 2; fs::exists(folder_ / name, ignored); ++number) {
+    name = by_time + '-' + std::to_string(number);
+  }
+  return name;
 }
 
 BackupManifest BackupMaker::manifest_of(const char* reason, std::int64_t schema) const {
@@ -228,12 +238,13 @@ Result<MadeBackup> BackupMaker::make_before_migration(std::int64_t schema) {
   return made;
 }
 
-Result<MadeBackup> BackupMaker::make(const std::string& name, BackupManifest manifest) {
+Result<MadeBackup> BackupMaker::make(const std::string& asked, BackupManifest manifest) {
   const std::unique_lock making(making_, std::try_to_lock);
   if (!making)
     return fail(Errc::conflict, "another backup is being made; try again when it has ended");
   std::error_code error;
   fs::create_directories(folder_, error);
+  const auto name = asked.empty() ? free_name() : asked;
   const fs::path whole = folder_ / name;
   if (fs::exists(whole, error))
     return fail(Errc::conflict, "there is a backup " + name + " already; give another name");

@@ -61,12 +61,12 @@ class BackupMaker {
   BackupMaker(const config::Settings& settings, const model::Clock& clock, queue::FileLog* log,
               std::function<bool()> go_on = {});
 
-  // Writes the backup `name` (empty: named by the time) and checks it. It appears as a whole or not
-  // at all. The daemon works on; the write-ahead logs grow until a file is copied. Errors:
-  // `invalid_argument` for a name with other characters than letters, digits, dots, hyphens and
-  // underscores; `conflict` if the backup exists, or while one is being made; `not_supported` with
-  // PostgreSQL or Kafka, whose data can't be copied as of one moment; `unavailable` (disk full,
-  // ended).
+  // Writes the backup `name` and checks it. Without a name, the time names it; a further backup of
+  // that second gets a number. The backup appears as a whole or not at all. The daemon works on;
+  // the write-ahead logs grow until a file is copied. Errors: `invalid_argument` for a name with
+  // other characters than letters, digits, dots, hyphens and underscores; `conflict` if the backup
+  // exists, or while one is being made; `not_supported` with PostgreSQL or Kafka, whose data can't
+  // be copied as of one moment; `unavailable` (disk full, ended).
   [[nodiscard]] model::Result<MadeBackup> make(const std::string& name);
 
   // Makes a backup before a migration of the store, with any log. The files must not be open. It
@@ -81,7 +81,9 @@ class BackupMaker {
 
  private:
   [[nodiscard]] BackupManifest manifest_of(const char* reason, std::int64_t schema) const;
-  [[nodiscard]] model::Result<MadeBackup> make(const std::string& name, BackupManifest manifest);
+  [[nodiscard]] std::string free_name() const;
+  // `asked`: the backup's name; empty: a free one.
+  [[nodiscard]] model::Result<MadeBackup> make(const std::string& asked, BackupManifest manifest);
   [[nodiscard]] model::Result<void> copy_files(const std::filesystem::path& into,
                                                BackupManifest& manifest);
   [[nodiscard]] bool goes_on() const { return !stop_.stop_requested() && (!go_on_ || go_on_()); }

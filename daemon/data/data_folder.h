@@ -38,7 +38,8 @@ class DataFolder {
   [[nodiscard]] std::string last_run() const;
   [[nodiscard]] model::Result<void> write_run(const std::string& run) const;
 
-  // Between these two calls only a restore can open the folder, also after a crash.
+  // Between `begin_restore` and `end_restore` only a restore can open the folder, also after a
+  // crash.
   [[nodiscard]] bool is_being_restored() const;
   [[nodiscard]] model::Result<void> begin_restore() const;
   [[nodiscard]] model::Result<void> end_restore() const;

@@ -22,11 +22,12 @@ constexpr milliseconds max_sleep{5'000};
 constexpr milliseconds unhealthy_sleep{100};
 constexpr std::size_t others_a_page = 64;  // sessions of other daemons that a page may hold
 constexpr std::size_t endpoints_a_page = 256;
-// Endpoints read before the errands have their turn.
+// The Endpoints that are read before the thread takes its letters.
 constexpr int reads_at_once = 64;
 // Only the status matters; the body is read to reuse the connection.
 constexpr milliseconds wait_for_body{250};
-// The longest wait of a failing Endpoint: it may take outputs of its other sessions.
+// The longest wait of a failing Endpoint. It is bounded, because the Endpoint may accept outputs of
+// its other sessions.
 constexpr milliseconds longest_wait_of_all{60'000};
 constexpr std::size_t aged_a_page = 64;
 
@@ -537,7 +538,8 @@ model::Timestamp Deliverer::next_try(const Session& session, const HttpOutcome& 
   return std::max(std::min(now + wait, last), now + settings_.backoff.first);
 }
 
-// Until the next try of a failing Endpoint: one at a time shows whether it works again.
+// The time until the next try of a failing Endpoint. One try at a time shows whether it works
+// again.
 milliseconds Deliverer::wait_of(const Lane& lane, const HttpOutcome& outcome) {
   if (!queue_.fails(lane)) return milliseconds(0);
   auto settings = settings_.backoff;
@@ -574,20 +576,17 @@ std::optional<store::ReceiptMark> Deliverer::row_of(const Session& session,
                                                     std::string_view ended) const {
   if (!settings_.keeps_receipts) return std::nullopt;
   const auto& output = session.outputs.front();
-  const auto now = clock_.now();
   model::ReceiptText row;
   row.add("what", "delivery");
   row.add("seq", output.seq);
   if (outcome != nullptr) {
     row.add("try", session.attempts + 1);
-    add_attempt(row, *outcome, now);
+    add_attempt(row, *outcome);
     if (!outcome->body.empty()) row.add("answer", outcome->body);
-  } else {
-    row.add("at", model::to_unix_ms(now));
   }
   if (next) row.add("next", model::to_unix_ms(*next));
   if (!ended.empty()) row.add("ended", ended);
-  return store::ReceiptMark{output.input_id, std::move(row).finished(), now};
+  return store::ReceiptMark{output.input_id, std::move(row).finished(), clock_.now()};
 }
 
 std::function<void()> Deliverer::marked(Session& session) {

@@ -41,8 +41,9 @@ struct DelivererSettings {
   std::chrono::milliseconds secret_overlap{24 * 3600'000};
   BackoffSettings backoff{};
   std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for POSTs in flight
-  // Outputs that no commit told of are found within this time, such as outputs from before the
-  // start or of a daemon that is gone. Earlier after a change of owners (OwnersLook).
+  // Outputs without a commit's notification, such as outputs from before the start or of a daemon
+  // that is gone, are found within this time. After a change of owners they are found earlier
+  // (OwnersLook).
   std::chrono::milliseconds look_interval{10'000};
   bool keeps_receipts = true;
   Spans* spans = nullptr;                   // must outlive it. Null: no spans are made
@@ -206,8 +207,8 @@ class Deliverer final : public Service {
   [[nodiscard]] std::string_view organisation_of(const std::string& endpoint_id);
   void count_end(DeliveryOutcome outcome, const std::string& endpoint_id);
   void mark(Session& session, const HttpOutcome* outcome);
-  // The row of the end of the session's first output's try, for its receipt. `outcome` null: it was
-  // not tried.
+  // The receipt's row for the end of a try of the session's first output. `outcome` null: the
+  // output was not tried.
   [[nodiscard]] std::optional<store::ReceiptMark> row_of(const Session& session,
                                                          const HttpOutcome* outcome,
                                                          std::optional<model::Timestamp> next = {},

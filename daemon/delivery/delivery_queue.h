@@ -103,13 +103,14 @@ class DeliveryQueue {
   // Gives the Endpoint no turn before `until`. Its waiting sessions leave the memory and stay in
   // the store.
   void put_off(Lane& lane, model::Timestamp until);
-  // The same for a paused Endpoint: from now on it fails, so that it gets one try then.
+  // The same for a paused Endpoint. It counts as failing from now on, so it gets only one try at
+  // `until`.
   void pause(Lane& lane, model::Timestamp until) {
     lane.failures = std::max(lane.failures, limits_.failures);
     lane.paused = true;
     put_off(lane, until);
   }
-  // The Endpoint is not paused, or not any more: then it gets its next turn now.
+  // Ends the Endpoint's pause, if there is one. The Endpoint then gets its next turn now.
   void resume(Lane& lane, model::Timestamp now) {
     if (std::exchange(lane.paused, false)) put_off(lane, now);
   }

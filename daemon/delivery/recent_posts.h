@@ -31,7 +31,7 @@ class RecentPosts {
 
  private:
   struct Slice {
-    std::int64_t number = 0;  // since the begin; another one than expected: it is over
+    std::int64_t number = 0;  // since the begin; not the expected number: the slice is outdated
     std::int64_t posts = 0;
     std::int64_t failed = 0;
   };

@@ -1,8 +1,14 @@
 #include "daemon/delivery/webhook.h"
 
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
 #include <sodium.h>
 
 #include <array>
+#include <memory>
+#include <mutex>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -36,44 +42,66 @@ void append_quoted(std::string& body, const std::string& text) {
 
 }  // namespace
 
-// The state of the HMAC after its first block. That block depends on the key alone and is hashed
-// once.
-struct WebhookKey::Hashed : crypto_auth_hmacsha256_state {
-  explicit Hashed(std::string_view key) : crypto_auth_hmacsha256_state() {
-    crypto_auth_hmacsha256_init(this, bytes_of(key), key.size());
-  }
-  ~Hashed() { sodium_memzero(this, sizeof *this); }
-  Hashed(const Hashed&) = default;
-  Hashed& operator=(const Hashed&) = delete;
+// HMAC-SHA256 by OpenSSL, which uses the processor's instructions for SHA-256 and takes a third of
+// libsodium's time. The context keeps the key, and is wiped when freed.
+struct WebhookKey::Hashed {
+  struct Free {
+    void operator()(EVP_MAC* freed) const { EVP_MAC_free(freed); }
+    void operator()(EVP_MAC_CTX* freed) const { EVP_MAC_CTX_free(freed); }
+  };
+
+  std::mutex mutex;
+  std::unique_ptr<EVP_MAC_CTX, Free> context;
 };
+
+namespace {
+
+// A failure means that memory is short.
+void check(int done) {
+  if (done != 1) throw std::bad_alloc();
+}
+
+}  // namespace
 
 model::Result<WebhookKey> WebhookKey::of(std::string_view secret) {
   auto bytes = text::webhook_key(secret);
   if (!bytes) return model::fail(std::move(bytes.error()));
-  WebhookKey key(*bytes);
+  auto hashed = std::make_unique<Hashed>();
+  const std::unique_ptr<EVP_MAC, Hashed::Free> hmac(
+      EVP_MAC_fetch(nullptr, OSSL_MAC_NAME_HMAC, nullptr));
+  if (hmac) hashed->context.reset(EVP_MAC_CTX_new(hmac.get()));
+  std::string digest = OSSL_DIGEST_NAME_SHA2_256;
+  const std::array parameters{
+      OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest.data(), 0),
+      OSSL_PARAM_construct_end()};
+  const bool is_good = hashed->context && EVP_MAC_init(hashed->context.get(), bytes_of(*bytes),
+                                                       bytes->size(), parameters.data()) == 1;
   sodium_memzero(bytes->data(), bytes->size());
-  return key;
+  if (!is_good) {
+    return model::fail(model::Errc::internal,
+                       "OpenSSL can't compute HMAC-SHA256: check its providers in openssl.cnf");
+  }
+  return WebhookKey(std::move(hashed));
 }
 
-WebhookKey::WebhookKey(std::string_view bytes) : hashed_(std::make_unique<const Hashed>(bytes)) {}
+WebhookKey::WebhookKey(std::unique_ptr<Hashed> hashed) : hashed_(std::move(hashed)) {}
 WebhookKey::WebhookKey(WebhookKey&&) noexcept = default;
 WebhookKey::~WebhookKey() = default;
 
 std::string WebhookKey::sign(std::string_view id, std::int64_t unix_seconds,
                              std::string_view body) const {
   const std::string time = std::to_string(unix_seconds);
-  Hashed state = *hashed_;
-  const auto add = [&state](std::string_view part) {
-    crypto_auth_hmacsha256_update(&state, bytes_of(part), part.size());
-  };
-  add(id);
-  add(".");
-  add(time);
-  add(".");
-  add(body);
-  std::array<unsigned char, crypto_auth_hmacsha256_BYTES> mac{};
-  crypto_auth_hmacsha256_final(&state, mac.data());
-  return "v1," + text::encode_base64({reinterpret_cast<const char*>(mac.data()), mac.size()},
+  std::array<unsigned char, 32> signature{};
+  std::size_t size = 0;
+  const std::lock_guard lock(hashed_->mutex);
+  EVP_MAC_CTX* const context = hashed_->context.get();
+  check(EVP_MAC_init(context, nullptr, 0, nullptr));  // with the same key
+  for (const std::string_view part :
+       {id, std::string_view("."), std::string_view(time), std::string_view("."), body}) {
+    check(EVP_MAC_update(context, bytes_of(part), part.size()));
+  }
+  check(EVP_MAC_final(context, signature.data(), &size, signature.size()));
+  return "v1," + text::encode_base64({reinterpret_cast<const char*>(signature.data()), size},
                                      text::Base64::standard);
 }
 

@@ -16,9 +16,10 @@
 namespace conversed::daemon {
 
 // The key of a webhook's signatures: the bytes that `text::webhook_key` makes of its secret. Wiped
-// when destroyed. Immutable, hence thread-safe.
+// when destroyed. Thread-safe.
 class WebhookKey {
  public:
+  // `invalid_argument`: the secret is none. `internal`: OpenSSL has no HMAC.
   [[nodiscard]] static model::Result<WebhookKey> of(std::string_view secret);
   ~WebhookKey();
   WebhookKey(WebhookKey&&) noexcept;
@@ -30,9 +31,9 @@ class WebhookKey {
 
  private:
   struct Hashed;
-  explicit WebhookKey(std::string_view bytes);
+  explicit WebhookKey(std::unique_ptr<Hashed> hashed);
 
-  std::unique_ptr<const Hashed> hashed_;
+  std::unique_ptr<Hashed> hashed_;
 };
 
 [[nodiscard]] std::string new_webhook_secret();

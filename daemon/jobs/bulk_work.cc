@@ -187,8 +187,8 @@ class Work {
     return done;
   }
 
-  // Appends the next event of each session, and waits, until none is left: the events of a session
-  // are in the log in their order, even if an append fails.
+  // Appends the next event of each session and waits, until no event is left. So the log has the
+  // events of a session in their order, even if an append fails.
   Result<void> append(std::map<std::string, std::deque<model::Event>> events) {
     while (!events.empty()) {
       std::vector<model::Event> round;
@@ -302,7 +302,7 @@ class Work {
     return retried->last == walked.next->session ? behind_all : walked.next->seq;
   }
 
-  // Behind the outputs of the session before the first one.
+  // A number behind all outputs of a session.
   static constexpr std::int64_t behind_all = std::numeric_limits<std::int64_t>::max();
 
   store::Store& store_;

@@ -17,14 +17,14 @@ struct BulkWorkPorts {
   std::function<void(const model::SessionKey&)> retry = {};    // Deliverer::retry
 };
 
-// The steps of the jobs that replay or discard dead letters, or retry or drop deliveries: all that
-// fit the job's filter and were there when it began, in the order of each session. A step examines
-// a bounded number of rows, and its changes and the job's progress are one transaction. Replays of
-// events are appended before it. A crash between the two has them appended again, and their claim
-// lets one of them have effects.
+// The steps of the jobs that replay or discard dead letters, or retry or drop deliveries. A job
+// works on all rows that fit its filter and were there when it began, in the order of each session.
+// A step examines a bounded number of rows, and its changes and the job's progress are one
+// transaction. Replays of events are appended before that transaction. After a crash between the
+// two they are appended again, and their claim lets one of them have effects.
 //
-// The job's `data` has the `filter` (store/conversation/filters.h), how many rows were `changed`
-// and `skipped`, where the walk is, and the `lease` of the last progress. The changes of
+// The job's `data` has the `filter` (store/conversation/filters.h), the numbers of `changed` and
+// `skipped` rows, the place of the walk, and the `lease` of the last progress. The changes of
 // a cancelled job stay. A job ends with an error after a hundred leases without progress. Leases
 // that end because the log fails don't count. Thread-safe.
 // Kept by: BulkWorkTest.ACrashAfterAppendsDoublesNoReplay,

@@ -148,7 +148,8 @@ std::optional<std::string> JobWorker::next() {
     rescuing_ ? wake_.wait(lock) : (void)wake_.wait_until(lock, next_rescue_);
   }
   if (stopping_) return std::nullopt;
-  // Before the waiting jobs: there is always one while long jobs let each other go first.
+  // A rescue comes before the waiting jobs: while long jobs let each other go first, there is
+  // always a waiting job.
   if (due()) {
     rescuing_ = true;
     next_rescue_ = SteadyClock::now() + settings_.rescue_interval;

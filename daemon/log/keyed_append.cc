@@ -38,7 +38,7 @@ void StoredKeyedAppend::append(queue::Record record, queue::AppendKey key,
 }
 
 void StoredKeyedAppend::begin(Use use) {
-  // No append would follow the reservation.
+  // While the log fails, no append would follow the reservation.
   if (auto well = log_.health(); !well) return finish(use, fail(well.error()));
   auto shared = std::make_shared<Use>(std::move(use));
   keys_.reserve(shared->row, [this, shared](Result<store::AppendKeys::Reserved> found) {
@@ -76,7 +76,8 @@ void StoredKeyedAppend::appended(const std::shared_ptr<Use>& use, bool fresh,
     const queue::KeyedAppended done{use->row.event_id, outcome->position, false};
     return keys_.settle(use->row, done.position, [this, use, done] { finish(*use, done); });
   }
-  // An earlier append under this row may have reached the log: only its own first one knows better.
+  // An earlier append under this row may have reached the log. Only the use that made the row knows
+  // that there was none.
   if (!fresh || outcome.error().code == Errc::timed_out) return finish(*use, fail(outcome.error()));
   keys_.release(use->row, [this, use, error = outcome.error()] { finish(*use, fail(error)); });
 }

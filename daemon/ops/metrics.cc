@@ -44,7 +44,8 @@ std::optional<std::string> name_with_labels(
   std::string name = family + "{";
   for (const auto& [label, value] : all) {
     if (std::ranges::find(of_the_whole, label) == of_the_whole.end()) return std::nullopt;
-    name += (name.back() == '{' ? "" : ",") + label + "=\"" + value + "\"";
+    if (name.back() != '{') name += ',';
+    name.append(label).append("=\"").append(value).append("\"");
   }
   return name + "}";
 }
@@ -73,7 +74,8 @@ void Counter::add(std::uint64_t amount) {
 }
 
 void Counter::raise_to(std::uint64_t total) {
-  // The library has no such operation. Of all counters, because each holds it for nanoseconds.
+  // The library can't raise a counter to a total. All counters share the lock, because each holds
+  // it for nanoseconds.
   static std::mutex raising;
   const std::lock_guard lock(raising);
   const double missing = static_cast<double>(total) - counter_->Value();

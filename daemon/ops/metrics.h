@@ -79,8 +79,8 @@ enum class OrganisationCount : std::uint8_t { events, injects };
 // Thread-safe.
 class Metrics {
  public:
-  // `max_series`: with the id of an Endpoint (half of them), a Flow or an organisation (a quarter
-  // each).
+  // `max_series`: the most series with the id of an Endpoint (half of them), a Flow or an
+  // organisation (a quarter each).
   explicit Metrics(std::size_t max_series = 1000);
   ~Metrics();
   Metrics(const Metrics&) = delete;

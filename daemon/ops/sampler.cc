@@ -11,8 +11,8 @@ namespace {
 using api::Figure;
 using api::History;
 
-// The value below which that share of the observations since `before` lies, as if those of a bucket
-// were spread evenly. Unknown without observations.
+// Estimates the quantile `share` of the observations since `before`, by linear interpolation within
+// a bucket. Unknown without observations.
 double quantile(const Reading& now, const Reading& before, double share) {
   const double total = now.value - before.value;
   if (total <= 0) return History::unknown;

@@ -1,15 +1,12 @@
 #include "daemon/outbound/attempt.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "store/text/utf8.h"
 
 namespace conversed::daemon {
 
-void add_attempt(model::ReceiptText& row, const HttpOutcome& outcome, model::Timestamp ended) {
-  row.add("at", model::to_unix_ms(
-                    ended - std::chrono::duration_cast<std::chrono::milliseconds>(outcome.took)));
+void add_attempt(model::ReceiptText& row, const HttpOutcome& outcome) {
   row.add("us", outcome.took.count());
   row.add("status", outcome.status);
   if (outcome.status == 0) row.add("error", describe(outcome));

@@ -9,9 +9,9 @@
 
 namespace conversed::daemon {
 
-// Adds a try of a call or delivery to the row of a receipt: its begin and duration, its status or
-// error. Not the answer: an upstream may echo secrets of a Connection. `ended`: by the wall clock.
-void add_attempt(model::ReceiptText& row, const HttpOutcome& outcome, model::Timestamp ended);
+// Adds a try of a call or delivery to the row of a receipt: its duration, its status or
+// error. Not the answer: an upstream may echo secrets of a Connection.
+void add_attempt(model::ReceiptText& row, const HttpOutcome& outcome);
 
 // The first 200 bytes of a body, as printable text.
 [[nodiscard]] std::string begin_of_answer(std::string_view body);

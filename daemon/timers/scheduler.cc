@@ -286,7 +286,7 @@ bool Scheduler::fire(const Due& timer) {
     to_mark_.push_back(timer);
     return true;
   }
-  // A saving only: such an event would find no claim and have no effect.
+  // Only an optimization: such an event would find no claim and have no effect.
   if (!*found || (*found)->due > timer.at) return true;
   model::fault_point("timer.before_append");
   auto& event = (*found)->event;

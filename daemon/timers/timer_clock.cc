@@ -13,7 +13,7 @@ namespace {
 constexpr milliseconds least_jump{2'000};
 // Each change makes the Scheduler read its timers again.
 constexpr milliseconds least_difference{200};
-// A wall clock counts as right this long after it was set.
+// After this time a wall clock that was set counts as right.
 constexpr milliseconds probation = std::chrono::days(1);
 
 }  // namespace

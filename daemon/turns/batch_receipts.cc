@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -10,7 +12,7 @@
 #include "flows/turn/request_mark.h"
 #include "flows/turn/turn_runner.h"
 #include "store/commit/call_target.h"
-#include "store/commit/packed_step.h"
+#include "store/commit/stored_steps.h"
 #include "store/model/ids.h"
 #include "store/model/json.h"
 #include "store/model/receipt_text.h"
@@ -25,10 +27,10 @@ using model::ReceiptText;
 constexpr std::size_t most_text_bytes = 200;
 constexpr std::size_t most_planned = 5;
 constexpr std::size_t most_run_together = 20;
-// Of an input's text and data, or of a profile, as JSON.
+// The limit of an input's text and data, or of a profile, as JSON.
 constexpr std::size_t most_recorded_bytes = std::size_t{16} << 10;
-// The answer of an execution's n-th call may have an n-th of these, packed. So all of them leave
-// room for the other steps (store::most_receipt_bytes).
+// The limit of the packed answer of an execution's first call. The n-th call's answer may have an
+// n-th of it, so all answers leave room for the other steps (store::most_receipt_bytes).
 constexpr std::size_t most_answer_bytes = std::size_t{6} << 10;
 constexpr std::size_t most_recorded_calls = 20;  // of an execution; its timers count, too
 
@@ -46,21 +48,14 @@ bool begins(const model::Event& event) {
 
 // Nodes and changes of variables.
 void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
-  if (!notes.nodes.empty()) {
-    auto nodes = row.list("nodes");
-    for (const auto& node : notes.nodes) nodes.add(node);
-  }
+  if (!notes.nodes.empty()) row.add_texts("nodes", notes.nodes);
   row.add("nodesRun", static_cast<std::int64_t>(notes.nodes_run));
-  if (!notes.branches.empty()) {
-    auto branches = row.list("branches");
-    for (const auto& branch : notes.branches) branches.add(branch);
-  }
+  if (!notes.branches.empty()) row.add_texts("branches", notes.branches);
   if (notes.keeps_event) row.add("collected", true);
   if (!notes.events.empty()) {
     row.add("eventsRun", static_cast<std::int64_t>(notes.events.size()));
-    auto events = row.list("events");
     const auto most = std::min(notes.events.size(), most_run_together);
-    for (std::size_t i = 0; i < most; ++i) events.add(notes.events[i]);
+    row.add_texts("events", std::span(notes.events).first(most));
   }
   if (notes.changes.empty()) return;
   if (notes.left_out > 0) row.add("changesLeftOut", static_cast<std::int64_t>(notes.left_out));
@@ -79,7 +74,7 @@ void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
   }
 }
 
-// The input without its begin, which the row has already.
+// The rest of the input. The row has its beginning already.
 void add_rest(ReceiptText& row, const model::Event& event) {
   std::string_view text = event.text ? std::string_view(*event.text) : std::string_view();
   text.remove_prefix(text::cut(text, most_text_bytes).size());
@@ -106,20 +101,20 @@ std::size_t number_of_call(std::string_view id) {
 void add_answer(ReceiptText& row, const model::CallResult& result) {
   auto shown = row.object("result");
   shown.add("id", result.call_id);
-  ReceiptText answer;
-  answer.add("status", result.status);
-  if (!result.body.is_null()) answer.add_json("body", model::json_text(result.body));
-  if (!result.error_code.empty()) answer.add("error", result.error_code);
-  if (!result.error_message.empty()) answer.add("message", result.error_message);
-  if (result.model_tokens != 0) answer.add("tokens", result.model_tokens);
-  auto text = std::move(answer).finished();
+  nlohmann::json answer{{"status", result.status}};
+  if (!result.body.is_null()) answer["body"] = result.body;
+  if (!result.error_code.empty()) answer["error"] = result.error_code;
+  if (!result.error_message.empty()) answer["message"] = result.error_message;
+  if (result.model_tokens != 0) answer["tokens"] = result.model_tokens;
+  auto text = model::json_text(answer);
   const auto bytes = static_cast<std::int64_t>(text.size());
   const auto n = number_of_call(result.call_id);
   // Packing a text that stays too large would be in vain.
   constexpr std::int64_t most_packed = 20 * most_answer_bytes;
   if (n <= most_recorded_calls && bytes <= most_packed) {
-    text = store::packed_step(std::move(text));
-    if (text.size() <= most_answer_bytes / n) return shown.add("answer", text);
+    const auto most = most_answer_bytes / n;
+    text = store::packed(std::move(text), std::min(most, store::most_plain_step));
+    if (text.size() <= most) return shown.add("answer", text);
   }
   shown.add("bytes", bytes);
 }
@@ -161,23 +156,27 @@ ReceiptNote::ReceiptNote(BatchDraft& draft, const model::Event& event, const Sig
   if (session.execution) blocked_by_ = session.execution->pending_call_id;
 }
 
-// Notes what the event's conversation finds, if the event begins one.
+// Notes the state that a conversation finds at its begin, if the event begins one.
 void ReceiptNote::look_at_beginning() {
   if (!model::is_input(event_.type) || model::comes_of_silence(event_.type)) return;
   const auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
   if (!endpoint || !flows::starts_afresh(draft_.session, **endpoint, event_.accepted_at)) return;
-  beginning_ = R"(,"begins":true)";
+  ReceiptText beginning;
+  beginning.add("begins", true);
   const auto state = flows::state_after_reset(draft_.session.flow_state);
-  if (!state.is_null()) beginning_ += R"(,"state":)" + model::json_text(state);
-  if (draft_.profile.data.empty()) return;
-  const auto profile = model::json_text(draft_.profile.data);
-  beginning_ += profile.size() <= most_recorded_bytes
-                    ? R"(,"profile":)" + profile
-                    : R"(,"profileBytes":)" + std::to_string(profile.size());
+  if (!state.is_null()) beginning.add_json("state", model::json_text(state));
+  if (!draft_.profile.data.empty()) {
+    const auto profile = model::json_text(draft_.profile.data);
+    if (profile.size() <= most_recorded_bytes) {
+      beginning.add_json("profile", profile);
+    } else {
+      beginning.add("profileBytes", static_cast<std::int64_t>(profile.size()));
+    }
+  }
+  beginning_ = std::move(beginning).finished();
 }
 
-// The member `recorded` of a Turn's row; empty if there is none. `call`: for which the execution
-// waits; null: for none.
+// The members of a Turn's `recorded`. `call`: for which the execution waits; null: for none.
 std::string ReceiptNote::recorded(const model::PendingCall* call) const {
   ReceiptText row;
   if (draft_.profile.version > 0) row.add("profileVersion", draft_.profile.version);
@@ -188,9 +187,7 @@ std::string ReceiptNote::recorded(const model::PendingCall* call) const {
     row.add("eventId", event_.id);
   }
   if (event_.result) add_answer(row, *event_.result);
-  auto text = std::move(row).finished();
-  if (!beginning_.empty()) text.insert(text.size() - 1, beginning_, text.size() == 2 ? 1 : 0);
-  return text.size() == 2 ? std::string() : text;
+  return std::move(row).finished() + beginning_;
 }
 
 // The first row of an event links it to the session's receipts.
@@ -206,8 +203,8 @@ std::optional<store::NewReceiptRow> ReceiptNote::begin_row() {
   return row;
 }
 
-std::string ReceiptNote::acceptance() const {
-  ReceiptText accepted;
+void ReceiptNote::add_acceptance(ReceiptText& step) const {
+  auto accepted = step.object("accepted");
   accepted.add("type", model::to_string(event_.type));
   accepted.add("at", model::to_unix_ms(event_.accepted_at));
   if (!event_.origin.daemon.empty()) accepted.add("daemon", event_.origin.daemon);
@@ -221,7 +218,6 @@ std::string ReceiptNote::acceptance() const {
     at.add(sighting_.at->offset);
   }
   add_rest(accepted, event_);
-  return std::move(accepted).finished();
 }
 
 std::optional<store::NewReceiptRow> ReceiptNote::waits() {
@@ -229,7 +225,7 @@ std::optional<store::NewReceiptRow> ReceiptNote::waits() {
   if (!row || !row->first) return std::nullopt;
   ReceiptText text;
   text.add("what", "waits");
-  text.add_json("accepted", acceptance());
+  add_acceptance(text);
   // The session's size counts this event.
   text.add("behind", std::max<std::int64_t>(draft_.session.inbox_size - 1, 0));
   if (!blocked_by_.empty()) text.add("blockedBy", blocked_by_);
@@ -292,7 +288,7 @@ void ReceiptNote::add_processed() {
   auto& commit = draft_.commit();
   ReceiptText text;
   text.add("what", "turn");
-  if (row->first) text.add_json("accepted", acceptance());
+  if (row->first) add_acceptance(text);
   if (row->first && behind_ > 0) text.add("behind", behind_);
   if (sighting_.in_recovery) text.add("recovery", true);
   text.add("at", model::to_unix_ms(step.began_at));
@@ -327,7 +323,7 @@ void ReceiptNote::add_processed() {
     text.add("reason", short_text(commit.dead_letters.back().reason));
   }
   if (!step.ended.empty()) text.add("ended", step.ended);
-  if (const auto more = recorded(pending); !more.empty()) text.add_json("recorded", more);
+  if (const auto more = recorded(pending); !more.empty()) text.add_object("recorded", more);
   row->body = std::move(text).finished();
   add_runs(row->input_id);
   commit.receipts.push_back(*std::move(row));

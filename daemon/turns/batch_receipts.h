@@ -8,6 +8,7 @@
 #include "daemon/turns/batch_draft.h"
 #include "store/commit/committer.h"
 #include "store/model/event.h"
+#include "store/model/receipt_text.h"
 
 namespace conversed::daemon {
 
@@ -26,10 +27,10 @@ struct Sighting {
 // that their ids ascend. Events of other programs have no receipts: their ids may repeat. One
 // thread.
 //
-// The member `recorded` of a row has all that a replay of the session needs beside it
-// (flows/tools/replay.h): the whole input, the answers of calls, and what a conversation finds at
-// its begin. Each part is bounded: a larger one leaves its bytes only. No request of a call is
-// kept, only its mark. Kept by: TurnReceipts.KeepWhatAReplayNeeds,
+// The member `recorded` of a row has the further data for a replay of the session
+// (flows/tools/replay.h): the whole input, the answers of calls, and the state that a conversation
+// finds at its begin. Each part is bounded: of a larger one only the number of bytes is kept. Of a
+// call's request only the mark is kept. Kept by: TurnReceipts.KeepWhatAReplayNeeds,
 // TurnReceipts.LeaveOutWhatIsTooLargeAndSaySo.
 class ReceiptNote {
  public:
@@ -43,7 +44,7 @@ class ReceiptNote {
 
  private:
   [[nodiscard]] std::optional<store::NewReceiptRow> begin_row();
-  [[nodiscard]] std::string acceptance() const;
+  void add_acceptance(model::ReceiptText& step) const;
   void look_at_beginning();
   [[nodiscard]] std::string recorded(const model::PendingCall* call) const;
   [[nodiscard]] WaitCause wait_cause() const;
@@ -59,8 +60,7 @@ class ReceiptNote {
   std::string blocked_by_;    // the call or timer that its session waits for; or empty
   std::int64_t last_output_;  // before the event
   std::size_t letters_;       // dead letters before the event
-  // The members of `recorded` about a conversation that the event begins, each behind a comma.
-  std::string beginning_;
+  std::string beginning_;     // members of `recorded` about a conversation that the event begins
 };
 
 }  // namespace conversed::daemon

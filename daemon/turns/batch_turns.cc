@@ -130,7 +130,7 @@ Result<void> apply(BatchDraft& draft, const Speaker& speaker, model::Effects eff
                 std::move(effects.outputs), endpoint);
 }
 
-// A Flow, and the session as it finds it.
+// A Flow to run, and the session before the run.
 struct Start {
   const FlowPtr& flow;
   model::Session session;
@@ -235,7 +235,7 @@ Result<bool> run_error_flow(BatchDraft& draft, const Event& event, const Endpoin
     return false;
   auto flow = draft.context.assets.flow_for(**assets, id, draft.input.key);
   if (!flow) return none_unless_store_failed(flow.error());
-  // A failure of this Turn must leave the draft's session.
+  // Passes a copy of the session: a failure of this Turn must not change the draft's.
   auto failure = run_turn(
       draft, event, endpoint, **assets,
       {.flow = *flow, .session = draft.session, .is_follow_up_flow = true, .failure = &reason});

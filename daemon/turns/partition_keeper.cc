@@ -6,6 +6,7 @@
 
 #include "api/live/busy_sessions.h"
 #include "daemon/ops/logging.h"
+#include "store/conversation/recent_sessions.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
@@ -49,12 +50,13 @@ Result<std::vector<std::string>> waiting_sessions(
 
 PartitionKeeper::PartitionKeeper(PartitionKeeperSettings settings, store::Store& store,
                                  Ownership& ownership, Recovery& recovery, api::BusySessions& busy,
-                                 PartitionKeeperPorts ports)
+                                 store::RecentSessions& recent, PartitionKeeperPorts ports)
     : settings_(settings),
       store_(store),
       ownership_(ownership),
       recovery_(recovery),
       busy_(busy),
+      recent_(recent),
       ports_(std::move(ports)) {}
 
 Result<void> PartitionKeeper::start() {
@@ -72,7 +74,8 @@ Result<std::vector<std::string>> PartitionKeeper::take_up(
   std::vector<std::int32_t> numbers;
   for (const auto& range : partitions) numbers.push_back(range.partition);
   ownership_.take(numbers);
-  // Forgets the sizes from an earlier ownership of these partitions.
+  // Drops what is known of sessions from an earlier ownership of these partitions.
+  recent_.clear();
   busy_.forget([this](const std::string& encoded) {
     const auto key = SessionKey::decode(encoded);
     return key && ownership_.owns(*key);

@@ -16,6 +16,9 @@
 namespace conversed::api {
 class BusySessions;
 }
+namespace conversed::store {
+class RecentSessions;
+}
 
 namespace conversed::daemon {
 
@@ -33,16 +36,17 @@ struct PartitionKeeperPorts {
 
 // Keeps the state of partitions besides their records, where several daemons share a log. At an
 // assignment it takes up the events that a crash has left (Recovery) and finds the sessions whose
-// inboxes can be drained. At a revocation it ends this daemon's ownership and marks the partition
-// as given up in the store. In between it reads the inboxes every 10 s: a former owner that
-// was suspended may still commit to them.
+// inboxes can be drained. It drops the sessions in memory (RecentSessions). At a revocation it ends
+// this daemon's ownership and marks the partition as given up in the store. In between it reads the
+// inboxes every 10 s: a former owner that was suspended may still commit to them.
 //
 // Thread-safe. The pump alone calls it as a PartitionOwner. A thread of its own reads the inboxes.
 class PartitionKeeper final : public queue::PartitionOwner, public Service {
  public:
   // All must outlive it.
   PartitionKeeper(PartitionKeeperSettings settings, store::Store& store, Ownership& ownership,
-                  Recovery& recovery, api::BusySessions& busy, PartitionKeeperPorts ports);
+                  Recovery& recovery, api::BusySessions& busy, store::RecentSessions& recent,
+                  PartitionKeeperPorts ports);
 
   [[nodiscard]] model::Result<void> start() override;
   // Ends the thread. `given_up` may still be called afterwards.
@@ -65,13 +69,14 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   Ownership& ownership_;
   Recovery& recovery_;
   api::BusySessions& busy_;
+  store::RecentSessions& recent_;
   const PartitionKeeperPorts ports_;
   ServiceThread<Letters> thread_;  // last: it uses all others
 };
 
-// Reads the inboxes of the sessions for which `wanted` is true. Their sizes go to `busy`. Returns
-// the encoded keys of the sessions that can be drained. Call it before any of these sessions runs.
-// Else an older size replaces a newer size. Errors: those of the store.
+// Reads the inboxes of the sessions for which `wanted` is true, and writes their sizes to `busy`.
+// Returns the encoded keys of the sessions that can be drained. Call it before any of these
+// sessions runs. Otherwise an older size could replace a newer one. Errors: those of the store.
 [[nodiscard]] model::Result<std::vector<std::string>> waiting_sessions(
     store::Store& store, api::BusySessions& busy,
     const std::function<bool(const model::SessionKey&)>& wanted);

@@ -77,7 +77,8 @@ class TurnBatchBuilder {
                    EarlierBuilds& earlier)
       : draft_{.context = context, .input = input, .spent = earlier.spent}, earlier_(earlier) {}
 
-  // None: a Turn has failed, and `earlier` has its event.
+  // None: a Turn has failed, and `earlier` has its event. Or the session came from memory, and no
+  // commit would tell whether it is out of date.
   [[nodiscard]] Result<std::optional<TurnBatch>> build();
 
  private:
@@ -106,7 +107,7 @@ class TurnBatchBuilder {
   // Null: the event's Turn has not failed.
   [[nodiscard]] const FailedTurn* failed_turn_of(const Event& event) const;
 
-  // Decisions, carried out.
+  // These functions carry out decisions.
   [[nodiscard]] Result<void> carry_out(const Candidate& candidate, const EventFacts& facts,
                                        const Decision& decision);
   void accept(const Candidate& candidate, Decision::Fate fate);
@@ -130,6 +131,7 @@ class TurnBatchBuilder {
   bool execution_lost_ = false;  // the execution can't be read: only the store knows its calls
   bool begun_ = false;           // a Turn has begun
   bool failed_ = false;          // a Turn has failed
+  bool from_memory_ = false;     // the session may be out of date
 };
 
 store::InboxEvent TurnBatchBuilder::Candidate::parts() const {
@@ -156,6 +158,7 @@ Result<std::optional<TurnBatch>> TurnBatchBuilder::build() {
     return nothing;
   }
   close();
+  if (from_memory_ && !draft_.batch.changes) return std::nullopt;
   return std::move(draft_.batch);
 }
 
@@ -163,7 +166,8 @@ Result<void> TurnBatchBuilder::load() {
   auto& session = draft_.session;
   const auto& key = draft_.input.key;
   // A commit refuses what is based on an old state, and the batch is built again from the store.
-  auto loaded = draft_.input.read_ahead ? draft_.input.read_ahead() : std::nullopt;
+  auto loaded = draft_.input.known_session ? draft_.input.known_session() : std::nullopt;
+  from_memory_ = loaded.has_value();
   if (!loaded) {
     auto read = draft_.context.store.sessions().load_with_profile(key);
     if (!read) return fail(read.error());
@@ -398,7 +402,8 @@ void TurnBatchBuilder::count_use(const Event& event) {
   if (tokens > 0) quota.push_back({organisation, store::model_tokens_counter, tokens});
 }
 
-// The build in which the Turn ran was dropped, with its count. An event that no Flow ran has none.
+// Counts a failed Turn in its ramps. The build in which the Turn ran was dropped together with its
+// count. An event that no Flow ran is not counted.
 void TurnBatchBuilder::count_failed(const FailedTurn& failed) {
   const auto assets = draft_.context.assets.project(draft_.input.key.project_id);
   if (!assets || failed.flow.empty()) return;
@@ -459,10 +464,11 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
   if (!failure) return fail(failure.error());
   if (*failure) {
     failed_ = true;
+    earlier_.spent = draft_.spent;
+    if (from_memory_) return {};
     const auto& step = draft_.step;
     earlier_.failed.emplace(event.id, FailedTurn{**std::move(failure), step.flow, step.version,
                                                  step.node, step.flows_run});
-    earlier_.spent = draft_.spent;
   }
   return {};
 }
@@ -476,6 +482,8 @@ void TurnBatchBuilder::close() {
   batch.drain_more = !draft_.session.busy() && draft_.session.inbox_size > 0;
   batch.commit.timers_ahead = draft_.timer_offset();
   batch.commit.after = std::move(draft_.session);
+  batch.profile = std::move(draft_.profile);
+  batch.reads_all = damage_.empty();
 }
 
 // Cancels the timers of questions that no longer wait.
@@ -512,7 +520,7 @@ Result<TurnBatch> build_turn_batch(const TurnBatchContext& context, const TurnBa
     if (!batch) return fail(batch.error());
     if (*batch) return **std::move(batch);
     // A failed Turn has spoiled the batch's session. Turns are pure, so the batch is built again
-    // from the store, with the event as a dead letter.
+    // from the store. If the session came from the store, the event is now a dead letter.
   }
 }
 

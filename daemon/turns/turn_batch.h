@@ -24,8 +24,9 @@ namespace conversed::api {
 class AssetsCache;
 }
 namespace conversed::store {
+class RecentSessions;
 class Store;
-}
+}  // namespace conversed::store
 
 namespace conversed::daemon {
 
@@ -49,7 +50,8 @@ struct TurnBatchContext {
   std::int32_t partitions = 1;   // of the log
   bool keeps_receipts = true;
   bool reads_ahead = false;  // the store is across a network: a worker reads many sessions at once
-  Spans* spans = nullptr;    // null: no spans are made
+  store::RecentSessions* recent = nullptr;  // null: each batch reads its session
+  Spans* spans = nullptr;                   // null: no spans are made
 };
 
 // The event whose Turn is about to start.
@@ -70,8 +72,9 @@ struct TurnBatchInput {
   // Called right before each Turn, to make a crash in the Turn known to the next start. An error
   // ends the build. Null: no Turn is noted.
   std::function<model::Result<void>(const Beginning&)> begin{};
-  // The session as it was read ahead; none: the build reads it. Null: nothing was read ahead.
-  std::function<std::optional<store::Sessions::Loaded>()> read_ahead{};
+  // The session in memory: it was read ahead, or its last Turn left it. It may be out of date.
+  // None, or null: the build reads the store. A second call returns none.
+  std::function<std::optional<store::Sessions::Loaded>()> known_session{};
 };
 
 // The worker's tasks once the commit of a TurnBatch is durable, in addition to the SessionCommit's
@@ -103,6 +106,8 @@ struct AfterCommit {
 // Consecutive Turns of one session, run in memory.
 struct TurnBatch {
   store::SessionCommit commit;
+  model::Profile profile;  // the data as the Turns left it, with the version that they read
+  bool reads_all = true;   // false: a part of the stored session or profile is unreadable
   AfterCommit after;
   bool changes = false;       // false: there is no need to commit
   bool wants_alone = false;   // the batch is not built: one of its events has to run alone
@@ -138,6 +143,10 @@ struct TurnBatch {
 //   TurnBatchTest.ARecordWithoutEffectsOverwritesNoUnreadableData.
 // - A claim is consumed in the transaction of the event's effects, or of its move to the inbox.
 //   Kept by: TurnBatchTest.AKeyedEventInTheInboxHasConsumedItsClaim.
+// - A batch on a session from memory that has no changes, or in which a Turn failed, is built again
+//   from the store: no commit compares its versions.
+//   Kept by: RecentTurnsTest.AResetSessionRunsItsInbox,
+//   RecentTurnsTest.ATurnThatFailsOnAnOldSessionRunsOnTheNewOne.
 // - A conflict (version, profile, claim, cut) discards the whole batch.
 //   Kept by: TurnBatchTest.ABatchThatLostIsBuiltAgainFromWhatIsStored.
 // - Once its Turns have taken `slice`, a batch starts no further Turn. Its other events wait in the

@@ -15,8 +15,10 @@
 #include "daemon/turns/poison_search.h"
 #include "daemon/turns/recovery.h"
 #include "store/commit/call_target.h"
+#include "store/commit/session_commit_writes.h"
 #include "store/commit/usage.h"
 #include "store/conversation/outbox.h"
+#include "store/conversation/recent_sessions.h"
 #include "store/conversation/sessions.h"
 #include "store/runtime/fault_points.h"
 #include "store/runtime/planted_faults.h"
@@ -109,8 +111,9 @@ void TurnWorker::handle(queue::Run run, queue::Finish finish) {
           heartbeat);
 }
 
-// If it fails, each batch reads its session itself and reports the failure. Of a user's sessions
-// one is read ahead: its Turns may change the profile.
+// If the read fails, each batch reads its session itself and reports the failure. Of several
+// sessions of a user only one is read ahead, because its Turns may change the profile. Sessions in
+// memory are not read.
 void TurnWorker::read_ahead(std::span<const std::string_view> lane_keys) const {
   sessions_ahead.clear();
   if (lane_keys.size() < 2 || !context_.reads_ahead) return;
@@ -120,8 +123,10 @@ void TurnWorker::read_ahead(std::span<const std::string_view> lane_keys) const {
     const auto is_of_same_user = [&key](const model::SessionKey& other) {
       return other.project_id == key.project_id && other.user_id == key.user_id;
     };
-    if (std::ranges::none_of(keys, is_of_same_user)) keys.push_back(std::move(key));
+    const bool is_kept = context_.recent != nullptr && context_.recent->has(key);
+    if (!is_kept && std::ranges::none_of(keys, is_of_same_user)) keys.push_back(std::move(key));
   }
+  if (keys.empty()) return;
   auto loaded = context_.store.sessions().load_with_profiles(keys);
   if (!loaded) return;
   for (std::size_t at = 0; at < keys.size(); ++at) {
@@ -148,10 +153,11 @@ TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) con
     task.noted.note(beginning.event);
     return {};
   };
-  input.read_ahead = [&key = task.key]() -> std::optional<store::Sessions::Loaded> {
+  input.known_session = [&key = task.key,
+                         recent = context_.recent]() -> std::optional<store::Sessions::Loaded> {
     auto found = sessions_ahead.extract(key);
-    if (found.empty()) return std::nullopt;
-    return std::move(found.mapped());
+    if (!found.empty()) return std::move(found.mapped());
+    return recent == nullptr ? std::nullopt : recent->take(key);
   };
   if (task.search) {
     input.records = task.search->next_of(task.run.records);
@@ -181,7 +187,12 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
     if (turns.fetch_add(1) % 16 == 0) std::this_thread::sleep_for(planted_delay);
   }
   model::fault_point("turn.before_submit");
-  committer_.submit(std::move(task->batch.commit),
+  auto encoded =
+      std::make_unique<store::EncodedCommit>(store::encode(std::move(task->batch.commit)));
+  if (context_.recent != nullptr && task->batch.reads_all) {
+    context_.recent->keep(*encoded, task->batch.profile);
+  }
+  committer_.submit(std::move(encoded),
                     [this, task](store::Outcome outcome, const store::SessionCommit& commit) {
                       after_commit(task, outcome, commit);
                     });
@@ -210,6 +221,9 @@ void TurnWorker::run_alone(const TaskPtr& task) {
 
 void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome,
                               const store::SessionCommit& commit) {
+  if (outcome != store::Outcome::committed && context_.recent != nullptr) {
+    context_.recent->forget(task->key);
+  }
   switch (outcome) {
     case store::Outcome::committed:
       model::fault_point("turn.after_commit");

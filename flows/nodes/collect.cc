@@ -81,7 +81,8 @@ struct CollectNode final : Node {
   Result<Step> on_time_out(Turn& turn) const override {
     auto burst = recall(turn, true);
     if (!burst) return model::fail(burst.error());
-    // An event may fit only now: another Flow got it, or the condition has changed.
+    // An event that did not fit before may fit now: another Flow received it, or the condition has
+    // changed.
     if (auto added = absorb(turn, **burst); !added) return model::fail(added.error());
     if (!(**burst)["events"].empty()) return pass_on(turn, **burst);
     **burst = nullptr;
@@ -99,10 +100,10 @@ struct CollectNode final : Node {
   Awaits awaits() const override { return Awaits::input; }
 
  private:
-  // The burst in the Node's memory: `from`, the number of the first execution whose inject counts;
-  // `until`, when the time for the first event is over, Unix milliseconds; `events`, as in
-  // Turn::untaken_events. A new one has the events that the Node has from an earlier time, when a
-  // Node of `onMessage` led elsewhere.
+  // The burst in the Node's memory. `from`: the number of the first execution whose inject counts.
+  // `until`: when the time for the first event is over, in Unix milliseconds. `events`: as in
+  // Turn::untaken_events. A new burst begins with the events that the Node kept when a Node of
+  // `onMessage` led elsewhere.
   Result<json*> recall(Turn& turn, bool goes_on) const {
     auto memory = turn.memory();
     if (!memory) return memory;
@@ -125,8 +126,8 @@ struct CollectNode final : Node {
   }
 
   // Collects the injects that fit, the oldest first, until the burst is full. Returns whether there
-  // was one. Passes over those that came earlier and can't be stored, because they would fail each
-  // further input. The inject of this Turn fails only itself.
+  // was one. Skips earlier injects that can't be stored, because they would make each further input
+  // fail. If the inject of this Turn can't be stored, only this Turn fails.
   Result<bool> absorb(Turn& turn, json& burst) const {
     auto& events = burst["events"];
     auto& untaken = turn.untaken_events();

@@ -10,7 +10,7 @@ void OnMessage::read(NodeConfig& config, const View& at, OnMessage& into) {
   into.begin = config.nodes_so_far();
   into.first = config.loop(at, "onMessage");
   into.end = config.nodes_so_far();
-  // The time-out goes on only at this Node.
+  // The time-out runs only while the session waits at this Node.
   config.refuse_waits(at, into.begin);
 }
 

@@ -28,11 +28,12 @@ struct OnMessage {
 [[nodiscard]] std::chrono::milliseconds left_until(const Turn& turn, std::int64_t then);
 
 // The number of the first execution whose inject counts for a Node that begins to wait now. Clocks
-// decide only how far back the Node looks. All that comes later counts. Another daemon's clock may
-// be ahead.
+// decide only how far back the Node looks, since another daemon's clock may be ahead. Every later
+// inject counts.
 [[nodiscard]] std::int64_t first_that_counts(Turn& turn, std::chrono::milliseconds look_back);
 
-// Puts the event of an untaken inject into `input.event`, for a condition, as long as it lives.
+// Shows the event of an untaken inject to a condition as `input.event`, for the lifetime of this
+// object.
 class ShownEvent {
  public:
   ShownEvent(Turn& turn, nlohmann::json& kept);

@@ -1,4 +1,4 @@
-// Divides the sessions among branches, such as two texts of which the better one is to be found.
+// Divides the sessions among branches, for example to find the better one of two texts.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -74,7 +74,8 @@ struct WaitForEventNode final : Node {
         is_message && on_message.first ? Step(Jump{*on_message.first}) : wait_on(turn, *span));
   }
 
-  // An event may fit only now: another Flow got it, or the condition has changed.
+  // An event that did not fit before may fit now: another Flow received it, or the condition has
+  // changed.
   Result<Step> on_time_out(Turn& turn) const override {
     auto span = recall(turn, true);
     if (!span) return model::fail(span.error());
@@ -124,8 +125,9 @@ struct WaitForEventNode final : Node {
     return Wait{left_until(turn, span.until), Wait::For::event};
   }
 
-  // Takes the events and continues if they fit. Passes over those that came earlier and can't be
-  // stored, because they would fail each further input. The inject of this Turn fails only itself.
+  // Takes the events and continues if they fit. Skips earlier events that can't be stored, because
+  // they would make each further input fail. If the inject of this Turn can't be stored, only this
+  // Turn fails.
   Result<Step> look(Turn& turn, Span span, Step otherwise) const {
     auto found = find(turn, span.from);
     while (!found.empty()) {

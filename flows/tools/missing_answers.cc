@@ -58,8 +58,8 @@ class Search {
  private:
   enum class Reader : std::uint8_t { any, says };
 
-  // A Node that reads the path, on a way from `first` on which nothing writes it or asks whether it
-  // is there, and which does not pass `question`.
+  // Finds a Node that reads the path, on a way from `first`. On this way no Node writes the path or
+  // asks whether it is there, and the way does not pass `question`.
   [[nodiscard]] const Flow::Slot* reader_behind(NodeIndex first, const std::string& path,
                                                 const Flow::Slot* question, Reader reader) {
     std::set<NodeIndex> seen;

@@ -110,7 +110,8 @@ class ProfileVersions {
   std::int64_t version_ = 0;
 };
 
-// The number of the first output behind outputs that no Turn has said; 0: there is none.
+// The number of the first output behind a gap: outputs that no recorded Turn has said. 0: there is
+// no gap.
 std::int64_t first_behind_a_gap(const std::vector<RecordedTurn>& turns) {
   std::map<std::int64_t, std::int64_t> said;  // first numbers and counts
   for (const auto& turn : turns) {

@@ -91,7 +91,8 @@ class Rehearsal {
   void make_way();
   // Runs a result as `run` does. `open_call` must exist.
   void resume(model::Event result);
-  // The timers of the session, the earliest first. Of a session that sleeps only the sleep.
+  // The timers of the session, the earliest first. If the session sleeps, only the timer of the
+  // sleep.
   struct Waiting {
     std::string id;
     model::EventType type = model::EventType::timer;

@@ -134,12 +134,12 @@ class Replayer {
     follow(turn.input_id);
   }
 
-  // Whether nothing ran for the event, and nothing does in the replay.
+  // Whether nothing ran for the event, neither in the recording nor in the replay.
   bool is_over(const RecordedTurn& turn) {
     if (turn.ended.empty() || turn.event.type == EventType::time_out) return false;
     if (turn.event.type != EventType::follow_up || !turn.event.claim) return true;
     const auto& id = turn.event.claim->id;
-    // Else it was put off, and has another id since then.
+    // A follow-up that was put off stays: it has another id since then.
     if (!is_claimed_later(id + "q")) rehearsal_.drop_follow_up(id);
     return !waits_for(turn);
   }

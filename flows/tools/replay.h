@@ -38,8 +38,9 @@ struct Replay {
 // Runs the recorded inputs on the stage, at their times, and compares what is said. Has no effects:
 // - A call gets the recorded answer of the next equal request (request_mark) of its
 //   execution. A request that the recording lacks is a difference, and ends the replay.
-// - A sleep ends when the next one of its execution ended. Follow-ups and time-outs run when they
-//   ran. One that the recording lacks runs at its time, up to `until`: when the recording was read.
+// - A sleep ends when the execution's next recorded sleep ended. Follow-ups and time-outs run when
+//   they ran. Those that the recording lacks run when they are due, up to `until`: the time when
+//   the recording was read.
 // - A follow-up that came too late, or was one too many, does not run.
 //
 // Ids, times and the user's profile are the recorded ones, so an unchanged Flow says the same. The

@@ -54,7 +54,7 @@ class Stubs {
   std::map<const void*, std::int64_t> used_;  // how often each stub has answered
 };
 
-// The answer that the stub gives to the call. Does not compare them.
+// The answer that the stub gives to the call. Does not check whether the stub matches the call.
 [[nodiscard]] model::CallResult answer_of(const Stub& stub, const model::PendingCall& call);
 [[nodiscard]] model::CallResult answer_of(const SearchStub& stub, const model::PendingCall& call);
 

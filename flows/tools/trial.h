@@ -11,12 +11,12 @@ namespace conversed::flows::tools {
 
 // The effects that an event would have.
 struct Trial {
-  // Until a Turn failed or the try was ended; `error` has the reason, and is empty if neither
-  // happened.
+  // The effects until a Turn failed or the try was ended. `error` has the reason. It is empty if
+  // neither happened.
   Rehearsal::Done done;
   nlohmann::json calls =
       nlohmann::json::array();  // {"method", "server"}, {"store", "query"} or {"script"}
-  // The last ones that ran, with shortened values. If a Turn failed, the last one is where.
+  // The last Nodes that ran, with shortened values. If a Turn failed, it failed at the last one.
   std::vector<TracedNode> nodes;
   std::string waits_at;  // the Node at which the Flow waits at the end; empty: it has ended
 };

@@ -49,17 +49,18 @@ struct Standing {
 // Endpoint's Flow continues.
 [[nodiscard]] bool is_time_out_behind(const model::Session& session, const std::string& id);
 
-// When the time of a Node that waits for an event, or for more, is over. The Node may wait behind a
-// follow-up's Flow. Nothing if none waits.
+// When the time of a Node that waits for an event, or for more events, is over. The Node may wait
+// behind a follow-up's Flow. Nothing if no such Node waits.
 [[nodiscard]] std::optional<model::Timestamp> waits_for_event_until(
     const nlohmann::json& flow_state);
 // The same of a Node that has events, and waits for more.
 [[nodiscard]] std::optional<model::Timestamp> collects_until(const nlohmann::json& flow_state);
-// Whether one waits behind a follow-up's Flow. `takes_inject` tells whether an inject is for it.
+// Whether such a Node waits behind a follow-up's Flow. `takes_inject` tells whether an inject is
+// for it.
 [[nodiscard]] bool waits_for_event_behind(const nlohmann::json& flow_state);
 // The end of a time-out's id.
 [[nodiscard]] std::string_view time_out_suffix(Wait::For what);
-// Whether the timer is the time-out of a Node that waits for an event, or for more. Its id tells.
+// Whether the timer, by its id, is the time-out of a Node that waits for an event, or for more.
 [[nodiscard]] bool is_time_out_of_event(std::string_view timer_id);
 // Whether it is the time-out of a Node that has events, and waits for more.
 [[nodiscard]] bool is_time_out_of_burst(std::string_view timer_id);

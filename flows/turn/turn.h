@@ -146,10 +146,10 @@ struct TurnInput {
 //   `cancelFollowUp` Node ran.
 //
 // A pure function: equal inputs give equal Effects, unless the Turn is overdue. The event's id is
-// the only source of randomness. Outputs are `<input id>-<n>`, calls and timers `<input id>-c<n>`,
-// follow-ups `<input id>-f<n>`, counted over all Turns of an execution, and the time-out of the
-// question at which it ends `<input id>-w`, or `-e` of a wait for an event, `-b` of one for more
-// events. So a rerun makes the same ids.
+// the only source of randomness. Ids are `<input id>-<n>` of outputs, `<input id>-c<n>` of calls
+// and timers, and `<input id>-f<n>` of follow-ups, counted over all Turns of an execution. The
+// time-out of the wait at which the execution ends has the id `<input id>-w` for a question, `-e`
+// for an event, `-b` for more events. So a rerun makes the same ids.
 // Kept by: TurnProperty.TheSameInputGivesEqualEffectsAndNumbersHaveNoGaps,
 // TimeOuts.EachHasTheIdOfTheInputThatLedToIt.
 //

@@ -52,11 +52,13 @@ void note_input(model::Session& session, const model::Event& event) {
 bool starts_afresh(const model::Session& session, const model::Endpoint& endpoint,
                    model::Timestamp accepted_at) {
   if (session.last_activity_at == model::Timestamp{}) return true;
+  const auto expired_since = [&](model::Timestamp last) {
+    return endpoint.session_expiry.count() > 0 && accepted_at - last > endpoint.session_expiry;
+  };
+  if (!expired_since(session.last_activity_at)) return false;
   if (keeps_events(session.flow_state)) return false;  // of a `collect` whose Turn has failed
-  const auto last =
-      std::max(session.last_activity_at,
-               waits_for_event_until(session.flow_state).value_or(model::Timestamp{}));
-  return endpoint.session_expiry.count() > 0 && accepted_at - last > endpoint.session_expiry;
+  const auto until = waits_for_event_until(session.flow_state);
+  return !until || expired_since(*until);
 }
 
 std::optional<model::Execution> end_failed(model::Session& session, const model::Endpoint& endpoint,

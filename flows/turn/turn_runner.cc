@@ -121,10 +121,11 @@ bool TurnRunner::may_wait_for_event() {
   for (const auto* place : {&waiting_, &behind_}) {
     for (const auto& standing : standings_of(*place, 0)) add(standing.flow);
   }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const auto found = look_up(names[i], 0);
+  std::size_t looked_up = 0;  // of the names, to which the loop adds
+  while (looked_up < names.size()) {
+    const auto found = look_up(names[looked_up++], 0);
     if (!found && found.error().code == Errc::not_found) continue;
-    // A Flow that can't be read now may have such a Node. It delays nothing.
+    // A Flow that can't be read now may have such a Node. The Turn does not wait for it.
     if (!found || found->flow->keeps_injects()) return true;
     for (const auto& name : found->flow->entered()) add(name);
   }
@@ -176,7 +177,7 @@ Result<Step> TurnRunner::enter_waiting_node() {
   return here().node->on_input(*this);
 }
 
-// No Node has taken the injects of a `collect` that is gone.
+// The injects of a `collect` that is gone count as untaken again.
 void TurnRunner::give_back(const std::string& flow_name, const std::string& address) {
   const auto memory = memory_.find(memory_key(flow_name, address));
   if (memory == memory_.end() || !memory->is_object()) return;

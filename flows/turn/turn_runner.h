@@ -24,8 +24,8 @@ using model::is_input;
 // Empties the session for a conversation that begins at `now`.
 void reset_session(model::Session& session, model::Timestamp now);
 
-// Ends what the event of a failed Turn was for. Returns the execution that it should have
-// continued.
+// Ends the execution or the wait that the event of a failed Turn should have continued. Returns the
+// execution, if there is one.
 [[nodiscard]] std::optional<model::Execution> end_failed(model::Session& session,
                                                          const model::Endpoint& endpoint,
                                                          const model::Event& event);

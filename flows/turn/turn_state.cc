@@ -138,8 +138,9 @@ Result<bool> TurnRunner::restore_frames(const json& state, bool pinned) {
   return true;
 }
 
-// If another version has as many loops around the Node, they are the stored ones. Otherwise those
-// with the same addresses are. Behind a Node of a loop that is not stored, the loop ends.
+// If another version has as many loops around the Node as are stored, they correspond in their
+// order. Otherwise loops with the same address correspond. A loop that is not stored ends behind
+// its Node.
 bool TurnRunner::restore_loops(const json& stored, Frame& frame) {
   const json* loops = find_member(stored, "loops");
   if (loops == nullptr) return true;

@@ -56,8 +56,9 @@ bool is_same_language(std::string_view asked, std::string_view found) {
   return asked == found || (found == "no" && (asked == "nb" || asked == "nn"));
 }
 
-// The locale whose rules ICU takes for this locale: `de` for `de-DE`. So clients that send many
-// names of locales do not push each other's rules out. Empty: ICU has no rules of the language.
+// The locale whose rules ICU uses for this locale: `de` for `de-DE`. Rules are kept by this name,
+// so clients that send many names of locales do not push each other's rules out. Empty: ICU has no
+// rules of the language.
 std::string name_of_rules(const std::string& locale) {
   const icu::Locale wanted = icu::Locale::createCanonical(locale.c_str());
   UErrorCode status = U_ZERO_ERROR;
@@ -177,7 +178,8 @@ struct SpelledNumbers::Rules {
     return std::nullopt;
   }
 
-  // The numbers with which the text may begin. Before some names of large numbers one is silent.
+  // The numbers with which the text may begin. 1 is always possible: some names of large numbers
+  // stand without `one` before them.
   [[nodiscard]] std::vector<std::int64_t> counts(const std::string& text) const {
     std::vector<std::int64_t> found{1};
     for (std::size_t size = 1; size < text.size(); ++size) {

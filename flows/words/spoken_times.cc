@@ -82,7 +82,7 @@ Part take_part(Words& words, std::span<const PartName> names) {
   return Part::none;
 }
 
-// Both ends belong to it. By default it is empty.
+// Includes both ends. Empty by default.
 struct HourSpan {
   int first = 1;
   int last = 0;

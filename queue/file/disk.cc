@@ -153,7 +153,7 @@ class RealDisk final : public Disk {
 
 Result<std::unique_ptr<Disk>> open_disk(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) return failed(folder, "made", errno);
-  // Each time: a killed process may have made the folder.
+  // Syncs the parent each time: a killed process may have made the folder.
   if (auto synced = RealDisk(folder.parent_path()).sync(); !synced) {
     return model::fail(synced.error());
   }

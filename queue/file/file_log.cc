@@ -18,7 +18,7 @@ constexpr auto probe_interval = 500ms;  // while nothing can be written
 constexpr auto idle_after = 1'000ms;    // without appends
 constexpr auto retry_interval = 1'000ms;
 constexpr std::uint64_t reserved_bytes = 16'384;  // of a segment, for positions on a full disk
-// More than a frame takes beside its texts.
+// An upper bound of the bytes that a frame takes beside its texts.
 constexpr std::size_t frame_overhead = 128;
 
 Result<void> check(const FileLogSettings& settings) {
@@ -276,7 +276,8 @@ Result<void> FileLog::rewind(const std::vector<std::int64_t>& to) {
   if (to.size() != ranges.size()) {
     return model::fail(Errc::invalid_argument, "The log has another number of partitions.");
   }
-  // Attached meanwhile, so that no consumer starts from the positions that are about to change.
+  // Stays attached meanwhile, so that no consumer starts from the positions that are about to
+  // change.
   if (!state_.attach()) return model::fail(Errc::conflict, "The log has a consumer.");
   auto rewound = change([&]() -> Result<void> {
     for (std::size_t at = 0; at < to.size(); ++at) {
@@ -290,7 +291,7 @@ Result<void> FileLog::rewind(const std::vector<std::int64_t>& to) {
   return rewound.get();
 }
 
-// By slices of the log, between which appends are written.
+// Works by slices of the log. Appends are written between two slices.
 Result<void> FileLog::forget_keys(const std::vector<KeyRange>& of) {
   const auto meant = [&](const Frame& frame) {
     if (frame.kind != FrameKind::key) return false;
@@ -320,8 +321,8 @@ Result<void> FileLog::purge() {
   Place until;
   auto done = task([&]() -> Result<void> {
                 ranges = durable_.partitions;
-                // Puts finished segments out of use. This batch is written in any case: should the
-                // disk lose the last batch, the batch before it has the same positions.
+                // Takes finished segments out of use. Writes this batch in any case: if the disk
+                // loses the last batch, the batch before it has the same positions.
                 Task batch{[] { return Result<void>(); }, {}};
                 commit_batch({}, {&batch, 1});
                 until = durable_.end;
@@ -369,7 +370,7 @@ void FileLog::set_pruning(Pruning pruning) {
 }
 
 Result<void> FileLog::copy(const std::filesystem::path& into, const std::function<bool()>& go_on) {
-  // Behind a purge's step that began before pruning was held.
+  // Waits for the end of a purge's step that began before pruning was held.
   if (auto done = task([] { return Result<void>(); }).get(); !done) return done;
   return copy_pieces(state_.pieces(), into, go_on);
 }
@@ -495,8 +496,8 @@ Result<void> FileLog::write_batch(std::span<Waiting> appends, bool has_changes) 
   return {};
 }
 
-// Appends leave room behind them in each segment: on a full disk it takes the positions that put
-// the oldest segment out of use, whose file is the next one.
+// Appends leave some room at the end of each segment for positions. On a full disk these positions
+// take the oldest segment out of use, and its file becomes the next segment.
 Result<void> FileLog::make_room(std::span<const Waiting> appends) {
   const std::uint64_t state_bytes =
       256 + marks_.partitions.size() * (32 + 10 * marks_.epochs.size());
@@ -590,7 +591,7 @@ void FileLog::advance_head() {
     });
     if (!finished || marks_.keys < Place{next->number, 0}) return;
     marks_.head = next->number;
-    // Epochs without records.
+    // Drops epochs without records.
     while (marks_.epochs.size() > 1 &&
            std::ranges::equal(marks_.epochs[1].first, next->first, std::less_equal())) {
       marks_.epochs.erase(marks_.epochs.begin());

@@ -59,9 +59,9 @@ struct FileLogSettings {
 // There is one consumer at a time. It reads from the files the records that are no longer in
 // memory.
 //
-// A disk without room for the next segment: `unavailable`. A write or sync that fails: `timed_out`,
-// and the log goes on in another segment. Each further append tries again, and the thread does by
-// itself.
+// If the disk has no room for the next segment, appends get `unavailable`. If a write or sync
+// fails, they get `timed_out`, and the log goes on in another segment. Each further append tries
+// again, and so does the thread by itself.
 class FileLog final : public Log, public KeyedAppend {
  public:
   // Opens or makes the log and starts the thread. `clock` and `kept` must outlive the log. Only the
@@ -85,13 +85,13 @@ class FileLog final : public Log, public KeyedAppend {
   [[nodiscard]] Result<void> health() override;
   [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys) override;
   [[nodiscard]] Result<void> forget_keys(const std::vector<KeyRange>& of) override;
-  // Overwrites finished records and spare files, by slices between which appends are written.
+  // Overwrites finished records and spare files, by slices. Appends are written between two slices.
   [[nodiscard]] Result<void> purge() override;
   void stop() override;
 
   // For a backup: while held, no segment goes out of use, and no key counts as moved to the store.
-  // So a copy of the store taken before the copy of this log finds all that it has not seen. Not
-  // kept across a restart.
+  // So if the store is copied first, the copy of this log has all records and keys that the store's
+  // copy lacks. A restart ends the hold.
   void set_pruning(Pruning pruning);
   // Copies the log as of one moment after the call into a new folder, while pruning is held.
   // `go_on` is asked again and again; false ends the copy. Errors: `unavailable`.
@@ -141,8 +141,8 @@ class FileLog final : public Log, public KeyedAppend {
 
   void enqueue(Waiting waiting);
   static void call_back(Waiting& waiting, const std::optional<Error>& error);
-  // References in `run` must live until the outcome is there. A change of `marks_` is durable with
-  // its outcome.
+  // References in `run` must be valid until the future is ready. A change of `marks_` is then
+  // durable.
   [[nodiscard]] std::future<Result<void>> change(std::function<Result<void>()> run);
   [[nodiscard]] std::future<Result<void>> task(std::function<Result<void>()> run);
   [[nodiscard]] std::future<Result<void>> enqueue(std::vector<Task>& to,
@@ -159,15 +159,15 @@ class FileLog final : public Log, public KeyedAppend {
   void commit_all(Gathered& gathered);
   [[nodiscard]] std::size_t batch_end(const std::vector<Waiting>& appends, std::size_t begin) const;
   void commit_batch(std::span<Waiting> appends, std::span<Task> changes);
-  // Writes the batch, unless it would say nothing. `unavailable`: nothing of it has happened;
-  // `timed_out`: that is unknown.
+  // Writes the batch, unless it has nothing to write. `unavailable`: the batch was not written;
+  // `timed_out`: the outcome is unknown.
   [[nodiscard]] Result<void> write_batch(std::span<Waiting> appends, bool has_changes);
   [[nodiscard]] Result<void> make_room(std::span<const Waiting> appends);
   [[nodiscard]] Place next_place() const;
   void put(Waiting& waiting);
   void put_keyed(Waiting& waiting, std::map<Name, const Keyed*>& fresh, model::Timestamp now);
   void publish(std::span<Waiting> appends);
-  // Puts segments whose records are finished, and whose keys the store has, out of use.
+  // Takes segments out of use if their records are finished and the store has their keys.
   void advance_head();
   void housekeeping();
 
@@ -200,7 +200,7 @@ class FileLog final : public Log, public KeyedAppend {
 
   std::mutex purging_;  // held by one caller of `purge` at a time
   std::once_flag stopped_;
-  std::jthread thread_;  // last: everything it uses is there before and after it
+  std::jthread thread_;  // last: it uses all others
 };
 
 }  // namespace conversed::queue

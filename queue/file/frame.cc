@@ -25,7 +25,7 @@ void put(std::string& to, std::string_view text) {
   to += text;
 }
 
-// Takes values from a payload. A value that is not there is 0 or empty, and makes it false.
+// Takes values from a payload. A missing value is 0 or empty, and makes the parser false.
 class Parser {
  public:
   explicit Parser(std::string_view rest) : rest_(rest) {}
@@ -157,12 +157,12 @@ void BatchWriter::put_record(const Position& at, const Record& record) {
   end_frame(FrameKind::record, began);
 }
 
-std::optional<std::uint64_t> frame_bytes_by_head(std::string_view bytes) {
-  if (bytes.size() < frame_head_bytes) return std::nullopt;
-  Head head{};
-  std::memcpy(&head, bytes.data(), sizeof head);
-  if (!is_kind(head.kind)) return std::nullopt;
-  return frame_bytes(head.length);
+std::optional<std::uint64_t> frame_bytes_by_head(std::string_view head) {
+  if (head.size() < frame_head_bytes) return std::nullopt;
+  Head fields{};
+  std::memcpy(&fields, head.data(), sizeof fields);
+  if (!is_kind(fields.kind)) return std::nullopt;
+  return frame_bytes(fields.length);
 }
 
 std::optional<Frame> frame_in(std::string_view bytes) {

@@ -27,8 +27,8 @@ namespace conversed::queue {
 
 using store::KeptKey;
 
-// The bytes of a kind are no UTF-8, as the texts of users are. So a start that looks for the state
-// of a later batch, behind damage, does not find one in a text.
+// The bytes of a kind are not UTF-8, unlike the texts of users. So a start that looks behind damage
+// for the state of a later batch does not find one in a text.
 enum class FrameKind : std::uint32_t {
   state = 0x61'74'53'c1,  // begins each batch: see LogMarks
   key = 0x79'65'4b'c2,    // of the record behind it
@@ -66,7 +66,7 @@ struct EpochStart {
   std::vector<std::int64_t> first;  // by partition
 };
 
-// The state of the log besides its records and keys, as each batch has it, before its records.
+// The state of the log besides its records and keys. Each batch begins with it.
 struct LogMarks {
   std::vector<PartitionRange> partitions;  // by number
   std::vector<EpochStart> epochs;          // ascending, never empty
@@ -81,8 +81,7 @@ class BatchWriter {
   // `before`: the checksum of the segment's last frame, or 0.
   void begin(std::uint64_t segment, std::uint32_t before);
 
-  // `run` differs from start to start: it keeps frames of a lost batch from fitting behind a later
-  // one.
+  // `run` differs from start to start, so frames of a lost batch do not fit behind a later batch.
   void put_state(std::uint64_t run, const LogMarks& marks);
   void put_key(const KeptKey& key);
   void put_record(const Position& at, const Record& record);
@@ -102,7 +101,7 @@ class BatchWriter {
 // The frame at the beginning of `bytes`; nothing if there is no head of a frame, or not all of it.
 // Its payload may be damaged.
 [[nodiscard]] std::optional<Frame> frame_in(std::string_view bytes);
-// How many bytes the frame with this head takes; nothing if it is no head of a frame.
+// The size of the frame with this head; nothing if the bytes are no head of a frame.
 [[nodiscard]] std::optional<std::uint64_t> frame_bytes_by_head(std::string_view head);
 // Whether the frame is as it was written in this segment, or was erased since.
 [[nodiscard]] bool is_whole(const Frame& frame, std::uint64_t segment);

@@ -20,8 +20,8 @@ struct PlacedKey {
 };
 
 // The keys of the log that are not in the store yet. The log's thread hands them over after each
-// batch, oldest first. So a key that it forgets is on its way to the store already, or never gets
-// there. Thread-safe.
+// batch, oldest first. So a key that `forget` removes is on its way to the store already, or never
+// gets there. Thread-safe.
 class LogKeys : public std::enable_shared_from_this<LogKeys> {
  public:
   // `kept` must outlive it.
@@ -29,7 +29,7 @@ class LogKeys : public std::enable_shared_from_this<LogKeys> {
 
   // A key that is durable. It replaces an earlier one of its name.
   void put(PlacedKey key);
-  // Hands the oldest to the store, unless it is taking some. For the log's thread.
+  // Hands the oldest keys to the store, unless the store is taking keys now. For the log's thread.
   void hand_over();
 
   // From memory, else from the store.

@@ -73,15 +73,15 @@ class LogState {
   [[nodiscard]] std::vector<Piece> pieces() const;
   // The segment in use behind the one of this number.
   [[nodiscard]] std::shared_ptr<const Segment> behind(std::uint64_t number) const;
-  // The frames among which the record is.
+  // The frames that contain the record.
   [[nodiscard]] std::optional<Piece> around(const Position& at) const;
 
   // For the consumer. There is one at a time: `attach` is false while another one is attached.
   bool attach();
   void detach();
 
-  // Records from memory; or from where on to read the files, which `took` has to follow; or
-  // neither: time-out or wake.
+  // Takes records from memory. `file`: the records have to be read from the files first, and `took`
+  // has to follow. Neither: the time is up, or `wake` was called.
   struct FileRead {
     Place at;
     Place until;
@@ -95,7 +95,8 @@ class LogState {
   // Fills in the epochs of records that were read from the files, and counts them as handed out.
   void took(std::vector<LogRecord>& records, Place read_to);
 
-  // Leaves in `finished` the positions above the committed ones. `conflict` as Consumer::commit.
+  // Removes the positions from `finished` that are not above the committed ones. `conflict` as
+  // Consumer::commit.
   [[nodiscard]] Result<void> check_finished(std::vector<Position>& finished) const;
 
   void wake();

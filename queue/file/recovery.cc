@@ -142,8 +142,8 @@ class Recovery {
   }
 
  private:
-  // The newest segment with a batch. A file of a higher number was taken for a segment whose first
-  // batch did not become durable.
+  // Finds the newest segment with a batch. A file with a higher number was to become a segment, but
+  // its first batch did not become durable.
   Result<void> find_newest() {
     for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
       auto began = opening(file->second, file->first);

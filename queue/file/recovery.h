@@ -15,7 +15,7 @@ namespace conversed::queue {
 [[nodiscard]] std::string segment_name(std::uint64_t number);
 [[nodiscard]] std::optional<std::uint64_t> segment_number(std::string_view name);
 
-// The log in a folder, as its files say.
+// The log in a folder, as read from its files.
 struct RecoveredLog {
   LogMarks marks;                // `end`: the end of the log; no partitions if there is no log
   LogState::Segments segments;   // in use, oldest first
@@ -26,9 +26,10 @@ struct RecoveredLog {
   std::uint64_t highest = 0;     // number of a file
 };
 
-// Reads the log, and changes nothing. The log ends before its first bad frame, if no batch behind
-// it names a later end. Errors: `internal` if acknowledged records are damaged or missing, with
-// file, place and remedy; `not_supported` if a newer version wrote the log; `unavailable`.
+// Reads the log, and changes nothing. The log ends before its first bad frame, unless a batch
+// behind that frame names a later end. Errors: `internal` if acknowledged records are damaged or
+// missing, with file, place and remedy; `not_supported` if a newer version wrote the log;
+// `unavailable`.
 [[nodiscard]] Result<RecoveredLog> recover(Disk& disk);
 
 // Whether the log in a folder is whole. No process writes to the folder meanwhile. Errors as

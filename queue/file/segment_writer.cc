@@ -45,8 +45,8 @@ Result<void> SegmentWriter::open(RecoveredLog& log) {
   checksum_ = log.checksum;
   // A copy is shorter than a segment. On a full disk it stays so.
   if (auto extended = extend(*segment_, bytes_); !extended) return extended;
-  // A killed process may have left a batch that is in the file, but not on the disk. After a sync
-  // that has failed, only another write brings it there.
+  // A killed process may have left a batch that is in the file, but not on the disk. After a failed
+  // sync, only another write brings the batch to the disk.
   auto batch = segment_->file->read(log.last_batch, at_ - log.last_batch);
   if (!batch) return model::fail(batch.error());
   if (auto done = segment_->file->write(log.last_batch, *batch); !done) return done;
@@ -80,7 +80,8 @@ Result<std::shared_ptr<Segment>> SegmentWriter::take_spare(std::uint64_t bytes) 
   auto renamed = disk_.rename(segment_name(found->segment->number), segment_name(number));
   if (!renamed) return model::fail(renamed.error());
   highest_ = number;
-  // Opened again, so that its errors have the new name. The open file of the old name would do.
+  // Opens the file again, so that its errors have the new name. If that fails, the open file of the
+  // old name is good enough.
   const std::uint64_t size = found->segment->bytes;
   std::shared_ptr<File> file = std::move(found->segment->file);
   if (auto again = disk_.open(segment_name(number)); again) file = *std::move(again);

@@ -23,8 +23,8 @@ class SegmentWriter {
   // Goes on behind the recovered log, whose end it makes durable.
   [[nodiscard]] Result<void> open(RecoveredLog& log);
 
-  // Makes room for a batch of so many bytes: in the segment, or in a new one, which begins with the
-  // partitions at these ends. `unavailable`: nothing has changed.
+  // Makes room for a batch of so many bytes in the segment, or in a new one. In a new segment the
+  // partitions begin at their ends in `partitions`. `unavailable`: nothing has changed.
   [[nodiscard]] Result<void> make_room(std::uint64_t bytes,
                                        const std::vector<PartitionRange>& partitions);
   // Where the next batch goes. There is room.
@@ -35,11 +35,12 @@ class SegmentWriter {
   // Writes a batch and makes it durable. After an error, `timed_out`, the segment takes no more.
   [[nodiscard]] Result<void> write(const BatchWriter& batch);
 
-  // These segments are out of use, durably: their files are spare.
+  // Makes the files of these segments spare. The segments are out of use, durably.
   void retire(LogState::Segments segments);
 
-  // Overwrites a slice of the bytes that earlier uses have left: behind the frames of the segments
-  // in use, from `at` on, or in spare files. Moves `at` behind it. False: all are overwritten.
+  // Overwrites a slice of bytes from earlier uses of the files: behind the frames of the segments
+  // in use, from `at` on, or in spare files. Moves `at` behind the slice. False: all such bytes are
+  // overwritten.
   [[nodiscard]] Result<bool> overwrite_rest(const LogState& log, Place& at);
 
  private:
@@ -63,12 +64,12 @@ class SegmentWriter {
   std::deque<Spare> spares_;
 };
 
-// Frames of the log that become zeros, in two passes: a frame is marked, durably, before it is
-// wiped, so that a crash in between leaves no frame that looks damaged.
+// Frames are erased in two passes: a frame is marked, durably, before its payload becomes zeros. So
+// a crash in between leaves no frame that looks damaged.
 enum class Erase : std::uint8_t { mark, wipe };
 // Marks the frames that `meant` accepts in a slice of the log, or wipes the marked ones, durably.
-// Does it again to frames of an earlier time, whose sync may have failed. Moves `at` behind the
-// slice. False: `at` has reached `until`. For the log's thread.
+// Repeats this for frames that an earlier call has erased, because its sync may have failed. Moves
+// `at` behind the slice. False: `at` has reached `until`. For the log's thread.
 [[nodiscard]] Result<bool> erase_slice(const LogState& log, Place& at, Place until, Erase how,
                                        const std::function<bool(const Frame&)>& meant);
 

@@ -35,9 +35,9 @@ std::vector<Property> defaults(KafkaRole role) {
     all.emplace_back("message.max.bytes", std::to_string(max_kafka_record_bytes));
   } else {
     all.emplace_back("session.timeout.ms", "10000");
-    // A fetch ends with the first record. So the wait only bounds how often idle partitions are
-    // asked for. But a partition that is assigned or resumed joins only the next fetch from its
-    // broker, so it waits for the end of the last one.
+    // A fetch ends with the first record, so the wait only bounds how often idle partitions are
+    // fetched. But a partition that was just assigned or resumed has to wait until the current
+    // fetch from its broker ends.
     all.emplace_back("fetch.wait.max.ms", "1000");
     all.emplace_back("queued.max.messages.kbytes", "16384");
   }

@@ -17,7 +17,7 @@ constexpr std::string_view access_prefix = "cva_";
 constexpr std::string_view refresh_prefix = "cvr_";
 constexpr std::string_view code_prefix = "cvc_";
 constexpr std::string_view client_secret_prefix = "cvs_";
-// Sealed texts are not rows: they share this place.
+// The place of sealed texts. They are not rows, so all of them share this place.
 constexpr std::string_view sealed_place = "oauth/sealed/request";
 // Writes that add rows remove up to this many expired rows of each kind: more than a write adds, so
 // that expired rows do not accumulate, and few enough for a quick write.

@@ -28,8 +28,8 @@ struct PlacedChunk {
 constexpr std::int64_t step = std::int64_t{1} << 28;
 constexpr std::int64_t near = std::int64_t{1} << 16;
 
-// Keeps the places of the longest rising run. The other known chunks have moved and lose their
-// places.
+// Keeps the places of the longest run: chunks with rising places, maybe with others between them.
+// The other known chunks have moved and lose their places.
 void keep_longest_run(std::vector<PlacedChunk>& chunks) {
   std::vector<std::size_t> ends;  // ends[k]: the chunk with the lowest place that ends a run of k+1
   std::vector<std::size_t> earlier(chunks.size(), chunks.size());  // its predecessor in its run
@@ -92,7 +92,7 @@ struct Import {
 
   Result<json> run() {
     if (auto taken = take_project(); !taken) return fail(taken.error());
-    // Those that the bundle does not name come after its own.
+    // Locales that the bundle does not name follow the bundle's locales.
     connection_.run("UPDATE locales SET n = n + :c WHERE project_id = :p", bundle_.locales.size(),
                     project_);
     report_["project"]["locales"] =
@@ -142,14 +142,14 @@ struct Import {
   json take_names(const std::string& table, const std::string& owner_column,
                   const std::string& owner, const std::vector<std::string>& names,
                   std::map<std::string, std::string>& ids) {
+    const std::string sql = "INSERT INTO " + table + " (id, " + owner_column +
+                            ", name, n) VALUES (:i, :o, :m, :n)"
+                            " ON CONFLICT (id) DO UPDATE SET n = excluded.n";
     auto report = json::array();
     ids.clear();
     for (std::size_t n = 0; n < names.size(); ++n) {
       const auto id = id_of(table, owner_column, owner, names[n]);
-      connection_.run("INSERT INTO " + table + " (id, " + owner_column +
-                          ", name, n) VALUES (:i, :o, :m, :n)"
-                          " ON CONFLICT (id) DO UPDATE SET n = excluded.n",
-                      id, owner, names[n], n);
+      connection_.run(sql, id, owner, names[n], n);
       ids[names[n]] = id;
       report.push_back({{"_id", id}, {"name", names[n]}});
     }
@@ -194,7 +194,7 @@ struct Import {
     return {};
   }
 
-  // A limit that is exceeded already refuses new Tokens only.
+  // If the limit is exceeded already, only new Tokens are refused.
   Result<void> take_tokens() {
     const auto before = token_count(connection_, organisation_id_);
     auto& report = report_["tokens"] = json::array();

@@ -574,8 +574,8 @@ Result<Removal> Removals::prune(Writer& writer, const PartsToDelete& left,
 
 Result<PartsToDelete> parts_of_project(const Removals& removals, const std::string& project_id,
                                        const FlowReader& reader, model::Timestamp now) {
-  // All parts are left over from a bundle without parts. Its journey names a Flow, so that the Flow
-  // of the set-up goes, too.
+  // A bundle without parts leaves all parts of the project over. The bundle's journey names a Flow,
+  // so the Flow of the set-up is left over, too.
   model::Bundle nothing;
   nothing.proactive = {{"journey", {{"flow", ""}}}};
   auto parts = removals.left_over(project_id, nothing, reader, now);

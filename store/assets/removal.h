@@ -104,19 +104,19 @@ class Removals {
                                                       model::Timestamp now) const;
   // The Flows and Endpoints that the bundle, which is to be imported, does not name. A Flow that
   // follows up silent users stays, unless the bundle's journey names another one: the set-up of
-  // proactive follow-up makes such a Flow. The usages lack what the import may change.
+  // proactive follow-up makes such a Flow. Omits usages that the import may change.
   [[nodiscard]] model::Result<PartsToDelete> left_over(const std::string& project_id,
                                                        const model::Bundle& bundle,
                                                        const FlowReader& reader,
                                                        model::Timestamp now) const;
 
-  // Deletes the parts, or returns what uses them. The caller calls Assets::grow.
+  // Deletes the parts, or returns their usages. The caller calls Assets::grow.
   [[nodiscard]] static model::Result<std::vector<PartUsage>> remove(Writer& writer,
                                                                     const PartsToDelete& parts);
 
-  // Runs `import` of the bundle, and deletes all parts that it does not name, but for members and
-  // locales. A slot is a part of its lexicon, a source a part of its knowledge store. The caller
-  // rolls back if there are usages, and a dry run.
+  // Runs `import`, which imports the bundle. Deletes all parts that the bundle does not name,
+  // except members and locales. A slot is a part of its lexicon, a source a part of its knowledge
+  // store. The caller rolls back a dry run, and a run that returns usages.
   enum class Mode : std::uint8_t { real, dry_run };
   [[nodiscard]] static model::Result<Removal> prune(
       Writer& writer, const PartsToDelete& left, const model::Bundle& bundle, Mode mode,

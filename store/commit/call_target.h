@@ -14,14 +14,14 @@ namespace conversed::store {
 
 [[nodiscard]] std::string target_of_host(std::string_view host);
 
-// The same for people, and without its bound: the host, `model` and the Connection's id,
-// `knowledge` and the name of its store, or `a script`.
+// The target for people, of any length: the host, `model` and the Connection's id, `knowledge` and
+// the name of its store, or `a script`.
 [[nodiscard]] std::string shown_target(const model::PendingCall& call);
 
 // The input of the execution that waits for this call.
 [[nodiscard]] std::string input_of_call(std::string_view call_id);
 
-// The words for the upstream of a call in a sentence, from its `shown_target`.
+// Names a call's upstream within a sentence. `shown`: its `shown_target`.
 [[nodiscard]] std::string words_of_upstream(const std::string& shown);
 
 // The Connection of a target that is a language model. Empty: it is another target.

@@ -27,8 +27,10 @@ using model::Errc;
 using model::fail;
 using model::Result;
 
+// Items move from the submitter through the queue into a batch. The commit, a large object, does
+// not.
 struct CommitItem {
-  EncodedCommit encoded;
+  std::unique_ptr<EncodedCommit> encoded;
   Committer::Done done;
   Outcome outcome = Outcome::conflict;
 };
@@ -203,7 +205,11 @@ void Committer::stop_retrying() {
 }
 
 void Committer::submit(SessionCommit commit, Done done) {
-  impl_->push(CommitItem{encode(std::move(commit)), std::move(done)});
+  submit(std::make_unique<EncodedCommit>(encode(std::move(commit))), std::move(done));
+}
+
+void Committer::submit(std::unique_ptr<EncodedCommit> encoded, Done done) {
+  impl_->push(CommitItem{std::move(encoded), std::move(done)});
 }
 
 void Committer::write(Work work, WriteDone done, Patience patience) {
@@ -307,7 +313,7 @@ void Committer::Impl::commit(std::span<Item> batch) {
       case Attempt::refused:
       case Attempt::too_long:
         // A database that refuses values is healthy. If the batch took too long, each half may also
-        // take long, so impatient writes are dismissed first.
+        // take long, so writes with `Patience::none` fail first.
         tried == Attempt::refused ? report(true) : dismiss_impatient(batch);
         if (batch.size() == 1) {
           refuse(batch.front(), tried);
@@ -354,16 +360,16 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
     const bool too_long = error.kind() == SqlError::Kind::too_long &&
                           (batch.size() > 1 || !std::holds_alternative<CommitItem>(batch.front()));
     if (!outcome_unknown) return too_long ? Attempt::too_long : Attempt::failed;
-    // A look-up at a silent server would take as long again while callers wait. So the next try
-    // asks.
+    // At a silent server a look-up would time out, too, while callers wait. So the next try looks
+    // up the outcome.
     const Attempt found = error.silent() ? Attempt::failed : look_up();
     outcome_uncertain = outcome_unknown || error.uncertain();
     return found;
   }
 }
 
-// Whether a COMMIT that reported an error took effect. `failed`: it did not, or it can't be read
-// now, and then the outcome stays unknown.
+// Whether a COMMIT that reported an error took effect. `failed`: it did not, or the look-up failed
+// and the outcome stays unknown.
 Committer::Impl::Attempt Committer::Impl::look_up() {
   try {
     // In a transaction, which waits for its turn: the server may still run the lost connection's
@@ -380,8 +386,8 @@ Committer::Impl::Attempt Committer::Impl::look_up() {
   }
 }
 
-// Ends the writes without patience. The batch is tried again without them. This also shows when the
-// store works again.
+// Fails the writes with `Patience::none`. The batch is tried again without them, which also shows
+// when the store works again.
 void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
   // `tried` is a part of `in_hand`.
   const auto first = static_cast<std::size_t>(tried.data() - in_hand.data());
@@ -411,7 +417,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
   CommitGroup commits(connection, now, totals);
   for (Item& item : batch) {
     if (auto* commit = std::get_if<CommitItem>(&item)) {
-      commits.add(commit->encoded, commit->outcome);
+      commits.add(*commit->encoded, commit->outcome);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
       if (write->work) commits.flush();  // the work may read their rows
       run_work(connection, *write, now);
@@ -438,7 +444,7 @@ void Committer::Impl::finish(std::span<Item> batch) {
   for (Item& item : batch) {
     if (auto* commit = std::get_if<CommitItem>(&item)) {
       committed += commit->outcome == Outcome::committed ? 1 : 0;
-      if (commit->done) commit->done(commit->outcome, commit->encoded.commit);
+      if (commit->done) commit->done(commit->outcome, commit->encoded->commit);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
       for (const auto& told : write->on_commit) told();
       end(*write, std::move(write->result));

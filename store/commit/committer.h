@@ -23,6 +23,7 @@ namespace conversed::store {
 
 class Connection;
 class Database;
+struct EncodedCommit;
 
 // An event in its session's inbox, as the parts of its log record.
 struct InboxEvent {
@@ -274,10 +275,11 @@ class Committer {
   // Blocks while `max_waiting` items wait. After `stop` the SessionCommit is dropped without a
   // callback.
   void submit(SessionCommit commit, Done done);
+  void submit(std::unique_ptr<EncodedCommit> encoded, Done done);
 
   // Runs `work` inside the next transaction, under a savepoint. If it returns an error, only its
   // own changes are undone and `done` gets the error. `work` may run more than once (a batch is
-  // tried again), so it may only use the Writer and assign. Without patience, while the store
+  // tried again), so it may only use the Writer and assign. With `Patience::none`, while the store
   // fails, the error is `unavailable` (no change was or will be made) or `timed_out` (its COMMIT
   // failed, and the outcome is not known).
   void write(Work work, WriteDone done, Patience patience = Patience::until_it_works);

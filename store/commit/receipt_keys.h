@@ -12,8 +12,8 @@ namespace conversed::store {
 // digits: an index of numbers is a third as large. None: the text is something else.
 [[nodiscard]] std::optional<std::int64_t> key_number(std::string_view digits);
 
-// The ids of the events of the second in which a trace began, if the daemon has begun it: such a
-// trace id begins with the time, as ids of events do. `to` is past the end.
+// The range of the ids of all events of the second in which a trace began. Ids of events begin with
+// the time, and so do ids of traces that the daemon has begun. `to` is past the end.
 struct EventRange {
   std::string from;
   std::string to;
@@ -22,7 +22,8 @@ struct EventRange {
 [[nodiscard]] std::optional<EventRange> first_second(std::string_view trace_id);
 
 // The number of an event's trace in the index of traces. None: the event lies in its trace's first
-// second, where a read finds it without an index, which would cost the event 5 % of its CPU.
+// second. A read finds such an event without the index; an index entry would cost the event 5 % of
+// its CPU.
 [[nodiscard]] std::optional<std::int64_t> trace_number(std::string_view trace_id,
                                                        std::string_view event_id);
 

@@ -7,8 +7,10 @@
 
 #include "store/cluster/notifications.h"
 #include "store/commit/receipt_keys.h"
+#include "store/commit/stored_steps.h"
 #include "store/commit/usage.h"
 #include "store/model/ids.h"
+#include "store/model/receipt_text.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -140,17 +142,8 @@ void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_
 
 namespace {
 
-// The later steps of a receipt. None if the stored text is damaged.
-std::vector<nlohmann::json> later_steps(Connection& connection, const std::string& input_id) {
-  const auto text = connection.value<std::string>(
-      "SELECT '[' || substr(later, 2) || ']' FROM receipts WHERE input_id = :i", input_id);
-  auto steps = nlohmann::json::parse(text.value_or("[]"), nullptr, false);
-  const auto is_object = [](const nlohmann::json& step) { return step.is_object(); };
-  if (!steps.is_array() || !std::ranges::all_of(steps, is_object)) return {};
-  return std::move(steps.get_ref<nlohmann::json::array_t&>());
-}
-
-// So many tries in a row with the same outcome have a step each. Later ones join the last of them.
+// The number of tries in a row with the same outcome that have a step each. Later tries join the
+// last of these steps.
 constexpr std::ptrdiff_t lone_tries = 8;
 
 bool is_same_outcome(const nlohmann::json& before, const nlohmann::json& now) {
@@ -165,29 +158,30 @@ std::int64_t number_of(const nlohmann::json& step, const char* name, std::int64_
   return found != step.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
 
-std::string step_text(const std::string& body, model::Timestamp now) {
-  return ",{\"w\":" + std::to_string(model::to_unix_ms(now)) + ',' + body.substr(1);
-}
-
 }  // namespace
 
-// An event that is delivered at once has one row. A second row would cost 26,000 instructions more.
+static_assert(most_receipt_bytes == 65536);  // in the statements below
+
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now) {
-  const auto text = step_text(body, now);
   connection.run_row(
-      "UPDATE receipts SET later = CASE WHEN length(later) < :m THEN later || :y ELSE :z END"
-      " WHERE input_id = :i",
-      most_receipt_bytes, text, text, input_id);
+      "INSERT INTO later_steps (receipt, steps)"
+      " SELECT n, :y FROM receipts WHERE input_id = :i"
+      " ON CONFLICT (receipt) DO UPDATE SET steps ="
+      " CASE WHEN length(later_steps.steps) < 65536 THEN later_steps.steps ELSE '' END"
+      " || excluded.steps",
+      later_step(body, now), input_id);
 }
 
 void add_to_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                     model::Timestamp now) {
-  const auto text = step_text(row.body, now);
   connection.run_row(
-      "UPDATE receipts SET later = CASE WHEN length(later) < :m THEN later || :y ELSE :z END"
-      " WHERE session = :s AND input_id = :i",
-      most_receipt_bytes, text, text, session, row.input_id);
+      "INSERT INTO later_steps (receipt, steps)"
+      " SELECT n, :y FROM receipts WHERE session = :s AND input_id = :i"
+      " ON CONFLICT (receipt) DO UPDATE SET steps ="
+      " CASE WHEN length(later_steps.steps) < 65536 THEN later_steps.steps ELSE '' END"
+      " || excluded.steps",
+      later_step(row.body, now), session, row.input_id);
 }
 
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
@@ -196,20 +190,26 @@ void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& ro
 
 void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
   if (!row) return;
-  auto steps = later_steps(connection, row->input_id);
-  auto step = nlohmann::json::parse(step_text(row->body, row->at).substr(1), nullptr, false);
-  const auto is_same = [&](const auto& before) { return is_same_outcome(before, step); };
-  if (!step.is_object() || std::ssize(steps) < lone_tries ||
-      !std::all_of(steps.end() - lone_tries, steps.end(), is_same)) {
-    return add_to_receipt(connection, row);
-  }
-  const auto& before = steps.back();
-  step["tries"] = number_of(before, "tries", 1) + 1;
-  step["since"] = number_of(before, "since", number_of(before, "at", 0));
-  steps.back() = std::move(step);
-  std::string text;
-  for (const auto& each : steps) text += ',' + each.dump();
-  connection.run("UPDATE receipts SET later = :y WHERE input_id = :i", text, row->input_id);
+  const auto stored = connection.value<std::string>(
+      "SELECT steps FROM later_steps WHERE receipt = (SELECT n FROM receipts WHERE input_id = :i)",
+      row->input_id);
+  auto text = later_step(row->body, row->at);
+  const auto steps = read_later_steps(stored.value_or(""));
+  const auto step = read_later_steps(text);
+  if (!steps || !step || std::ssize(*steps) < lone_tries) return add_to_receipt(connection, row);
+  const bool all_are_same = std::all_of(
+      steps->end() - lone_tries, steps->end(),
+      [&](const nlohmann::json& before) { return is_same_outcome(before, step->front()); });
+  if (!all_are_same) return add_to_receipt(connection, row);
+  const auto& before = steps->back();
+  model::ReceiptText more;
+  more.add("tries", number_of(before, "tries", 1) + 1);
+  more.add("since", number_of(before, "since", number_of(before, "at", 0)));
+  text = stored->substr(0, begin_of_last_step(*stored)) + text + std::move(more).finished();
+  connection.run(
+      "UPDATE later_steps SET steps = :y"
+      " WHERE receipt = (SELECT n FROM receipts WHERE input_id = :i)",
+      text, row->input_id);
 }
 
 void add_usage(Connection& connection, const std::string& organisation_id,

@@ -15,7 +15,8 @@
 // transaction and throw SqlError.
 namespace conversed::store {
 
-// The rows that one transaction of a long deletion deletes, since others wait for it.
+// The number of rows that one transaction of a long deletion deletes. Other writers wait for the
+// transaction.
 inline constexpr std::int64_t rows_a_batch = 500;
 
 // Writes one statement; returns how many rows it changed.
@@ -83,8 +84,8 @@ void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& ro
 void add_to_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                     model::Timestamp now);
 // The same for a try that failed and will be repeated. A webhook may be down for weeks, so after
-// some tries with the same outcome, the next one joins the step of the try before it. Damaged steps
-// are joined by none. Kept by: ReceiptsTest.ManyEqualTriesInARowShareTheLastStep.
+// some tries with the same outcome, the next one joins the step of the try before it. No try joins
+// a damaged step. Kept by: ReceiptsTest.ManyEqualTriesInARowShareTheLastStep.
 void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);
 
 void add_usage(Connection& connection, const std::string& organisation_id,

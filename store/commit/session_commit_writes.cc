@@ -6,8 +6,8 @@
 
 #include "store/cluster/notifications.h"
 #include "store/commit/call_target.h"
-#include "store/commit/packed_step.h"
 #include "store/commit/row_writes.h"
+#include "store/commit/stored_steps.h"
 #include "store/commit/usage.h"
 #include "store/model/json.h"
 
@@ -247,7 +247,8 @@ bool claims_twice(const SessionCommit& commit) {
   return false;
 }
 
-// Consumes claims. Removes rows before the SessionCommit's own, which must stay, are added.
+// Consumes claims. Removes rows before the SessionCommit's own rows are added, because those must
+// stay.
 void remove_rows(Connection& connection, const SessionCommit& commit, std::int64_t session,
                  bool withdraws, Now now) {
   for (const auto& claim : commit.claims) consume(connection, claim, now.timers);
@@ -318,7 +319,7 @@ EncodedCommit encode(SessionCommit commit) {
                                   {"plan", model::to_json(follow_up.plan)}})));
   }
   for (auto& row : commit.receipts) {
-    if (row.first) row.body = packed_step(std::move(row.body));
+    if (row.first) row.body = packed(std::move(row.body));
   }
   commit.after.context = nullptr;
   commit.after.flow_state = nullptr;

@@ -58,7 +58,7 @@ class Answers : Rows {
                                                model::Timestamp now) const;
 
   // Cuts the input unless it is at rest, and reports its state. Does not block; `done` is
-  // called on the Committer's thread. Errors as Committer::write without patience.
+  // called on the Committer's thread. Errors as Committer::write with `Patience::none`.
   void cut(const AwaitedInput& input, std::function<void(model::Result<InputState>)> done);
 
   [[nodiscard]] model::Result<bool> is_cut(const std::string& input_id) const;

@@ -21,7 +21,7 @@ constexpr model::Names<DeadLetterState, 3> letter_states{{{
     {DeadLetterState::discarded, "discarded"},
 }}};
 
-// Of one event that are read.
+// The number of dead letters that are read for one event.
 constexpr std::size_t most_letters = 100;
 
 DeadLetterState state_from(std::string_view text) {

@@ -30,9 +30,9 @@ struct DeadLetter {
   model::Timestamp created_at{};
 };
 
-// The event of a dead letter as it is appended again: with a new id, and with the dead letter as
-// its claim, so two replays have one effect. `conflict` for an output, for an event that can't be
-// read, for one that nothing waits for any more, and unless the dead letter is new.
+// The event that replays a dead letter. It has a new id, and the dead letter as its claim, so two
+// replays have one effect. `conflict` for an output, for an event that can't be read or that
+// nothing waits for any more, and unless the dead letter is new.
 [[nodiscard]] model::Result<model::Event> event_to_replay(const DeadLetter& letter,
                                                           model::Timestamp now);
 

@@ -113,8 +113,9 @@ class PageOfDeliveries {
   bool add_endpoint(const std::string& endpoint, Place place) {
     paused_ = is_paused(connection_, endpoint);
     if (filter_.state == DeliveryState::paused && !paused_) return true;
-    // The session at which the page before ended: its first output, or the outputs behind it. The
-    // place comes from a client, so the session may be another Endpoint's.
+    // Continues in the session at which the previous page ended: with its first output, or with the
+    // outputs behind it. The place comes from a client, so the session may belong to another
+    // Endpoint.
     if (place.session != 0 && place.seq != behind_all && (place.seq == 0 || wants_behind())) {
       const auto key = key_of(place.session);
       if (key.endpoint_id == endpoint && !add_session(place, key)) return false;
@@ -155,13 +156,14 @@ class PageOfDeliveries {
 
   // Adds the outputs of the place's session behind the place. False: the page is full.
   bool add_session(Place place, const model::SessionKey& key) {
-    // From the session's begin, the first row is its first output.
+    // If the place is the session's begin, the first row is the session's first output.
     std::optional<First> first;
     if (place.seq != 0) {
       first = first_of(connection_, place.session);
       if (!first) return true;
     }
-    // The first output may be unwanted, and one more than wanted tells whether there are more.
+    // Reads two more rows than the page takes: the first output may be unwanted, and one further
+    // row tells whether there is a next page.
     const auto most = wants_behind() ? limit_ - page_.rows.size() + 2 : 1;
     bool full = false;
     connection_.rows(
@@ -246,7 +248,7 @@ std::optional<std::int64_t> session_of(Connection& connection, const std::string
 std::optional<std::int64_t> session_of_output(Connection& connection,
                                               const std::string& output_id) {
   const auto end = output_id.rfind('-');
-  // No id of a timer or call.
+  // Only the id of an output has nothing but digits behind its last hyphen.
   const bool is_numbered = end != std::string::npos && end + 1 < output_id.size() &&
                            output_id.find_first_not_of("0123456789", end + 1) == std::string::npos;
   if (!is_numbered) return std::nullopt;
@@ -371,7 +373,7 @@ Result<Deliveries::Walked> Deliveries::walk(const Filter& filter, const Step& af
       std::int64_t row = 0;
       model::SessionKey key;
     };
-    // One more: the walk may be behind the outputs of the first one.
+    // Reads one more session: the walk may be behind the outputs of the first one.
     const auto sessions =
         connection.all(row_of<&Session::row, &Session::key>, sql_of_sessions_with_deliveries,
                        filter.project_id, after.session, end, examined + 1);

@@ -39,15 +39,15 @@ inline constexpr std::string_view sql_of_session_mark =
     " LEFT JOIN pending_calls c ON c.session = s.id AND c.try_at IS NOT NULL"
     " WHERE s.key = :k LIMIT 1";
 
-// Of one of the session's pending outputs.
+// One of the session's pending outputs.
 inline constexpr std::string_view sql_of_delivery =
     "SELECT d.session, s.key, d.seq, d.due_at, d.attempts, o.created_at, o.trace_id"
     " FROM deliveries d CROSS JOIN sessions s CROSS JOIN outputs o WHERE d.session = :s"
     " AND d.output_id = :o AND s.id = d.session AND o.session = d.session AND o.seq = d.seq";
 
-// The session of an event, and, for an event without a receipt, of a pending output in a range of
-// ids. The latter examines the pending outputs of the newest sessions. An index of ids would cost
-// each event 8,000 instructions, and operators ask rarely.
+// The session of an event. If the event has no receipt: the session of a pending output in a range
+// of ids, among the pending outputs of the newest sessions. An index of ids would cost each event
+// 8,000 instructions, and operators ask rarely.
 inline constexpr std::string_view sql_of_event_session =
     "SELECT session FROM receipts WHERE input_id = :i";
 inline constexpr std::string_view sql_of_pending_session =
@@ -55,8 +55,8 @@ inline constexpr std::string_view sql_of_pending_session =
     " ORDER BY session DESC, seq DESC LIMIT 10000) AS newest"
     " WHERE output_id >= :f AND output_id < :t LIMIT 1";
 
-// A walk over the pending outputs of a project: the last of some sessions from one on, and those of
-// them with pending outputs.
+// A walk over the pending outputs of a project. The first statement finds the last session of a
+// step, the second one the sessions of the step that have pending outputs.
 inline constexpr std::string_view sql_of_last_session =
     "SELECT MAX(id) FROM (SELECT id FROM sessions WHERE project_id = :p AND id >= :s AND id <= :u"
     " ORDER BY id LIMIT :l) AS part";
@@ -85,7 +85,8 @@ inline constexpr std::string_view sql_of_fitting_output =
     "(SELECT 1 FROM outputs WHERE session = sessions.id AND LOWER(text) LIKE :x ESCAPE '!' LIMIT 1)"
     " IS NOT NULL";
 
-// The columns that pages show: of the calls, timers and time-outs of sessions, and of one of them.
+// The columns that pages show of the calls, timers and time-outs of several sessions, and of a
+// single one of them.
 inline constexpr std::string_view sql_of_calls_of_sessions =
     "SELECT session, id, due_at, time_out, attempts, try_at, upstream, retries, time_limit"
     " FROM pending_calls"
@@ -94,7 +95,8 @@ inline constexpr std::string_view sql_of_shown_call =
     "SELECT session, id, due_at, time_out, attempts, try_at, upstream, retries, time_limit"
     " FROM pending_calls WHERE id = :i";
 
-// Also of events that its execution caused, whose ids begin with the event's.
+// The dead letters of an event, and of the events that its execution caused: their ids begin with
+// the event's id.
 inline constexpr std::string_view sql_of_dead_letters_of_event =
     "SELECT id, n, key, event_id, type, trace_id, value, output_seq, attempts, reason, flow,"
     " flow_version, node, state, created_at FROM dead_letters WHERE event_id >= :e AND event_id < "

@@ -6,7 +6,8 @@
 #include "store/conversation/dead_letters.h"
 #include "store/conversation/deliveries.h"
 
-// Filters as the `data` of the jobs that work on what fits them. Empty members are left out.
+// The filters of jobs on dead letters and deliveries, as JSON for the job's `data`. Empty members
+// are left out.
 namespace conversed::store {
 
 [[nodiscard]] nlohmann::json to_json(const DeadLetters::Filter& filter);

@@ -56,7 +56,7 @@ Result<std::vector<Output>> Outbox::outputs_of_input(const model::SessionKey& ke
 Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestamp now,
                                  std::size_t sessions, std::size_t outputs_each,
                                  const DueDelivery* after, const Wanted& wanted) const {
-  return read(database_, [&](Connection& connection) -> Result<Page> {
+  const auto work = [&](Connection& connection) -> Result<Page> {
     Page page;
     connection.rows(
         [&](std::int64_t row, model::SessionKey key, model::Timestamp due_at, int attempts) {
@@ -81,7 +81,10 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
       }
     }
     return page;
-  });
+  };
+  // A commit between two statements would empty the cache of SQLite's connection.
+  return database_.dialect() == Dialect::sqlite ? read_snapshot(database_, work)
+                                                : read(database_, work);
 }
 
 // Takes one step in the index per Endpoint, independent of the number of its sessions.

@@ -5,9 +5,9 @@
 #include <tuple>
 #include <utility>
 
-#include "store/commit/packed_step.h"
 #include "store/commit/receipt_keys.h"
 #include "store/commit/row_writes.h"
+#include "store/commit/stored_steps.h"
 #include "store/conversation/receipts_sql.h"
 #include "store/model/ids.h"
 #include "store/sql/read.h"
@@ -69,21 +69,31 @@ void read_outputs(Connection& connection, std::int64_t session, Receipt& receipt
 }
 
 nlohmann::json first_step(std::string stored) {
-  return stored_json(unpacked_step(std::move(stored)).value_or(""));
+  auto step = read_first_step(std::move(stored));
+  if (!step) throw DamagedData("a receipt's first step is damaged");
+  return *std::move(step);
 }
 
-// Of a later step.
+nlohmann::json later_steps(const std::string& stored) {
+  auto steps = read_later_steps(stored);
+  if (!steps) throw DamagedData("a receipt's later steps are damaged");
+  return *std::move(steps);
+}
+
+// The time of a later step.
 model::Timestamp written_at(const nlohmann::json& step) {
   return model::from_unix_ms(step.value("w", std::int64_t{0}));
 }
 
-// The outputs of a session go one after the other, so those of the events before it go first.
+// Finds the last delivery of the events before this one: a session's outputs are delivered in
+// order, so the outputs of earlier events go first.
 void read_delivered_before(Connection& connection, std::int64_t session, Receipt& receipt) {
   auto event = receipt.previous;
   for (int looked_at = 0; looked_at < most_events_before && !event.empty(); ++looked_at) {
-    auto known = connection.row<std::string, nlohmann::json>(sql_of_later_steps, event, session);
+    auto known = connection.row<std::string, std::string>(sql_of_later_steps, event, session);
     if (!known) return;
-    auto& [previous, steps] = *known;
+    auto& [previous, later] = *known;
+    const auto steps = later_steps(later);
     if (!steps.empty() && steps.back().value("what", "") == "delivery") {
       receipt.delivered_before = written_at(steps.back());
       return;
@@ -117,12 +127,12 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
     std::int64_t session = 0;
     connection.rows(
         [&](std::int64_t of, model::Timestamp at, std::string trace_id, std::string previous,
-            std::string body, nlohmann::json later) {
+            std::string body, const std::string& later) {
           session = of;
           receipt.trace_id = std::move(trace_id);
           receipt.previous = std::move(previous);
           receipt.rows.push_back({1, at, first_step(std::move(body))});
-          for (auto& step : later) {
+          for (auto& step : later_steps(later)) {
             const auto then = written_at(step);
             step.erase("w");
             receipt.rows.push_back({receipt.rows.back().n + 1, then, std::move(step)});
@@ -149,10 +159,11 @@ Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& pro
   return read(database_, [&](Connection& connection) {
     std::vector<NewestRow> rows;
     connection.rows(
-        [&](const std::string& id, std::string body, nlohmann::json later) {
-          if (rows.size() + 1 + later.size() > limit) return false;
+        [&](const std::string& id, std::string body, const std::string& later) {
+          auto steps = later_steps(later);
+          if (rows.size() + 1 + steps.size() > limit) return false;
           rows.push_back({id, first_step(std::move(body))});
-          for (auto& step : later) rows.push_back({id, std::move(step)});
+          for (auto& step : steps) rows.push_back({id, std::move(step)});
           return true;
         },
         sql_of_newest_receipts, project_id, sessions, most_newest_characters);

@@ -36,7 +36,7 @@ struct Receipt {
   model::SessionKey session;
   std::vector<Row> rows;  // in the order of their commits
   std::vector<Output> outputs;
-  // The last try of a delivery of the events before it; the epoch: there was none.
+  // The last delivery try of the events before this one; the epoch: there was none.
   model::Timestamp delivered_before{};
   // As of now:
   bool runs = false;            // its execution waits for a call or timer
@@ -47,17 +47,19 @@ struct Receipt {
 // Receipts of events: one step for each Turn, each wait in an inbox, and each try of a call or of a
 // delivery. Thread-safe; blocks on the disk. Errors: `unavailable`, `internal`.
 //
-// A step is written in the transaction of what it tells, so a receipt never shows a step that did
-// not become durable. It is JSON, written once and read only when asked: some hundred bytes, and
-// within bounds the data of an input and the answer of a call, for replays
-// (daemon/turns/batch_receipts.cc). It has nothing that another table has: outputs and dead letters
-// are there. The first step is compressed by the thread that submits the commit
-// (store/commit/packed_step.h). The table has a rowid: SQLite keeps at most a quarter of a page of
-// a row in a table without.
+// A step is written in the transaction of the change that it describes, so a receipt never shows a
+// step that did not become durable. It is written once and read only when asked. It has some
+// hundred bytes (store/model/receipt_text.h), and within bounds the data of an input and the answer
+// of a call, for replays (daemon/turns/batch_receipts.cc). It does not repeat the contents of other
+// tables, such as outputs and dead letters. The thread that submits the commit compresses a large
+// first step (store/commit/stored_steps.h). The table has a rowid: in a table WITHOUT ROWID, SQLite
+// keeps at most a quarter of a page of each row.
 //
-// The key is the event's id. Ids begin with the time, so rows are appended; a Turn that continues
-// an execution, a call and a delivery add to the row of their input. Later steps are added to
-// present receipts only. So a receipt that was erased, or whose time is over, stays gone.
+// A receipt is found by the event's id. Ids begin with the time, so rows are appended. A Turn that
+// continues an execution, a call and a delivery add to the later steps of their input, which have a
+// row in a table of their own: an event that is delivered at once does not write the page of its
+// first step again. Later steps are added only to receipts that exist, so an erased or expired
+// receipt does not come back.
 //
 // A session's receipts form a chain: sessions.last_receipt names the newest event, and the first
 // row of each event the one before. The chain is in the order of the log, hence of the ids, so
@@ -81,9 +83,9 @@ class Receipts : Rows {
   // steps as `most_receipt_bytes` has.
   [[nodiscard]] model::Result<Receipt> get(const std::string& input_id) const;
 
-  // The rows of the newest event with a receipt of each of the project's `sessions` newest
-  // sessions, at most `limit`, from receipts with together at most 2 MiB. A receipt's rows are in
-  // their order.
+  // For each of the project's `sessions` newest sessions: the rows of its newest event with a
+  // receipt, in the receipt's order. Returns at most `limit` rows, from receipts with together at
+  // most 2 MiB.
   struct NewestRow {
     std::string input_id;
     nlohmann::json body{};

@@ -30,8 +30,8 @@ inline constexpr std::string_view sql_of_keyed_receipts =
     " WHERE s.id = r.session AND s.project_id = :p ORDER BY r.input_id LIMIT :l";
 
 inline constexpr std::string_view sql_of_receipt_steps =
-    "SELECT session, written_at, trace_id, previous, body, '[' || substr(later, 2) || ']'"
-    " FROM receipts WHERE input_id = :i";
+    "SELECT session, written_at, trace_id, previous, body, COALESCE(steps, '')"
+    " FROM receipts LEFT JOIN later_steps ON receipt = n WHERE input_id = :i";
 
 // The number of events with this id in the session's inbox is the last column.
 inline constexpr std::string_view sql_of_receipt_session =
@@ -41,7 +41,7 @@ inline constexpr std::string_view sql_of_receipt_session =
 
 // The later steps of an event, and the event before it.
 inline constexpr std::string_view sql_of_later_steps =
-    "SELECT previous, '[' || substr(later, 2) || ']' FROM receipts"
+    "SELECT previous, COALESCE(steps, '') FROM receipts LEFT JOIN later_steps ON receipt = n"
     " WHERE input_id = :i AND session = :s";
 
 inline constexpr std::string_view sql_of_receipt_outputs =
@@ -53,15 +53,18 @@ inline constexpr std::string_view sql_of_receipt_outputs =
     " WHERE o.session = :s AND o.seq >= :f AND o.seq < :t AND o.input_id = :i"
     " ORDER BY o.seq LIMIT :l";
 
-// The newest receipts with together at most so many characters. CROSS JOIN makes SQLite begin with
-// the sessions.
+// The newest receipts, up to a number of characters in all. CROSS JOIN makes SQLite begin with the
+// sessions.
 inline constexpr std::string_view sql_of_newest_receipts =
     "WITH newest AS (SELECT id, last_receipt FROM sessions WHERE project_id = :p"
     " ORDER BY id DESC LIMIT :s),"
     " sized AS (SELECT newest.id, r.input_id,"
-    " SUM(length(r.body) + length(r.later)) OVER (ORDER BY newest.id DESC) AS size"
+    " SUM(length(r.body)"
+    " + COALESCE((SELECT length(steps) FROM later_steps WHERE receipt = r.n), 0))"
+    " OVER (ORDER BY newest.id DESC) AS size"
     " FROM newest CROSS JOIN receipts r WHERE r.input_id = newest.last_receipt)"
-    " SELECT r.input_id, r.body, '[' || substr(r.later, 2) || ']'"
+    " SELECT r.input_id, r.body,"
+    " COALESCE((SELECT steps FROM later_steps WHERE receipt = r.n), '')"
     " FROM sized CROSS JOIN receipts r"
     " WHERE sized.size <= :m AND r.input_id = sized.input_id ORDER BY sized.id DESC";
 
@@ -77,8 +80,8 @@ inline constexpr std::string_view sql_of_receipt_chain =
     " JOIN receipts r ON r.input_id = chain.id WHERE r.session = chain.session)"
     " SELECT id FROM chain WHERE id <> ''";
 
-// The rows of a session's receipts behind that of an event, newest first. Each page reads its own
-// part of the chain. `WITH`, then what stands behind the columns.
+// The rows of a session's receipts behind the receipt of an event, newest first. Each page reads
+// its own part of the chain. The first text is the WITH clause; the second one follows the columns.
 inline constexpr std::string_view sql_of_exported_chain =
     "WITH RECURSIVE asked (of_session, after_event, most) AS (SELECT :s, :a, :l),"
     " chain (id, k) AS ("

@@ -51,8 +51,8 @@ struct Batch {
   }
 };
 
-// From the newest one on. False: the session has more. A Turn that has read the session is built
-// again then.
+// Deletes the session's receipts, newest first. False: the session has more. A Turn that has read
+// the session is then built again.
 bool remove_receipts(Connection& connection, SessionRow& session, Batch& batch) {
   while (batch.left > 0) {
     const auto previous = connection.value<std::string>(
@@ -151,7 +151,7 @@ Result<RemovedProjects::Erased> RemovedProjects::erase(const Hooks& hooks, model
 Result<void> RemovedProjects::erase_project(const std::string& id, const Hooks& hooks,
                                             Erased& erased) {
   const auto range = keys_of_project(id);
-  // First, so that a crash in between repeats it.
+  // Frees the keys first: after a crash in between, they are freed again.
   if (hooks.forget_keys) {
     const auto wanted = may_have_keys(committer_, id, range);
     if (!wanted) return fail(wanted.error());
@@ -204,7 +204,7 @@ Result<void> RemovedProjects::erase_sessions(const std::string& project_id, cons
   return {};
 }
 
-// Unless sessions of it are left.
+// Forgets the project unless it still has sessions.
 Result<void> RemovedProjects::forget(const std::string& id) {
   return committer_.write_and_wait([&](Writer& writer) {
     Connection& connection = writer.connection();

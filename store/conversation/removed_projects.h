@@ -29,8 +29,8 @@ class RemovedProjects {
   struct Hooks {
     // Ends the erasure between two transactions, if it returns true.
     std::function<bool()> stopped;
-    // Whether the log has committed the record at this position. Else its session stays for the
-    // next time, because the record would make a new one.
+    // Whether the log has committed the record at this position. If not, the record's session stays
+    // until the next call, because the record would make a new session.
     std::function<bool(const model::Position&)> finished;
     // Frees the Idempotency-Keys of these sessions in the log, before their answers are deleted.
     std::function<model::Result<void>(const std::vector<model::KeyRange>& sessions)> forget_keys{};

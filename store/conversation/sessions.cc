@@ -11,6 +11,7 @@
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
+#include "store/conversation/session_row.h"
 #include "store/model/receipt_text.h"
 #include "store/sql/read.h"
 
@@ -35,45 +36,6 @@ constexpr std::string_view session_columns =
     " s.last_activity_at, s.context, s.flow_state, s.execution, s.last_output_seq, s.inbox_size,"
     " s.last_receipt";
 
-// Makes a session of its row; none if the row has no session.
-struct SessionOfRow {
-  const model::SessionKey& key;
-  // Where the profile and the damage go, and damaged parts are left empty; null: damage is thrown.
-  Sessions::Loaded* loaded = nullptr;
-
-  std::optional<model::Session> operator()(
-      std::int64_t version, std::int64_t epoch, std::int32_t partition, std::int64_t offset,
-      model::Timestamp started, model::Timestamp active, const std::string& context,
-      const std::string& flow_state, const std::optional<std::string>& execution, std::int64_t seq,
-      std::int64_t inbox_size, std::string last_receipt, std::int64_t profile_version,
-      const std::string& profile) const {
-    std::string* const damage = loaded == nullptr ? nullptr : &loaded->damage;
-    if (loaded != nullptr && profile_version != 0) {
-      loaded->profile.version = profile_version;
-      read_part(damage, [&] { loaded->profile.data = stored_json(profile); });
-    }
-    if (version == 0) return std::nullopt;
-    model::Session session;
-    session.key = key;
-    session.version = version;
-    session.position = {.epoch = epoch, .partition = partition, .offset = offset};
-    session.started_at = started;
-    session.last_activity_at = active;
-    read_part(damage, [&] { session.context = stored_json(context); });
-    read_part(damage, [&] { session.flow_state = stored_json(flow_state); });
-    if (execution) {
-      read_part(damage, [&] {
-        session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
-      });
-      if (loaded != nullptr) loaded->execution_lost = !session.execution;
-    }
-    session.last_output_seq = seq;
-    session.inbox_size = inbox_size;
-    session.last_receipt = std::move(last_receipt);
-    return session;
-  }
-};
-
 std::optional<model::Session> load_session(Connection& connection, const model::SessionKey& key,
                                            Sessions::Loaded* loaded = nullptr) {
   static const std::string sql =
@@ -94,6 +56,38 @@ Asked<Out...> ask_both(detail::Columns<Out...> /*types*/, Connection& connection
 }
 
 }  // namespace
+
+std::optional<model::Session> SessionOfRow::operator()(
+    std::int64_t version, std::int64_t epoch, std::int32_t partition, std::int64_t offset,
+    model::Timestamp started, model::Timestamp active, const std::string& context,
+    const std::string& flow_state, const std::optional<std::string>& execution, std::int64_t seq,
+    std::int64_t inbox_size, std::string last_receipt, std::int64_t profile_version,
+    const std::string& profile) const {
+  std::string* const damage = loaded == nullptr ? nullptr : &loaded->damage;
+  if (loaded != nullptr && profile_version != 0) {
+    loaded->profile.version = profile_version;
+    read_part(damage, [&] { loaded->profile.data = stored_json(profile); });
+  }
+  if (version == 0) return std::nullopt;
+  model::Session session;
+  session.key = key;
+  session.version = version;
+  session.position = {.epoch = epoch, .partition = partition, .offset = offset};
+  session.started_at = started;
+  session.last_activity_at = active;
+  read_part(damage, [&] { session.context = stored_json(context); });
+  read_part(damage, [&] { session.flow_state = stored_json(flow_state); });
+  if (execution) {
+    read_part(damage, [&] {
+      session.execution = stored_or_throw(model::execution_from(stored_json(*execution)));
+    });
+    if (loaded != nullptr) loaded->execution_lost = !session.execution;
+  }
+  session.last_output_seq = seq;
+  session.inbox_size = inbox_size;
+  session.last_receipt = std::move(last_receipt);
+  return session;
+}
 
 Result<std::optional<model::Session>> Sessions::load(const model::SessionKey& key) const {
   return read(database_, [&](Connection& connection) -> Result<std::optional<model::Session>> {
@@ -245,7 +239,7 @@ bool fits(const ListedSession& session, const SessionFilter& filter) {
 // The newest sessions of the user with each Endpoint, by ranges of keys.
 Sessions::Page page_of_user(Connection& connection, const std::string& project_id,
                             const SessionFilter& filter, std::int64_t before, std::size_t limit) {
-  // The plus keeps the table's order from choosing the index.
+  // With the plus, the database searches by key and does not walk in the order of ids.
   static const auto sql = sql_of_listed("key >= :f AND key < :t AND +id < :b ORDER BY +id DESC");
   const auto pattern = pattern_of(filter.text);
   Sessions::Page page;
@@ -269,34 +263,41 @@ Sessions::Page page_of_user(Connection& connection, const std::string& project_i
   return page;
 }
 
-}  // namespace
-
-Result<Sessions::Page> Sessions::list(const std::string& project_id, const SessionFilter& filter,
-                                      std::int64_t before_row, std::size_t limit) const {
+// The newest sessions of the project, in the order of the table's key.
+Sessions::Page page_of_project(Connection& connection, const std::string& project_id,
+                               const SessionFilter& filter, std::int64_t before,
+                               std::size_t limit) {
   static const auto sql = sql_of_listed("project_id = :p AND id < :b ORDER BY id DESC");
   static const auto sql_of_busy =
       sql_of_listed("project_id = :p AND id < :b AND execution IS NOT NULL ORDER BY id DESC");
   constexpr std::size_t at_once = 200;
-  const auto most = filter.text.empty() ? examined_sessions : examined_for_text;
-  return read(database_, [&](Connection& connection) -> Result<Page> {
-    auto before = before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row;
-    if (!filter.user_id.empty()) return page_of_user(connection, project_id, filter, before, limit);
-    const auto pattern = pattern_of(filter.text);
-    Page page;
-    for (std::size_t examined = 0; examined < most; examined += at_once) {
-      const auto rows = connection.all(listed_from, filter.busy.value_or(false) ? sql_of_busy : sql,
-                                       pattern, pattern, project_id, before, at_once);
-      for (const ListedSession& each : rows) {
-        before = each.summary.row;
-        if (fits(each, filter)) page.rows.push_back(each.summary);
-        if (page.rows.size() == limit) break;
-      }
-      page.next = before;
-      if (page.rows.size() == limit) return page;
-      if (rows.size() < at_once) page.next.reset();
-      if (!page.next) return page;
+  const auto most = filter.text.empty() ? Sessions::examined_sessions : Sessions::examined_for_text;
+  const auto pattern = pattern_of(filter.text);
+  Sessions::Page page;
+  for (std::size_t examined = 0; examined < most; examined += at_once) {
+    const auto rows = connection.all(listed_from, filter.busy.value_or(false) ? sql_of_busy : sql,
+                                     pattern, pattern, project_id, before, at_once);
+    for (const ListedSession& each : rows) {
+      before = each.summary.row;
+      if (fits(each, filter)) page.rows.push_back(each.summary);
+      if (page.rows.size() == limit) break;
     }
-    return page;
+    page.next = before;
+    if (page.rows.size() == limit) return page;
+    if (rows.size() < at_once) page.next.reset();
+    if (!page.next) return page;
+  }
+  return page;
+}
+
+}  // namespace
+
+Result<Sessions::Page> Sessions::list(const std::string& project_id, const SessionFilter& filter,
+                                      std::int64_t before_row, std::size_t limit) const {
+  const auto before = before_row == 0 ? std::numeric_limits<std::int64_t>::max() : before_row;
+  return read(database_, [&](Connection& connection) {
+    return filter.user_id.empty() ? page_of_project(connection, project_id, filter, before, limit)
+                                  : page_of_user(connection, project_id, filter, before, limit);
   });
 }
 

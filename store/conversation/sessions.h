@@ -42,8 +42,8 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::optional<model::Session>> load(
       const model::SessionKey& key) const;
 
-  // A watcher of a session compares marks. A change of the session, of the tries of its first
-  // delivery or of its call has another `id`, a short text of ASCII.
+  // Shows a watcher whether a session has changed. `id`, a short text of ASCII, differs after each
+  // change of the session, or of the tries of its first delivery or of its call.
   struct Mark {
     std::string id;
     std::int64_t version = 0;
@@ -83,9 +83,10 @@ class Sessions : Rows {
   // with the time. None: no event is in an inbox, or it can't be read. For metrics.
   [[nodiscard]] model::Result<std::optional<model::Timestamp>> oldest_in_inbox() const;
 
-  // Sessions of a project, newest first, from below `before_row`; 0: from the newest. Examines a
-  // bounded number of sessions, so a page may be shorter than `limit` and have a next one: at most
-  // the next `examined_sessions`, or `examined_for_text`, and so many of a user with each Endpoint.
+  // Sessions of a project, newest first, from below `before_row`; 0: from the newest. Examines at
+  // most `examined_sessions` sessions, or `examined_for_text` in a search for a text; of a user
+  // `examined_for_text` with each Endpoint. So a page may be shorter than `limit` and have a next
+  // one.
   static constexpr std::size_t examined_sessions = 20'000;
   static constexpr std::size_t examined_for_text = 1'000;
   struct Page {

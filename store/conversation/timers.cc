@@ -26,7 +26,7 @@ constexpr model::Names<Kind, 5> kinds{{{{Kind::journey, "journey"},
                                         {Kind::question, "question"},
                                         {Kind::schedule, "schedule"}}}};
 
-// The rows of one table in a step, and the steps of one page.
+// The most rows of one table in a step, and the most steps of one page.
 constexpr std::size_t rows_a_step = 1'000;
 constexpr int steps_a_page = 5;
 
@@ -80,7 +80,7 @@ bool has_kind(const Timers::Filter& filter, Kind kind) {
   return !filter.kind || *filter.kind == kind;
 }
 
-// A part of all tables, in order, including rows of other projects and kinds.
+// The next rows of all tables in one order. They include rows of other projects and kinds.
 struct Step {
   std::vector<Timers::Row> rows;
   std::optional<Timers::Place> end;  // the place up to which all tables were read; none: the end
@@ -113,7 +113,8 @@ Step look(Connection& connection, const Timers::Filter& filter, milliseconds off
     }
   }
   std::ranges::sort(step.rows, comes_before, &Timers::Row::place);
-  // Behind the end of one table's part, the step lacks rows of that table.
+  // Drops the rows behind `end`: one table was read only up to there, so the step lacks later rows
+  // of that table.
   if (step.end) {
     std::erase_if(step.rows,
                   [&](const Timers::Row& row) { return comes_before(*step.end, row.place); });

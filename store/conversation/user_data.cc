@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "store/cluster/notifications.h"
-#include "store/commit/packed_step.h"
 #include "store/commit/row_writes.h"
+#include "store/commit/stored_steps.h"
 #include "store/conversation/receipts.h"
 #include "store/conversation/receipts_sql.h"
 #include "store/conversation/rows_of_keys_sql.h"
@@ -74,7 +74,7 @@ Column text_of(std::string sql, std::string member = {}) {
 Column json_of(const std::string& sql, const std::string& member = {}) {
   return {Column::Kind::json, "COALESCE(" + sql + ", 'null')", member.empty() ? sql : member};
 }
-// A column of packed steps (store/commit/packed_step.h).
+// A column of a receipt's steps (store/commit/stored_steps.h).
 Column step_of(std::string sql, std::string member) {
   return {Column::Kind::step, std::move(sql), std::move(member)};
 }
@@ -87,7 +87,8 @@ Column seconds_of(const std::string& sql, std::string member) {
 
 // A kind of items: its rows, and the columns that an item shows.
 struct Kind {
-  // `with`: before the SELECT; then `rows` has the place, the order and the limit.
+  // `with`: the WITH clause before the SELECT. If there is one, `rows` has the place, the order and
+  // the limit.
   Kind(const char* name_, Of of_, const std::string& rows, Column place_, const std::string& key,
        std::vector<Column> members_, const std::string& with = {})
       : name(name_), of(of_), place(std::move(place_)), members(std::move(members_)) {
@@ -123,7 +124,8 @@ const std::vector<Kind>& exported_kinds() {
       Kind("receipt", Of::session, std::string(sql_of_exported_rows), text_of("input_id"),
            of_session,
            {text_of("input_id", "eventId"), step_of("body", "step"),
-            later_steps_of("'[' || substr(later, 2) || ']'", "laterSteps"),
+            later_steps_of("COALESCE((SELECT steps FROM later_steps WHERE receipt = n), '')",
+                           "laterSteps"),
             seconds_of("written_at", "writtenAt")},
            std::string(sql_of_exported_chain)),
       Kind("waitingEvent", Of::session, "inbox WHERE session = :s", number_of("n"), of_session,
@@ -157,12 +159,14 @@ json item_of(const Kind& kind, std::vector<SqlValue>&& row) {
     std::visit([&](auto& value) { member = std::move(value); }, row[i + 2]);
     if (column.kind == Column::Kind::json) member = readable(member.get<std::string>());
     if (column.kind == Column::Kind::later_steps) {
-      member = readable(member.get<std::string>());
-      if (member.is_array()) std::ranges::for_each(member, unpack_answer);
+      const auto stored = member.get<std::string>();
+      auto steps = read_later_steps(stored);
+      if (steps) std::ranges::for_each(*steps, unpack_answer);
+      member = steps ? *std::move(steps) : json(stored);
     }
     if (column.kind == Column::Kind::step) {
       const auto stored = member.get<std::string>();
-      member = readable(unpacked_step(stored).value_or(stored));
+      member = read_first_step(stored).value_or(stored);
     }
   }
   return item;
@@ -458,7 +462,7 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
 Result<void> UserData::empty_write_ahead_log() {
   // PostgreSQL's administrator manages its log and pages; VACUUM removes deleted rows.
   if (database_.dialect() != Dialect::sqlite) return {};
-  constexpr int tries = 20;  // each waits a while for readers, which hold it for one statement
+  constexpr int tries = 20;  // each waits a while for readers, which hold it for one read
   for (int i = 0; i < tries; ++i) {
     std::int64_t busy = 1;
     auto ran = committer_.run_alone([&](Writer& writer) -> Result<void> {

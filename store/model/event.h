@@ -25,7 +25,7 @@ struct SessionKey {
   [[nodiscard]] std::string encode() const;
   [[nodiscard]] static Result<SessionKey> decode(std::string_view text);
 
-  auto operator<=>(const SessionKey&) const = default;
+  auto operator<=>(const SessionKey&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // Where a record stands in the log. Offsets are comparable within one epoch and one partition only.

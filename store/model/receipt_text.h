@@ -1,82 +1,126 @@
 #pragma once
 
-#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "store/model/json.h"
-
 namespace conversed::model {
 
-// Writes the JSON of a receipt's row member by member, without a tree in between: each Turn pays
-// for it. An inner object or list ends with its scope, before anything else is added.
+// A step of a receipt (store/conversation/receipts.h) is a JSON object, stored as a text of two
+// thirds of its size. Each Turn writes one, so writing it costs little. Reading costs more, and is
+// rare:
+//
+//   step   = *member
+//   member = name value              ; a name is one character
+//   value  = ["-"] 1*DIGIT           ; in a list with "," behind it
+//          / "t" / "f"               ; true, false
+//          / %x22 text US            ; a text of printable ASCII
+//          / "<" count text US       ; the same, behind the first count - SP characters of the text
+//                                    ; before it in the list
+//          / ":" JSON US             ; any other value, as JSON (RFC 8259)
+//          / "{" *member "}" / "[" *value "]"
+//
+// JSON and texts have no control characters, so US (0x1F) ends them. No name is a digit.
+
+// The names of members. A stored step has the place of a name in this list: names are only added,
+// at the end. Kept by: ReceiptTextTest.NamesKeepTheirPlaces.
+// clang-format off
+inline constexpr std::array<std::string_view, 66> receipt_names{
+    "what", "at", "us", "type", "daemon", "by", "text", "claim", "position", "recorded", "rest",
+    "data", "bytes", "accepted", "behind", "blockedBy", "recovery", "event", "flow", "version",
+    "nodes", "nodesRun", "branches", "collected", "events", "eventsRun", "changes",
+    "changesLeftOut", "path", "value", "removed", "bytesBefore", "before", "outputs",
+    "waitsFor", "id", "until", "to", "retries", "followUps", "deadLetter", "reason", "ended",
+    "request", "timer", "eventId", "result", "answer", "status", "body", "error", "message",
+    "tokens", "turnOf", "begins", "state", "profile", "profileBytes", "profileVersion",
+    "changesProfile", "seq", "try", "next", "w", "tries", "since"};
+// clang-format on
+
+// The character of the name at this place. None is a digit or `}`.
+[[nodiscard]] constexpr char receipt_name_at(std::size_t place) {
+  const auto character = static_cast<char>('!' + place);
+  return character < '0' ? character : static_cast<char>(character + 10);
+}
+static_assert(receipt_name_at(receipt_names.size() - 1) < '}');
+
+// The name of a member: a literal, which the compiler looks up.
+class ReceiptName {
+ public:
+  consteval ReceiptName(const char* name) : character_(character_of(name)) {}
+  [[nodiscard]] constexpr char character() const { return character_; }
+
+ private:
+  static consteval char character_of(std::string_view name) {
+    for (std::size_t place = 0; place < receipt_names.size(); ++place) {
+      if (receipt_names[place] == name) return receipt_name_at(place);
+    }
+    throw "receipt_names lacks this name";
+  }
+  char character_;
+};
+
+// Writes a step member by member. An inner object or list ends with its scope, before anything else
+// is added.
 class ReceiptText {
  public:
-  ReceiptText() : text_(own_) {
-    own_.reserve(usual_bytes);
-    text_ += '{';
-  }
+  ReceiptText() : text_(own_) { own_.reserve(usual_bytes); }
   ReceiptText(const ReceiptText&) = delete;
   ReceiptText& operator=(const ReceiptText&) = delete;
   ~ReceiptText() {
     if (&text_ != &own_) text_ += end_;
   }
 
-  void add(std::string_view name, std::string_view value) {
-    begin(name);
+  void add(ReceiptName name, std::string_view value) {
+    text_ += name.character();
     append(value);
   }
-  void add(std::string_view name, const char* value) { add(name, std::string_view(value)); }
-  void add(std::string_view name, std::int64_t value) { add_json(name, std::to_string(value)); }
-  void add(std::string_view name, int value) { add(name, std::int64_t{value}); }
-  void add(std::string_view name, bool value) { add_json(name, value ? "true" : "false"); }
-  void add_json(std::string_view name, std::string_view json) {
-    begin(name);
-    text_ += json;
+  void add(ReceiptName name, const char* value) { add(name, std::string_view(value)); }
+  void add(ReceiptName name, std::int64_t value);
+  void add(ReceiptName name, int value) { add(name, std::int64_t{value}); }
+  void add(ReceiptName name, bool value) {
+    text_ += name.character();
+    text_ += value ? 't' : 'f';
   }
-  // Elements of a list.
-  void add(std::string_view value) { add("", value); }
-  void add(std::int64_t value) { add("", value); }
+  void add_json(ReceiptName name, std::string_view json) {
+    text_ += name.character();
+    append_json(json);
+  }
+  void add_texts(ReceiptName name, std::span<const std::string> texts);
+  // An object of members that another ReceiptText wrote.
+  void add_object(ReceiptName name, std::string_view members);
+  // An element of a list.
+  void add(std::int64_t value);
 
-  [[nodiscard]] ReceiptText object(std::string_view name = {}) {
-    begin(name);
-    return {text_, '{', '}'};
-  }
-  [[nodiscard]] ReceiptText list(std::string_view name) {
-    begin(name);
-    return {text_, '[', ']'};
-  }
+  [[nodiscard]] ReceiptText object(ReceiptName name) { return inner(name, '{', '}'); }
+  [[nodiscard]] ReceiptText list(ReceiptName name) { return inner(name, '[', ']'); }
+  // An object as an element of a list.
+  [[nodiscard]] ReceiptText object() { return {text_, '{', '}'}; }
 
-  [[nodiscard]] std::string finished() && { return std::move(own_ += end_); }
+  [[nodiscard]] std::string finished() && { return std::move(own_); }
 
  private:
   ReceiptText(std::string& text, char begin, char end) : text_(text), end_(end) { text_ += begin; }
 
-  static constexpr std::size_t usual_bytes = 256;
+  static constexpr std::size_t usual_bytes = 512;
 
-  // `name` has no character that JSON escapes.
-  void begin(std::string_view name) {
-    if (text_.back() != '{' && text_.back() != '[') text_ += ',';
-    if (name.empty()) return;
-    text_ += '"';
-    text_ += name;
-    text_ += "\":";
+  ReceiptText inner(ReceiptName name, char begin, char end) {
+    text_ += name.character();
+    return {text_, begin, end};
   }
-  void append(std::string_view value) {
-    const bool plain = std::ranges::all_of(
-        value, [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
-    if (!plain) return append_json(text_, std::string(value));
-    text_ += '"';
-    text_ += value;
-    text_ += '"';
-  }
+  void append(std::string_view value);
+  void append_json(std::string_view json);
 
   std::string own_;
   std::string& text_;  // `own_`, or that of the outer object
   char end_ = '}';
 };
+
+// The step. Discarded (nlohmann::json::value_t::discarded) if the text is none.
+[[nodiscard]] nlohmann::json read_receipt_text(std::string_view text);
 
 }  // namespace conversed::model

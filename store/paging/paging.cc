@@ -211,7 +211,7 @@ Result<std::vector<PlannedKey>> plan_sort(const PagedList& list, const std::vect
     if (field == list.fields.end()) {
       return fail(Errc::invalid_argument, "sort: there is no sortable field " + key.field);
     }
-    // Behind a unique key, or named a second time, a field decides nothing.
+    // A field behind a unique key, or named a second time, does not affect the order.
     if (unique || has(keys, key.field)) continue;
     keys.push_back({*field, key.order});
     unique = field->unique == Unique::yes;

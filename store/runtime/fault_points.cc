@@ -43,7 +43,7 @@ class Target {
   std::atomic<std::uint64_t> reached_{0};
 };
 
-// Opening waits until a test opens the other end, reading until that is closed.
+// Opening the FIFO waits until a test opens the other end. Reading waits until the test closes it.
 void hold() {
   const char* path = std::getenv(fifo_variable);
   while (path == nullptr) ::pause();

@@ -5,10 +5,10 @@
 
 namespace conversed::model {
 
-// A fault test has to fail when the daemon is wrong. Builds for tests (CMake option
-// CONVERSED_PLANTED_FAULTS) can be told by CONVERSED_TEST_PLANT=name to be wrong in one of three
-// ways: `answer_before_commit`, `position_before_state`, `no_duplicate_check`. In other builds
-// there is nothing to tell: this is a constant. The same option lets tests hash passwords cheaply
+// A fault test has to fail when the daemon has a defect. In builds for tests (CMake option
+// CONVERSED_PLANTED_FAULTS), CONVERSED_TEST_PLANT=name plants one of three defects:
+// `answer_before_commit`, `position_before_state`, `no_duplicate_check`. In other builds this
+// function is constant. The same option lets tests hash passwords cheaply
 // (store/accounts/passwords.h).
 #ifdef CONVERSED_PLANTED_FAULTS
 [[nodiscard]] inline bool planted(std::string_view name) {

@@ -186,7 +186,7 @@ Result<Sealer> Sealer::open(const std::filesystem::path& file, KeyFile keeper) {
   sodium_memzero(text->data(), text->size());
   sodium_memzero(hex.data(), hex.size());
   keys.in_file = keys.by_id.size();
-  Sealer sealer(file, keeper, std::move(keys));  // which wipes them, if they are of no use
+  Sealer sealer(file, keeper, std::move(keys));  // owns the keys, and wipes them after an error
   if (!whole) {
     return fail(Errc::invalid_argument, "the key file " + file.string() +
                                             " is damaged: it has to hold lines of a number and 64 "
@@ -269,7 +269,7 @@ std::size_t Sealer::keys_in_file() const {
 
 std::int64_t Sealer::fingerprint_of(const Key& key) {
   std::int64_t hash = 0;
-  // No less than 16 bytes are offered; the first 8 do.
+  // The library's shortest hash has 16 bytes, of which the first 8 are enough.
   std::array<unsigned char, crypto_generichash_BYTES_MIN> bytes{};
   crypto_generichash(bytes.data(), bytes.size(), key.data(), key.size(), nullptr, 0);
   std::memcpy(&hash, bytes.data(), sizeof(hash));

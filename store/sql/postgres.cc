@@ -91,10 +91,10 @@ class PostgresDriver final : public Driver {
 
   using Answers = std::vector<std::shared_ptr<SqlAnswer>>;
 
-  // Sends the statement behind those whose rows wait. Its result goes to `receiver`, if not null,
-  // or to the answers: the only one, or one for each row of parameters.
+  // Sends the statements whose rows wait, then this one. Its result goes to `receiver`, if not
+  // null, or to `answers`: a single answer, or one for each row of parameters.
   void send(PostgresStatement& statement, PostgresStatement* receiver, Answers answers = {});
-  // Keeps the statement's parameters, whose texts it takes, as a row for a later `send`.
+  // Moves the statement's parameters into a row for a later `send`.
   void add_row(PostgresStatement& statement, std::shared_ptr<SqlAnswer> answer);
   [[nodiscard]] bool in_transaction() const { return in_transaction_; }
   // Runs a reader's statement again if the session broke meanwhile: reading twice is harmless.
@@ -155,9 +155,13 @@ class PostgresStatement final : public Statement {
     for (const SqlType type : parameters) {
       types_.push_back(type == SqlType::integer ? int8_oid : text_oid);
     }
-    if (sql_.starts_with("UPDATE") && !types_.empty()) name_of_row_ = {types_.size() - 1, 1};
     const auto key = sql_.find("ON CONFLICT (");
-    if (key != std::string::npos && sql_.find("DO UPDATE") != std::string::npos) {
+    const bool is_upsert = key != std::string::npos && sql_.find("DO UPDATE") != std::string::npos;
+    const bool has_values = sql_.find("VALUES (") != std::string::npos;
+    if (types_.empty()) return;
+    if (sql_.starts_with("UPDATE") || (is_upsert && !has_values)) {
+      name_of_row_ = {types_.size() - 1, 1};
+    } else if (is_upsert) {
       const auto columns_of_key = std::string_view(sql_).substr(key, sql_.find(')', key) - key);
       const auto commas = std::ranges::count(columns_of_key, ',');
       name_of_row_ = {0, static_cast<std::size_t>(commas) + 1};
@@ -192,7 +196,7 @@ class PostgresStatement final : public Statement {
 
   void defer() override {
     driver_.send(*this, nullptr);
-    // Outside a transaction there may be nothing that would take it along.
+    // Outside a transaction there may be no later statement that would take it along.
     if (!driver_.in_transaction()) driver_.settle();
   }
   void add_row() override {
@@ -201,7 +205,8 @@ class PostgresStatement final : public Statement {
   }
   void ask(const std::shared_ptr<SqlAnswer>& answer) override { driver_.add_row(*this, answer); }
 
-  // The row that the parameters change. Empty: several of them may be alike.
+  // Names the row that the parameters change. Empty: one statement may take several equal rows of
+  // parameters.
   [[nodiscard]] std::string changed_row() {
     std::string name;
     for (std::size_t i = 0; i < name_of_row_.count; ++i) {
@@ -448,7 +453,7 @@ void PostgresDriver::collect() {
     if (!end || PQresultStatus(end.get()) != PGRES_PIPELINE_SYNC) throw connection_lost();
     sent_.pop_front();
   }
-  if (failed) throw *failed;
+  if (failed) throw SqlError(*failed);
 }
 
 void PostgresDriver::deliver(const Sent& sent, PostgresResult result) {
@@ -493,7 +498,7 @@ void PostgresDriver::begin() {
 
 void PostgresDriver::begin_snapshot() {
   settle();
-  // Outside a transaction still: a session that broke meanwhile is made anew.
+  // `in_transaction_` is still false here, so a session that broke meanwhile is made anew.
   begin_snapshot_->execute();
   begin_snapshot_->reset();
   in_transaction_ = true;

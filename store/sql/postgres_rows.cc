@@ -89,6 +89,12 @@ std::string sql_of_rows(std::string_view sql, std::size_t parameters) {
   if (sql.starts_with("INSERT")) {
     constexpr std::string_view values = "VALUES (";
     const auto begin = outermost(one, values);
+    if (begin == one.size()) {
+      const auto query = outermost(one, "SELECT ");
+      const auto conflict = outermost(one, " ON CONFLICT ");
+      return one.substr(0, query) + "SELECT found.* FROM " + given + " CROSS JOIN LATERAL (" +
+             one.substr(query, conflict - query) + " OFFSET 0) AS found" + one.substr(conflict);
+    }
     const auto list = begin + values.size();
     const auto length = outermost(std::string_view(one).substr(list), ")");
     return one.substr(0, begin) + "SELECT " + one.substr(list, length) + " FROM " + given +

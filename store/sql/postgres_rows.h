@@ -17,10 +17,10 @@ using SqlRow = std::vector<SqlSlot>;
 [[nodiscard]] bool needs_escape(std::string_view text);
 [[nodiscard]] std::string escaped(std::string_view text);
 
-// Does at once for many rows what `sql` does for one: each parameter is an array. Of a SELECT, each
-// row gets its first answer, with the row's number, from 1, behind the other columns. `sql` has the
-// parameters $1, $2 and so on. It is a SELECT, an INSERT with VALUES, an UPDATE without FROM, or a
-// DELETE without USING.
+// A statement that runs `sql` for many rows of parameters at once: each parameter is an array. If
+// `sql` is a SELECT, each row gets its first answer. The row's number, from 1, follows the other
+// columns. `sql` has the parameters $1, $2 and so on. It is a SELECT, an INSERT with VALUES or with
+// a SELECT of one table, an UPDATE without FROM, or a DELETE without USING.
 [[nodiscard]] std::string sql_of_rows(std::string_view sql, std::size_t parameters);
 
 // A parameter of many rows: an array in PostgreSQL's binary form.

@@ -14,8 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A server that is asked says no within its own limits; the client gives up a little later, so that
-// its answer can still come.
+// The server reports its own time-outs as errors. The client gives up a little later, so that such
+// an error can still arrive.
 constexpr std::chrono::milliseconds grace{2'000};
 
 // The classes of SQLSTATE that blame the values: data, constraints, and limits of size.
@@ -69,7 +69,7 @@ std::string settings_of_session(const PostgresSettings& settings, Connection::Ro
          (role == Connection::Role::reader ? "on"
                                            // Each row is looked up once.
                                            : "off; SET enable_memoize = off") +
-         // A machine that is gone must not keep the place of its daemon. Without effect on sockets
+         // If a daemon's machine is gone, the daemon must not keep its place. No effect on sockets
          // of the same machine.
          "; SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2"
          "; SET tcp_keepalives_count = 3; SET tcp_user_timeout = " +
@@ -141,8 +141,8 @@ PostgresSession::PostgresSession(const PostgresSettings& settings, Connection::R
   if (role == Connection::Role::writer) take_place(settings.place);
 }
 
-// Held until the session ends, however it does. Waits a while for it (lock_timeout): the server
-// takes its time to learn that a process is gone.
+// Takes the daemon's place: a lock that the server holds until the session ends in any way. Waits
+// for it up to `lock_timeout`, since the server may notice late that a process is gone.
 void PostgresSession::take_place(PostgresSettings::Place place) {
   if (place == PostgresSettings::Place::none) return;
   const bool shared = place == PostgresSettings::Place::shared;

@@ -1,5 +1,6 @@
 #include "store/sql/sql.h"
 
+#include <cstdint>
 #include <limits>
 
 #include "store/model/json.h"
@@ -36,9 +37,17 @@ Connection::~Connection() = default;
 
 Statement& Connection::prepared(std::string_view sql, std::span<const SqlType> parameters,
                                 std::span<const SqlType> columns) {
-  if (auto known = statements_.find(sql); known != statements_.end()) return *known->second;
-  auto statement = driver_->prepare(sql, parameters, columns, Driver::Use::many);
-  return *statements_.emplace(std::string(sql), std::move(statement)).first->second;
+  constexpr std::uintptr_t grain = 32;  // few statements are shorter
+  const auto address = reinterpret_cast<std::uintptr_t>(sql.data());
+  Found& found = by_address_[address / grain % by_address_.size()];
+  if (found.statement != nullptr && found.text == sql) return *found.statement;
+  auto known = statements_.find(sql);
+  if (known == statements_.end()) {
+    auto statement = driver_->prepare(sql, parameters, columns, Driver::Use::many);
+    known = statements_.emplace(std::string(sql), std::move(statement)).first;
+  }
+  found = {known->first, known->second.get()};
+  return *known->second;
 }
 
 void Connection::rows_once(const std::function<void(std::vector<SqlValue>&&)>& each,

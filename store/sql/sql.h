@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -325,9 +326,11 @@ class Connection {
 
   // The same for one of many rows, which PostgreSQL writes by one statement. It keeps its order
   // with other kinds of calls. Among calls of `run_row` and `ask`, those with the same text run
-  // together, in the place of the first of them. The statement is an INSERT with VALUES, or an
-  // UPDATE or a DELETE of one table. The last parameter of an UPDATE, and the first ones of an
-  // INSERT with DO UPDATE, name the row: changes of the same row keep their order.
+  // together, in the place of the first of them. The statement is an INSERT with VALUES or with a
+  // SELECT of one table, or an UPDATE or a DELETE of one table. The row that a statement changes is
+  // named by the first parameters of an INSERT with VALUES and DO UPDATE, and by the last parameter
+  // of an INSERT with SELECT and DO UPDATE or of an UPDATE. Changes of the same row keep their
+  // order.
   template <typename... In>
   void run_row(std::string_view sql, const In&... in) {
     bound<>(sql, in...).add_row();
@@ -506,6 +509,13 @@ class Connection {
   std::unique_ptr<Driver> driver_;
   // After the driver: statements have to be gone before it is.
   std::unordered_map<std::string, std::unique_ptr<Statement>, Hash, std::equal_to<>> statements_;
+  // Most texts are literals, so their address finds the statement. A hash of the text takes more
+  // than twice as long. A text may take another's slot: then the map finds it.
+  struct Found {
+    std::string_view text;  // the key in `statements_`
+    Statement* statement = nullptr;
+  };
+  std::array<Found, 512> by_address_{};
 };
 
 // Of the connection that was asked, which must outlive it.

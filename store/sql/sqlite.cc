@@ -10,6 +10,8 @@
 
 #include "store/sql/fold.h"
 #include "store/sql/fts_rank.h"
+#include "store/sql/gathering_vfs.h"
+#include "store/sql/page_cache.h"
 
 namespace conversed::store {
 namespace {
@@ -83,7 +85,7 @@ class SqliteStatement final : public Statement {
   SqliteStatement& operator=(const SqliteStatement&) = delete;
 
   bool execute() override {
-    sqlite3_reset(statement_);  // its result is that of the last step, which has been told
+    sqlite3_reset(statement_);  // returns the result of the last step again
     int position = 0;
     for (const SqlSlot& slot : parameters()) check(bind(++position, slot));
     return fetch() && !columns().empty();
@@ -148,16 +150,25 @@ class SqliteStatement final : public Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
+// Before the first use of SQLite.
+bool configure_sqlite() {
+  // SQLite does not count its memory, which would lock a mutex at each allocation.
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  use_page_cache();
+  return true;
+}
+
 class SqliteDriver final : public Driver {
  public:
-  SqliteDriver(const std::filesystem::path& file, std::chrono::milliseconds busy_timeout) {
-    // SQLite does not count its memory, which would lock a mutex at each allocation.
-    [[maybe_unused]] static const int configured = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  SqliteDriver(const std::filesystem::path& file, Connection::Role role,
+               std::chrono::milliseconds busy_timeout) {
+    [[maybe_unused]] static const bool configured = configure_sqlite();
     sqlite3* opened = nullptr;
     // NOMUTEX: a Connection is used by one thread at a time.
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    const int code = sqlite3_open_v2(file.c_str(), &opened, flags, nullptr);
+    const char* vfs = role == Connection::Role::writer ? gathering_vfs() : nullptr;
+    const int code = sqlite3_open_v2(file.c_str(), &opened, flags, vfs);
     handle_.reset(opened);  // SQLite hands out one to be closed even if opening failed
     check(code);
     sqlite3_busy_timeout(handle(), static_cast<int>(busy_timeout.count()));
@@ -196,7 +207,7 @@ class SqliteDriver final : public Driver {
     if (sqlite3_get_autocommit(handle()) != 0) return;
     sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
-  void settle() override {}  // nothing is ever put off
+  void settle() override {}  // each statement runs at once
   [[nodiscard]] Dialect dialect() const override { return Dialect::sqlite; }
   [[nodiscard]] std::uint64_t round_trips() const override { return 0; }
 
@@ -219,21 +230,27 @@ SqliteError::SqliteError(int code)
 std::unique_ptr<Connection> open_sqlite(const std::filesystem::path& file, Connection::Role role,
                                         std::chrono::milliseconds busy_timeout, int page_bytes) {
   if (role == Connection::Role::writer) make_private(file);
-  auto driver = std::make_unique<SqliteDriver>(file, busy_timeout);
+  auto driver = std::make_unique<SqliteDriver>(file, role, busy_timeout);
   if (role == Connection::Role::writer) {
-    // Foreign keys are checked here alone, where rows change. A checkpoint each 16 MiB of the WAL
-    // keeps its share of a commit small. A commit finds its pages in a cache of 16 MiB. Deleted
-    // data is overwritten, so that an erasure leaves no trace.
+    // Changed pages stay in memory until the commit: SQLite 3.40 loses a commit in a crash if pages
+    // of its transaction were written before, and a savepoint was rolled back since (it writes
+    // frames without checksums). Foreign keys are checked here alone, where rows change. A
+    // checkpoint each 16 MiB of the WAL keeps its share of a commit small. A commit finds its pages
+    // in a cache of 16 MiB. Deleted data is overwritten, so that an erasure leaves no trace.
     constexpr int checkpoint_bytes = 16 << 20;
     driver->script("PRAGMA page_size=" + std::to_string(page_bytes) +
                    "; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
                    "PRAGMA wal_autocheckpoint=" +
                    std::to_string(checkpoint_bytes / page_bytes) +
-                   "; PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY;"
+                   "; PRAGMA cache_size=-16384; PRAGMA cache_spill=OFF; PRAGMA temp_store=MEMORY;"
                    "PRAGMA secure_delete=ON;");
   } else {
     sqlite3_db_config(driver->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-    driver->script("PRAGMA wal_autocheckpoint=0; PRAGMA query_only=ON; PRAGMA temp_store=MEMORY;");
+    // A commit empties the caches of connections that read. SQLite then visits as many places as a
+    // cache has ever had pages, so a large cache makes the next read slower.
+    driver->script(
+        "PRAGMA wal_autocheckpoint=0; PRAGMA query_only=ON; PRAGMA temp_store=MEMORY;"
+        "PRAGMA cache_size=-256;");
   }
   return std::make_unique<Connection>(std::move(driver));
 }

@@ -43,7 +43,7 @@ Result<void> failed(const std::filesystem::path& file, std::string_view doing, i
                                             std::string(doing) + ": " + sqlite3_errstr(code));
 }
 
-// With the mode that it keeps: SQLite takes a file as it finds it.
+// Makes the file with its final mode: SQLite keeps the mode of an existing file.
 Result<void> make_file(const std::filesystem::path& file) {
   const int descriptor = ::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) {
@@ -109,7 +109,8 @@ Result<void> check_sqlite_file(const std::filesystem::path& file,
   // Immutable: it is read as it lies there, without a lock and without files beside it.
   const Handle handle = open(uri_of(file) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI);
   if (!handle) return failed(file, "opened", SQLITE_CANTOPEN);
-  // The one reaches a check that is inside of the pages; the other, one that has not begun.
+  // The callback ends a running check of the pages. The progress handler ends a check that has not
+  // begun.
   const std::stop_callback interrupt(stop, [&] { sqlite3_interrupt(handle.get()); });
   std::function<bool()> goes_on = [&] { return !stop.stop_requested() && (!go_on || go_on()); };
   const auto ask = [](void* asked) {

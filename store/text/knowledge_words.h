@@ -36,7 +36,7 @@ struct QuestionPart {
   std::string term;
   std::string second{};  // of a pair
 
-  auto operator<=>(const QuestionPart&) const = default;
+  auto operator<=>(const QuestionPart&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
 // In order, each once; empty if the question has no words.

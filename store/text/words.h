@@ -8,9 +8,9 @@
 // The words of a text, folded so that texts that people consider the same are equal.
 namespace conversed::text {
 
-// One word. Letters, digits and what belongs to them make words; white space and punctuation part
-// them. Of writing without spaces between words (Han, kana, hangul, Thai, ...) each character is a
-// word; so is each symbol (`C++` is three words).
+// One word. Letters, digits and the marks that belong to them make words; white space and
+// punctuation separate words. In writing without spaces between words (Han, kana, hangul, Thai,
+// ...) each character is a word. Each symbol is a word, too (`C++` is three words).
 struct Word {
   std::string text;         // folded; never empty
   std::size_t begin = 0;    // in the source, counted in UTF-16 code units, as expressions count
@@ -18,10 +18,10 @@ struct Word {
   bool new_clause = false;  // `.`, `,`, `!` or the like stands between it and the word before
 };
 
-// The first `most` words. Folding is Unicode's: full case folding (`STRASSE` is `straße`), without
-// diacritics (`Orleans` is `Orléans`) but for the signs that make other letters (`が` is not `か`),
-// compatibility forms as what they stand for. Bytes that are not UTF-8 are symbols. Takes time
-// linear in the text. Thread-safe.
+// The first `most` words. Folding follows Unicode: full case folding (`STRASSE` is `straße`), no
+// diacritics (`Orleans` is `Orléans`) except marks that make another letter (`が` is not `か`), and
+// for compatibility forms the characters that they stand for. Bytes that are not UTF-8 are symbols.
+// Takes time linear in the text. Thread-safe.
 [[nodiscard]] std::vector<Word> words_of(std::string_view text, std::size_t most);
 
 // The words joined by blanks. Texts that differ only in case, diacritics, punctuation and white

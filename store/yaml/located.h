@@ -27,7 +27,7 @@ class Located {
   Located(nlohmann::json scalar, Place place);
   [[nodiscard]] static Located array(Place place);
   [[nodiscard]] static Located object(Place place);
-  // Places are all 0. Requires that `value` is nested no deeper than what parse_json lets through.
+  // Places are all 0. Requires that `value` nests no deeper than parse_json permits.
   [[nodiscard]] static Located from_json(const nlohmann::json& value);
 
   [[nodiscard]] bool is_array() const { return std::holds_alternative<Items>(value_); }

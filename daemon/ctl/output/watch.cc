@@ -1,8 +1,8 @@
 #include "daemon/ctl/output/watch.h"
 
-#include <signal.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <iostream>
 #include <sstream>
 #include <string>
@@ -14,7 +14,7 @@
 namespace conversed::ctl {
 namespace {
 
-// Nothing is half written then: `write` holds the signal back.
+// No output is half written at this point: `write` blocks the signal.
 void end_program(int) {
   ::_exit(0);
 }

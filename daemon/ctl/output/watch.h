@@ -9,8 +9,8 @@ namespace conversed::ctl {
 // the program with 0. Returns only if `once` fails at first; later failures are printed and the
 // watch goes on.
 //
-// A terminal shows the last output in place of the one before it. A file or pipe gets all,
-// `between` them.
+// On a terminal each output replaces the one before it. A file or pipe gets all outputs, with
+// `between` between them.
 int watch(std::chrono::seconds pause, const char* between, const std::function<int()>& once);
 
 }  // namespace conversed::ctl

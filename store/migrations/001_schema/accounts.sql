@@ -1,7 +1,7 @@
 -- Version 1 of the schema: accounts. Times are milliseconds since the Unix epoch in UTC. Ids are 24 characters of
 -- [a-z0-9]. JSON is text.
 
--- Tenants. Nothing of one is visible to another.
+-- Tenants. No tenant sees data of another.
 CREATE TABLE organisations (
   id TEXT PRIMARY KEY,
   name TEXT NOT NULL UNIQUE
@@ -122,7 +122,7 @@ CREATE INDEX oauth_codes_by_grant ON oauth_codes (grant_id);
 -- Codes that have expired.
 CREATE INDEX oauth_codes_by_expiry ON oauth_codes (expires_at);
 
--- What an organisation has used in a month, by counter.
+-- An organisation's usage in a month, by counter.
 CREATE TABLE usage (
   organisation_id TEXT NOT NULL,
   counter TEXT NOT NULL,

@@ -1,5 +1,5 @@
--- Version 1 of the schema: the daemons that use the store, and how far they have come in the log. A SQLite file has one daemon,
--- and the tables are there for the statements that both databases share.
+-- Version 1 of the schema: the daemons that use the store, and their progress in the log. A SQLite
+-- file has one daemon, and the tables are there for the statements that both databases share.
 
 -- Single numbers by their name.
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BIGINT NOT NULL) WITHOUT ROWID;
@@ -19,7 +19,7 @@ CREATE TABLE log_positions (
   PRIMARY KEY (epoch, log_partition)
 ) WITHOUT ROWID;
 
--- The daemons that run. Each writes again and again that it is there. Times are the database server's.
+-- The running daemons. Each writes a heartbeat. Times are the database server's.
 CREATE TABLE daemons (
   id TEXT PRIMARY KEY,
   run TEXT NOT NULL,  -- new at each start
@@ -30,11 +30,13 @@ CREATE TABLE daemons (
   seen_at BIGINT NOT NULL
 ) WITHOUT ROWID;
 
--- The run that has a partition; empty: it has given it up. A partition that another run takes was left behind by a crash.
+-- The run that owns a partition. Empty: its owner has given it up. If another run takes a partition
+-- that was not given up, its owner has crashed.
 CREATE TABLE partition_runs (
   log_partition BIGINT PRIMARY KEY,
   run TEXT NOT NULL,
-  -- What may have been in hand at the last crash: lower offsets, and older events in inboxes. 0: all of that is finished.
+  -- Events that may have been in hand at the last crash: records with lower offsets, and older
+  -- events in inboxes. 0: all of them are finished.
   left_below BIGINT NOT NULL,
   left_since BIGINT NOT NULL
 ) WITHOUT ROWID;

@@ -26,24 +26,31 @@ CREATE INDEX sessions_busy ON sessions (project_id, id) WHERE execution IS NOT N
 -- Sessions whose inbox can go on, at a start.
 CREATE INDEX sessions_to_drain ON sessions (id) WHERE inbox_size > 0 AND execution IS NULL;
 
--- What happened to each event (store/conversation/receipts.h). Ids begin with the time, so rows are appended, and the oldest
--- have the lowest keys. A session deletes its receipts, which it finds by `last_receipt` and `previous`.
+-- Receipts: the history of each event (store/conversation/receipts.h). Ids begin with the time, so
+-- rows are appended, and the oldest have the lowest keys. A session deletes its receipts, which it
+-- finds by `last_receipt` and `previous`.
 CREATE TABLE receipts (
-  input_id TEXT PRIMARY KEY NOT NULL,
+  n INTEGER PRIMARY KEY,
+  input_id TEXT NOT NULL UNIQUE,
   session BIGINT NOT NULL,  -- of sessions
   written_at BIGINT NOT NULL,
   trace_id TEXT NOT NULL,
   trace_number BIGINT,      -- of trace_id (store/commit/receipt_keys.h); NULL: the event lies in the trace's first second
   key_number BIGINT,        -- of a hash of the event's Idempotency-Key; NULL: it has none
   previous TEXT NOT NULL,   -- the session's event with a receipt before this one; empty: there is none
-  body TEXT NOT NULL,       -- the first step: store/commit/packed_step.h
-  later TEXT NOT NULL DEFAULT ''  -- the others in the order of their commits, each behind a comma, as JSON with its time `w`
+  body TEXT NOT NULL        -- the first step: store/commit/stored_steps.h
+);
+-- The later steps of receipts, in the order of their commits. A table of their own: a step of a delivery then writes neither the
+-- page nor the row of the first step again. A trigger deletes the row with its receipt.
+CREATE TABLE later_steps (
+  receipt INTEGER PRIMARY KEY,  -- of receipts
+  steps TEXT NOT NULL           -- store/commit/stored_steps.h
 );
 -- Events by their trace id or Idempotency-Key.
 CREATE INDEX receipts_by_trace ON receipts (trace_number, written_at) WHERE trace_number IS NOT NULL;
 CREATE INDEX receipts_by_key ON receipts (key_number, written_at) WHERE key_number IS NOT NULL;
 
--- What Flows remember of a user of conversations, over all sessions.
+-- Profiles: data that Flows keep of a user of conversations, over all sessions.
 CREATE TABLE profiles (
   project_id TEXT NOT NULL,
   user_id TEXT NOT NULL,
@@ -120,8 +127,8 @@ CREATE TABLE claims (id TEXT PRIMARY KEY, created_at BIGINT NOT NULL) WITHOUT RO
 -- Claims that are older than the retention.
 CREATE INDEX claims_by_age ON claims (created_at);
 
--- The event that a client's `Idempotency-Key` stands for, where the log keeps no keys itself. The row is there before the
--- record is appended. The position is NULL until the log has answered.
+-- Idempotency-Keys of clients and the events that they stand for, if the log keeps no keys itself.
+-- A row is written before its record is appended. The position is NULL until the log has answered.
 CREATE TABLE append_keys (
   scope TEXT NOT NULL,
   idempotency_key TEXT NOT NULL,
@@ -131,7 +138,7 @@ CREATE TABLE append_keys (
   epoch BIGINT,
   log_partition BIGINT,
   log_offset BIGINT,
-  uses BIGINT NOT NULL DEFAULT 1,  -- requests that append under it; one that fails frees the key if it is the only one
+  uses BIGINT NOT NULL DEFAULT 1,  -- requests that use the key; a lone one that fails frees it
   created_at BIGINT NOT NULL,
   PRIMARY KEY (scope, idempotency_key)
 ) WITHOUT ROWID;

@@ -1,6 +1,6 @@
 -- Version 1 of the schema: outputs, deliveries, calls, follow-ups and schedules of conversations.
 
--- What Flows said to users. Rows are pruned by age, so the oldest have the lowest ids.
+-- The outputs of Flows for users. Rows are pruned by age, so the oldest have the lowest ids.
 CREATE TABLE outputs (
   id INTEGER PRIMARY KEY,
   session BIGINT NOT NULL REFERENCES sessions (id),
@@ -43,7 +43,8 @@ CREATE TABLE endpoint_health (
   last_status BIGINT NOT NULL,    -- HTTP; 0: there was no answer
   last_error TEXT NOT NULL,
   last_at BIGINT NOT NULL,        -- of the last failure
-  -- The last pause. Its time does not count as time of retries, so the row stays until all outputs from before it are too old.
+  -- The last pause. Its duration does not count as time of retries, so the row stays until all
+  -- outputs from before the pause are too old.
   paused_since BIGINT,            -- NULL: it was not paused
   resumed_at BIGINT,              -- NULL while it is paused
   next_probe BIGINT NOT NULL      -- while it is paused
@@ -95,7 +96,7 @@ CREATE INDEX follow_ups_by_due ON follow_ups (due_at, id) WHERE appended = 0;
 -- A session's follow-ups, when the user writes.
 CREATE INDEX follow_ups_by_session ON follow_ups (session);
 
--- Injects that come at their time, once or again and again.
+-- Scheduled injects, once or recurring.
 CREATE TABLE schedules (
   id TEXT PRIMARY KEY,
   n BIGINT NOT NULL UNIQUE,

@@ -33,6 +33,14 @@ END $$;
 CREATE TRIGGER knowledge_chunk_removed AFTER DELETE ON knowledge_chunks REFERENCING OLD TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION knowledge_chunk_removed();
 
+-- Later steps go with their receipt.
+CREATE FUNCTION receipt_removed() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
+  DELETE FROM later_steps WHERE receipt = OLD.n;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER receipt_removed AFTER DELETE ON receipts
+  FOR EACH ROW EXECUTE FUNCTION receipt_removed();
+
 -- Only an entry's status is written later, once. An erasure of the user empties the subject.
 CREATE FUNCTION refuse_audit_edit() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
   RAISE EXCEPTION 'the audit trail is not edited';
@@ -79,7 +87,7 @@ CREATE TRIGGER flows_changed AFTER INSERT OR UPDATE OR DELETE ON flows
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER flow_versions_changed AFTER INSERT OR UPDATE OR DELETE ON flow_versions
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
--- Not for the counts, which Turns write.
+-- Changes of the counts send no notification, because Turns write them.
 CREATE TRIGGER flow_ramps_changed AFTER INSERT OR UPDATE OF id, version, share, ended_at OR DELETE ON flow_ramps
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER endpoints_changed AFTER INSERT OR UPDATE OR DELETE ON endpoints

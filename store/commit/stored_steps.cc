@@ -1,0 +1,114 @@
+#include "store/commit/stored_steps.h"
+
+#include <zstd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "store/model/receipt_text.h"
+#include "store/text/base64.h"
+
+namespace conversed::store {
+namespace {
+
+constexpr int level = 1;
+constexpr std::size_t most_bytes = 1024 * 1024;  // of a text
+constexpr char packed_mark = '~';                // no step and no JSON begins with it
+constexpr char begin_of_later_step = '\x1e';     // no step has it
+
+std::optional<std::string> decompressed(const std::string& frame) {
+  const auto size = ZSTD_getFrameContentSize(frame.data(), frame.size());
+  if (size > most_bytes) return std::nullopt;  // an error, too
+  std::string text(size, '\0');
+  const auto written = ZSTD_decompress(text.data(), text.size(), frame.data(), frame.size());
+  if (written != text.size()) return std::nullopt;
+  return text;
+}
+
+// None: the step is damaged. Each step has the member `what`.
+std::optional<nlohmann::json> read_step(std::string_view text) {
+  auto step = model::read_receipt_text(text);
+  const bool is_step = step.is_object() && step.contains("what") && step["what"].is_string();
+  return is_step ? std::optional(std::move(step)) : std::nullopt;
+}
+
+// The time in ms when the step began. A number that no step can have counts as 0.
+std::int64_t begin_of(const nlohmann::json& step) {
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  const auto number = [&](const char* name) {
+    const auto found = step.find(name);
+    if (found == step.end() || !found->is_number_integer()) return std::int64_t{0};
+    const auto value = found->get<std::int64_t>();
+    return value >= 0 && value < most ? value : 0;
+  };
+  return number("w") - number("us") / 1'000;
+}
+
+}  // namespace
+
+std::string packed(std::string text, std::size_t most_plain) {
+  if (text.size() <= most_plain || text.size() > most_bytes) return text;
+  std::string frame(ZSTD_compressBound(text.size()), '\0');
+  const auto size = ZSTD_compress(frame.data(), frame.size(), text.data(), text.size(), level);
+  if (ZSTD_isError(size) != 0) throw std::bad_alloc();  // the buffer is large enough
+  frame.resize(size);
+  auto stored = packed_mark + text::encode_base64(frame, text::Base64::standard);
+  return stored.size() < text.size() ? stored : text;
+}
+
+std::optional<std::string> unpacked(std::string stored) {
+  if (!stored.starts_with(packed_mark)) return stored;
+  const auto frame = text::decode_base64(stored.substr(1), text::Base64::standard);
+  return frame ? decompressed(*frame) : std::nullopt;
+}
+
+std::optional<nlohmann::json> read_first_step(std::string stored) {
+  const auto text = unpacked(std::move(stored));
+  return text ? read_step(*text) : std::nullopt;
+}
+
+std::string later_step(std::string_view step, model::Timestamp written_at) {
+  model::ReceiptText time;
+  time.add("w", model::to_unix_ms(written_at));
+  return begin_of_later_step + std::move(time).finished().append(step);
+}
+
+std::optional<nlohmann::json> read_later_steps(std::string_view stored) {
+  auto steps = nlohmann::json::array();
+  while (!stored.empty()) {
+    if (stored.front() != begin_of_later_step) return std::nullopt;
+    stored.remove_prefix(1);
+    const auto text = stored.substr(0, stored.find(begin_of_later_step));
+    auto step = read_step(text);
+    if (!step) return std::nullopt;
+    if (!step->contains("at")) (*step)["at"] = begin_of(*step);
+    steps.push_back(*std::move(step));
+    stored.remove_prefix(text.size());
+  }
+  return steps;
+}
+
+std::size_t begin_of_last_step(std::string_view stored) {
+  const auto begin = stored.rfind(begin_of_later_step);
+  return begin == std::string_view::npos ? 0 : begin;
+}
+
+void unpack_answer(nlohmann::json& step) {
+  static const nlohmann::json::json_pointer place("/recorded/result");
+  if (!step.is_object() || !step.contains(place) || !step[place].is_object()) return;
+  auto& result = step[place];
+  const auto answer = result.find("answer");
+  if (answer == result.end() || !answer->is_string()) return;
+  const auto text = unpacked(std::move(answer->get_ref<std::string&>()));
+  auto value = nlohmann::json::parse(text.value_or(""), nullptr, false);
+  if (value.is_object()) {
+    *answer = std::move(value);
+  } else {
+    result.erase(answer);
+  }
+}
+
+}  // namespace conversed::store
