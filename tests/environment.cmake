@@ -7,3 +7,7 @@ endif()
 if(NOT DEFINED ENV{ASAN_OPTIONS})
   set(ENV{ASAN_OPTIONS} malloc_context_size=12)
 endif()
+# Losses of power that the tests of files play.
+if(DEFINED ENV{CONVERSED_NIGHTLY} AND NOT DEFINED ENV{CONVERSED_TEST_CRASH_POINTS})
+  set(ENV{CONVERSED_TEST_CRASH_POINTS} 20000)
+endif()

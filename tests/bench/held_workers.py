@@ -3,7 +3,8 @@
 import contextlib
 import ctypes
 import os
-import pathlib
+
+from thread_names import thread_names
 
 PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH = 0x4206, 0x4207, 17
 WAIT_ALL_THREADS = 0x40000000  # __WALL
@@ -18,8 +19,7 @@ def _ptrace(request, thread):
 
 
 def worker_threads(pid):
-    return [int(task.name) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()
-            if (task / "comm").read_text().startswith("worker")]
+    return [thread for thread, name in thread_names(pid).items() if name.startswith("worker")]
 
 
 @contextlib.contextmanager

@@ -3,8 +3,9 @@
 The daemon runs in valgrind, once for each step. It gets the next event when it is idle again, so each batch has one
 event, and each run has the same batches. Work that a step gives to another thread does not count.
 
-instructions.json has the counts for Debian 12's compiler and libraries. A change that makes a step dearer or cheaper by
-more than TOLERANCE records new counts, so the history of that file shows the cost of each step.
+instructions.json has the counts for Debian 12's compiler and libraries, on a processor with AVX2: libraries choose other
+functions for other processors. A change that makes a step dearer or cheaper by more than TOLERANCE records new counts,
+so the history of that file shows the cost of each step.
 """
 
 import json
@@ -25,6 +26,11 @@ STEPS = {  # each counts its function and all that it calls
     "turn": "conversed::flows::run_turn*",
     "commit": "conversed::store::Committer::Impl::commit*",
 }
+
+
+def is_comparable():
+    """Returns whether this processor is of the kind that the counts were recorded on."""
+    return " avx2 " in pathlib.Path("/proc/cpuinfo").read_text()
 
 
 def measure(bench):

@@ -7,9 +7,11 @@ Prints a row for each operation: the median and the slowest of some requests, on
 import argparse
 import contextlib
 import csv
+import functools
 import io
 import json
 import pathlib
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -57,6 +59,18 @@ COLUMNS = {
 }
 
 
+@functools.cache
+def characters_of_names():
+    header = (pathlib.Path(__file__).resolve().parents[2] / "store/model/receipt_text.h").read_text()
+    names = re.findall(r'"(\w+)"', re.search(r"receipt_names\{(.*?)\};", header, re.DOTALL)[1])
+    return dict(zip(names, (chr(code) for code in range(ord("!"), ord("}")) if not chr(code).isdigit())))
+
+
+def step_text(step):
+    """Returns the text of a receipt's step (store/model/receipt_text.h)."""
+    return "".join(f"{characters_of_names()[name]}:{json.dumps(value)}\x1f" for name, value in step.items())
+
+
 class Rows:
     """Makes the rows of each table. The model is the session that the daemon has stored itself."""
 
@@ -93,13 +107,13 @@ class Rows:
                    state if i % 2 else "null", None, 1, 0, self.input_of(i))
 
     def receipts(self):
+        text = step_text({
+            "what": "turn", "accepted": {"type": "userMessage", "at": self.now, "daemon": "one", "text": "hello", "position": [0, 0, 7]},
+            "at": self.now, "us": 250, "flow": "Orders", "version": 1, "nodes": ["where", "nodes[1]"], "nodesRun": 2,
+            "changes": [{"path": "context.where", "bytes": 6, "value": '"Bern"'}], "outputs": [1, 1]})
         for i in self.places():
-            letter = {"deadLetter": f"{i:024}", "reason": "it failed"} if i % ONE_IN == 0 else {}
-            body = {"what": "turn", "accepted": {"type": "userMessage", "at": self.now, "daemon": "one", "text": f"hello {i}",
-                                                 "position": [0, 0, i]},
-                    "at": self.now, "us": 250, "flow": "Orders", "version": 1, "nodes": ["where", "nodes[1]"], "nodesRun": 2,
-                    "changes": [{"path": "context.where", "bytes": 6, "value": '"Bern"'}], "outputs": [1, 1], **letter}
-            yield self.input_of(i), i, self.now, self.trace_of(i), i, "", json.dumps(body)
+            failed = step_text({"deadLetter": f"{i:024}", "reason": "it failed"}) if i % ONE_IN == 0 else ""
+            yield self.input_of(i), i, self.now, self.trace_of(i), i, "", text + failed
 
     def outputs(self):
         for i in self.places():

@@ -20,6 +20,7 @@ import case
 from case import BIN
 from daemon_process import Daemon
 from notify_socket import NotifySocket
+from thread_names import thread_names
 
 NOBODY = 65534
 WATCHDOG_MS = 4000
@@ -109,11 +110,10 @@ class Threads(ServiceCase):
         """`./dev bench` and `./dev profile` sum the costs of threads with the same name."""
         self.daemon.init()
         self.spawn_ready()
-        tasks = pathlib.Path(f"/proc/{self.daemon.process.pid}/task")
         expected = {"http", "log writer", "consumer", "worker 1", "worker 2", "committer", "deliverer"}
 
         def named():
-            return {(task / "comm").read_text().strip() for task in tasks.iterdir()}
+            return set(thread_names(self.daemon.process.pid).values())
 
         self.assertTrue(wait_until(lambda: expected <= named()), named())
 

@@ -11,15 +11,16 @@
 #include <vector>
 
 #include "queue/file/disk.h"
+#include "tests/support/lossy_file.h"
 
 namespace conversed::tests {
 
-// A disk in memory that fails on demand, and whose power can be lost: then each sector that was
-// written since its file's last sync is on the disk in its old state or in a later one, and of the
-// names that were changed since the folder's last sync a part is. Thread-safe.
+// A disk in memory that fails on demand, and whose power can be lost: then its files lose what
+// LossyFile says, and of the names that were changed since the folder's last sync a part is on the
+// disk. Thread-safe.
 class FaultyDisk {
  public:
-  static constexpr std::size_t sector_bytes = 512;
+  static constexpr std::size_t sector_bytes = LossyFile::sector_bytes;
 
   // The next opened log's view of the disk. One at a time.
   [[nodiscard]] std::unique_ptr<queue::Disk> view() { return std::make_unique<View>(*this); }
@@ -59,7 +60,7 @@ class FaultyDisk {
     auto names = durable_names_;
     const std::size_t kept = renames_.empty() ? 0 : random() % (renames_.size() + 1);
     for (std::size_t at = 0; at < kept; ++at) renames_[at].apply(names);
-    for (auto& [name, content] : names) content->lose(random);
+    for (auto& [name, content] : names) content->lose_power(random);
     names_ = std::move(names);
     durable_names_ = names_;
     renames_.clear();
@@ -72,7 +73,7 @@ class FaultyDisk {
     const std::lock_guard lock(mutex_);
     std::string contents;
     for (const auto* names : {&names_, &durable_names_}) {
-      for (const auto& [name, content] : *names) contents += content->bytes + content->durable;
+      for (const auto& [name, content] : *names) contents += content->bytes() + content->durable();
     }
     return contents;
   }
@@ -80,7 +81,7 @@ class FaultyDisk {
   void set_files(const std::map<std::string, std::string>& files) {
     names_.clear();
     for (const auto& [name, bytes] : files) {
-      names_[name] = std::make_shared<Content>(Content{bytes, bytes, {}});
+      names_[name] = std::make_shared<LossyFile>(bytes);
     }
     durable_names_ = names_;
     renames_.clear();
@@ -88,41 +89,18 @@ class FaultyDisk {
   // The bytes of all files, by name; may be changed while no log is open.
   [[nodiscard]] std::map<std::string, std::string*> files() {
     std::map<std::string, std::string*> files;
-    for (const auto& [name, content] : names_) files[name] = &content->bytes;
+    for (const auto& [name, content] : names_) files[name] = &content->bytes();
     return files;
   }
 
  private:
   static constexpr std::size_t never = ~std::size_t{0};
 
-  struct Content {
-    std::string bytes;    // as a reader sees them
-    std::string durable;  // as of the last sync
-    std::vector<std::pair<std::uint64_t, std::string>> unsynced;
-
-    // Sectors of unsynced writes reach the disk one by one, in any order, or not at all.
-    void lose(std::mt19937_64& random) {
-      const auto size = random() % 2 == 0 ? bytes.size() : durable.size();
-      durable.resize(std::max(size, durable.size()), '\0');
-      for (const auto& [at, written] : unsynced) {
-        for (std::uint64_t from = at; from < at + written.size();) {
-          const auto to =
-              std::min(from / sector_bytes * sector_bytes + sector_bytes, at + written.size());
-          if (random() % 2 == 0 && to <= durable.size()) {
-            durable.replace(from, to - from, written, from - at, to - from);
-          }
-          from = to;
-        }
-      }
-      bytes = durable;
-      unsynced.clear();
-    }
-  };
-  using Names = std::map<std::string, std::shared_ptr<Content>>;
+  using Names = std::map<std::string, std::shared_ptr<LossyFile>>;
   struct Rename {
     std::string from;  // empty: created
     std::string to;    // empty: removed
-    std::shared_ptr<Content> content;
+    std::shared_ptr<LossyFile> content;
     void apply(Names& names) const {
       if (!from.empty()) names.erase(from);
       if (!to.empty()) names[to] = content;
@@ -146,7 +124,7 @@ class FaultyDisk {
 
   class FaultyFile final : public queue::File {
    public:
-    FaultyFile(FaultyDisk& disk, std::shared_ptr<Content> content)
+    FaultyFile(FaultyDisk& disk, std::shared_ptr<LossyFile> content)
         : disk_(disk), content_(std::move(content)) {}
 
     model::Result<void> write(std::uint64_t at, std::string_view bytes) override {
@@ -157,18 +135,14 @@ class FaultyDisk {
         const auto sectors = (at + bytes.size() / 2) / sector_bytes * sector_bytes;
         bytes = bytes.substr(0, sectors - std::min(sectors, at));
       }
-      if (at + bytes.size() > content_->bytes.size()) {
-        content_->bytes.resize(at + bytes.size(), '\0');
-      }
-      content_->bytes.replace(at, bytes.size(), bytes);
-      content_->unsynced.emplace_back(at, bytes);
+      content_->write(at, bytes);
       return on ? model::Result<void>() : failed();
     }
     model::Result<std::string> read(std::uint64_t at, std::size_t most) const override {
       const std::lock_guard lock(disk_.mutex_);
       if (disk_.failing_reads_) return failed();
-      if (at >= content_->bytes.size()) return std::string();
-      return content_->bytes.substr(at, most);
+      if (at >= content_->bytes().size()) return std::string();
+      return content_->bytes().substr(at, most);
     }
     model::Result<std::size_t> read_into(std::uint64_t at, std::span<char> buffer) const override {
       const auto bytes = read(at, buffer.size());
@@ -180,36 +154,31 @@ class FaultyDisk {
       const std::lock_guard lock(disk_.mutex_);
       if (!disk_.change()) return failed();
       if (disk_.failing_syncs_) {
-        // Linux counts these pages as written from now on, although they are not on the disk.
-        content_->unsynced.clear();
+        content_->forget_unsynced();
         return failed();
       }
-      content_->durable.resize(content_->bytes.size(), '\0');
-      for (const auto& [at, written] : content_->unsynced) {
-        content_->durable.replace(at, written.size(), written);
-      }
-      content_->unsynced.clear();
+      content_->sync();
       return {};
     }
     model::Result<void> reserve(std::uint64_t bytes) override {
       const std::lock_guard lock(disk_.mutex_);
       if (!disk_.change()) return failed();
-      const auto size = content_->bytes.size();
+      const auto size = content_->bytes().size();
       if (bytes <= size) return {};
       if (bytes - size > disk_.space_) return failed();
       disk_.space_ -= bytes - size;
-      content_->bytes.resize(bytes, '\0');
+      content_->resize(bytes);
       return {};
     }
     model::Result<std::uint64_t> size() const override {
       const std::lock_guard lock(disk_.mutex_);
       if (disk_.failing_sizes_) return failed();
-      return content_->bytes.size();
+      return content_->bytes().size();
     }
 
    private:
     FaultyDisk& disk_;
-    const std::shared_ptr<Content> content_;
+    const std::shared_ptr<LossyFile> content_;
   };
 
   class View final : public queue::Disk {
@@ -231,7 +200,7 @@ class FaultyDisk {
     model::Result<std::unique_ptr<queue::File>> create(const std::string& name) override {
       const std::lock_guard lock(disk_.mutex_);
       if (!disk_.change() || disk_.names_.contains(name)) return failed();
-      auto content = std::make_shared<Content>();
+      auto content = std::make_shared<LossyFile>();
       disk_.rename({"", name, content});
       return std::make_unique<FaultyFile>(disk_, std::move(content));
     }
@@ -246,7 +215,7 @@ class FaultyDisk {
       const std::lock_guard lock(disk_.mutex_);
       const auto found = disk_.names_.find(name);
       if (!disk_.change() || found == disk_.names_.end()) return failed();
-      disk_.space_ += found->second->bytes.size();
+      disk_.space_ += found->second->bytes().size();
       disk_.rename({name, "", nullptr});
       return {};
     }

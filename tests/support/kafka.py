@@ -169,12 +169,16 @@ class Broker:
             raise Failed(f"{topic} did not get {count} partitions: error {error}, {answer[12 + len(name):]}")
 
     def delete_topic(self, topic):
-        """Deletes a topic (DeleteTopics)."""
+        """Deletes a topic (DeleteTopics). Waits for the broker, since the controller answers first."""
         name = topic.encode()
         answer = self.ask(20, struct.pack(f">ih{len(name)}si", 1, len(name), name, 30_000), timeout=60, version=1)
         error = struct.unpack(">h", answer[10 + len(name):12 + len(name)])[0]  # after throttle time, array length and name
         if error:
             raise Failed(f"{topic} was not deleted: error {error}")
+        until = time.monotonic() + 60
+        while self.has_topic(topic):
+            if time.monotonic() > until:
+                raise Failed(f"the broker still has {topic}")
 
     def has_topic(self, topic):
         """Returns whether the answer to a Metadata request (all topics) names the topic."""

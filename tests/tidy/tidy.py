@@ -29,19 +29,21 @@ THIRD_PARTY = {
     "jsfriendapi.h": ["daemon/code/engine.cc"],
     "librdkafka/": ["queue/kafka/*"],
     "nlohmann/": ["*"],
-    "openssl/": ["api/auth/jwks.cc", "store/commit/packed_step.cc"],
+    "openssl/": ["api/auth/jwks.cc", "daemon/delivery/webhook.cc"],
     "pistache/": ["api/http/http_server*.cc"],
     "prometheus/": ["daemon/ops/labelled.*", "daemon/ops/metrics.*"],
     "seccomp.h": ["daemon/code/conversed_code.cc"],
+    "simdjson.h": ["store/model/json.cc"],
     "sodium.h": ["store/*.cc", "api/auth/*.cc", "api/live/digest.cc", "daemon/data/backup.cc", "daemon/delivery/webhook.cc"],
     "spdlog/": ["daemon/ops/logging.*"],
     "systemd/": ["daemon/service/supervisor.cc"],
-    "sqlite3.h": ["store/sql/fts_rank.cc", "store/sql/sqlite*.cc"],
+    "sqlite3.h": ["store/sql/fts_rank.cc", "store/sql/sqlite*.cc", "store/sql/vfs_shim.h", "store/sql/gathering_vfs.cc",
+                  "store/sql/page_cache.cc"],
     "tl/expected.hpp": ["*"],
     "unicode/": ["api/*.cc", "flows/*.cc", "store/*.cc"],
     "yaml-cpp/": ["store/yaml/reader.cc"],
     "zlib.h": ["queue/file/frame.cc"],
-    "zstd.h": ["store/commit/packed_step.cc"],
+    "zstd.h": ["store/commit/stored_steps.cc"],
 }
 
 # Headers of the system besides the standard library's, which have no dot.
@@ -51,7 +53,7 @@ SYSTEM_HEADERS = re.compile(
     r"syslog|termios|time|unistd)\.h$")
 
 # All modules share the types of store/model, so it may use only these libraries.
-MODEL_LIBRARIES = ("nlohmann/", "sodium.h", "tl/expected.hpp")
+MODEL_LIBRARIES = ("nlohmann/", "simdjson.h", "sodium.h", "tl/expected.hpp")
 
 MAX_LINES = 700
 MAX_COLUMNS = 100

@@ -116,6 +116,7 @@ World::World(const WorldSettings& settings) {
                .accounts = {options, clock, *store, *authenticator, *audit, pool, sign_ins},
                .daemon = {options, clock, *store, *log, *events, pending_replies, watch, history}});
   services->sessions.touch = [this](const model::SessionKey& key) { touched.push_back(key); };
+  services->sessions.forget = [this] { ++forgotten; };
   services->sessions.deliver = [this](const model::SessionKey& key) { delivered.push_back(key); };
   services->sessions.schedule = [](const model::Schedule&) {};
   services->daemon.back_up = [this](const std::string& name) { return back_up(name); };

@@ -97,7 +97,7 @@ class World {
   // The Basic header of the user. The first call sets the user's password: hashing takes time, and
   // few tests need a password.
   std::string sign_in(std::string_view email);
-  void set_password(std::string_view email, const std::string& password);
+  void set_password(std::string_view email, const std::string& text);
   // Creates an API key of the user.
   std::string key_of(std::string_view email);
   std::string id_of(std::string_view email);
@@ -140,6 +140,7 @@ class World {
   BlockingPool sign_ins{1, 64};
   BlockingPool imports{1, 16};
   std::vector<model::SessionKey> touched;
+  int forgotten = 0;  // how often the sessions in memory were dropped
   std::vector<model::SessionKey> delivered;
   std::vector<std::string> backups;  // the names that requests asked for
   std::unique_ptr<Services> services;

@@ -1,4 +1,5 @@
 #include "tests/unit/api/authorization_world.h"
+#include "tests/support/receipt_step.h"
 
 #include <sqlite3.h>
 
@@ -214,7 +215,8 @@ std::string AuthorizationWorld::put_session(const Objects& objects) {
   commit.after.key = commit.key;
   commit.after.position = {1, 0, 0};
   auto event = model::new_id();
-  commit.receipts = {{event, store::NewReceiptRow::First{}, R"({"what":"turn"})"}};
+  commit.receipts = {
+      {event, store::NewReceiptRow::First{}, tests::receipt_step({{"what", "turn"}})}};
   commit.after.last_receipt = event;
   world.commit_now(std::move(commit));
   return event;

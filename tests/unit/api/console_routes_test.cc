@@ -16,6 +16,7 @@
 #include "api/live/history.h"
 #include "api/live/pending_replies.h"
 #include "store/model/ids.h"
+#include "tests/support/receipt_step.h"
 #include "tests/unit/api/api_world.h"
 #include "tests/unit/api/expect.h"
 
@@ -273,7 +274,7 @@ TEST(FlowGraph, HasTheSessionsThatWaitAtEachNode) {
                   {"deadLetter", model::new_id()}};
   commit.receipts = {{.input_id = commit.after.last_receipt,
                       .first = store::NewReceiptRow::First{},
-                      .body = turn.dump()}};
+                      .body = tests::receipt_step(turn)}};
   world.commit_now(commit);
 
   const auto graph = body_of(world.manage(Method::get, "/management/flows/" + flow + "/graph"));
@@ -288,7 +289,7 @@ TEST(FlowGraph, HasTheSessionsThatWaitAtEachNode) {
   EXPECT_EQ(nodes.at("nodes[0]").at("runs"), 1);
   EXPECT_EQ(nodes.at("nodes[0]").at("failures"), 0);
   EXPECT_EQ(nodes.at("ask").at("failures"), 1);
-  const auto arrows = graph.at("arrows");
+  const auto& arrows = graph.at("arrows");
   EXPECT_EQ(arrows[0], (json{{"from", "start"},
                              {"to", nodes.at("nodes[0]").at("name")},
                              {"way", ""},

@@ -360,6 +360,20 @@ TEST(Sessions, AreListedShownAndReset) {
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", unknown).status, 404);
 }
 
+TEST(Sessions, AnErasureAlsoDropsThoseInMemory) {
+  World world;
+  const auto key = world.put_session().key;
+  ASSERT_TRUE(world.store->committer().write_and_wait([](store::Writer& writer) {
+    writer.connection().run("UPDATE sessions SET position_epoch = 0");  // its record is finished
+  }));
+  EXPECT_EQ(world.forgotten, 0);
+  const auto erased = world.manage(Method::post, "/management/usersdata/erase",
+                                   {{"userId", key.user_id}}, {{"projectId", key.project_id}});
+  EXPECT_EQ(erased.status, 200) << erased.body;
+  EXPECT_FALSE(*world.store->sessions().load(key));
+  EXPECT_EQ(world.forgotten, 1);
+}
+
 TEST(Sessions, DamagedProfileDoesNotHideThem) {
   World world;
   const auto key = world.put_session().key;

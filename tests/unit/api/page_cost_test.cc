@@ -8,6 +8,7 @@
 
 #include "store/model/ids.h"
 #include "store/sql/sql.h"
+#include "tests/support/receipt_step.h"
 #include "tests/support/sqlite_steps.h"
 #include "tests/unit/api/api_world.h"
 
@@ -53,7 +54,7 @@ class PageCost : public testing::Test {
                          "INSERT INTO receipts (input_id, session, written_at, trace_id,"
                          " trace_number, previous, body) SELECT " +
                          input + ", i, :a, printf('%015x%017d', i, 0), i, '', :y FROM n",
-                     first, last, now, turn.dump());
+                     first, last, now, tests::receipt_step(turn));
       connection.run(each +
                          "INSERT INTO outputs (session, seq, output_id, input_id, text, trace_id,"
                          " source, created_at, timers_ahead) SELECT i, 1, " +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/model/ids.h"
+#include "tests/support/receipt_step.h"
 #include "tests/unit/api/api_world.h"
 #include "tests/unit/api/expect.h"
 
@@ -48,7 +49,7 @@ class Recordings : public testing::Test {
            .first = store::NewReceiptRow::First{.trace_id = std::string(32, '7'),
                                                 .key = "",
                                                 .previous = commit.after.last_receipt},
-           .body = turn.dump()});
+           .body = tests::receipt_step(turn)});
       commit.after.last_receipt = id;
     }
     model::Output output;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/model/ids.h"
+#include "tests/support/receipt_step.h"
 #include "tests/unit/api/api_world.h"
 
 namespace conversed::api {
@@ -73,7 +74,7 @@ class Why : public testing::Test {
   // Adds an output of this event to the commit. Returns its id.
   std::string add_output(store::SessionCommit& commit, const std::string& event) {
     commit.after.last_output_seq = ++said_;
-    const auto id = event + '-' + std::to_string(commit.outputs.size() + 1);
+    auto id = event + '-' + std::to_string(commit.outputs.size() + 1);
     commit.outputs.push_back({.id = id,
                               .seq = said_,
                               .input_id = event,
@@ -85,7 +86,7 @@ class Why : public testing::Test {
   }
   std::string say() {
     auto commit = next();
-    const auto id = add_output(commit, model::new_id());
+    auto id = add_output(commit, model::new_id());
     world_.commit_now(std::move(commit));
     return id;
   }
@@ -263,7 +264,7 @@ TEST_F(Why, PausedWebhookTellsItsNextProbe) {
 TEST_F(Why, DeliveryWaitsAsLongAsItsEndpoint) {
   const auto output = say();
   const auto expected_at = [&] {
-    const auto at = of(output).at(0).at("expectedAt");
+    auto at = of(output).at(0).at("expectedAt");
     const auto list =
         world_.manage(Method::get, "/management/deliveries", nullptr, {}, "ann@acme.example");
     EXPECT_EQ(json::parse(list.body).at("items").at(0).at("waits").at(0).at("expectedAt"), at);
@@ -292,7 +293,7 @@ TEST_F(Why, OpenStepsOfAReceiptNameTheirOwnReasons) {
   commit.after.last_receipt = event;
   commit.receipts.push_back({.input_id = event,
                              .first = store::NewReceiptRow::First{},
-                             .body = R"({"what":"turn","outputs":[1,2]})"});
+                             .body = tests::receipt_step({{"what", "turn"}, {"outputs", {1, 2}}})});
   world_.commit_now(std::move(commit));
   calling_since_ = world_.clock.now() - 3s;
   const auto output = world_.store->outbox().outputs(world_.session_key(), 0, 1)->front();
@@ -354,14 +355,15 @@ TEST_F(Why, DeliveredEventWaitsForNothingAndTellsWhenItWasDelivered) {
   commit.after.last_receipt = event;
   commit.receipts.push_back({.input_id = event,
                              .first = store::NewReceiptRow::First{},
-                             .body = R"({"what":"turn","outputs":[1,1]})"});
+                             .body = tests::receipt_step({{"what", "turn"}, {"outputs", {1, 1}}})});
   const auto said = commit.outputs.front();
   world_.commit_now(std::move(commit));
   world_.clock.advance(7s);
   const auto at = world_.clock.now();
   world_.store->outbox().delivered(
       world_.session_key(), said, 0, {},
-      store::ReceiptMark{event, R"({"what":"delivery","seq":1,"status":204})", at});
+      store::ReceiptMark{
+          event, tests::receipt_step({{"what", "delivery"}, {"seq", 1}, {"status", 204}}), at});
   settle();
   world_.clock.advance(1h);
   for (const auto& [id, kind] : {std::pair(event, "event"), std::pair(output, "delivery")}) {
@@ -374,8 +376,9 @@ TEST_F(Why, LogThatIsDownIsNamedForSessionsReceiptsAndUnknownEvents) {
   const auto input = model::new_id();
   auto commit = waits_for(input, http_call());
   commit.after.last_receipt = input;
-  commit.receipts.push_back(
-      {.input_id = input, .first = store::NewReceiptRow::First{}, .body = R"({"what":"turn"})"});
+  commit.receipts.push_back({.input_id = input,
+                             .first = store::NewReceiptRow::First{},
+                             .body = tests::receipt_step({{"what", "turn"}})});
   world_.commit_now(std::move(commit));
   expect_reasons(of_session(), {"call"});
   world_.log->stop();
@@ -450,7 +453,7 @@ TEST_F(Why, ListsShowTheReasonsOfTheirRowsAndAreFilteredByThem) {
   model::PendingCall sleep;
   sleep.due_at = world_.clock.now() + 1h;
   auto commit = waits_for("i2", sleep);
-  commit.calls.cancelled.push_back("i1-c1");
+  commit.calls.cancelled.emplace_back("i1-c1");
   world_.commit_now(std::move(commit));
   ASSERT_EQ(listed("sessions", "asleep").size(), 1U);
   EXPECT_EQ(listed("sessions", "asleep")[0].at("waits")[0].at("expectedAt"),

@@ -160,6 +160,14 @@ TEST_F(BackupTest, RestoredFolderIsThatOfTheBackupAndItsLogIsReadAgain) {
   EXPECT_EQ(range.committed, 0);
 }
 
+TEST_F(BackupTest, BackupsOfOneSecondGetNumbers) {
+  for (const char* name : {"20270115T080000Z", "20270115T080000Z-2", "20270115T080000Z-3"}) {
+    const auto made = back_up();
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_EQ(made->path.filename(), name);
+  }
+}
+
 // A removed session no longer shows which of its records are finished.
 TEST_F(BackupTest, RestoredLogGoesOnWhereItWasWhenTheStoreWasCopied) {
   std::filesystem::path path;

@@ -7,6 +7,7 @@
 #include "daemon/timers/timer_clock.h"
 #include "store/model/trace.h"
 #include "store/model/url.h"
+#include "tests/support/receipt_step.h"
 #include "tests/unit/daemon/caller_world.h"
 
 namespace conversed::daemon {
@@ -201,15 +202,16 @@ TEST_F(CallerTest, ReceiptOfACallTellsThatItsResultIsTooLarge) {
   sink_.fail(1, Errc::too_large);  // first, since the caller may read the row before the offer
   auto commit = turn(pending.session, {});
   commit.calls.started.push_back(pending);
-  commit.receipts.push_back(
-      {.input_id = input, .first = store::NewReceiptRow::First{}, .body = R"({"what":"turn"})"});
+  commit.receipts.push_back({.input_id = input,
+                             .first = store::NewReceiptRow::First{},
+                             .body = tests::receipt_step({{"what", "turn"}})});
   commit_now(std::move(commit));
   offer(pending);
   ASSERT_TRUE(sink_.wait_for(1));
   EXPECT_EQ(sink_.events().front().result->error_code, "too_large");
   nlohmann::json step;
   ASSERT_TRUE(eventually([&] {
-    step = store_->receipts().get(input)->rows.back().body;
+    step = store_->receipts().get(input).value().rows.back().body;
     return step["what"] == "call";
   }));
   EXPECT_EQ(step["status"], 200);

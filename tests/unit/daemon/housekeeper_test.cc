@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "tests/support/receipt_step.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::daemon {
@@ -50,8 +51,8 @@ TEST_F(HousekeeperTest, ReceiptsGoByTheAgeOfTheirEvents) {
   settings_.receipts = std::chrono::days(1);
   const auto take = [&](const std::string& user) {
     auto commit = store::turn(key_of(user), 0, 1, model::Delivery::none);
-    commit.receipts.push_back(
-        {model::new_id(clock_.now()), store::NewReceiptRow::First{}, R"({"what":"turn"})"});
+    commit.receipts.push_back({model::new_id(clock_.now()), store::NewReceiptRow::First{},
+                               tests::receipt_step({{"what", "turn"}})});
     commit.after.last_receipt = commit.receipts.back().input_id;
     EXPECT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   };

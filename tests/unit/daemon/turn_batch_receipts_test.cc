@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "flows/turn/request_mark.h"
-#include "store/commit/packed_step.h"
+#include "store/commit/stored_steps.h"
 #include "tests/unit/daemon/turn_batch_world.h"
 
 namespace conversed::daemon {

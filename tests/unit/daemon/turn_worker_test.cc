@@ -3,14 +3,19 @@
 #include <atomic>
 #include <latch>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "api/live/busy_sessions.h"
 #include "api/live/pending_replies.h"
 #include "daemon/ops/metrics.h"
+#include "daemon/turns/partition_keeper.h"
 #include "daemon/turns/poison_search.h"
+#include "store/commit/session_commit_writes.h"
+#include "store/conversation/recent_sessions.h"
 #include "tests/unit/daemon/turn_batch_world.h"
+#include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {
 namespace {
@@ -143,6 +148,110 @@ TEST_F(TurnWorkerTest, ASessionThatChangesAfterItWasReadAheadIsReadAgain) {
   EXPECT_EQ(session->version, 3);
   EXPECT_EQ(session->context["count"], 1);
   store_->committer().stop();
+}
+
+// A worker that keeps sessions in memory. Records run one by one, each in a run of its own.
+class RecentTurnsTest : public TurnWorkerTest {
+ protected:
+  void SetUp() override {
+    TurnWorkerTest::SetUp();
+    auto with = context();
+    with.recent = &recent_;
+    worker_.emplace(with, store_->committer(), watch_, busy_, metrics_, ports());
+    queue::LanesSettings settings;
+    settings.workers = 1;
+    lanes_.emplace(settings, [this](queue::Run&& taken, queue::Finish finish) {
+      worker_->handle(std::move(taken), std::move(finish));
+    });
+    lanes_->assign(std::vector<queue::PartitionRange>{{0, 1, 0, 100, 0}});
+  }
+  void TearDown() override {
+    lanes_.reset();
+    store_->committer().stop();
+  }
+
+  void run_inject(const std::string& text) {
+    const auto before = committed_.load();
+    lanes_->offer({record(event(text))});
+    committed_.wait(before);
+  }
+  model::Session stored() { return **store_->sessions().load(key_); }
+  void write(std::string_view sql) {
+    ASSERT_TRUE(store_->committer().write_and_wait(
+        [&](store::Writer& writer) { writer.connection().run(sql); }));
+  }
+
+  store::RecentSessions recent_;
+  api::KeyWatch watch_;
+  api::BusySessions busy_;
+  std::optional<TurnWorker> worker_;
+  std::optional<queue::Lanes> lanes_;
+};
+
+TEST_F(RecentTurnsTest, TheNextTurnOfASessionNeedsNoRead) {
+  run_inject("x");
+  // A change without a new version is not noticed.
+  write("UPDATE sessions SET context = '{\"count\": 40}'");
+  run_inject("x");
+  EXPECT_EQ(metrics_.turn_conflicts.value(), 0);
+  EXPECT_EQ(stored().context["count"], 2);
+  EXPECT_TRUE(recent_.has(key_));
+}
+
+TEST_F(RecentTurnsTest, ASessionThatChangedBehindItsLastTurnIsReadAgain) {
+  run_inject("x");
+  run_inject("x");
+  ASSERT_TRUE(store_->sessions().reset(key_));
+  run_inject("x");
+  EXPECT_EQ(metrics_.turn_conflicts.value(), 1);
+  EXPECT_EQ(stored().context["count"], 1);
+}
+
+TEST_F(RecentTurnsTest, AResetSessionRunsItsInbox) {
+  run_inject("call");
+  run_inject("x");
+  ASSERT_TRUE(stored().busy());
+  ASSERT_EQ(stored().inbox_size, 1);
+  ASSERT_TRUE(recent_.has(key_));
+  ASSERT_TRUE(store_->sessions().reset(key_));
+  lanes_->touch(key_.encode());
+  EXPECT_TRUE(eventually([&] { return stored().inbox_size == 0; }));
+  EXPECT_EQ(stored().context["count"], 1);
+}
+
+TEST_F(RecentTurnsTest, ATurnThatFailsOnAnOldSessionRunsOnTheNewOne) {
+  run_inject("x");
+  store::SessionCommit old{
+      .key = key_, .expected_version = stored().version - 1, .after = stored()};
+  old.after.context = {{"count", std::string(100'000, 'x')}};  // too large a context
+  recent_.keep(store::encode(std::move(old)), {});
+  run_inject("x");
+  EXPECT_EQ(stored().context["count"], 2);
+  EXPECT_EQ(metrics_.dead_letters.value(), 0);
+}
+
+TEST_F(RecentTurnsTest, AnUnreadableProfileIsNotKept) {
+  run_inject("profile");
+  recent_.clear();
+  write("UPDATE profiles SET data = '{'");
+  run_inject("profile");
+  EXPECT_EQ(metrics_.dead_letters.value(), 1);
+  run_inject("profile");
+  EXPECT_EQ(metrics_.dead_letters.value(), 2) << "the damaged profile was overwritten";
+}
+
+TEST_F(RecentTurnsTest, PartitionsThatAreTakenUpHaveNoRecentSessions) {
+  run_inject("x");
+  ASSERT_TRUE(recent_.has(key_));
+  const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 1, 0}};
+  Ownership ownership(Ownership::Of::partitions);
+  ownership.begin(1);
+  Recovery recovery(*store_);
+  ASSERT_TRUE(recovery.begin(nullptr, {}));
+  PartitionKeeper keeper({}, *store_, ownership, recovery, busy_, recent_,
+                         {.ownership_changed = [] {}, .touch = [](const auto&) {}});
+  ASSERT_TRUE(keeper.take_up(ranges));
+  EXPECT_FALSE(recent_.has(key_)) << "another owner may have erased the session and begun it anew";
 }
 
 TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/support/fuzzing.h"
+
 namespace conversed::model {
 namespace {
 
@@ -16,6 +18,7 @@ TEST(ParseJson, DepthIsBoundedAndTheOutermostCountsAsOne) {
   EXPECT_TRUE(parse_json(nested(max_json_depth)));
   EXPECT_FALSE(parse_json(nested(max_json_depth + 1)));
   EXPECT_FALSE(parse_json(std::string(1'000'000, '[')));
+  EXPECT_FALSE(parse_json(nested(2000)));
   EXPECT_FALSE(parse_json(R"({"a":[{}]})", 2));
   EXPECT_TRUE(parse_json(R"({"a":[1]})", 2));
 }
@@ -46,6 +49,7 @@ TEST(ParseJson, NumbersStayInRange) {
 }
 
 TEST(ParseJson, TextBesideTheValueIsRefused) {
+  EXPECT_FALSE(parse_json({}));
   for (const char* text : {"", " ", "{", "{} {}", "[1,]", "{\"a\":}", "//x\n1", "tru"}) {
     const auto parsed = parse_json(text);
     ASSERT_FALSE(parsed) << text;
@@ -83,6 +87,40 @@ TEST(ParseJson, ATextThatWouldTakeTooMuchMemoryIsTooLarge) {
 TEST(ParseJson, NamesTheByteThatIsWrong) {
   EXPECT_EQ(parse_json(R"({"a":x})").error().message, "no valid JSON at byte 6");
   EXPECT_EQ(parse_json("[1,").error().message, "no valid JSON at byte 4");
+}
+
+// Texts of up to 16 KiB go to simdjson first. nlohmann's parser takes the same text with 16 KiB of
+// blanks behind it.
+TEST(ParseJson, ShortTextsMeanWhatLongOnesDo) {
+  const std::string blanks(std::size_t{16} << 10, ' ');
+  tests::Mutator mutator(
+      {{"values", R"({"a":[1,-2,0.5,1e3,-1E-7,true,false,null,"x"],"b":{},"c":[[],{"d":""}]})"},
+       {"numbers",
+        "[0,-0,-0.0,9223372036854775807,-9223372036854775808,18446744073709551615,"
+        "18446744073709551616,-9223372036854775809,1.7976931348623157e308,5e-324,1e-400,"
+        "1e400,123456789012345678901234567890,0.1,2.2250738585072011e-308]"},
+       {"texts", R"(["\u0000","\ud83d\ude00","\ud83d","\"\\\/\b\f\n\r\t","é😀","{\u0061:1}"])"},
+       {"names", R"({"a":1,"\u0061":2,"":3,"b":{"a":1,"a":2}})"}},
+      {"{",    "}",       "[",
+       "]",    ",",       ":",
+       "\"",   "\\u",     "1",
+       "-",    "e5",      ".",
+       "null", "true",    " ",
+       "\n",   "\\udc00", "\\ud800\\u0041",
+       "\x0C", "\x1A",    "\xEF\xBB\xBF",
+       "\xC3", "\x01",    "[[[[[[[["});
+  for (int round = 0; round < 3000; ++round) {
+    const auto text = mutator.mutate(mutator.entry().text);
+    const auto read = parse_json(text, 4, 2000);
+    const auto expected = parse_json(text + blanks, 4, 2000);
+    ASSERT_EQ(read.has_value(), expected.has_value()) << text;
+    if (!read) {
+      ASSERT_EQ(read.error().code, expected.error().code) << text;
+      continue;
+    }
+    ASSERT_EQ(*read, *expected) << text;
+    ASSERT_EQ(read->dump(), expected->dump()) << text;
+  }
 }
 
 TEST(JsonText, ReplacesBytesThatAreNoUtf8) {

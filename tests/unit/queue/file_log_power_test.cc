@@ -1,27 +1,14 @@
 // Power that goes at any write, and processes that are killed before it goes.
-#include <cstdlib>
-
+#include "tests/support/lossy_file.h"
 #include "tests/unit/queue/file_log_world.h"
 
 namespace conversed::queue {
 namespace {
 
-// CONVERSED_TEST_CRASH_POINTS: how many in all; a night's campaign sets 20,000.
-std::size_t crash_points() {
-  const char* wanted = std::getenv("CONVERSED_TEST_CRASH_POINTS");
-  return wanted == nullptr ? 1'000 : std::stoul(wanted);
-}
-
-// CONVERSED_TEST_SEED repeats a run.
-std::uint64_t first_seed() {
-  const char* wanted = std::getenv("CONVERSED_TEST_SEED");
-  return wanted == nullptr ? std::random_device()() : std::stoull(wanted);
-}
-
 TEST(FileLogPower, NoAcknowledgedEventIsLostDoubledOrOutOfOrder) {
   constexpr std::size_t points_of_a_log = 20;
-  std::uint64_t seed = first_seed();
-  for (std::size_t point = 0; point < crash_points(); ++seed) {
+  std::uint64_t seed = tests::first_seed();
+  for (std::size_t point = 0; point < tests::crash_points(1'000); ++seed) {
     SCOPED_TRACE("CONVERSED_TEST_SEED=" + std::to_string(seed));
     FileLogWorld world(seed);
     ASSERT_TRUE(world.open());
@@ -68,8 +55,8 @@ void let_all_work(FileLogWorld& world) {
 }
 
 TEST(FileLogPower, WhateverFailsNothingAcknowledgedIsLost) {
-  std::uint64_t seed = first_seed();
-  for (std::size_t step = 0; step < crash_points(); ++seed) {
+  std::uint64_t seed = tests::first_seed();
+  for (std::size_t step = 0; step < tests::crash_points(1'000); ++seed) {
     SCOPED_TRACE("CONVERSED_TEST_SEED=" + std::to_string(seed));
     FileLogWorld world(seed);
     world.settings.max_keys = 8;

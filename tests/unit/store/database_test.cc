@@ -127,6 +127,35 @@ TEST(Database, ChangesOfOneRowKeepTheirOrder) {
   EXPECT_EQ((*database)->reader()->number("SELECT COUNT(*) FROM meta"), 1);
 }
 
+TEST(Database, SelectedRowsAreAddedOrChangedInTheirOrder) {
+  const StorePlace place;
+  auto database = Database::open(place.database());
+  ASSERT_TRUE(database);
+  Connection& writer = (*database)->writer();
+  const auto add = [&](const std::string& source, const std::string& digit) {
+    writer.run_row(
+        "INSERT INTO claims (id, created_at) SELECT 'of ' || name, value * 10 + length(:d)"
+        " FROM meta WHERE name = :n"
+        " ON CONFLICT (id) DO UPDATE SET created_at = claims.created_at * 10 +"
+        " excluded.created_at",
+        digit, source);
+  };
+  writer.begin();
+  for (const char* name : {"a", "b"}) {
+    writer.run_row("INSERT INTO meta (name, value) VALUES (:n, 0)", std::string(name));
+  }
+  add("a", "1");
+  add("b", "123");
+  add("nothing", "1");
+  add("a", "12");
+  add("a", "123");
+  writer.commit();
+  const auto reader = (*database)->reader();
+  EXPECT_EQ(reader->value<int>("SELECT created_at FROM claims WHERE id = 'of a'"), 123);
+  EXPECT_EQ(reader->value<int>("SELECT created_at FROM claims WHERE id = 'of b'"), 3);
+  EXPECT_EQ(reader->number("SELECT COUNT(*) FROM claims"), 2);
+}
+
 TEST(Database, RowsOfATransactionThatFailedAreForgotten) {
   const StorePlace place;
   auto database = Database::open(place.database());

@@ -173,7 +173,7 @@ class ReceiptsCostTest : public CostTest {
         const auto id = model::new_id(clock_.now());
         connection.run(
             "INSERT INTO receipts (input_id, session, written_at, trace_id, trace_number, previous,"
-            " body) VALUES (:i, :s, 0, :t, :n, :p, '{}')",
+            " body) VALUES (:i, :s, 0, :t, :n, :p, '')",
             id, *session, trace_, key_number(trace_), previous);
         previous = id;
         clock_.advance(std::chrono::milliseconds(1));

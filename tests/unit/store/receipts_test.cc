@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <iomanip>
+#include <limits>
 #include <sstream>
 
-#include "store/commit/packed_step.h"
 #include "store/commit/receipt_keys.h"
 #include "store/commit/row_writes.h"
+#include "store/commit/stored_steps.h"
 #include "store/conversation/receipts_sql.h"
+#include "tests/support/receipt_step.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -33,7 +35,7 @@ class ReceiptsTest : public StoreTest {
     return id;
   }
   std::string body_of(const std::string& user) {
-    return json{{"what", "turn"}, {"outputs", {versions_[user] + 1, 1}}}.dump();
+    return tests::receipt_step({{"what", "turn"}, {"outputs", {versions_[user] + 1, 1}}});
   }
   void add(const std::string& id, const std::string& body) {
     ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) -> model::Result<void> {
@@ -57,7 +59,7 @@ class ReceiptsTest : public StoreTest {
     return store_->receipts().prune(clock_.now() - age, 500).value();
   }
 
-  static constexpr const char* step = R"({"what":"turn"})";
+  const std::string step = tests::receipt_step({{"what", "turn"}});
   std::map<std::string, std::int64_t> versions_;
   std::map<std::string, std::string> last_;
   std::int64_t offset_ = 0;
@@ -67,7 +69,7 @@ TEST_F(ReceiptsTest, HasItsRowsInTheOrderOfTheirCommitsAndItsOutputs) {
   const auto id = commit_event("ann", {.trace_id = "trace"});
   const auto begun = clock_.now();
   clock_.advance(2s);
-  add(id, R"({"what":"delivery","seq":1})");
+  add(id, tests::receipt_step({{"what", "delivery"}, {"seq", 1}}));
   const auto receipt = store_->receipts().get(id);
   ASSERT_TRUE(receipt) << receipt.error().message;
   EXPECT_EQ(receipt->session, key_of("ann"));
@@ -86,13 +88,17 @@ TEST_F(ReceiptsTest, HasItsRowsInTheOrderOfTheirCommitsAndItsOutputs) {
 TEST_F(ReceiptsTest, ServicesAddTheirTriesWithTheirMarks) {
   const auto id = commit_event("ann");
   const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  store_->outbox().reschedule(key_of("ann"), output, clock_.now(), 1, {},
-                              ReceiptMark{id, R"({"what":"delivery","try":1})", clock_.now()});
-  store_->calls().put_off("c", clock_.now(), 1, {},
-                          ReceiptMark{id, R"({"what":"call","try":1})", clock_.now()});
-  store_->calls().appended("c", {}, ReceiptMark{id, R"({"what":"call","try":2})", clock_.now()});
-  store_->outbox().delivered(key_of("ann"), output, 1, {},
-                             ReceiptMark{id, R"({"what":"delivery","try":2})", clock_.now()});
+  store_->outbox().reschedule(
+      key_of("ann"), output, clock_.now(), 1, {},
+      ReceiptMark{id, tests::receipt_step({{"what", "delivery"}, {"try", 1}}), clock_.now()});
+  store_->calls().put_off(
+      "c", clock_.now(), 1, {},
+      ReceiptMark{id, tests::receipt_step({{"what", "call"}, {"try", 1}}), clock_.now()});
+  store_->calls().appended(
+      "c", {}, ReceiptMark{id, tests::receipt_step({{"what", "call"}, {"try", 2}}), clock_.now()});
+  store_->outbox().delivered(
+      key_of("ann"), output, 1, {},
+      ReceiptMark{id, tests::receipt_step({{"what", "delivery"}, {"try", 2}}), clock_.now()});
   add(model::new_id(), step);  // after the marks
   const auto receipt = store_->receipts().get(id);
   ASSERT_TRUE(receipt);
@@ -115,7 +121,8 @@ TEST_F(ReceiptsTest, FullReceiptBeginsAnewWithTheNewestStep) {
   constexpr std::int64_t many = most_receipt_bytes / 10;
   ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
     for (std::int64_t i = 1; i <= many; ++i) {
-      add_to_receipt(writer.connection(), id, json{{"what", i}}.dump(), clock_.now());
+      add_to_receipt(writer.connection(), id, tests::receipt_step({{"what", "turn"}, {"seq", i}}),
+                     clock_.now());
     }
   }));
   const auto receipt = store_->receipts().get(id);
@@ -123,31 +130,38 @@ TEST_F(ReceiptsTest, FullReceiptBeginsAnewWithTheNewestStep) {
   EXPECT_LT(receipt->rows.size(), static_cast<std::size_t>(most_receipt_bytes / 20));
   ASSERT_GT(receipt->rows.size(), 1U);
   EXPECT_EQ(receipt->rows.front().body["what"], "turn");
-  EXPECT_EQ(receipt->rows.back().body["what"], many);
+  EXPECT_EQ(receipt->rows.back().body["seq"], many);
   const auto later = static_cast<std::int64_t>(receipt->rows.size()) - 1;
-  EXPECT_EQ(receipt->rows[1].body["what"], many - later + 1) << "no step between is missing";
+  EXPECT_EQ(receipt->rows[1].body["seq"], many - later + 1) << "no step between is missing";
 }
 
 TEST_F(ReceiptsTest, DamagedStepsStopNoMark) {
   const auto id = commit_event("ann");
   const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  const std::string body = R"({"what":"delivery","seq":1,"status":503})";
+  const std::string body = tests::receipt_step({{"what", "delivery"}, {"seq", 1}, {"status", 503}});
   const auto fail_with = [&](const std::string& damaged) {
     ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
-      writer.connection().run("UPDATE receipts SET later = :y WHERE input_id = :i", damaged, id);
+      writer.connection().run(
+          "INSERT INTO later_steps (receipt, steps) SELECT n, :y FROM receipts WHERE input_id = :i"
+          " ON CONFLICT (receipt) DO UPDATE SET steps = excluded.steps",
+          damaged, id);
     }));
     store_->outbox().reschedule(key_of("ann"), output, clock_.now(), 1, {},
                                 ReceiptMark{id, body, clock_.now()});
     add(model::new_id(), step);  // after the mark
   };
-  for (const char* const damaged : {",{\"what\"", ",7", ",{},[]"}) {
+  for (const std::string damaged : {"no step", "\x1e\x7f", "\x1e!\"delivery", "\x1e"}) {
     fail_with(damaged);
     EXPECT_EQ(store_->receipts().get(id).error().code, model::Errc::internal) << damaged;
   }
+  const auto odd = later_step(tests::receipt_step({{"what", "delivery"},
+                                                   {"seq", 1},
+                                                   {"status", 503},
+                                                   {"tries", "x"},
+                                                   {"since", json::array()}}),
+                              clock_.now());
   std::string eight;
-  for (int n = 0; n < 8; ++n) {
-    eight += R"(,{"what":"delivery","seq":1,"status":503,"tries":"x","since":[]})";
-  }
+  for (int n = 0; n < 8; ++n) eight += odd;
   fail_with(eight);
   const auto receipt = store_->receipts().get(id);
   ASSERT_TRUE(receipt);
@@ -165,7 +179,7 @@ TEST_F(ReceiptsTest, ManyEqualTriesInARowShareTheLastStep) {
                     {"at", attempt * 100},
                     {"status", status}};
     store_->outbox().reschedule(key_of("ann"), output, clock_.now(), attempt, {},
-                                ReceiptMark{id, body.dump(), clock_.now()});
+                                ReceiptMark{id, tests::receipt_step(body), clock_.now()});
   };
   int attempt = 0;
   while (attempt < 10) fail(++attempt, 503);
@@ -192,8 +206,9 @@ TEST_F(ReceiptsTest, OutputKnowsWhatIsDeliveredBeforeIt) {
   EXPECT_TRUE(store_->receipts().get(second)->outputs.at(0).is_behind);
   EXPECT_EQ(store_->receipts().get(second)->delivered_before, model::Timestamp());
   const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  store_->outbox().delivered(key_of("ann"), output, 0, {},
-                             ReceiptMark{first, R"({"what":"delivery","seq":1})", clock_.now()});
+  store_->outbox().delivered(
+      key_of("ann"), output, 0, {},
+      ReceiptMark{first, tests::receipt_step({{"what", "delivery"}, {"seq", 1}}), clock_.now()});
   add(model::new_id(), step);  // after the mark
   EXPECT_FALSE(store_->receipts().get(second)->outputs.at(0).is_behind);
   EXPECT_EQ(store_->receipts().get(second)->delivered_before, clock_.now());
@@ -260,32 +275,50 @@ TEST_F(ReceiptsTest, TraceOfTheDaemonIsFoundInItsFirstSecondAndLater) {
   EXPECT_EQ(trace_number(late, third), key_number(late));
 }
 
-// The dictionary must stay: the receipts of a store outlive the program.
-TEST_F(ReceiptsTest, PackedStepIsShorterAndStaysReadable) {
-  const std::string step_json =
-      R"({"what":"turn","accepted":{"type":"inject","at":1795476116337,"daemon":"one","text":"hi"},)"
-      R"("at":1795476116355,"us":28,"flow":"Eight","version":1,"nodes":["nodes[0]","nodes[1]"]})";
-  const std::string stored =
-      "KLUv/SLewLB9AQDDAQUbSq8u2EaFc24arj7rGOl7NJLTBgn8ZbsSbKg3k7cmF/W3dAW80C8b4aP4ZA==";
-  const auto packed = packed_step(step_json);
-  EXPECT_LT(packed.size(), step_json.size() * 2 / 3) << packed;
-  EXPECT_EQ(unpacked_step(packed), step_json);
-  EXPECT_EQ(unpacked_step(stored), step_json) << "by an earlier program";
-  EXPECT_EQ(packed_step("{}"), "{}");
-  EXPECT_EQ(unpacked_step("{}"), "{}");
-  for (const auto& damaged :
-       {std::string("?"), std::string("KLUv"), packed.substr(0, packed.size() / 2)}) {
-    EXPECT_EQ(unpacked_step(damaged), std::nullopt) << damaged;
+TEST(StoredSteps, LongTextsArePacked) {
+  const auto long_text = tests::receipt_step({{"what", "turn"}, {"text", std::string(900, 'x')}});
+  const auto stored = packed(long_text);
+  EXPECT_LT(stored.size(), long_text.size() / 2) << stored;
+  EXPECT_EQ(unpacked(stored), long_text);
+  EXPECT_EQ(read_first_step(stored), json({{"what", "turn"}, {"text", std::string(900, 'x')}}));
+  EXPECT_EQ(packed("short"), "short");
+  EXPECT_EQ(packed(std::string(400, 'x')), std::string(400, 'x'));
+  EXPECT_LT(packed(std::string(400, 'x'), 300).size(), 100U);
+  EXPECT_EQ(unpacked("short"), "short");
+  for (const auto& damaged : {std::string("~?"), std::string("~KLUv"), stored.substr(0, 20)}) {
+    EXPECT_EQ(unpacked(damaged), std::nullopt) << damaged;
+    EXPECT_EQ(read_first_step(damaged), std::nullopt) << damaged;
   }
   std::string random;
   for (int i = 0; i < 40; ++i) random += model::random_hex(100);
-  EXPECT_EQ(unpacked_step(packed_step('{' + random)), '{' + random);
+  EXPECT_EQ(unpacked(packed(random)), random);
 }
 
-TEST(PackedStep, AnswersOfCallsAreUnpackedInTheirSteps) {
-  const nlohmann::json answer{{"status", 200}, {"body", std::string(500, 'x')}};
-  nlohmann::json step{
-      {"recorded", {{"result", {{"id", "c"}, {"answer", packed_step(answer.dump())}}}}}};
+TEST(StoredSteps, StepWithoutABeginBeganBeforeItWasWritten) {
+  const auto stored =
+      later_step(tests::receipt_step({{"what", "call"}, {"us", 2'500}}), model::from_unix_ms(9)) +
+      later_step(tests::receipt_step({{"what", "turn"}, {"at", 3}}), model::from_unix_ms(9));
+  EXPECT_EQ(read_later_steps(stored),
+            json::array({{{"what", "call"}, {"w", 9}, {"us", 2'500}, {"at", 7}},
+                         {{"what", "turn"}, {"w", 9}, {"at", 3}}}));
+  for (const json& odd :
+       {json{{"us", std::numeric_limits<std::int64_t>::min()}}, json{{"us", "x"}}}) {
+    auto step = odd;
+    step["what"] = "call";
+    const auto read =
+        read_later_steps(later_step(tests::receipt_step(step), model::from_unix_ms(9)));
+    EXPECT_EQ(read->front()["at"], 9);
+  }
+  EXPECT_EQ(read_later_steps(later_step(tests::receipt_step({{"us", 1}}), model::from_unix_ms(9))),
+            std::nullopt)
+      << "it does not say what it is";
+  EXPECT_EQ(read_later_steps(stored.substr(begin_of_last_step(stored)))->size(), 1U);
+  EXPECT_EQ(read_later_steps(""), json::array());
+}
+
+TEST(StoredSteps, AnswersOfCallsAreUnpacked) {
+  const nlohmann::json answer{{"status", 200}, {"body", std::string(900, 'x')}};
+  nlohmann::json step{{"recorded", {{"result", {{"id", "c"}, {"answer", packed(answer.dump())}}}}}};
   EXPECT_LT(step.dump().size(), 200U);
   unpack_answer(step);
   EXPECT_EQ(step["recorded"]["result"], (nlohmann::json{{"id", "c"}, {"answer", answer}}));
@@ -301,7 +334,7 @@ TEST(PackedStep, AnswersOfCallsAreUnpackedInTheirSteps) {
 }
 
 TEST_F(ReceiptsTest, ReadOfTheNewestIsBoundedByItsSize) {
-  const std::string long_step = json{{"what", std::string(60'000, 'x')}}.dump();
+  const std::string long_step = tests::receipt_step({{"what", std::string(60'000, 'x')}});
   constexpr int users = 40;
   std::string newest;
   for (int i = 0; i < users; ++i) {
@@ -331,8 +364,17 @@ TEST_F(ReceiptsTest, RetentionCutsChainsOffAtTheirEnd) {
   left.pop_back();  // the link to the event that is gone
   EXPECT_EQ(left, ids);
   EXPECT_EQ(store_->receipts().prune(clock_.now(), 2).value(), 2) << "in bounded steps";
+  const auto steps_left = [&] {
+    return store_->committer()
+        .write_and_wait([](Writer& writer) {
+          return writer.connection().number("SELECT COUNT(*) FROM later_steps");
+        })
+        .value();
+  };
+  EXPECT_EQ(steps_left(), 1) << "later steps go with their receipt";
   EXPECT_EQ(prune(0ms), 1);
   EXPECT_EQ(prune(0ms), 0);
+  EXPECT_EQ(steps_left(), 0);
 }
 
 TEST_F(ReceiptsTest, SessionStaysWhileItHasReceipts) {
@@ -353,9 +395,10 @@ TEST_F(ReceiptsTest, SessionStaysWhileItHasReceipts) {
 // The cost does not depend on the number of receipts, other than those that are shown.
 TEST_F(ReceiptsTest, ReadsARangeOfAnIndex) {
   const bool postgres = place_.in_postgres();
-  const std::string key = postgres ? "receipts_pkey" : "(input_id=?";
+  const std::string key = postgres ? "receipts_input_id_key" : "(input_id=?";
   const std::int64_t number = 5;
   expect_index_range(*store_, sql_of_receipt_steps, {"id"}, key);
+  expect_index_range(*store_, sql_of_later_steps, {"id", number}, key);
   expect_index_range(*store_, sql_of_receipt_event, {"id", "project"}, key);
   // Sorts the 1,000 newest receipts at most.
   const auto traced =

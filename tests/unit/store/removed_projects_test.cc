@@ -56,9 +56,10 @@ class RemovedProjectsTest : public StoreTest {
     commit.inbox.added.push_back({model::new_id(), "inject", "", "{}"});
     commit.dead_letters.push_back({model::new_id(), {model::new_id(), "inject", "", "{}"}, "why"});
     for (int n = 0; n < receipts; ++n) {
-      NewReceiptRow row{.input_id = model::new_id(), .first = NewReceiptRow::First{}, .body = "{}"};
+      NewReceiptRow row{.input_id = model::new_id(), .first = NewReceiptRow::First{}, .body = {}};
       row.first->previous = std::exchange(commit.after.last_receipt, row.input_id);
       commit.receipts.push_back(row);
+      commit.receipts.push_back({.input_id = row.input_id, .body = "a later step"});
     }
     commit.answers.kept.push_back(
         {"answer of " + mark, "{}", clock_.now() + std::chrono::hours(24)});
@@ -85,7 +86,7 @@ class RemovedProjectsTest : public StoreTest {
 };
 
 constexpr std::initializer_list<const char*> tables{
-    "sessions",      "outputs", "deliveries",   "receipts", "profiles",
+    "sessions",      "outputs", "deliveries",   "receipts", "later_steps", "profiles",
     "pending_calls", "inbox",   "dead_letters", "answers",  "follow_ups"};
 
 TEST_F(RemovedProjectsTest, NothingOfADeletedProjectStays) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <set>
 
+#include "tests/support/receipt_step.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -87,7 +88,7 @@ class UserDataTest : public StoreTest {
     for (const char* body : {"first ", "second "}) {
       NewReceiptRow row{.input_id = model::new_id(), .first = NewReceiptRow::First{}, .body = {}};
       row.first->previous = std::exchange(commit.after.last_receipt, row.input_id);
-      row.body = json{{"text", body + mark}}.dump();
+      row.body = tests::receipt_step({{"what", "turn"}, {"text", body + mark}});
       commit.receipts.push_back(row);
     }
     commit.receipts.push_back(
