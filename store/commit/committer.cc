@@ -89,8 +89,10 @@ void run_work(Connection& connection, WriteItem& write, Now now) {
     result = write.work(writer);
     if (result) connection.release_savepoint();
   } catch (const SqlError& error) {
-    if (error.kind() != SqlError::Kind::refused) throw;
-    result = fail(to_error(error));
+    if (error.kind() == SqlError::Kind::failed) throw;
+    result = error.kind() == SqlError::Kind::too_long
+                 ? fail(Errc::timed_out, "the store takes too long for this write")
+                 : fail(to_error(error));
   } catch (const std::exception&) {
     result = fail(Errc::internal, "a write could not be made");
   }
@@ -133,7 +135,7 @@ struct Committer::Impl {
   void dismiss_impatient(std::span<Item> tried);
   bool back_off(std::chrono::milliseconds delay);
   void finish(std::span<Item> batch);
-  static void refuse(Item& item, Attempt tried);
+  static void refuse(Item& item);
   static void give_up(std::span<Item> batch);
   void report(bool healthy);
 
@@ -316,7 +318,7 @@ void Committer::Impl::commit(std::span<Item> batch) {
         // take long, so writes with `Patience::none` fail first.
         tried == Attempt::refused ? report(true) : dismiss_impatient(batch);
         if (batch.size() == 1) {
-          refuse(batch.front(), tried);
+          refuse(batch.front());
           return finish(batch);
         }
         commit(batch.first(batch.size() / 2));
@@ -356,9 +358,9 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
       outcome_unknown = false;  // a refused COMMIT certainly had no effect
       return Attempt::refused;
     }
-    // A single SessionCommit is tried again without limit: its events must have effects.
-    const bool too_long = error.kind() == SqlError::Kind::too_long &&
-                          (batch.size() > 1 || !std::holds_alternative<CommitItem>(batch.front()));
+    // A single SessionCommit is tried again without limit, since its events must have effects; a
+    // single mark, too, since its service waits for it. A write has its own limit (run_work).
+    const bool too_long = error.kind() == SqlError::Kind::too_long && batch.size() > 1;
     if (!outcome_unknown) return too_long ? Attempt::too_long : Attempt::failed;
     // At a silent server a look-up would time out, too, while callers wait. So the next try looks
     // up the outcome.
@@ -456,13 +458,11 @@ void Committer::Impl::finish(std::span<Item> batch) {
   owner.transactions_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Committer::Impl::refuse(Item& item, Attempt tried) {
+void Committer::Impl::refuse(Item& item) {
   if (auto* commit = std::get_if<CommitItem>(&item)) {
     commit->outcome = Outcome::poison;
   } else if (auto* write = std::get_if<WriteItem>(&item)) {
-    write->result = tried == Attempt::refused
-                        ? fail(Errc::conflict, "the store refuses these values")
-                        : fail(Errc::timed_out, "the store takes too long for this write");
+    write->result = fail(Errc::conflict, "the store refuses these values");
     write->on_commit.clear();
   } else {
     std::get<MarkItem>(item).marked = nullptr;

@@ -235,21 +235,23 @@ struct CommitterSettings {
 //   back, `healthy()` turns false, and the same batch is tried again until it works or the
 //   Committer stops. Kept by: FailureTest.FullDiskHealsAndLosesNothing.
 // - If the database refuses a value, bisection finds its SessionCommit: only that one is `poison`.
-//   In the same way a write that exceeds the server's time limit gets `timed_out`.
-//   Kept by: FailureTest.PoisonAmongAHundredIsFoundAndAllOthersCommit,
-//   PostgresTest.ASlowWriteTimesOutAndDelaysNoOthers.
+//   Kept by: FailureTest.PoisonAmongAHundredIsFoundAndAllOthersCommit.
+// - A write that exceeds the server's time limit gets `timed_out`; the others of its transaction
+//   are committed. A commit or mark that exceeds it is tried again.
+//   Kept by: PostgresTest.ASlowWriteTimesOutAndDelaysNoOthers,
+//   PostgresTest.AMarkOutlivesTheTimeLimit.
 // - A COMMIT that reported an error may have worked. Each transaction writes its number into
 //   `writers`. Before a batch is tried again, a transaction that writes reads that number: it waits
 //   until the server has finished the lost connection's COMMIT.
 //   Kept by: PostgresTest.CommitWhoseSessionBreaksIsFoundOutAndDoneOnce.
 //
 // Thread-safe except `start` and `stop`. Callbacks run on the Committer's thread: they must neither
-// block nor call `write_and_wait`. The callback of one write may come before or after the
-// notifications of another. So `write_and_wait` may be combined with Writer::on_commit.
+// block nor call `write_and_wait`. A write's `on_commit` functions run before its `done`. Two
+// writes of one transaction have no order.
 class Committer {
  public:
   // `commit` is the submitted one without context, flow state, execution, and the texts and data of
-  // follow-ups.
+  // follow-ups. The first steps of its receipts are packed.
   using Done = std::function<void(Outcome, const SessionCommit& commit)>;
   using Work = std::function<model::Result<void>(Writer&)>;
   using WriteDone = std::function<void(model::Result<void>)>;
