@@ -104,9 +104,8 @@ void SharedLimits::count_accepted() {
   if (accepted.empty()) return;
   const auto work = [accepted = std::move(accepted)](store::Writer& writer) -> model::Result<void> {
     for (const auto& each : accepted) {
-      auto counted = store::Usage::add(
-          writer, {each.organisation_id, store::accepted_injects_counter, each.injects});
-      if (!counted) return counted;
+      store::Usage::add(writer,
+                        {each.organisation_id, store::accepted_injects_counter, each.injects});
     }
     return {};
   };

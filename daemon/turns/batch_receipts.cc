@@ -30,7 +30,7 @@ constexpr std::size_t most_run_together = 20;
 // The limit of an input's text and data, or of a profile, as JSON.
 constexpr std::size_t most_recorded_bytes = std::size_t{16} << 10;
 // The limit of the packed answer of an execution's first call. The n-th call's answer may have an
-// n-th of it, so all answers leave room for the other steps (store::most_receipt_bytes).
+// n-th of it, so all answers leave room for the other steps (store::most_later_characters).
 constexpr std::size_t most_answer_bytes = std::size_t{6} << 10;
 constexpr std::size_t most_recorded_calls = 20;  // of an execution; its timers count, too
 

@@ -160,28 +160,29 @@ std::int64_t number_of(const nlohmann::json& step, const char* name, std::int64_
 
 }  // namespace
 
-static_assert(most_receipt_bytes == 65536);  // in the statements below
+namespace {
+
+// Appends a step to the later steps of the receipt that the condition finds.
+std::string sql_to_append_step(std::string_view condition) {
+  return "INSERT INTO later_steps (receipt, steps) SELECT n, :y FROM receipts WHERE " +
+         std::string(condition) +
+         " ON CONFLICT (receipt) DO UPDATE SET steps = CASE WHEN length(later_steps.steps) < " +
+         std::to_string(most_later_characters) +
+         " THEN later_steps.steps ELSE '' END || excluded.steps";
+}
+
+}  // namespace
 
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now) {
-  connection.run_row(
-      "INSERT INTO later_steps (receipt, steps)"
-      " SELECT n, :y FROM receipts WHERE input_id = :i"
-      " ON CONFLICT (receipt) DO UPDATE SET steps ="
-      " CASE WHEN length(later_steps.steps) < 65536 THEN later_steps.steps ELSE '' END"
-      " || excluded.steps",
-      later_step(body, now), input_id);
+  static const auto sql = sql_to_append_step("input_id = :i");
+  connection.run_row(sql, later_step(body, now), input_id);
 }
 
 void add_to_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                     model::Timestamp now) {
-  connection.run_row(
-      "INSERT INTO later_steps (receipt, steps)"
-      " SELECT n, :y FROM receipts WHERE session = :s AND input_id = :i"
-      " ON CONFLICT (receipt) DO UPDATE SET steps ="
-      " CASE WHEN length(later_steps.steps) < 65536 THEN later_steps.steps ELSE '' END"
-      " || excluded.steps",
-      later_step(row.body, now), session, row.input_id);
+  static const auto sql = sql_to_append_step("session = :s AND input_id = :i");
+  connection.run_row(sql, later_step(row.body, now), session, row.input_id);
 }
 
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {

@@ -75,8 +75,8 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
 void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                    model::Timestamp now);
 // Adds a step to a receipt. Does nothing if there is no receipt, such as after its retention. If
-// the later steps have `most_receipt_bytes`, this one replaces them.
-inline constexpr std::int64_t most_receipt_bytes = 64 * 1024;
+// the later steps have `most_later_characters`, this one replaces them.
+inline constexpr std::int64_t most_later_characters = 64 * 1024;
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now);
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);

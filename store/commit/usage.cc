@@ -24,9 +24,8 @@ Result<std::int64_t> Usage::used(const std::string& organisation_id, const std::
       organisation_id, counter, month);
 }
 
-Result<void> Usage::add(Writer& writer, const QuotaUse& use) {
+void Usage::add(Writer& writer, const QuotaUse& use) {
   add_usage(writer.connection(), use.organisation_id, use.counter, use.amount, writer.now());
-  return {};
 }
 
 }  // namespace conversed::store

@@ -30,7 +30,7 @@ class Usage {
                                                  const std::string& month) const;
 
   // Counts within a transaction, in the Writer's month.
-  [[nodiscard]] static model::Result<void> add(Writer& writer, const QuotaUse& use);
+  static void add(Writer& writer, const QuotaUse& use);
 
  private:
   Database& database_;

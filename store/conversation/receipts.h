@@ -80,7 +80,7 @@ class Receipts : Rows {
                                                              std::size_t limit) const;
 
   // The receipt of an event. `not_found` if there is none. Reads at most 1,000 outputs, and as many
-  // steps as `most_receipt_bytes` has.
+  // steps as `most_later_characters` has.
   [[nodiscard]] model::Result<Receipt> get(const std::string& input_id) const;
 
   // For each of the project's `sessions` newest sessions: the rows of its newest event with a

@@ -81,7 +81,8 @@ Result<void> count(Writer& writer, const Jobs::Creation& creation) {
   if (creation.max_per_month > 0 && used >= creation.max_per_month) {
     return fail(Errc::quota_exhausted, "the plan's quota of jobs is used up for this month");
   }
-  return Usage::add(writer, {creation.organisation_id, "jobs", 1});
+  Usage::add(writer, {creation.organisation_id, "jobs", 1});
+  return {};
 }
 
 // Times are in seconds, as the API shows them.
