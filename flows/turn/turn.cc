@@ -181,6 +181,9 @@ Result<void> Turn::assign(const expression::Path& path, nlohmann::json value) {
 }
 
 Result<void> Turn::check_assign(const expression::Path& path, nlohmann::json value) {
+  const bool is_profile = path.root() == expression::Path::Root::profile;
+  const bool writes_profile = effects_.profile.has_value();
+  const auto written = written_.size();
   Root& target = root(path.root());
   (void)measure(*target.value, target.limit);  // pays for the copy
   nlohmann::json before = *target.value;
@@ -188,8 +191,15 @@ Result<void> Turn::check_assign(const expression::Path& path, nlohmann::json val
   auto done = assign(path, std::move(value));
   *target.value = std::move(before);
   target.is_measured = false;
-  if (path.root() == expression::Path::Root::profile) choose_locale();
+  if (is_profile && !writes_profile) {
+    // The stored profile is read in place again, and the Turn does not write it.
+    effects_.profile.reset();
+    profile_.value = nullptr;
+    scope_.profile = &input_.profile.data;
+  }
+  if (is_profile) choose_locale();
   effects_.notes = std::move(notes);
+  written_.erase(written_.begin() + static_cast<std::ptrdiff_t>(written), written_.end());
   return done;
 }
 

@@ -84,6 +84,19 @@ TEST(CollectNode, LastEventOfTheCountContinuesAtOnce) {
   EXPECT_EQ(texts(talk.let_question_time_out()), Texts{"timeOut: 4"});
 }
 
+TEST(CollectNode, KeptEventsWriteNoProfileThatTheBurstIsStoredIn) {
+  Burst talk("- collect: {quiet: 10s, storeIn: profile.burst}\n- say: done");
+  const auto kept = talk.add(1);
+  ASSERT_TRUE(kept);
+  EXPECT_FALSE(kept->profile) << "a check of the size is no write";
+  EXPECT_TRUE(kept->notes.changes.empty());
+  const auto last = talk.let_question_time_out();
+  ASSERT_TRUE(last->profile);
+  EXPECT_EQ(last->profile->data.at("burst").size(), 1U);
+  ASSERT_EQ(last->notes.changes.size(), 1U);
+  EXPECT_EQ(last->notes.changes.front().bytes_before, 0U) << "the first write of the path";
+}
+
 TEST(CollectNode, WaitsNoLongerThanItsMaximum) {
   Burst talk("- collect: {quiet: 10s, maxWait: 25s}\n- say: \"{{input.events.length}}\"");
   const auto end = talk.now + 25s;
