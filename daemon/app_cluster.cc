@@ -68,6 +68,8 @@ void ClusterParts::hear(LiveParts& live) {
   heard_resumes_ = subscribe(store::resume_topic, [this](std::string_view endpoint_id) {
     if (!endpoint_id.empty()) ports.resume(std::string(endpoint_id));
   });
+  heard_erasures_ =
+      subscribe(store::erased_topic, [this](std::string_view) { ports.forget_sessions(); });
   const auto notify = [&live](std::string_view names) { live.watch.notify(names); };
   heard_outputs_ = subscribe(store::outputs_topic, notify);
   heard_jobs_ = subscribe(store::jobs_topic, notify);
@@ -89,6 +91,7 @@ void ClusterParts::stop_hearing() {
   heard_deliveries_ = {};
   heard_retries_ = {};
   heard_resumes_ = {};
+  heard_erasures_ = {};
 }
 
 void ClusterParts::stop() {

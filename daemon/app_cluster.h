@@ -23,6 +23,7 @@ struct ClusterPorts {
   std::function<void(const model::SessionKey&)> deliver;
   std::function<void(const model::SessionKey&)> retry;
   std::function<void(const std::string& endpoint_id)> resume;
+  std::function<void()> forget_sessions;
 };
 
 // The cluster group: the ownership of sessions, and the exchange with the other daemons through the
@@ -58,6 +59,7 @@ struct ClusterParts {
   store::Notifications::Subscription heard_deliveries_;
   store::Notifications::Subscription heard_retries_;
   store::Notifications::Subscription heard_resumes_;
+  store::Notifications::Subscription heard_erasures_;
   store::Notifications::Subscription heard_outputs_;
   store::Notifications::Subscription heard_jobs_;
 };

@@ -78,7 +78,8 @@ ClusterPorts App::Parts::cluster_ports() {
       .resume =
           [this](const std::string& endpoint_id) {
             if (ground.has(Role::worker)) outbound.deliverer.resume(endpoint_id);
-          }};
+          },
+      .forget_sessions = [this] { turns.forget_sessions(); }};
 }
 
 void App::Parts::connect_operations() {

@@ -13,7 +13,7 @@ namespace conversed::store {
 // `touch`, `deliver` and `retry` name a session by its encoded key: its owner runs its lane once
 // more, looks for its pending outputs, or tries to deliver them now. `resume`: the id of an
 // Endpoint whose pause an operator has ended. `members`: the name of a daemon that gave up its
-// roles.
+// roles. `erased`: a user's data is erased; daemons drop what they keep of sessions in memory.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
@@ -23,6 +23,7 @@ inline constexpr std::string_view deliver_topic = "deliver";
 inline constexpr std::string_view retry_topic = "retry";
 inline constexpr std::string_view resume_topic = "resume";
 inline constexpr std::string_view members_topic = "members";
+inline constexpr std::string_view erased_topic = "erased";
 
 inline constexpr std::size_t max_notification_bytes = 7'000;  // of one announcement, with its topic
 

@@ -24,8 +24,8 @@ struct EncodedCommit;
 // Kept rows may be out of date, since an operator or another daemon may have changed the store. A
 // commit compares the versions of session and profile: a batch on old rows is a conflict and is
 // built again from the store. A batch that does not commit has to be built from the store
-// (build_turn_batch). Versions begin again when a session or profile is made anew, so an erasure
-// and an owner that takes up partitions clear all.
+// (build_turn_batch). Versions begin again when a session or profile is made anew, so a daemon
+// clears all when it takes up partitions, and when it hears of an erasure.
 // Kept by: RecentTurnsTest.ASessionThatChangedBehindItsLastTurnIsReadAgain,
 // RecentTurnsTest.PartitionsThatAreTakenUpHaveNoRecentSessions.
 //

@@ -332,12 +332,43 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
     }
   }
   Erased erased;
+  auto ranges = key_ranges(user);
+  if (!ranges) return fail(ranges.error());
+  if (auto gone = erase_causes(*ranges, erased); !gone) return fail(gone.error());
   for (const auto& session : *sessions) {
     if (auto gone = erase_session(session, hooks, erased); !gone) return fail(gone.error());
   }
-  if (auto gone = erase_rest(user, hooks, erased); !gone) return fail(gone.error());
+  if (auto gone = erase_rest(user, *ranges, hooks, erased); !gone) return fail(gone.error());
   if (auto emptied = empty_write_ahead_log(); !emptied) return fail(emptied.error());
   return erased;
+}
+
+// Deletes what could still begin a new session of the user while the sessions are erased. An event
+// of a deleted schedule or dead letter, even one that is in the log, finds no claim and has no
+// effects.
+Result<void> UserData::erase_causes(const std::vector<model::KeyRange>& ranges, Erased& erased) {
+  if (auto gone = erase_keyed(ranges,
+                              "DELETE FROM schedules WHERE id IN (SELECT id FROM schedules"
+                              " WHERE key >= :f AND key < :t LIMIT :l)",
+                              erased.pending);
+      !gone) {
+    return gone;
+  }
+  return erase_keyed(ranges, sql_to_delete_dead_letters, erased.dead_letters);
+}
+
+// Deletes rows by ranges of session keys, in batches. `sql` has the range and the batch's limit.
+Result<void> UserData::erase_keyed(const std::vector<model::KeyRange>& ranges, std::string_view sql,
+                                   std::int64_t& count) {
+  for (const auto& range : ranges) {
+    for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
+      auto written = write_counted(committer_, sql, range.from, range.to, rows_a_batch);
+      if (!written) return fail(written.error());
+      removed = *written;
+      count += removed;
+    }
+  }
+  return {};
 }
 
 // From the oldest on: an erasure that was interrupted finds the rest along the chain.
@@ -412,34 +443,21 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
 }
 
 // First the keys: a repeat that comes afterwards is new, and an earlier repeat still finds its
-// answer.
-Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& hooks,
-                                  Erased& erased) {
-  auto ranges = key_ranges(user);
-  if (!ranges) return fail(ranges.error());
+// answer. Outputs that were given up meanwhile are dead letters.
+Result<void> UserData::erase_rest(const UserOfProject& user,
+                                  const std::vector<model::KeyRange>& ranges,
+                                  const EraseHooks& hooks, Erased& erased) {
   if (hooks.forget_keys) {
-    if (auto forgotten = hooks.forget_keys(*ranges); !forgotten) return forgotten;
+    if (auto forgotten = hooks.forget_keys(ranges); !forgotten) return forgotten;
   }
-  struct Deletion {
-    std::string_view sql;
-    std::int64_t Erased::*counted;  // null: the number is not reported
-  };
-  static constexpr std::array of_keys{
-      Deletion{sql_to_delete_append_keys, nullptr}, Deletion{sql_to_delete_keyed_answers, nullptr},
-      Deletion{sql_to_delete_dead_letters, &Erased::dead_letters},
-      Deletion{sql_to_delete_answers, &Erased::answers},
-      Deletion{"DELETE FROM schedules WHERE id IN (SELECT id FROM schedules WHERE key >= :f"
-               " AND key < :t LIMIT :l)",
-               &Erased::pending}};
-  for (const auto& range : *ranges) {
-    for (const auto& [sql, counted] : of_keys) {
-      for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
-        auto written = write_counted(committer_, sql, range.from, range.to, rows_a_batch);
-        if (!written) return fail(written.error());
-        removed = *written;
-        if (counted != nullptr) erased.*counted += removed;
-      }
-    }
+  std::int64_t not_reported = 0;
+  const std::array<std::pair<std::string_view, std::int64_t&>, 4> deletions{
+      {{sql_to_delete_append_keys, not_reported},
+       {sql_to_delete_keyed_answers, not_reported},
+       {sql_to_delete_dead_letters, erased.dead_letters},
+       {sql_to_delete_answers, erased.answers}}};
+  for (const auto& [sql, count] : deletions) {
+    if (auto gone = erase_keyed(ranges, sql, count); !gone) return gone;
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
@@ -451,6 +469,7 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const EraseHooks& h
     profiles = writer.connection().run_counted(
         "DELETE FROM profiles WHERE project_id = :p AND user_id = :u", user.project_id,
         user.user_id);
+    announce(writer.connection(), erased_topic);
     return {};
   });
   if (written) erased.profiles += profiles;

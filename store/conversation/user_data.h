@@ -95,8 +95,13 @@ class UserData : Rows {
   [[nodiscard]] model::Result<void> erase_receipts(std::int64_t session, Erased& erased);
   [[nodiscard]] model::Result<void> erase_session(const SessionRow& row, const EraseHooks& hooks,
                                                   Erased& erased);
-  [[nodiscard]] model::Result<void> erase_rest(const UserOfProject& user, const EraseHooks& hooks,
-                                               Erased& erased);
+  [[nodiscard]] model::Result<void> erase_causes(const std::vector<model::KeyRange>& ranges,
+                                                 Erased& erased);
+  [[nodiscard]] model::Result<void> erase_keyed(const std::vector<model::KeyRange>& ranges,
+                                                std::string_view sql, std::int64_t& count);
+  [[nodiscard]] model::Result<void> erase_rest(const UserOfProject& user,
+                                               const std::vector<model::KeyRange>& ranges,
+                                               const EraseHooks& hooks, Erased& erased);
   [[nodiscard]] model::Result<void> empty_write_ahead_log();
 
   std::mutex erasing_;

@@ -145,9 +145,11 @@ class UserDataTest : public StoreTest {
     return store_->user_data().erase(
         {project_, user},
         {.finished = [this](const model::Position&) { return finished_; },
-         .ended = [this](
-                      const model::SessionKey& key,
-                      const std::vector<std::string>& inputs) { ended_[key.session_id] = inputs; },
+         .ended =
+             [this](const model::SessionKey& key, const std::vector<std::string>& inputs) {
+               ended_[key.session_id] = inputs;
+               if (on_ended_) on_ended_();
+             },
          .forget_keys = forget_keys_});
   }
 
@@ -167,6 +169,7 @@ class UserDataTest : public StoreTest {
   bool finished_ = true;
   std::function<model::Result<void>(const std::vector<model::KeyRange>&)> forget_keys_;
   std::map<std::string, std::vector<std::string>> ended_;
+  std::function<void()> on_ended_;
 };
 
 TEST_F(UserDataTest, ExportHasEverythingOnceWhateverThePages) {
@@ -249,6 +252,19 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
   }
   EXPECT_EQ(freed.size(), endpoints_.size()) << "the log frees its keys";
   EXPECT_EQ(store_->outbox().pending().value(), 1);
+}
+
+TEST_F(UserDataTest, WhatCouldBeginANewSessionIsErasedBeforeTheSessions) {
+  ASSERT_EQ(commit_now(everything(key("ann"), "MARK")), Outcome::committed);
+  schedule(key("ann"), "MARK");
+  std::set<std::string> kinds;
+  on_ended_ = [&] {
+    for (const auto& item : all_of("ann")) kinds.insert(item.at("kind"));
+  };
+  ASSERT_TRUE(erase("ann"));
+  EXPECT_TRUE(kinds.contains("profile"));
+  EXPECT_FALSE(kinds.contains("schedule"));
+  EXPECT_FALSE(kinds.contains("deadLetter"));
 }
 
 TEST_F(UserDataTest, ErasingTwiceIsErasingOnce) {
