@@ -398,7 +398,7 @@ void Deliverer::send(Session& session, const WebhookTarget& target) {
 // decides which of the two came first.
 void Deliverer::ask_to_begin(Session& session) {
   store_.outbox().begin_delivery(
-      session.key, session.outputs.front().seq,
+      session.key, session.outputs.front(),
       [this, mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
         post(mailbox, [this, &session, done] { begin(session, done); });
       });
@@ -604,9 +604,10 @@ void Deliverer::give_up(Session& session, std::size_t outputs, const std::string
   for (; outputs > 0; --outputs) {
     const auto& output = session.outputs.front();
     ++session.marks;
-    auto row = row_of(session, std::exchange(outcome, nullptr), std::nullopt, reason);
+    const HttpOutcome* const failed = std::exchange(outcome, nullptr);
+    auto row = row_of(session, failed, std::nullopt, reason);
     store_.outbox().give_up(
-        session.key, output, reason,
+        session.key, output, reason, failed != nullptr,
         [this, mailbox = thread_.mailbox(), &session, output,
          reason](const model::Result<void>& done) {
           post(mailbox, [=, this, &session] { given_up(session, output, reason, done); });

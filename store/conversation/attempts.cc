@@ -18,7 +18,7 @@ std::vector<Attempts::Counted> read_counted(Connection& connection) {
 void forget_finished(Connection& connection, std::int32_t partition, std::int64_t committed) {
   connection.run(
       "DELETE FROM attempts WHERE log_partition = :p AND log_offset < :o"
-      " AND event_id NOT IN (SELECT event_id FROM inbox)",
+      " AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.event_id = attempts.event_id)",
       partition, committed);
 }
 

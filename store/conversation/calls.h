@@ -14,9 +14,9 @@
 
 namespace conversed::store {
 
-// Calls and searches for which Nodes wait, and timers. A row is the claim of its result: the Turn
-// that takes the result deletes the row. Thread-safe; blocks on the disk. Errors: `unavailable`,
-// `internal`.
+// Calls, searches and scripts for which Nodes wait, and timers. A row is the claim of its result:
+// the Turn that takes the result deletes the row. Thread-safe; blocks on the disk. Errors:
+// `unavailable`, `internal`.
 //
 // A call is due until its result is in the log. The calls of one project to one target form a lane
 // and are read together. All due times use the clock of timers.

@@ -296,17 +296,14 @@ Result<std::string> DeadLetters::newest_new() const {
   });
 }
 
-// Numbers ascend with time, so the first young dead letter ends the range.
+// Numbers ascend with time, so the oldest rows have the lowest numbers. Reads `limit` rows only: no
+// index has the time.
 Result<std::int64_t> DeadLetters::prune(model::Timestamp before, std::size_t limit) {
-  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
-    Connection& connection = writer.connection();
-    const auto first_kept = connection.value<std::int64_t>(
-        "SELECT n FROM dead_letters WHERE created_at >= :b ORDER BY n LIMIT 1", before);
-    return connection.run_counted(
-        "DELETE FROM dead_letters WHERE id IN (SELECT id FROM dead_letters WHERE n < :k ORDER BY n"
-        " LIMIT :l)",
-        first_kept.value_or(std::numeric_limits<std::int64_t>::max()), limit);
-  });
+  return write_counted(committer_,
+                       "DELETE FROM dead_letters WHERE id IN (SELECT id FROM"
+                       " (SELECT id, created_at FROM dead_letters ORDER BY n LIMIT :l) AS oldest"
+                       " WHERE created_at < :b)",
+                       limit, before);
 }
 
 }  // namespace conversed::store

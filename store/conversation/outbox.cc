@@ -118,14 +118,15 @@ Result<std::int64_t> Outbox::pending() const {
   return read_count(database_, most_counted, sql_of_pending_deliveries);
 }
 
-void Outbox::begin_delivery(const model::SessionKey& key, std::int64_t seq,
+void Outbox::begin_delivery(const model::SessionKey& key, const Output& output,
                             Committer::WriteDone done) {
   committer_.write(
-      [key, seq](Writer& writer) {
+      [key = key.encode(), id = output.id, seq = output.seq](Writer& writer) {
         return change_one(writer.connection(), "the output was withdrawn",
                           "UPDATE deliveries SET withdrawable = 0 WHERE seq = :q"
+                          " AND output_id = :o"
                           " AND session = (SELECT id FROM sessions WHERE key = :k)",
-                          seq, key);
+                          seq, id, key);
       },
       std::move(done));
 }
@@ -156,9 +157,9 @@ void Outbox::reschedule(const model::SessionKey& key, const Output& output, mode
 }
 
 void Outbox::give_up(const model::SessionKey& key, const Output& output, const std::string& reason,
-                     Committer::WriteDone done, std::optional<ReceiptMark> row) {
+                     bool failed_now, Committer::WriteDone done, std::optional<ReceiptMark> row) {
   auto work = [id = model::new_id(), key, seq = output.seq, output_id = output.id, reason,
-               mark = std::move(row)](Writer& writer) -> Result<void> {
+               failed_now, mark = std::move(row)](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto encoded = key.encode();
     const auto pending = connection.row<std::string, std::string, int>(
@@ -174,7 +175,7 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
                                          .trace_id = std::get<1>(*pending),
                                          .value = ""},
                                .reason = reason,
-                               .attempts = std::get<2>(*pending) + 1};
+                               .attempts = std::get<2>(*pending) + (failed_now ? 1 : 0)};
     insert_dead_letter(connection, letter, key.project_id, encoded, seq, writer.now());
     mark_delivered(connection, encoded, output_id, seq, std::get<2>(*pending));
     add_to_receipt(connection, mark);

@@ -89,7 +89,8 @@ class Outbox : Rows {
   // Marks a follow-up's output as being delivered: a message of the user no longer withdraws it.
   // Does not block. `done` is called on the Committer's thread, with `not_found` if the output was
   // withdrawn before.
-  void begin_delivery(const model::SessionKey& key, std::int64_t seq, Committer::WriteDone done);
+  void begin_delivery(const model::SessionKey& key, const model::Output& output,
+                      Committer::WriteDone done);
   // Marks the output as delivered. A missing row is no error: the output was marked before, or
   // erased. `attempts`: failed tries of this output. `marked`: see Committer::mark. This and the
   // next two functions add the row of the try to the receipt of the output's input.
@@ -102,10 +103,10 @@ class Outbox : Rows {
                   model::Timestamp due_at, int attempts, std::function<void()> marked = {},
                   std::optional<ReceiptMark> row = {});
   // Gives up a pending output: it becomes a dead letter, and the session's next output is due at
-  // once. Does not block. `done` is called on the Committer's thread, with `not_found` if the
-  // output is not pending.
+  // once. `failed_now`: a try has just failed, which the store does not count yet. Does not block.
+  // `done` is called on the Committer's thread, with `not_found` if the output is not pending.
   void give_up(const model::SessionKey& key, const model::Output& output, const std::string& reason,
-               Committer::WriteDone done, std::optional<ReceiptMark> row = {});
+               bool failed_now, Committer::WriteDone done, std::optional<ReceiptMark> row = {});
 
   // Reads `limit` outputs behind a row (0: from the first), oldest first. Deletes the outputs among
   // them that are older than `before` and not pending.

@@ -174,11 +174,10 @@ Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& pro
 Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit) {
   const auto first_kept = model::id_prefix(before);
   // Most rounds find no old row, and need no write.
-  auto old =
-      read_exists(database_, "SELECT 1 FROM receipts WHERE input_id < :i LIMIT 1", first_kept);
+  auto old = read_exists(database_, sql_of_an_old_receipt, first_kept, first_kept);
   if (!old) return fail(old.error());
   if (!*old) return 0;
-  return write_counted(committer_, sql_of_old_receipts, first_kept,
+  return write_counted(committer_, sql_to_delete_old_receipts, first_kept, first_kept,
                        static_cast<std::int64_t>(limit));
 }
 

@@ -68,9 +68,13 @@ inline constexpr std::string_view sql_of_newest_receipts =
     " FROM sized CROSS JOIN receipts r"
     " WHERE sized.size <= :m AND r.input_id = sized.input_id ORDER BY sized.id DESC";
 
-inline constexpr std::string_view sql_of_old_receipts =
+// Receipts that are older than an id. One that links to a younger receipt stays as long as that
+// one: a repeat of a request may have an id that is a day older than its place in the chain.
+inline constexpr std::string_view sql_of_an_old_receipt =
+    "SELECT 1 FROM receipts WHERE input_id < :i AND previous < :j LIMIT 1";
+inline constexpr std::string_view sql_to_delete_old_receipts =
     "DELETE FROM receipts WHERE input_id IN (SELECT input_id FROM receipts"
-    " WHERE input_id < :i ORDER BY input_id LIMIT :l)";
+    " WHERE input_id < :i AND previous < :j ORDER BY input_id LIMIT :l)";
 
 // The events of a session's receipts. The condition on the session ends a walk into another one.
 inline constexpr std::string_view sql_of_receipt_chain =

@@ -243,6 +243,7 @@ Sessions::Page page_of_user(Connection& connection, const std::string& project_i
   static const auto sql = sql_of_listed("key >= :f AND key < :t AND +id < :b ORDER BY +id DESC");
   const auto pattern = pattern_of(filter.text);
   Sessions::Page page;
+  std::int64_t read_to = 0;  // older sessions are not read at all Endpoints
   const auto endpoints = connection.all([](std::string id) { return id; },
                                         "SELECT id FROM endpoints WHERE project_id = :p UNION ALL"
                                         " SELECT id FROM removed_endpoints WHERE project_id = :q",
@@ -251,15 +252,22 @@ Sessions::Page page_of_user(Connection& connection, const std::string& project_i
     const auto from = model::SessionKey{project_id, endpoint, filter.user_id, ""}.encode();
     auto to = from;
     ++to.back();  // the separator: no character of a name is below its successor
-    for (auto& each : connection.all(listed_from, sql, pattern, pattern, from, to, before,
-                                     Sessions::examined_for_text)) {
+    auto examined = connection.all(listed_from, sql, pattern, pattern, from, to, before,
+                                   Sessions::examined_for_text);
+    if (examined.size() == Sessions::examined_for_text) {
+      read_to = std::max(read_to, examined.back().summary.row);
+    }
+    for (auto& each : examined) {
       if (fits(each, filter)) page.rows.push_back(std::move(each.summary));
     }
   }
+  std::erase_if(page.rows, [&](const SessionSummary& each) { return each.row < read_to; });
   std::ranges::sort(page.rows, std::ranges::greater(), &SessionSummary::row);
-  if (page.rows.size() < limit) return page;
-  page.rows.resize(limit);
-  page.next = page.rows.back().row;
+  if (read_to != 0) page.next = read_to;
+  if (page.rows.size() >= limit) {
+    page.rows.resize(limit);
+    page.next = page.rows.back().row;
+  }
   return page;
 }
 

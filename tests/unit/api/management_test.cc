@@ -505,7 +505,7 @@ TEST_F(DeadLetterTest, AReplayedOutputIsDeliveredAtOnce) {
   commit.outputs = {output};
   world_.commit_now(commit);
   std::promise<model::Result<void>> given_up;
-  world_.store->outbox().give_up(commit.key, output, "gone", [&](model::Result<void> done) {
+  world_.store->outbox().give_up(commit.key, output, "gone", true, [&](model::Result<void> done) {
     given_up.set_value(std::move(done));
   });
   ASSERT_TRUE(given_up.get_future().get());

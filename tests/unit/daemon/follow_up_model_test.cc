@@ -359,7 +359,7 @@ class FollowUpHistories : public FollowUpWorld {
     for (std::size_t i = 0; i < outputs->size(); ++i) {
       auto& said = history.model.said[i];
       if (said.withdrawable && chance(3)) {
-        begin_delivery(history, (*outputs)[i].seq);
+        begin_delivery(history, (*outputs)[i]);
         said.withdrawable = false;
       }
     }
@@ -372,9 +372,9 @@ class FollowUpHistories : public FollowUpWorld {
     ASSERT_EQ(stored, expected);
   }
 
-  void begin_delivery(const History& history, std::int64_t seq) {
+  void begin_delivery(const History& history, const model::Output& output) {
     std::promise<model::Result<void>> begun;
-    store_->outbox().begin_delivery(history.key, seq, [&](auto done) { begun.set_value(done); });
+    store_->outbox().begin_delivery(history.key, output, [&](auto done) { begun.set_value(done); });
     EXPECT_TRUE(begun.get_future().get());
   }
 

@@ -172,17 +172,17 @@ TEST_F(FollowUps, AnswerWithdrawsAFollowUpWhoseDeliveryHasNotBegun) {
     const TurnBatch batch = pass(20min);
     ASSERT_EQ(batch.commit.outputs.size(), 1U);
     EXPECT_TRUE(batch.commit.outputs.at(0).withdrawable);
-    const auto seq = batch.commit.outputs.at(0).seq;
+    const auto& output = batch.commit.outputs.at(0);
     std::promise<model::Result<void>> asked;
     if (begun) {
-      store_->outbox().begin_delivery(key_, seq, [&](auto done) { asked.set_value(done); });
+      store_->outbox().begin_delivery(key_, output, [&](auto done) { asked.set_value(done); });
       EXPECT_TRUE(asked.get_future().get());
     }
     run({message("here")});
     const auto said = texts();
     EXPECT_EQ(std::ranges::count(said, "Still there?"), begun ? 1 : 0);
     std::promise<model::Result<void>> late;
-    store_->outbox().begin_delivery(key_, seq, [&](auto done) { late.set_value(done); });
+    store_->outbox().begin_delivery(key_, output, [&](auto done) { late.set_value(done); });
     EXPECT_EQ(late.get_future().get().has_value(), begun);
   }
 }

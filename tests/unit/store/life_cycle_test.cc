@@ -213,11 +213,11 @@ TEST_F(LifeCycleTest, OutputsFollowTheDiagram) {
     return sent;
   };
   const auto give_up = [&] {
-    store_->outbox().give_up(key_, output(), "reason", [](const Result<void>&) {});
+    store_->outbox().give_up(key_, output(), "reason", true, [](const Result<void>&) {});
   };
   const Steps steps = joined(
       {
-          [&] { store_->outbox().begin_delivery(key_, 1, [](const Result<void>&) {}); },
+          [&] { store_->outbox().begin_delivery(key_, output(), [](const Result<void>&) {}); },
           [&] { store_->outbox().delivered(key_, output(), 0); },
           [&] { store_->outbox().reschedule(key_, output(), clock_.now() + 1h, 1); },
           give_up,

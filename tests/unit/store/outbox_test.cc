@@ -10,10 +10,16 @@ using std::chrono::seconds;
 
 class OutboxTest : public StoreTest {
  protected:
-  model::Result<void> give_up(const model::Output& output) {
+  model::Result<void> give_up(const model::Output& output, bool failed_now = true) {
     std::promise<model::Result<void>> promise;
-    store_->outbox().give_up(key_of("ann"), output, "no answer for 24 h",
+    store_->outbox().give_up(key_of("ann"), output, "no answer for 24 h", failed_now,
                              [&](model::Result<void> done) { promise.set_value(std::move(done)); });
+    return promise.get_future().get();
+  }
+  model::Result<void> begin_delivery(const model::Output& output) {
+    std::promise<model::Result<void>> promise;
+    store_->outbox().begin_delivery(key_of("ann"), output,
+                                    [&](model::Result<void> done) { promise.set_value(done); });
     return promise.get_future().get();
   }
   // A try of the session's oldest pending output has failed.
@@ -51,6 +57,8 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
   erased.id = "of another session, which had this key";
   store_->outbox().delivered(key_of("ann"), erased, 0);
   EXPECT_FALSE(give_up(erased));
+  EXPECT_EQ(begin_delivery(erased).error().code, model::Errc::not_found);
+  EXPECT_TRUE(begin_delivery(said[1]));
   EXPECT_EQ(store_->outbox().pending().value(), 1) << "the mark of an erased session had an effect";
   store_->outbox().delivered(key_of("ann"), said[1], 0);
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
@@ -198,6 +206,7 @@ TEST_F(OutboxTest, OutputThatIsGivenUpIsAReplayableDeadLetterAndTheNextProceeds)
                            ->rows;
   ASSERT_EQ(letters.size(), 1U);
   EXPECT_EQ(letters.front().output_seq, 1);
+  EXPECT_EQ(letters.front().attempts, 1);
   ASSERT_TRUE(store_->dead_letters().replay_output("project", letters.front().id));
   EXPECT_EQ(store_->dead_letters().replay_output("project", letters.front().id).error().code,
             model::Errc::conflict);

@@ -149,6 +149,34 @@ TEST_F(PostgresTest, ReaderWhoseSessionBrokeReadsAllTheSame) {
   EXPECT_EQ((*session)->version, 1);
 }
 
+TEST_F(PostgresTest, ReaderWhoseSessionBrokeAnswersWhatItWasAskedAhead) {
+  auto store = open(place_.store());
+  const auto pulse = std::make_shared<PostgresPulse>();
+  auto reader = open_postgres(*place_.postgres(), Connection::Role::reader, pulse);
+  ASSERT_EQ(reader->value<std::int64_t>("SELECT 1"), 1);
+  break_sessions();
+  auto asked = reader->ask<std::int64_t>("SELECT CAST(:n AS BIGINT)", std::int64_t{7});
+  reader->settle();
+  const auto answer = asked.take();
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(std::get<0>(*answer), 7);
+}
+
+// A server that goes on with the statement would work twice.
+TEST_F(PostgresTest, ReadBeyondItsTimeLimitIsNotRepeated) {
+  auto store = open(place_.store());
+  outside_->script("CREATE SEQUENCE reads");
+  const auto pulse = std::make_shared<PostgresPulse>();
+  auto reader = open_postgres(*place_.postgres(), Connection::Role::reader, pulse);
+  {
+    const Connection::TimeLimit limit(*reader, std::chrono::steady_clock::now());
+    EXPECT_THROW(reader->run("SELECT pg_sleep(3600) FROM (SELECT nextval('reads')) AS counted"),
+                 SqlError);
+  }
+  break_sessions();
+  EXPECT_LE(outside_->value<std::int64_t>("SELECT last_value FROM reads"), 1);
+}
+
 TEST_F(PostgresTest, WriterWhoseSessionBrokeGoesOnAndLosesNothing) {
   auto store = open(place_.store());
   for (int i = 0; i < 20; ++i) {
@@ -339,13 +367,38 @@ TEST_F(PostgresTest, ASlowWriteTimesOutAndDelaysNoOthers) {
         writer.connection().run("SELECT pg_sleep(3600)");
         return {};
       },
-      [&](model::Result<void> written) { slow.set_value(std::move(written)); });
+      [&](model::Result<void> written) { slow.set_value(std::move(written)); },
+      Committer::Patience::none);
+  std::promise<model::Result<void>> quick;
+  committer.write([](Writer&) -> model::Result<void> { return {}; },
+                  [&](model::Result<void> written) { quick.set_value(std::move(written)); },
+                  Committer::Patience::none);
   committer.submit(turn(key_of("bob"), 0, 1),
                    [&](Outcome outcome, const auto&) { after.set_value(outcome); });
   committer.start();
   EXPECT_EQ(before.get_future().get(), Outcome::committed);
   EXPECT_EQ(slow.get_future().get().error().code, model::Errc::timed_out);
+  EXPECT_TRUE(quick.get_future().get());
   EXPECT_EQ(after.get_future().get(), Outcome::committed);
+}
+
+// Its service would wait for the mark for ever.
+TEST_F(PostgresTest, AMarkOutlivesTheTimeLimit) {
+  auto settings = place_.database();
+  settings.postgres->timeout = std::chrono::milliseconds(100);
+  auto database = Database::open(settings);
+  ASSERT_TRUE(database) << database.error().message;
+  Committer committer(**database, clock_);
+  std::promise<void> marked;
+  std::atomic<int> tries = 0;
+  committer.mark(
+      [&](Connection& connection) {
+        if (++tries < 3) connection.run("SELECT pg_sleep(3600)");
+      },
+      [&] { marked.set_value(); });
+  committer.start();
+  marked.get_future().wait();
+  EXPECT_EQ(tries, 3);
 }
 
 TEST_F(PostgresTest, ReadsFailFastWhileTheServerIsSilent) {

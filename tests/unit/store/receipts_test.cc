@@ -118,7 +118,7 @@ TEST_F(ReceiptsTest, LaterRowNeedsAReceipt) {
 
 TEST_F(ReceiptsTest, FullReceiptBeginsAnewWithTheNewestStep) {
   const auto id = commit_event("ann");
-  constexpr std::int64_t many = most_receipt_bytes / 10;
+  constexpr std::int64_t many = most_later_characters / 10;
   ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
     for (std::int64_t i = 1; i <= many; ++i) {
       add_to_receipt(writer.connection(), id, tests::receipt_step({{"what", "turn"}, {"seq", i}}),
@@ -127,7 +127,7 @@ TEST_F(ReceiptsTest, FullReceiptBeginsAnewWithTheNewestStep) {
   }));
   const auto receipt = store_->receipts().get(id);
   ASSERT_TRUE(receipt);
-  EXPECT_LT(receipt->rows.size(), static_cast<std::size_t>(most_receipt_bytes / 20));
+  EXPECT_LT(receipt->rows.size(), static_cast<std::size_t>(most_later_characters / 20));
   ASSERT_GT(receipt->rows.size(), 1U);
   EXPECT_EQ(receipt->rows.front().body["what"], "turn");
   EXPECT_EQ(receipt->rows.back().body["seq"], many);
@@ -377,6 +377,22 @@ TEST_F(ReceiptsTest, RetentionCutsChainsOffAtTheirEnd) {
   EXPECT_EQ(steps_left(), 0);
 }
 
+// The id of a request's repeat is that of the first request, which may be a day older.
+TEST_F(ReceiptsTest, ReceiptThatLinksToAYoungerOneStaysAsLong) {
+  const auto of_repeat = model::new_id(clock_.now());
+  clock_.advance(2h);
+  const auto younger = commit_event("ann");
+  auto commit = turn(key_of("ann"), versions_["ann"]++, ++offset_);
+  commit.receipts.push_back({.input_id = of_repeat, .first = NewReceiptRow::First{}, .body = step});
+  commit.receipts.back().first->previous = younger;
+  commit.after.last_receipt = of_repeat;
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
+  EXPECT_EQ(prune(1h), 0) << "an erasure would not find the younger receipt";
+  EXPECT_EQ(chain("ann"), (Ids{of_repeat, younger}));
+  clock_.advance(2h);
+  EXPECT_EQ(prune(1h), 2);
+}
+
 TEST_F(ReceiptsTest, SessionStaysWhileItHasReceipts) {
   commit_event("ann");
   const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
@@ -415,8 +431,9 @@ TEST_F(ReceiptsTest, ReadsARangeOfAnIndex) {
   }
   expect_index_range(*store_, sql_of_receipt_outputs, {number, number, number, "id", number},
                      "outputs_by_session");
-  EXPECT_EQ(plan_of(*store_, sql_of_old_receipts, {"id", number}).find("SCAN receipts"),
-            std::string::npos);
+  EXPECT_EQ(
+      plan_of(*store_, sql_to_delete_old_receipts, {"id", "id", number}).find("SCAN receipts"),
+      std::string::npos);
 }
 
 }  // namespace

@@ -149,6 +149,37 @@ TEST_F(SessionsTest, ListFindsWordsThatWereSaidWhateverTheirCase) {
   EXPECT_EQ(found("1_0"), std::vector<std::string>()) << "no character stands for others";
 }
 
+TEST_F(SessionsTest, ListOfAUserGoesOnBehindTheSessionsThatAPageExamines) {
+  const auto insert = [&](const std::string& name, bool busy) {
+    return store_->committer().write_and_wait([&](Writer& writer) {
+      const model::SessionKey key{"project", "endpoint", "ann", name};
+      writer.connection().run(
+          "INSERT INTO sessions (key, project_id, version, position_epoch, position_partition,"
+          " position_offset, started_at, last_activity_at, context, flow_state, execution,"
+          " last_output_seq, inbox_size) VALUES (:k, 'project', 1, 1, 0, 0, 0, 0, '{}', 'null',"
+          " :e, 0, 0)",
+          key, busy ? std::optional<std::string>("{}") : std::nullopt);
+    });
+  };
+  ASSERT_TRUE(store_->committer().write_and_wait([](Writer& writer) {
+    writer.connection().run(
+        "INSERT INTO removed_endpoints (id, project_id) VALUES ('endpoint', 'project')");
+  }));
+  ASSERT_TRUE(insert("oldest", true));
+  for (std::size_t i = 0; i < Sessions::examined_for_text; ++i) {
+    ASSERT_TRUE(insert(std::to_string(i), false));
+  }
+  const SessionFilter wanted{.user_id = "ann", .busy = true};
+  const auto first = store_->sessions().list("project", wanted, 0, 10);
+  ASSERT_TRUE(first) << first.error().message;
+  EXPECT_TRUE(first->rows.empty());
+  ASSERT_TRUE(first->next);
+  const auto second = store_->sessions().list("project", wanted, *first->next, 10);
+  ASSERT_EQ(second->rows.size(), 1U);
+  EXPECT_EQ(second->rows.front().key.session_id, "oldest");
+  EXPECT_FALSE(second->next);
+}
+
 TEST_F(SessionsTest, ListHasOnlyBusyOrOnlyIdleSessions) {
   auto busy = turn(key_of("busy"), 0, 1);
   busy.after.execution = model::Execution{};
