@@ -120,6 +120,7 @@ class PostgresDriver final : public Driver {
   void need_session();
   void drop_session() noexcept;
   void send_waiting();
+  void settle_once();
   void forget_waiting() noexcept;
   void collect();
   void deliver(const Sent& sent, PostgresResult result);
@@ -416,6 +417,22 @@ void PostgresDriver::send(PostgresStatement& statement, PostgresStatement* recei
 }
 
 void PostgresDriver::settle() {
+  if (waiting_.empty() && sent_.empty()) return;
+  std::vector<Waiting> asked;
+  if (may_repeat() && sent_.empty()) asked = waiting_;
+  try {
+    settle_once();
+  } catch (const SqlError& error) {
+    if (asked.empty() || !error.uncertain()) throw;
+    for (const Waiting& each : asked) {
+      for (const auto& answer : each.answers) *answer = {};
+    }
+    waiting_ = std::move(asked);
+    settle_once();
+  }
+}
+
+void PostgresDriver::settle_once() {
   send_waiting();
   if (sent_.empty()) return;
   try {

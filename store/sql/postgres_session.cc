@@ -159,11 +159,11 @@ void PostgresSession::take_place(PostgresSettings::Place place) {
   if (state == nullptr || state != lock_not_available) throw postgres_error(failed.get());
   throw SqlError(SqlError::Kind::failed,
                  shared ? "(a command that needs all daemons stopped is at work on the store)"
-                        : "(daemons use the store; stop them first: " + living_daemons() + ")",
+                        : "(daemons use the store; stop them first" + living_daemons() + ")",
                  SqlError::Effect::none);
 }
 
-// The names of living daemons, for an error message; empty if there is none.
+// ": " and the names of the living daemons, for an error message; empty if there is none.
 std::string PostgresSession::living_daemons() {
   const char* sql =
       "SELECT string_agg(id, ', ' ORDER BY id) FROM daemons"
@@ -174,7 +174,7 @@ std::string PostgresSession::living_daemons() {
     if (PQresultStatus(result.get()) != PGRES_TUPLES_OK || PQntuples(result.get()) == 0) continue;
     names = one_line(PQgetvalue(result.get(), 0, 0));
   }
-  return names.empty() ? "they gave no names" : names;
+  return names.empty() ? names : ": " + names;
 }
 
 Clock::time_point PostgresSession::deadline() const {
@@ -194,7 +194,11 @@ PostgresResult PostgresSession::next(Clock::time_point deadline) {
     auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
     if (left.count() <= 0) throw server_silent();
     if (go_on_ != nullptr) {
-      if (!(*go_on_)()) throw connection_lost();
+      // The session is lost, since its statement still runs. Nobody repeats the statement.
+      if (!(*go_on_)()) {
+        throw SqlError(SqlError::Kind::failed, "(the caller waits no longer)",
+                       SqlError::Effect::none);
+      }
       left = std::min(left, between_questions);
     }
     pollfd wanted{.fd = PQsocket(handle()),

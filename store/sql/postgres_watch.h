@@ -20,8 +20,8 @@ namespace conversed::store {
 // stop without start.
 class PostgresWatch {
  public:
-  // The changed topic as the triggers name it: "assets", "lexicons", "people"; empty: notifications
-  // of any topic may have been lost. Called on the watch's thread.
+  // A notification as it was sent (store/cluster/notifications.h); empty: notifications may have
+  // been lost. Called on the watch's thread.
   using Changed = std::function<void(std::string_view topic)>;
 
   // `pulse` must outlive it.
