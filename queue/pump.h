@@ -40,8 +40,8 @@ struct PumpSettings {
   std::chrono::milliseconds revoke_wait{5'000};    // for runs of a partition about to be lost
   // Called with each error of the log, on the pump's thread. Must not block. May be empty.
   std::function<void(const Error&)> report;
-  // Also called, with an error after which no record can be read (`conflict`): another consumer has
-  // replaced this one, or the log has gone back.
+  // Also called, with an error after which no record can be read (`conflict`): the log has gone
+  // back or has lost records, or its client has failed for good.
   std::function<void(const Error&)> broken = {};
   PartitionOwner* owner = nullptr;  // must outlive the pump; may be null
   // Gets a heartbeat for the pump's thread; must outlive the pump. May be null.

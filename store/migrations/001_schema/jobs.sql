@@ -1,6 +1,6 @@
 -- Version 1 of the schema: long work.
 
--- Jobs. store/jobs/jobs.h has the transitions of `state`.
+-- Jobs. store/model/job.h has the transitions of `state`.
 CREATE TABLE jobs (
   id TEXT PRIMARY KEY,
   n BIGINT NOT NULL UNIQUE,
