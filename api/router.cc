@@ -90,7 +90,8 @@ bool serves(const Operation& operation, Method method) {
 
 Response preflight(const std::string& methods) {
   return {.status = status::no_content,
-          .headers = {{"Access-Control-Allow-Methods", methods},
+          .headers = {{"Allow", methods},
+                      {"Access-Control-Allow-Methods", methods},
                       {"Access-Control-Allow-Headers",
                        "Accept, Authorization, Content-Type, Idempotency-Key, Prefer, X-API-Key, "
                        "X-ContactCenter-Authorization, traceparent, tracestate"},

@@ -13,7 +13,7 @@ namespace conversed::config {
 
 // The words of an enumeration, in the order of its values.
 inline constexpr std::string_view flag_words[] = {"false", "true"};
-inline constexpr std::string_view queue_driver_words[] = {"file", "kafka"};
+inline constexpr std::string_view queue_driver_words[] = {"embedded", "kafka"};
 inline constexpr std::string_view store_driver_words[] = {"sqlite", "postgres"};
 inline constexpr std::string_view log_level_words[] = {"debug", "info", "warn", "error"};
 inline constexpr std::string_view log_format_words[] = {"json", "text"};

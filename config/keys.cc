@@ -134,7 +134,7 @@ constexpr Key table[] = {
             "The port of /healthz, /readyz and /metrics. 0: the system picks one."),
 
     setting(CONVERSED_FIELD(queue.driver), queue_driver_words,
-            "The log of events. file is embedded; kafka is for clusters."),
+            "The log of events. embedded needs no other program; kafka is for clusters."),
     setting(CONVERSED_FIELD(queue.partitions), Range{1, 1024},
             "Partitions of a new log, embedded or Kafka's topic of events. An existing log keeps "
             "its number."),
@@ -202,10 +202,10 @@ constexpr Key table[] = {
     reloads(setting(CONVERSED_FIELD(limits.burst), Range{1, 1'000'000},
                     "Requests at once before the limits above apply to a key, user or address.")),
     setting(CONVERSED_FIELD(limits.connections), Range{1, 1'000'000},
-            "Open connections to the API. Further ones are closed."),
+            "Open connections to the API. Further ones are answered 503 and closed."),
     setting(CONVERSED_FIELD(limits.connections_per_address), Range{1, 1'000'000},
-            "Open connections of one address, IPv6 by its /64. Further ones are closed. "
-            "trusted_proxies are not counted."),
+            "Open connections of one address, IPv6 by its /64. Further ones are answered 429 and "
+            "closed. trusted_proxies are not counted."),
     setting(CONVERSED_FIELD(limits.large_bodies_bytes), Bytes{64 * mib, 65'536 * mib},
             "Memory for all bodies that are larger than api.max_body, such as imports. Requests "
             "without room are answered 503. Clients whose password is not verified yet get half of "

@@ -34,7 +34,7 @@ class Secret {
   std::string value_;
 };
 
-enum class QueueDriver : std::uint8_t { file, kafka };
+enum class QueueDriver : std::uint8_t { embedded, kafka };
 enum class StoreDriver : std::uint8_t { sqlite, postgres };
 enum class LogLevel : std::uint8_t { debug, info, warn, error };
 enum class LogFormat : std::uint8_t { json, text };
@@ -83,7 +83,7 @@ struct KafkaSettings {
 };
 
 struct QueueSettings {
-  QueueDriver driver = QueueDriver::file;
+  QueueDriver driver = QueueDriver::embedded;
   std::uint32_t partitions = 8;  // fixed when the log or its topic is created
   KafkaSettings kafka;
 };

@@ -33,8 +33,8 @@ Result<std::optional<PresentedCredential>> presented_credential(const Request& r
   for (const auto& [name, value] : request.headers) {
     if (name == "x-api-key" && !value.empty()) {
       add({CredentialKind::api_key, value});
-    } else if (name == "x-contactcenter-authorization" && !value.empty()) {
-      add({CredentialKind::contact_center, bearer_token(value).value_or("")});
+    } else if (name == "x-contactcenter-authorization") {
+      if (const auto token = bearer_token(value)) add({CredentialKind::contact_center, *token});
     } else if (name == "authorization") {
       if (const auto token = bearer_token(value)) add({CredentialKind::access_token, *token});
     }

@@ -126,7 +126,8 @@ std::string issuer_of(const Request& request, std::string_view configured,
   if (!configured.empty()) return std::string(configured);
   const bool tls = request.header("x-forwarded-proto").value_or("") == "https";
   std::string issuer = tls ? "https://" : "http://";
-  issuer += request.header("host").value_or("localhost");
+  const auto host = request.header("host").value_or("");
+  issuer += host.empty() ? "localhost" : host;
   return issuer.append(base_of(request.path, base_path));
 }
 

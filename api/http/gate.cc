@@ -149,8 +149,10 @@ void Gate::begin_exchange(const Request& request, bool keep_alive) {
   keep_alive_ = keep_alive;
   context_.instance.assign(request.target, 0, request.target.find('?'));
   if (context_.instance.empty()) context_.instance = "/";
+  // Several traceparent headers are invalid (W3C Trace Context §3.2).
   const auto header = request.header("traceparent");
-  auto trace = header ? model::parse_traceparent(*header) : std::nullopt;
+  const bool is_sole = header && request.count_headers("traceparent") == 1;
+  auto trace = is_sole ? model::parse_traceparent(*header) : std::nullopt;
   if (!trace) {
     trace = model::Trace{.trace_id = model::new_trace_id(), .parent_id = {}};
     trace->sampled = model::in_sample(trace->trace_id, keeper_->settings().sample);

@@ -17,13 +17,18 @@ std::optional<std::string_view> first(const HeaderList& list, std::string_view n
 }  // namespace
 
 std::string_view method_name(Method method) {
-  constexpr std::array<std::string_view, 7> names{"GET",   "HEAD",   "POST",   "PUT",
-                                                  "PATCH", "DELETE", "OPTIONS"};
+  constexpr std::array<std::string_view, 9> names{"GET",    "HEAD",    "POST",  "PUT", "PATCH",
+                                                  "DELETE", "OPTIONS", "TRACE", ""};
   return names.at(static_cast<std::size_t>(method));
 }
 
 std::optional<std::string_view> Request::header(std::string_view name) const {
   return first(headers, name);
+}
+
+std::size_t Request::count_headers(std::string_view name) const {
+  return static_cast<std::size_t>(
+      std::ranges::count(headers, name, &HeaderList::value_type::first));
 }
 
 std::optional<std::string_view> Request::parameter(std::string_view name) const {

@@ -16,9 +16,10 @@
 
 namespace conversed::api {
 
-enum class Method : std::uint8_t { get, head, post, put, patch, delete_, options };
+// `other`: a method that is not known, or not read yet.
+enum class Method : std::uint8_t { get, head, post, put, patch, delete_, options, trace, other };
 
-// "GET", "DELETE", ...
+// "GET", "DELETE", ...; "" for `other`.
 [[nodiscard]] std::string_view method_name(Method method);
 
 // The statuses of operations. Any other integer from 200 to 599 is valid, too.
@@ -54,6 +55,7 @@ struct Request {
 
   // The first header of that name. The name must be in lower case.
   [[nodiscard]] std::optional<std::string_view> header(std::string_view name) const;
+  [[nodiscard]] std::size_t count_headers(std::string_view name) const;
   [[nodiscard]] std::optional<std::string_view> parameter(std::string_view name) const;
 };
 

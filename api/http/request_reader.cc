@@ -1,6 +1,7 @@
 #include "api/http/request_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <optional>
@@ -22,9 +23,13 @@ constexpr std::size_t max_empty_lines = 4;
 // chunks of one byte with a short extension, and no connection that stays busy without data.
 constexpr std::size_t framing_per_byte = 16;
 
+// Content codings that clients use (RFC 9110 §8.4.1, RFC 7932, RFC 8878). No body is decoded.
+constexpr std::array<std::string_view, 7> codings{"gzip", "x-gzip", "deflate",   "compress",
+                                                  "br",   "zstd",   "x-compress"};
+
 std::optional<Method> find_method(std::string_view name) {
   for (const Method method : {Method::get, Method::post, Method::head, Method::put, Method::patch,
-                              Method::delete_, Method::options}) {
+                              Method::delete_, Method::options, Method::trace}) {
     if (name == method_name(method)) return method;
   }
   return std::nullopt;
@@ -54,6 +59,8 @@ Request RequestReader::take() {
 void RequestReader::reset() {
   stage_ = Stage::head;
   request_ = Request{};
+  request_.method = Method::other;
+  authority_.clear();
   http_1_0_ = false;
   fields_ = Fields{};
   head_.clear();
@@ -130,8 +137,15 @@ bool RequestReader::parse_head(std::string_view head) {
     const auto end = head.find("\r\n");
     const auto line = head.substr(0, end);
     head.remove_prefix(end + 2);
-    if (!(first ? parse_request_line(line) : parse_field(line))) return false;
+    if (first && !parse_request_line(line)) {
+      keep_trace(head);
+      return false;
+    }
+    if (!first && !parse_field(line)) return false;
     first = false;
+  }
+  for (auto& [name, value] : request_.headers) {
+    if (name == "host" && !authority_.empty()) value = authority_;
   }
   empty_lines_ = 0;
   return decide_framing();
@@ -160,12 +174,25 @@ bool RequestReader::parse_request_line(std::string_view line) {
   return true;
 }
 
+// Keeps the trace of a request whose request line is refused, for the answer.
+void RequestReader::keep_trace(std::string_view fields) {
+  while (!fields.empty()) {
+    const auto end = fields.find("\r\n");
+    const auto line = fields.substr(0, end);
+    fields.remove_prefix(end + 2);
+    const auto colon = std::min(line.find(':'), line.size());
+    if (!equals_ignoring_case(line.substr(0, colon), "traceparent")) continue;
+    request_.headers.emplace_back("traceparent",
+                                  trim(line.substr(std::min(colon + 1, line.size()))));
+  }
+}
+
 bool RequestReader::parse_target(std::string_view target) {
   for (const char c : target) {
     if (c <= ' ' || c >= 0x7F || c == '#') return refuse(400, "The request target is malformed.");
   }
-  // The absolute form, which clients send to proxies, must be accepted (RFC 9112 §3.2.2). Its
-  // authority is ignored, because all hosts are served alike.
+  // The absolute form, which clients send to proxies, must be accepted. Its authority replaces the
+  // Host header (RFC 9112 §3.2.2).
   if (equals_ignoring_case(target.substr(0, 7), "http://") ||
       equals_ignoring_case(target.substr(0, 8), "https://")) {
     const auto authority = target.find("//") + 2;
@@ -173,6 +200,7 @@ bool RequestReader::parse_target(std::string_view target) {
     if (end == authority || !is_host(target.substr(authority, end - authority))) {
       return refuse(400, "The request target is malformed.");
     }
+    authority_ = target.substr(authority, end - authority);
     target.remove_prefix(end);
     request_.target.assign(target.starts_with('/') ? "" : "/").append(target);
   } else {
@@ -230,6 +258,12 @@ bool RequestReader::interpret_field(std::string_view name, std::string_view valu
       return refuse(417, "The only expectation that can be met is 100-continue.");
     }
     fields_.continue_expected = true;
+  } else if (name == "content-encoding") {
+    for_each_element(value, [&](std::string_view coding) {
+      fields_.compressed = fields_.compressed || std::ranges::any_of(codings, [&](auto known) {
+                             return equals_ignoring_case(coding, known);
+                           });
+    });
   }
   return true;
 }
@@ -272,6 +306,10 @@ bool RequestReader::decide_framing() {
   rule_ = {.max_body = limits_.max_body};
   if (limits_.body_rule) rule_ = limits_.body_rule(request_);
   const bool unwanted = !rule_.wanted && (fields_.chunked || fields_.length != 0);
+  const bool has_body = fields_.chunked || fields_.length != 0;
+  if (!unwanted && has_body && fields_.compressed) {
+    return refuse(415, "The body is compressed; send it without Content-Encoding.");
+  }
   if (!unwanted && fields_.length > rule_.max_body) {
     return refuse(413, "The body is larger than this server accepts.");
   }

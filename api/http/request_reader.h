@@ -16,7 +16,7 @@ namespace conversed::api {
 
 // An error that ends the connection, because the next request's beginning is unknown.
 struct Refusal {
-  int status = 0;  // 400, 413, 414, 417, 431, 501, 503 or 505
+  int status = 0;  // 400, 413, 414, 415, 417, 431, 501, 503 or 505
   std::string_view detail;
 };
 
@@ -38,7 +38,9 @@ class RequestReader {
   // `limits` must outlive the reader. `large_bodies` pays for bodies beyond `max_body`, if not
   // null.
   explicit RequestReader(const HttpSettings& limits, std::shared_ptr<BodyBudget> large_bodies = {})
-      : limits_(limits), large_bodies_(std::move(large_bodies)) {}
+      : limits_(limits), large_bodies_(std::move(large_bodies)) {
+    request_.method = Method::other;
+  }
 
   // Takes the bytes of the current request and removes them from the front of `bytes`.
   Progress feed(std::string_view& bytes);
@@ -71,6 +73,7 @@ class RequestReader {
     bool close = false;
     bool keep_alive = false;
     bool continue_expected = false;
+    bool compressed = false;
   };
 
   void read_head(std::string_view& bytes);
@@ -93,6 +96,7 @@ class RequestReader {
   bool chunk_size(std::string_view line);
   bool trailer(std::string_view line);
 
+  void keep_trace(std::string_view fields);
   bool refuse(int status, std::string_view detail);
   void reset();
 
@@ -103,6 +107,7 @@ class RequestReader {
   Request request_;
   bool http_1_0_ = false;
   Fields fields_;
+  std::string authority_;  // of the target's absolute form; otherwise empty
 
   std::string head_;            // the header section so far
   std::size_t scanned_ = 0;     // bytes of the head without an end of the section

@@ -124,10 +124,23 @@ Shared<model::ProjectAssets> AssetsCache::project(std::string_view project_id) {
 
 Shared<flows::lexicon::Lexicon> AssetsCache::lexicon(const std::string& project_id,
                                                      const std::string& name) {
-  return lexicons_.get(project_id + ' ' + name, store_.lexicon_generation(), [&] {
-    return required(store_.lexicon(project_id, name), "there is no such lexicon")
-        .and_then(compile_lexicon);
+  const std::string key = project_id + ' ' + name;
+  constexpr const char* missing = "there is no such lexicon";
+  const auto cached = lexicons_.get(key, store_.generation(), [&]() -> Shared<CompiledLexicon> {
+    const auto version = required(store_.lexicon_version(project_id, name), missing);
+    if (!version) return model::fail(version.error());
+    // Most changes of assets, such as another project's import, leave the lexicon as it is.
+    if (auto known = lexicons_.known(key);
+        known && known->id == version->id && known->version == version->version) {
+      return known;
+    }
+    auto lexicon = required(store_.lexicon(project_id, name), missing).and_then(compile_lexicon);
+    if (!lexicon) return model::fail(lexicon.error());
+    return std::make_shared<const CompiledLexicon>(
+        CompiledLexicon{version->id, version->version, *std::move(lexicon)});
   });
+  if (!cached) return model::fail(cached.error());
+  return (*cached)->lexicon;
 }
 
 }  // namespace conversed::api

@@ -38,6 +38,12 @@ struct CompiledFlow {
   std::shared_ptr<const flows::Flow> flow;
 };
 
+struct CompiledLexicon {
+  std::string id;
+  std::int64_t version = 0;
+  std::shared_ptr<const flows::lexicon::Lexicon> lexicon;
+};
+
 // Values read from the store under one generation. Thread-safe, one lock for each shard. Bounded: a
 // full shard drops its stale values, and if none is stale, all.
 template <typename Value>
@@ -138,7 +144,7 @@ class AssetsCache {
 
   [[nodiscard]] Shared<model::ProjectAssets> project(std::string_view project_id);
   // A lexicon of the project, ready for searches. Making a large one takes some tenths of a second,
-  // once for each import.
+  // once for each of its versions. Kept by: AssetsCache.ALexiconIsMadeOnceAVersion.
   [[nodiscard]] Shared<flows::lexicon::Lexicon> lexicon(const std::string& project_id,
                                                         const std::string& name);
 
@@ -149,7 +155,7 @@ class AssetsCache {
   GenerationCache<CompiledFlow> newest_;
   GenerationCache<CompiledFlow> versions_;
   GenerationCache<model::ProjectAssets> projects_;
-  GenerationCache<flows::lexicon::Lexicon> lexicons_;
+  GenerationCache<CompiledLexicon> lexicons_;
 };
 
 }  // namespace conversed::api

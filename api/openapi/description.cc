@@ -76,8 +76,8 @@ std::vector<Content> contents(Schema json, Schema hal, const Schema& xml,
 Schema page(Property items) {
   return object({std::move(items),
                  {"total", described("The number of items on all pages.", integer(0))},
-                 {"nextCursor", nullable(id())},
-                 {"previousCursor", nullable(id())}});
+                 {"nextCursor", nullable_id()},
+                 {"previousCursor", nullable_id()}});
 }
 
 Schema hal_page(const Schema& item) {
@@ -192,8 +192,8 @@ Parameter idempotency_parameter() {
   // Spaces around a header's value do not belong to the value.
   Schema schema = text_like("^[!-~]([ -~]{0,253}[!-~])?$");
   return header_parameter("Idempotency-Key",
-                          "Makes a repeat safe: under the same key the same body has its "
-                          "effects once, and another body is a 409.",
+                          "Makes a repeat safe: under the same key the same bytes of the body "
+                          "have their effects once, and other bytes are a 409.",
                           std::move(schema));
 }
 

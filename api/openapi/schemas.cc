@@ -34,8 +34,12 @@ Schema one_of(std::initializer_list<std::string_view> values) {
   return one_of(std::span(values.begin(), values.size()));
 }
 
+// Some code generators need the type beside the value.
 Schema constant(Value value) {
-  return {{"const", std::move(value)}};
+  Schema schema = Schema::object();
+  if (value.is_string()) schema["type"] = "string";
+  schema["const"] = std::move(value);
+  return schema;
 }
 
 Schema integer(std::int64_t min, std::int64_t max) {
@@ -127,6 +131,11 @@ Schema named(std::string_view name, Schema schema) {
 
 Schema id() {
   return named("Id", described("An identifier.", text_like("^[a-z0-9]{24}$")));
+}
+
+// Not `nullable(id())`: some code generators refuse null for a choice of a component and null.
+Schema nullable_id() {
+  return nullable(text_like("^[a-z0-9]{24}$"));
 }
 
 Schema url_token() {

@@ -64,7 +64,8 @@ inline constexpr const char* component_mark = "$component";  // where `named` no
 
 // ---- Schemas that many operations use
 
-[[nodiscard]] Schema id();         // 24 characters of a-z and 0-9
+[[nodiscard]] Schema id();  // 24 characters of a-z and 0-9
+[[nodiscard]] Schema nullable_id();
 [[nodiscard]] Schema url_token();  // 64 hexadecimal digits, in either case
 [[nodiscard]] Schema trace_id();
 [[nodiscard]] Schema unix_time();  // seconds

@@ -92,6 +92,9 @@ Result<std::optional<queue::AppendKey>> append_key(const Request& request,
                                                    std::string_view route) {
   const auto header = request.header("idempotency-key");
   if (!header) return std::nullopt;
+  if (request.count_headers("idempotency-key") > 1) {
+    return model::fail(Errc::invalid_argument, "there is more than one Idempotency-Key header");
+  }
   const bool printable =
       std::all_of(header->begin(), header->end(), [](char c) { return c >= 0x20 && c <= 0x7E; });
   if (header->empty() || header->size() > max_key_bytes || !printable) {

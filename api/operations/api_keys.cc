@@ -87,16 +87,17 @@ Description describe_create_key() {
                            {"name", text(1)},
                            {"user", text(1)},
                            {"key", described("Shown once.", text(1))}});
-  return {.summary = "Create an API key",
-          .details =
-              "Keys of other users require the role `userAdmin`. Keys of a platformAdmin require "
-              "`platformAdmin`.",
-          .body = json_content(named("NewApiKey", with_example({{"name", "order system"}}, body))),
-          .answers = {{.status = status::created,
-                       .description = "The key.",
-                       .content = json_content(named("CreatedApiKey", key)),
-                       .links = {{"revoke", "revokeApiKey", "keyId", "$response.body#/_id"}}}},
-          .errors = {404}};
+  return {
+      .summary = "Create an API key",
+      .details =
+          "Keys of other users require the role `userAdmin`. Keys of a platformAdmin require "
+          "`platformAdmin`.",
+      .body = json_content(named("ApiKeyCreation", with_example({{"name", "order system"}}, body))),
+      .answers = {{.status = status::created,
+                   .description = "The key.",
+                   .content = json_content(named("CreatedApiKey", key)),
+                   .links = {{"revoke", "revokeApiKey", "keyId", "$response.body#/_id"}}}},
+      .errors = {404}};
 }
 
 Description describe_list_keys() {

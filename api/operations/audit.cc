@@ -21,7 +21,7 @@ const Shape<AuditEntry>& audit_shape() {
       {{"_id", id(), &AuditEntry::id},
        {"at", unix_time(), &AuditEntry::at},
        {"organisationId",
-        described("The actor's; null after a sign-in with an unknown address.", nullable(id())),
+        described("The actor's; null after a sign-in with an unknown address.", nullable_id()),
         null_if_empty(&AuditEntry::organisation_id)},
        {"actor", described("The e-mail address of the user.", nullable(text(1))),
         null_if_empty(&AuditEntry::actor)},

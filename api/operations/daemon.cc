@@ -128,7 +128,7 @@ Description describe_status() {
                                     list_of(member_view_shape().schema()))},
               {"queue", queue},
               {"store", object({{"healthy", boolean()}})},
-              {"newestDeadLetter", described("Null: there is no new one.", nullable(id()))},
+              {"newestDeadLetter", described("Null: there is no new one.", nullable_id())},
               {"counts", counts}});
   return {.summary = "Get the daemon's state",
           .details = "A figure that can't be read is null. Rows are counted up to " +
@@ -163,7 +163,7 @@ Description describe_back_up() {
           .details =
               "Copies store and log for `conversectl restore`. The backup does not contain the "
               "master key.",
-          .body = json_content(named("NewBackup", body)),
+          .body = json_content(named("BackupCreation", body)),
           .answers = {json_answer("The backup is on the disk.", named("Backup", backup),
                                   status::created)},
           .errors = {409, 501}};

@@ -37,7 +37,7 @@ Result<Response> delete_part(const Call& call, ProjectServices& services,
   auto usages = Result<std::vector<store::PartUsage>>(parts->usages);
   if (!*dry_run && usages->empty()) {
     usages = services.store.committer().write_and_wait([&](store::Writer& writer) {
-      services.store.assets().grow(writer, store::Assets::Lexicons::stay);
+      services.store.assets().grow(writer);
       return store::Removals::remove(writer, *parts);
     });
   }
@@ -77,7 +77,7 @@ Result<Response> delete_project(const Call& call, ProjectServices& services) {
       parts_of_project(store.removals(), project->id, flow_reader(), services.clock.now());
   if (!parts) return model::fail(store_error(parts.error()));
   auto usages = store.committer().write_and_wait([&](store::Writer& writer) {
-    if (!*dry_run) store.assets().grow(writer, store::Assets::Lexicons::may_change);
+    if (!*dry_run) store.assets().grow(writer);
     return remove_project(writer, *parts,
                           *dry_run ? store::Removals::Mode::dry_run : store::Removals::Mode::real);
   });

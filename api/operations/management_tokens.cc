@@ -151,7 +151,7 @@ Description describe_create_management_token() {
           .details =
               "It is sent as the password of HTTP Basic, with your e-mail address. It makes "
               "no credentials: this takes your password.",
-          .body = json_content(named("NewManagementToken", with_example(example, body))),
+          .body = json_content(named("ManagementTokenCreation", with_example(example, body))),
           .answers = {{.status = status::created,
                        .description = "The token.",
                        .content = json_content(named("CreatedManagementToken", made)),

@@ -208,7 +208,9 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   void send(Result<Answer> answer) {
     if (!answer) return reply_.fail(answer.error());
     HeaderList headers;
-    if (answer->status == status::accepted && wanted_ == Wanted::acceptance) {
+    // The preference of the first request under a key holds, and is not known here.
+    const bool repeats = state_.with([](const State& state) { return state.repeats; });
+    if (answer->status == status::accepted && wanted_ == Wanted::acceptance && !repeats) {
       headers.emplace_back("Preference-Applied", "respond-async");
     }
     auto response = json_text_response(

@@ -100,6 +100,9 @@ OauthResult<void> check_request(const Form& form, const store::OauthClient& clie
   if (*type != "code") {
     return oauth_fail("unsupported_response_type", "response_type has to be code");
   }
+  if (const auto mode = form.find("response_mode"); mode && *mode != "query") {
+    return oauth_fail("invalid_request", "response_mode has to be query");
+  }
   const auto challenge = form.find("code_challenge");
   if (!challenge) {
     if (!client.is_public && !form.find("code_challenge_method")) return {};
@@ -248,6 +251,7 @@ Description describe_authorize() {
           "The authorization code grant, with PKCE (S256) for public clients. Empty "
           "and unknown parameters are ignored.",
       .parameters = {parameter("response_type", "`code`.", Need::optional),
+                     parameter("response_mode", "`query`, the default.", Need::optional),
                      query_parameter("client_id", "The client.", form_text(1), Need::required),
                      parameter("redirect_uri", "A registered one; required if there are several.",
                                Need::optional),

@@ -102,14 +102,15 @@ Description describe_create_client() {
       object({{"clientId", id()},
               {"clientSecret", described("Shown once; null if public.", nullable(text(1)))}});
   Value example{{"name", "Shop"}, {"redirectUris", {"https://shop.example/callback"}}};
-  return {.summary = "Add an OAuth client",
-          .details = "Requires redirectUris or passwordGrant.",
-          .body = json_content(named("NewOAuthClient", with_example(std::move(example), body))),
-          .answers = {{.status = status::created,
-                       .description = "The client.",
-                       .content = json_content(named("CreatedOAuthClient", client)),
-                       .links = {{"remove", "removeOauthClient", "clientId",
-                                  "$response.body#/clientId"}}}}};
+  return {
+      .summary = "Add an OAuth client",
+      .details = "Requires redirectUris or passwordGrant.",
+      .body = json_content(named("OAuthClientCreation", with_example(std::move(example), body))),
+      .answers = {
+          {.status = status::created,
+           .description = "The client.",
+           .content = json_content(named("CreatedOAuthClient", client)),
+           .links = {{"remove", "removeOauthClient", "clientId", "$response.body#/clientId"}}}}};
 }
 
 Description describe_list_clients() {

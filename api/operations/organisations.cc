@@ -93,7 +93,7 @@ Description describe_create() {
                             {"password", new_password_schema()}});
   const auto organisation = named("Organisation", object({{"_id", id()}, {"name", text(1)}}));
   return {.summary = "Add an organisation",
-          .body = json_content(named("NewOrganisation", body)),
+          .body = json_content(named("OrganisationCreation", body)),
           .answers = {json_answer("The organisation.", organisation, status::created)},
           .errors = {409}};
 }

@@ -43,7 +43,7 @@ Result<std::int64_t> turn(ProjectServices& services, const std::string& project_
     const auto none = [] { return std::int64_t{0}; };
     auto withdrawn = on ? Proactive::switch_on(writer, project_id).map(none)
                         : Proactive::switch_off(writer, project_id);
-    if (withdrawn) services.store.assets().grow(writer, store::Assets::Lexicons::stay);
+    if (withdrawn) services.store.assets().grow(writer);
     return withdrawn;
   }));
 }

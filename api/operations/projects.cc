@@ -12,6 +12,7 @@
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "store/store.h"
+#include "store/text/ascii.h"
 #include "store/text/utf8.h"
 
 namespace conversed::api {
@@ -33,6 +34,10 @@ Result<store::Assets::NewToken> read_token(const Call& call) {
   if (!body) return model::fail(body.error());
   if (label && (label->empty() || text::count_characters(*label) > max_label_length)) {
     return model::fail(Errc::invalid_argument, "label must have 1 to 200 characters");
+  }
+  if (label && (text::has_control(*label) || label->front() == ' ' || label->back() == ' ')) {
+    return model::fail(Errc::invalid_argument,
+                       "label must have no control characters, and no blanks at its ends");
   }
   if (std::ranges::find(types, token.type) == types.end()) {
     return model::fail(Errc::invalid_argument,
@@ -71,21 +76,25 @@ Result<Response> create_token(const Call& call, ProjectServices& services) {
 }
 
 Description describe_create_token() {
+  auto label = text_like(
+      "^[^\\u0000-\\u0020\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f])?$");
+  label["maxLength"] = max_label_length;
   const auto body =
       object({{"label",
                described("Unique in its project; without one the Token gets a name.",
-                         nullable(text(1, max_label_length))),
+                         nullable(std::move(label))),
                Need::optional},
               {"type", with_default("custom", nullable(one_of(types))), Need::optional},
               {"script", described("The script that the Token expands to.", nullable(text())),
                Need::optional}});
-  return {.summary = "Create a Token in a project",
-          .body = json_content(named(
-              "NewToken", with_example({{"label", "shopName"}, {"script", "The Shop"}}, body))),
-          .answers = {{.status = status::created,
-                       .description = "The Token.",
-                       .content = representations("token", token_shape().schema())}},
-          .errors = specified_errors()};
+  return {
+      .summary = "Create a Token in a project",
+      .body = json_content(named(
+          "TokenCreation", with_example({{"label", "shopName"}, {"script", "The Shop"}}, body))),
+      .answers = {{.status = status::created,
+                   .description = "The Token.",
+                   .content = representations("token", token_shape().schema())}},
+      .errors = specified_errors()};
 }
 
 constexpr std::string_view missing_member = "there is no such member";

@@ -47,7 +47,7 @@ const Shape<store::Receipt>& receipt_shape() {
       session_shape(&Receipt::session)
           .with("", {{"_id", text(1), &Receipt::input_id},
                      {"traceId", text(), &Receipt::trace_id},
-                     {"previous", nullable(id()), null_if_empty(&Receipt::previous)},
+                     {"previous", nullable_id(), null_if_empty(&Receipt::previous)},
                      {"othersWaiting", integer(0), &Receipt::others}});
   return shape;
 }

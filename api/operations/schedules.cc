@@ -382,7 +382,7 @@ Schema creation_schema() {
   for (const char* branch : {"then", "else"}) {
     schema[branch] = with_one_time(schema.contains(branch) ? schema[branch] : anything());
   }
-  return named("NewSchedule", with_example(std::move(example), with_times(std::move(schema))));
+  return named("ScheduleCreation", with_example(std::move(example), with_times(std::move(schema))));
 }
 
 Parameter dry_run_parameter() {

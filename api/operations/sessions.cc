@@ -115,14 +115,14 @@ const Shape<model::Session>& session_details_shape() {
     return session.execution ? execution(*session.execution) : Value();
   };
   static const auto shape = shape_of_sessions<Session>().with(
-      "", {{"version", integer(0), &Session::version},
-           {"context", anything(), &Session::context},
-           {"flowState", anything(), &Session::flow_state},
-           {"lastReceipt",
-            described("The newest event with a receipt, which names the one before it.",
-                      nullable(id())),
-            null_if_empty(&Session::last_receipt)},
-           {"execution", nullable(execution.schema()), execution_or_null}});
+      "",
+      {{"version", integer(0), &Session::version},
+       {"context", anything(), &Session::context},
+       {"flowState", anything(), &Session::flow_state},
+       {"lastReceipt",
+        described("The newest event with a receipt, which names the one before it.", nullable_id()),
+        null_if_empty(&Session::last_receipt)},
+       {"execution", nullable(execution.schema()), execution_or_null}});
   return shape;
 }
 

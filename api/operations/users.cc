@@ -130,7 +130,7 @@ Schema new_user_schema() {
   const Schema project_roles = nullable(list_of(one_of(names)));
   schema = with_condition(std::move(schema), has_text("project"),
                           object({{"roles", project_roles, Need::optional}}), anything());
-  return named("NewUser", std::move(schema));
+  return named("UserCreation", std::move(schema));
 }
 
 Description describe_create_user() {
@@ -159,7 +159,7 @@ Description describe_set_password() {
           .details =
               "Other users' passwords require the role `userAdmin`. Tokens of sign-ins with the "
               "old password end.",
-          .body = json_content(named("NewPassword", body)),
+          .body = json_content(named("PasswordChange", body)),
           .answers = {empty_answer("The password is set.")},
           .errors = {404}};
 }

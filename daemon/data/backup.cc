@@ -177,7 +177,7 @@ BackupMaker::BackupMaker(const config::Settings& settings, const model::Clock& c
                          queue::FileLog* log, std::function<bool()> go_on)
     : data_dir_(settings.data_dir),
       folder_(settings.backup.dir.empty() ? settings.data_dir / "backups" : settings.backup.dir),
-      log_is_embedded_(settings.queue.driver == config::QueueDriver::file),
+      log_is_embedded_(settings.queue.driver == config::QueueDriver::embedded),
       store_is_a_file_(settings.store.driver == config::StoreDriver::sqlite),
       clock_(clock),
       log_(log),
@@ -218,7 +218,7 @@ BackupManifest BackupMaker::manifest_of(const char* reason, std::int64_t schema)
   return {.program = version,
           .schema = schema,
           .reason = reason,
-          .log = log_is_embedded_ ? "file" : "kafka",
+          .log = log_is_embedded_ ? "embedded" : "kafka",
           .created_at = clock_.now()};
 }
 

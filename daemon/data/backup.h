@@ -27,7 +27,7 @@ struct BackupManifest {
   std::string program;            // the version of the program that made the backup
   std::int64_t schema = 0;        // of the store
   std::string reason;             // "asked" or "migration"
-  std::string log;                // "file": embedded, or "kafka": it is not in the backup
+  std::string log;                // "embedded", or "kafka": it is not in the backup
   model::Timestamp created_at{};  // to the second
   std::map<std::string, File> files{};
   // By partition, the offset below which all records were finished before the store was copied.

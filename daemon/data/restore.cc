@@ -61,13 +61,13 @@ Result<void> check_order(const config::Settings& settings, const RestoreOrder& o
                 "the settings keep the store in PostgreSQL, whose backups pg_restore puts back; "
                 "restore this one with store.driver: sqlite");
   }
-  const bool embedded = settings.queue.driver == config::QueueDriver::file;
-  if (manifest.log == "file" && !embedded) {
+  const bool embedded = settings.queue.driver == config::QueueDriver::embedded;
+  if (manifest.log == "embedded" && !embedded) {
     return fail(Errc::conflict,
                 "the backup was made of an embedded log, and the settings name Kafka; restore it "
-                "with queue.driver: file");
+                "with queue.driver: embedded");
   }
-  if (manifest.log != "file" && order.log == RestoreOrder::Log::needed) {
+  if (manifest.log != "embedded" && order.log == RestoreOrder::Log::needed) {
     return fail(Errc::conflict,
                 "the backup holds a store without its log: events that were finished after it was "
                 "made would be lost. If that is what you want: --store-alone");
@@ -139,7 +139,7 @@ Result<void> settle(const config::Settings& settings, const BackupManifest& mani
                                     " of the store's secrets; give the key file of the time of the "
                                     "backup, with all its lines");
   }
-  if (manifest.log == "file") {
+  if (manifest.log == "embedded") {
     auto log = open_log(settings, **store, clock, queue::Pruning::held);
     if (!log) return fail(log.error());
     if (auto whole = checked_ranges(*log->log, **store); !whole) return fail(whole.error());

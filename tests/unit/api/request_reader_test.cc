@@ -88,6 +88,10 @@ const std::vector<Case> cases{
     {"StarForOptions", "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", 0},
     {"UnknownMethod", "BREW / HTTP/1.1\r\nHost: a\r\n\r\n", 501},
     {"LowerCaseMethod", "get / HTTP/1.1\r\nHost: a\r\n\r\n", 501},
+    {"Trace", "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n", 0},
+    {"CompressedBody", get("Content-Encoding: br, gzip\r\nContent-Length: 1\r\n") + "x", 415},
+    {"UnknownContentCoding", get("Content-Encoding: utf-8\r\nContent-Length: 1\r\n") + "x", 0},
+    {"CodingWithoutBody", get("Content-Encoding: gzip\r\n"), 0},
     {"Connect", "CONNECT /a HTTP/1.1\r\nHost: a\r\n\r\n", 501},
     {"MethodNoToken", "G(T / HTTP/1.1\r\nHost: a\r\n\r\n", 400},
     {"LengthGarbage", get("Content-Length: x\r\n"), 400},
@@ -166,6 +170,21 @@ TEST(RequestReader, PartsOfTheRequestAreDecoded) {
   EXPECT_EQ(request.headers.at(2), (std::pair<std::string, std::string>("x-two", "c")));
   EXPECT_EQ(request.body, "abc");
   EXPECT_TRUE(request.keep_alive);
+}
+
+TEST(RequestReader, ARefusedRequestLineLeavesTheTrace) {
+  for (const char* const line : {"GET /%zz HTTP/1.1", "BREW / HTTP/1.1"}) {
+    RequestReader reader(limits);
+    const std::string whole =
+        std::string(line) + "\r\nHost: a\r\ntraceparent: trace\r\nno colon\r\n\r\n";
+    std::string_view bytes = whole;
+    ASSERT_EQ(reader.feed(bytes), Progress::refused);
+    EXPECT_EQ(reader.partial().header("traceparent"), "trace") << line;
+  }
+  RequestReader reader(limits);
+  std::string_view bytes = "BREW / HTTP/1.1\r\nHost: a\r\n\r\n";
+  ASSERT_EQ(reader.feed(bytes), Progress::refused);
+  EXPECT_EQ(method_name(reader.partial().method), "") << "the log names no other method";
 }
 
 TEST(RequestReader, AbsoluteTargetBecomesAPath) {
