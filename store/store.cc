@@ -131,8 +131,7 @@ Store::~Store() {
 // Rights depend on roles and on tokens, so caches of principals compare the sum of the generations.
 void Store::note_change(std::string_view topic) {
   if (topic.empty() || topic == "people") accounts_.bump_generation();
-  if (topic.empty() || topic == "lexicons") assets_.bump_generation(Assets::Lexicons::may_change);
-  if (topic == "assets") assets_.bump_generation(Assets::Lexicons::stay);
+  if (topic.empty() || topic == "assets") assets_.bump_generation();
 }
 
 Result<std::unique_ptr<Store>> Store::open(const StoreSettings& settings,

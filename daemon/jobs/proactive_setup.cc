@@ -106,7 +106,7 @@ class SetUp {
         refused = made.error().message;
         return made;
       }
-      store_.assets().grow(writer, store::Assets::Lexicons::stay);
+      store_.assets().grow(writer);
       return store_.jobs().step(writer, job_.id, job_.fencing_token, reached);
     });
     return refused ? begin_undo(*refused) : written;
@@ -214,7 +214,7 @@ class SetUp {
       // Cancelled at the last moment: the follow-up is not switched on, and all steps are undone.
       if (store::Jobs::is_cancelling(writer, job_.id)) return {};
       store::Proactive::activate(writer, text_of(made_, "journeyId"));
-      store_.assets().grow(writer, store::Assets::Lexicons::stay);
+      store_.assets().grow(writer);
       const json ids = {{"tenantId", made_.at("tenantId")},
                         {"journeyId", made_.at("journeyId")},
                         {"flowId", made_.at("flowId")}};

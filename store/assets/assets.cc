@@ -89,6 +89,15 @@ Result<model::ProjectAssets> Assets::project_assets(const std::string& project_i
   });
 }
 
+Result<std::optional<LexiconVersion>> Assets::lexicon_version(const std::string& project_id,
+                                                              const std::string& name) const {
+  return read(database_, [&](Connection& connection) {
+    return connection.first(row_of<&LexiconVersion::id, &LexiconVersion::version>,
+                            "SELECT id, version FROM lexicons WHERE project_id = :p AND name = :n",
+                            project_id, name);
+  });
+}
+
 Result<std::optional<Lexicon>> Assets::lexicon(const std::string& project_id,
                                                const std::string& name) const {
   auto id = read(database_, [&](Connection& connection) -> Result<std::optional<std::string>> {

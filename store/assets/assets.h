@@ -130,6 +130,10 @@ struct LexiconEntry {
   std::vector<std::string> slot_ids;  // in the order of `slots`
   std::string data;                   // JSON text; "null" without data
 };
+struct LexiconVersion {
+  std::string id;
+  std::int64_t version = 0;
+};
 struct Lexicon {
   std::string id;
   std::string project_id;
@@ -176,9 +180,6 @@ class Assets {
 
   // Grows after each committed change of an asset. A cache filled at another value is stale.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
-  // As `generation`, but grows only after changes of lexicons. Lexicons are large, and a new Token
-  // must not make their caches stale.
-  [[nodiscard]] std::uint64_t lexicon_generation() const { return lexicon_generation_.load(); }
 
   // --- For conversations
   // ---------------------------------------------------------------------------
@@ -190,6 +191,9 @@ class Assets {
                                                                       std::int64_t version) const;
   [[nodiscard]] model::Result<model::ProjectAssets> project_assets(
       const std::string& project_id) const;
+  // Which version of a project's lexicon is stored. Each import of the lexicon makes a new one.
+  [[nodiscard]] model::Result<std::optional<LexiconVersion>> lexicon_version(
+      const std::string& project_id, const std::string& name) const;
   // A lexicon of a project with its entries, by its name.
   [[nodiscard]] model::Result<std::optional<Lexicon>> lexicon(const std::string& project_id,
                                                               const std::string& name) const;
@@ -229,11 +233,7 @@ class Assets {
                                                                   const std::string& name,
                                                                   const std::string& definition);
   // Notes a change by another daemon.
-  enum class Lexicons : std::uint8_t { stay, may_change };
-  void bump_generation(Lexicons lexicons) {
-    if (lexicons == Lexicons::may_change) lexicon_generation_.fetch_add(1);
-    generation_.fetch_add(1);
-  }
+  void bump_generation() { generation_.fetch_add(1); }
 
   // The project as a bundle whose import makes the same project. Read in one snapshot. Parts
   // without an order are ordered by name. Connections and webhooks have their sources, never their
@@ -320,10 +320,10 @@ class Assets {
   // The chunks of all sources of all projects.
   [[nodiscard]] model::Result<std::int64_t> count_chunks(const std::string& organisation_id) const;
 
-  // Makes the generations grow once the Writer's transaction is durable. For changes of assets
+  // Makes the generation grow once the Writer's transaction is durable. For changes of assets
   // without the functions above.
-  void grow(Writer& writer, Lexicons lexicons) {
-    writer.on_commit([this, lexicons] { bump_generation(lexicons); });
+  void grow(Writer& writer) {
+    writer.on_commit([this] { bump_generation(); });
   }
 
  private:
@@ -331,7 +331,6 @@ class Assets {
   Committer& committer_;
   const Sealer& sealer_;
   std::atomic<std::uint64_t> generation_{1};
-  std::atomic<std::uint64_t> lexicon_generation_{1};
 };
 
 }  // namespace conversed::store

@@ -174,7 +174,7 @@ Result<model::FlowVersion> Assets::roll_back(const std::string& flow_id, std::in
                                             .restored_from = version});
     if (!made) return made;
     prune_flow_versions(writer.connection(), project);
-    grow(writer, Lexicons::stay);
+    grow(writer);
     return made;
   });
 }

@@ -237,7 +237,7 @@ struct Import {
       const auto id = id_of("lexicons", "project_id", project_, lexicon.name);
       connection_.run(
           "INSERT INTO lexicons (id, project_id, name) VALUES (:i, :p, :n)"
-          " ON CONFLICT (id) DO NOTHING",
+          " ON CONFLICT (id) DO UPDATE SET version = lexicons.version + 1",
           id, project_, lexicon.name);
       auto slots = take_names("lexicon_slots", "lexicon_id", id, lexicon.slots, slots_);
       take_entries(id, lexicon);
@@ -454,7 +454,7 @@ struct Import {
 Result<json> Assets::import_bundle(Writer& writer, const std::string& organisation_id,
                                    const model::Bundle& bundle, const ImportLimits& limits,
                                    const std::string& by, NewVersions versions) {
-  grow(writer, Lexicons::may_change);
+  grow(writer);
   return Import{writer, sealer_, organisation_id, bundle, limits, by, versions}.run();
 }
 

@@ -88,7 +88,7 @@ Result<Token> Assets::create_token(const std::string& project_id, const NewToken
         " changed_at, changed_by) VALUES (:i, :p, :l, :t, :s, :c, :b, :d, :e)",
         token.id, project_id, token.label, token.type, token.script, token.created_at,
         token.created_by, token.changed_at, token.changed_by);
-    grow(writer, Lexicons::stay);
+    grow(writer);
     return token;
   });
 }
@@ -119,7 +119,7 @@ Result<std::string> Assets::project_of_connection(const std::string& id) const {
 
 Result<void> Assets::delete_connection(const std::string& project_id, const std::string& id) {
   return committer_.write_and_wait([&](Writer& writer) {
-    grow(writer, Lexicons::stay);
+    grow(writer);
     return change_one(writer.connection(), "there is no such Connection",
                       "DELETE FROM connections WHERE id = :i AND project_id = :p", id, project_id);
   });

@@ -123,7 +123,7 @@ Result<RampInfo> Assets::set_ramp(const WantedRamp& wanted) {
       connection.run("UPDATE flows SET version = :v WHERE id = :i", wanted.version, wanted.flow_id);
       end_ramp(writer, wanted.flow_id, finished);
     }
-    grow(writer, Lexicons::stay);
+    grow(writer);
     return *ramp_of_flow(connection, wanted.flow_id);
   });
 }
@@ -139,7 +139,7 @@ Result<RampInfo> Assets::stop_ramp(const std::string& flow_id,
                                       std::to_string(*running));
     }
     end_ramp(writer, flow_id, stopped);
-    grow(writer, Lexicons::stay);
+    grow(writer);
     return *ramp_of_flow(writer.connection(), flow_id);
   });
 }
@@ -159,7 +159,7 @@ Result<std::vector<RampInfo>> Assets::take_back_ramps() {
       ramp = *ramp_of_flow(connection, ramp.flow_id);
       note_end(writer, ramp);
     }
-    if (!ended.empty()) grow(writer, Lexicons::stay);
+    if (!ended.empty()) grow(writer);
     return ended;
   });
 }

@@ -61,6 +61,7 @@ CREATE TABLE lexicons (
   project_id TEXT NOT NULL REFERENCES projects (id),
   name TEXT NOT NULL,
   entry_count BIGINT NOT NULL DEFAULT 0,
+  version BIGINT NOT NULL DEFAULT 1,  -- of its entries and slots: each import makes a new one
   UNIQUE (project_id, name)
 ) WITHOUT ROWID;
 

@@ -68,7 +68,7 @@ TEST(AssetsCache, AVersionThatWasMissingIsFoundOnceItIsThere) {
   const auto flow = world.assets->endpoint_by_token(token('a')).value()->flow_id;
   EXPECT_EQ(world.assets->flow(flow, 2).error().code, Errc::not_found);
   ASSERT_TRUE(world.store->committer().write_and_wait([&](store::Writer& writer) {
-    world.store->assets().grow(writer, store::Assets::Lexicons::stay);
+    world.store->assets().grow(writer);
     writer.connection().run(
         "INSERT INTO flow_versions (flow_id, version, definition, created_at, created_by)"
         " SELECT flow_id, 2, definition, created_at, created_by FROM flow_versions"
@@ -90,7 +90,7 @@ TEST(AssetsCache, AnEndedRampWhoseVersionIsGoneLeadsToTheFlowsOwnVersion) {
   EXPECT_EQ((*flow)->version.version, 1);
 }
 
-TEST(AssetsCache, ALexiconIsMadeOnceAnImport) {
+TEST(AssetsCache, ALexiconIsMadeOnceAVersion) {
   World world;
   const auto endpoint = world.assets->endpoint_by_token(token('a')).value();
   const auto project = world.store->assets().project(endpoint->project_id).value();
@@ -106,6 +106,12 @@ TEST(AssetsCache, ALexiconIsMadeOnceAnImport) {
   EXPECT_EQ(lexicon->entries()[0].data, (nlohmann::json{{"n", 1}}));
   ASSERT_TRUE(world.store->assets().create_token(endpoint->project_id, {.label = "t"}));
   EXPECT_EQ(world.assets->lexicon(endpoint->project_id, "Fruit").value(), lexicon);
+  auto others = bundle;
+  others.project_name = "Neighbor";
+  ASSERT_TRUE(world.store->assets().import_bundle(endpoint->organisation_id, others));
+  EXPECT_EQ(world.assets->lexicon(endpoint->project_id, "Fruit").value(), lexicon);
+  ASSERT_TRUE(world.store->assets().import_bundle(endpoint->organisation_id, bundle));
+  EXPECT_NE(world.assets->lexicon(endpoint->project_id, "Fruit").value(), lexicon);
   EXPECT_EQ(world.assets->lexicon("other", "Fruit").error().code, Errc::not_found);
 }
 

@@ -266,7 +266,7 @@ TEST_F(DelivererTest, OutputsOfADeletedEndpointBecomeDeadLettersThatAreNotReplay
   const auto parts = store_->removals().endpoint(gone.endpoint_id, {}, clock_.now());
   ASSERT_TRUE(parts);
   ASSERT_TRUE(store_->committer().write_and_wait([&](store::Writer& writer) {
-    store_->assets().grow(writer, store::Assets::Lexicons::stay);
+    store_->assets().grow(writer);
     return store::Removals::remove(writer, *parts);
   }));
   say(gone, {"hello", "again"});

@@ -122,7 +122,7 @@ class FollowUpWorld : public TurnBatchTest {
                                                 flows::complete_journey(bundle->proactive, "en"));
           if (!added) return added;
           store::Proactive::activate(writer, id);
-          store_->assets().grow(writer, store::Assets::Lexicons::stay);
+          store_->assets().grow(writer);
           auto flow = store::Proactive::flow_named(writer, project, "Nudge");
           if (!flow) return model::fail(flow.error());
           return store::Proactive::attach(writer, project, *flow, "");

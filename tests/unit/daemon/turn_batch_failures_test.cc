@@ -44,7 +44,7 @@ TEST_F(TurnBatchTest, AnEventForADeletedEndpointIsADeadLetter) {
         const auto usages = store::Removals::remove(writer, *found);
         if (!usages) return model::fail(usages.error());
         EXPECT_TRUE(usages->empty());
-        store_->assets().grow(writer, store::Assets::Lexicons::stay);
+        store_->assets().grow(writer);
         return {};
       });
   ASSERT_TRUE(removed) << removed.error().message;

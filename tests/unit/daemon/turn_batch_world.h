@@ -207,7 +207,7 @@ class TurnBatchTest : public testing::Test {
   void write(const std::string& sql) {
     ASSERT_TRUE(store_->committer().write_and_wait([&](store::Writer& writer) {
       writer.connection().script(sql);
-      store_->assets().grow(writer, store::Assets::Lexicons::may_change);
+      store_->assets().grow(writer);
       return model::Result<void>();
     }));
   }

@@ -93,11 +93,11 @@ CREATE TRIGGER flow_ramps_changed AFTER INSERT OR UPDATE OF id, version, share, 
 CREATE TRIGGER endpoints_changed AFTER INSERT OR UPDATE OR DELETE ON endpoints
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER lexicons_changed AFTER INSERT OR UPDATE OR DELETE ON lexicons
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('lexicons');
+  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER lexicon_slots_changed AFTER INSERT OR UPDATE OR DELETE ON lexicon_slots
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('lexicons');
+  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER lexicon_entries_changed AFTER INSERT OR UPDATE OR DELETE ON lexicon_entries
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('lexicons');
+  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER journeys_changed AFTER INSERT OR UPDATE OR DELETE ON journeys
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER proactive_tenants_changed AFTER INSERT OR UPDATE OR DELETE ON proactive_tenants
