@@ -254,6 +254,58 @@ TEST_F(RecentTurnsTest, PartitionsThatAreTakenUpHaveNoRecentSessions) {
   EXPECT_FALSE(recent_.has(key_)) << "another owner may have erased the session and begun it anew";
 }
 
+class PartitionKeeperTest : public RecentTurnsTest {
+ protected:
+  PartitionKeeperTest() { ownership_.begin(1); }
+
+  // With an event in the session's inbox.
+  void SetUp() override {
+    RecentTurnsTest::SetUp();
+    run_inject("call");
+    run_inject("x");
+    ASSERT_EQ(stored().inbox_size, 1);
+    busy_.set(key_, 0);
+    ASSERT_TRUE(keeper_recovery_.emplace(*store_).begin(nullptr, {}));
+    keeper_.emplace(PartitionKeeperSettings{.look_interval = std::chrono::milliseconds(1)}, *store_,
+                    ownership_, *keeper_recovery_, busy_, recent_,
+                    PartitionKeeperPorts{.ownership_changed = [] {}, .touch = [](const auto&) {}});
+    ASSERT_TRUE(keeper_->take_up(std::vector<queue::PartitionRange>{{0, 1, 0, 1, 0}}));
+  }
+  void TearDown() override {
+    keeper_->stop();
+    RecentTurnsTest::TearDown();
+  }
+  std::int64_t inbox_size() { return busy_.inbox_size(key_.encode()); }
+  void give_up() { keeper_->given_up(std::vector<std::int32_t>{0}, true); }
+
+  Ownership ownership_{Ownership::Of::partitions};
+  std::optional<Recovery> keeper_recovery_;
+  std::optional<PartitionKeeper> keeper_;
+};
+
+TEST_F(PartitionKeeperTest, ForgetsTheInboxesOfLostPartitions) {
+  EXPECT_EQ(inbox_size(), 1);
+  give_up();
+  EXPECT_EQ(inbox_size(), 0);
+}
+
+TEST_F(PartitionKeeperTest, ForgetsTheInboxThatALateCommitHasSet) {
+  ASSERT_TRUE(keeper_->start());
+  give_up();
+  busy_.set(key_, 1);
+  EXPECT_TRUE(eventually([&] { return inbox_size() == 0; }));
+}
+
+TEST_F(PartitionKeeperTest, KeepsTheInboxesOfItsPartitions) {
+  ASSERT_TRUE(keeper_->start());
+  model::SessionKey other = key_;
+  other.user_id = "other";
+  keeper_->given_up({}, true);
+  busy_.set(other, 1);
+  EXPECT_EQ(inbox_size(), 1);
+  EXPECT_EQ(busy_.inbox_size(other.encode()), 1);
+}
+
 TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   model::Heartbeats heartbeats;
   model::Heartbeat heartbeat = heartbeats.add("worker");
