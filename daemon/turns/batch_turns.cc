@@ -34,12 +34,6 @@ Result<TurnFailure> failed(const model::Error& error, const std::string& reason)
   return TurnFailure(reason);
 }
 
-// A failure of the store is an error. After any other the Flow does not run.
-Result<bool> none_unless_store_failed(const model::Error& error) {
-  if (is_store_failure(error)) return fail(error);
-  return false;
-}
-
 Result<TurnFailure> settled(const Result<void>& result) {
   if (!result) return fail(result.error());
   return TurnFailure();

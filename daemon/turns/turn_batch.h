@@ -165,4 +165,11 @@ inline bool is_store_failure(const model::Error& error) {
   return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
 }
 
+// For an asset that can't be read. A failure of the store is an error. After any other error the
+// batch goes on without the asset.
+[[nodiscard]] inline model::Result<bool> none_unless_store_failed(const model::Error& error) {
+  if (is_store_failure(error)) return model::fail(error);
+  return false;
+}
+
 }  // namespace conversed::daemon
