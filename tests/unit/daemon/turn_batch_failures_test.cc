@@ -1,6 +1,8 @@
 // Events that fail, are refused or crash the daemon, and unreadable sessions.
 #include <set>
+#include <stdexcept>
 
+#include "daemon/ops/logging.h"
 #include "store/assets/removal.h"
 #include "store/commit/usage.h"
 #include "store/model/trace.h"
@@ -131,6 +133,44 @@ TEST_F(MissingAssetsTest, AFailedTurnWaitsUntilItsRampsAreKnown) {
   };
   expect_unavailable(context(), {.key = key_, .records = records, .known_session = known});
   EXPECT_EQ(builds, 2);
+}
+
+TEST_F(TurnBatchTest, AnExceptionInATurnIsLoggedAndItsTimeCounts) {
+  std::vector<std::string> lines;
+  log::set_sink([&](std::string_view line) { lines.emplace_back(line); });
+  auto with = context();
+  int looks = 0;
+  with.stopwatch = [&] {
+    if (++looks == 2) throw std::runtime_error("a defect");
+    return stopwatch_ += std::chrono::milliseconds(10);
+  };
+  const std::vector records{record(event("secret text")), record(event("b"))};
+  const auto batch = build_turn_batch(with, {.key = key_, .records = records});
+  log::set_sink({});
+  ASSERT_TRUE(batch) << batch.error().message;
+  ASSERT_EQ(batch->commit.dead_letters.size(), 1U);
+  EXPECT_EQ(batch->commit.dead_letters[0].flow, "Count");
+  EXPECT_EQ(batch->commit.dead_letters[0].reason, "the Turn ended with an internal error");
+  EXPECT_EQ(batch->commit.outputs.size(), 1U);
+  ASSERT_EQ(lines.size(), 1U);
+  for (const char* part : {"\"error\"", "Count", "a defect"}) {
+    EXPECT_NE(lines[0].find(part), std::string::npos) << lines[0];
+  }
+  EXPECT_EQ(lines[0].find("secret"), std::string::npos) << lines[0];
+}
+
+TEST_F(TurnBatchTest, ATurnThatThrowsUsesTheSliceOfItsBatch) {
+  auto with = context();
+  int looks = 0;
+  with.stopwatch = [&] {
+    if (++looks == 2) throw std::runtime_error("a defect");
+    return stopwatch_ += std::chrono::milliseconds(30);
+  };
+  const std::vector records{record(event("a")), record(event("b"))};
+  const auto batch = build_turn_batch(with, {.key = key_, .records = records});
+  ASSERT_TRUE(batch) << batch.error().message;
+  EXPECT_EQ(batch->commit.dead_letters.size(), 1U);
+  EXPECT_EQ(batch->commit.inbox.added.size(), 1U) << "no Turn starts after a slow one";
 }
 
 TEST_F(TurnBatchTest, ARecordThatCannotBeReadIsADeadLetter) {
