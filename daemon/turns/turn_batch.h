@@ -126,9 +126,10 @@ struct TurnBatch {
 // on the state after the previous Turn. The inbox is drained before new records.
 //
 // Building reads the store and has no side effects but those of `TurnBatchInput::begin`. Errors:
-// `unavailable` (try again later; nothing is lost), `conflict` (a position of a past epoch or
-// another partition: consumption has to stop), and those of `begin`. Thread-safe; one batch of a
-// session at a time.
+// `unavailable` and `timed_out` (the store fails: try again later; nothing is lost), `internal` (a
+// row that the batch needs can't be read, such as the claim of an event: the run waits until it is
+// repaired), `conflict` (a position of a past epoch or another partition: consumption has to stop),
+// and those of `begin`. Thread-safe; one batch of a session at a time.
 //
 // Invariants:
 // - A Turn that fails has no effects but its dead letter, and the Endpoint's `errorText` or the

@@ -32,6 +32,9 @@ namespace {
 using model::Errc;
 
 constexpr std::chrono::milliseconds store_retry_delay{50};
+// For data that can't be read.
+constexpr BackoffSettings read_pauses{.first = store_retry_delay,
+                                      .max = std::chrono::milliseconds(5'000)};
 // How long the planted fault `position_before_state` keeps a position ahead of its state: until
 // after the position's commit.
 constexpr std::chrono::milliseconds planted_delay{150};
@@ -67,6 +70,7 @@ struct TurnWorker::Task {
   // From now on no event of the Task is at work that could bring the daemon down.
   void leave() {
     noted.clear();
+    alone = false;
     if (std::exchange(entered, false)) in_hand.leave();
   }
 
@@ -78,6 +82,7 @@ struct TurnWorker::Task {
   bool alone = false;   // no other batch is in hand
   FlightRecorder::Notes noted;
   int conflicts = 0;                   // lost commits
+  int unreadable = 0;                  // tries in a row that could not read the session's data
   std::optional<PoisonSearch> search;  // set once the database has refused a batch
   std::chrono::steady_clock::time_point begun{};  // when the build of the batch began
   TurnBatch batch;
@@ -172,6 +177,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   task->begun = std::chrono::steady_clock::now();
   auto batch = build_turn_batch(context_, input_of(*task, heartbeat));
   if (!batch) return not_built(task, batch.error());
+  task->unreadable = 0;
   if (batch->wants_alone) return run_alone(task);
   task->batch = std::move(*batch);
   if (task->batch.after.turns > 0) {
@@ -201,12 +207,20 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
 
 void TurnWorker::not_built(const TaskPtr& task, const model::Error& error) {
   if (error.code == Errc::conflict) return ports_.fatal(error);  // abandons the Task
+  task->leave();
   if (is_store_failure(error)) {
     committer_.probe();  // the failed read wrote nothing, so the Committer has to check the store
-  } else {
-    log::error("session can't be read", {{"error", error.message}});
+    return again_later(task, store_retry_delay);
   }
-  again_later(task, store_retry_delay);
+  log::error("session can't be read", {{"error", error.message}});
+  again_later(task, backoff(read_pauses, ++task->unreadable, std::nullopt, 0));
+}
+
+// The rerunner does not wait for a batch that runs alone: a Task that can't enter is put off.
+void TurnWorker::retry(const TaskPtr& task, model::Heartbeat* heartbeat) {
+  if (!task->entered && !in_hand_.try_enter()) return again_later(task, store_retry_delay);
+  task->entered = true;
+  attempt(task, heartbeat);
 }
 
 // `attempt` then runs on the rerunner's thread, once all other batches have left. None of them
@@ -355,7 +369,7 @@ void TurnWorker::run_again(const std::stop_token& stop, model::Heartbeat heartbe
         continue;
       }
     }
-    attempt(*task, &heartbeat);
+    retry(*task, &heartbeat);
   }
 }
 

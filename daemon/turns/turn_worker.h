@@ -62,6 +62,9 @@ struct TurnPorts {
 //   conflict with each other.
 //   Kept by: RetryQueue.ManyItemsOfOneShareDelayAnotherShareByOneItem,
 //   ConflictPauses.DoubleFromTheSecondConflictOn.
+// - A run whose data can't be read delays no other batch, even one that has to run alone. It pauses
+//   before each further try, up to 5 s.
+//   Kept by: TurnWorkerTest.AnUnreadableRowDelaysNoEventThatRunsAlone.
 // - A stop does not wait for a failing store. Once the batches in hand had their time, the
 //   Committer gives up failing commits. Their records are read again after the next start.
 //   Kept by: test_failures.py FailingStore.test_a_stop_does_not_wait_for_a_turns_commit.
@@ -92,6 +95,7 @@ class TurnWorker {
   void read_ahead(std::span<const std::string_view> lane_keys) const;
   [[nodiscard]] TurnBatchInput input_of(Task& task, model::Heartbeat* heartbeat) const;
   void not_built(const TaskPtr& task, const model::Error& error);
+  void retry(const TaskPtr& task, model::Heartbeat* heartbeat);
   void run_alone(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome,
                     const store::SessionCommit& commit);

@@ -306,6 +306,43 @@ TEST_F(PartitionKeeperTest, KeepsTheInboxesOfItsPartitions) {
   EXPECT_EQ(busy_.inbox_size(other.encode()), 1);
 }
 
+// Of two sessions, one has an event whose claim can't be read. The other's was in hand in a crash.
+TEST_F(TurnWorkerTest, AnUnreadableRowDelaysNoEventThatRunsAlone) {
+  run({event("loop")});
+  const auto letter = letters().at(0).id;
+  Event replay = event("unreadable");
+  replay.claim = Claim{Claim::Kind::dead_letter, letter};
+  std::vector<queue::LogRecord> records{record(replay)};
+  const auto key_of_letter = key_.encode();
+  key_ = session("plain", "other");
+  records.push_back(record(event("alone")));
+  write("UPDATE dead_letters SET key = 'damaged'");
+  const std::vector<store::InHand> left{{records[1].record.id, 0, records[1].position.offset}};
+  ASSERT_TRUE(store_->attempts().attribute(1, left, std::vector<model::Position>{{1, 0, 0}}));
+  Recovery recovery(*store_);
+  const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 10, 0}};
+  ASSERT_TRUE(recovery.begin(nullptr, ranges));
+  recovery_ = &recovery;
+  api::KeyWatch watch;
+  api::BusySessions busy;
+  TurnWorker worker(context(), store_->committer(), watch, busy, metrics_, ports());
+  queue::LanesSettings settings;
+  settings.workers = 1;
+  {
+    queue::Lanes lanes(settings, [&](queue::Run&& taken, queue::Finish finish) {
+      worker.handle(std::move(taken), std::move(finish));
+    });
+    lanes.assign(ranges);
+    lanes.offer({records[0]});
+    lanes.offer({records[1]});
+    EXPECT_TRUE(eventually([&] { return committed_.load() == 1; }));
+    write("UPDATE dead_letters SET key = '" + key_of_letter + "'");
+    EXPECT_TRUE(eventually([&] { return committed_.load() == 2; }));
+  }
+  EXPECT_EQ(metrics_.turns.value(), 2);
+  store_->committer().stop();
+}
+
 TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   model::Heartbeats heartbeats;
   model::Heartbeat heartbeat = heartbeats.add("worker");
