@@ -182,7 +182,7 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
     note_end();
     // The read of another Flow or a lexicon may have met a failing store.
     if (!effects) return failed(effects.error(), effects.error().message);
-    // The Flow for errors has made no call yet.
+    // A failed call counts against the Flow that made it, never against the Flow for errors.
     count_in_ramps(
         draft, assets, draft.step.flows_run,
         start.failure == nullptr ? met_failed_call(event, draft.step.flows_run) : std::nullopt);

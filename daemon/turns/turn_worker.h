@@ -28,7 +28,8 @@ namespace conversed::daemon {
 
 class Metrics;
 
-// Where the effects of a committed batch go. Called on the Committer's thread, so none may block.
+// Where the effects of a committed batch go. Called on the Committer's thread. After a batch
+// without changes, and for `fatal`, the caller is a worker or the rerunner. None may block.
 struct TurnPorts {
   // The SessionCommit has pending outputs. `built`: a time before it was submitted.
   std::function<void(const store::SessionCommit&, std::chrono::steady_clock::time_point built)>
