@@ -61,7 +61,7 @@ struct TurnPorts {
 // - The rerunner takes the runs of organisations in turn (retry_queue.h). After its second conflict
 //   a run pauses before each further try, because the sessions of a user that write the profile
 //   conflict with each other.
-//   Kept by: RetryQueue.ManyItemsOfOneShareDelayAnotherShareByOneItem,
+//   Kept by: TurnWorkerTest.ManyConflictsOfOneOrganisationDelayAnotherOneByARun,
 //   ConflictPauses.DoubleFromTheSecondConflictOn.
 // - A run whose data can't be read delays no other batch, even one that has to run alone. It pauses
 //   before each further try, up to 5 s.

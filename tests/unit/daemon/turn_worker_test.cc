@@ -343,6 +343,70 @@ TEST_F(TurnWorkerTest, AnUnreadableRowDelaysNoEventThatRunsAlone) {
   store_->committer().stop();
 }
 
+// All first commits conflict, since the sessions in memory are out of date. The rerunner begins
+// once all of them wait.
+TEST_F(TurnWorkerTest, ManyConflictsOfOneOrganisationDelayAnotherOneByARun) {
+  constexpr std::size_t hostile = 30;
+  store::RecentSessions recent;
+  std::vector<queue::LogRecord> records;
+  const auto add = [&](const std::string& user) {
+    key_ = session("plain", "s");
+    key_.user_id = user;
+    store::SessionCommit stale{.key = key_, .expected_version = 4};
+    stale.after.key = key_;
+    recent.keep(store::encode(std::move(stale)), {});
+    records.push_back(record(event("x")));
+  };
+  for (std::size_t n = 0; n < hostile; ++n) add(std::to_string(n));
+  const auto other = store_->accounts().create_organisation("Other", {.email = "b@example.com"});
+  ASSERT_TRUE(other) << other.error().message;
+  organisation_ = other->id;
+  import("one");
+  add("neighbour");
+  auto with = context();
+  with.recent = &recent;
+  std::atomic<bool> held{false};
+  with.stopwatch = [&] {
+    const auto all_wait = [&] { return metrics_.turn_conflicts.value() == records.size(); };
+    const bool on_worker = [this] {
+      const std::lock_guard lock(mutex_);
+      return worker_threads_.contains(std::this_thread::get_id());
+    }();
+    if (!on_worker && !held.exchange(true)) EXPECT_TRUE(eventually(all_wait));
+    return std::chrono::steady_clock::time_point{};
+  };
+  Texts order;  // the organisations of the commits
+  auto told = ports();
+  told.counted = [&](const std::string& organisation, auto) {
+    order.push_back(organisation);
+    ++committed_;
+    committed_.notify_all();
+  };
+  api::KeyWatch watch;
+  api::BusySessions busy;
+  TurnWorker worker(with, store_->committer(), watch, busy, metrics_, told);
+  queue::LanesSettings settings;
+  settings.workers = 1;
+  {
+    queue::Lanes lanes(settings, [&](queue::Run&& taken, queue::Finish finish) {
+      {
+        const std::lock_guard lock(mutex_);
+        worker_threads_.insert(std::this_thread::get_id());
+      }
+      worker.handle(std::move(taken), std::move(finish));
+    });
+    lanes.assign(std::vector<queue::PartitionRange>{{0, 1, 0, 100, 0}});
+    lanes.offer(records);
+    for (auto now = committed_.load(); now <= hostile; now = committed_.load()) {
+      committed_.wait(now);
+    }
+  }
+  store_->committer().stop();
+  const auto neighbour = std::ranges::find(order, organisation_) - order.begin();
+  EXPECT_EQ(order.size(), hostile + 1);
+  EXPECT_LE(neighbour, 5) << "it was put last";
+}
+
 TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   model::Heartbeats heartbeats;
   model::Heartbeat heartbeat = heartbeats.add("worker");
