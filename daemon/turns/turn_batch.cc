@@ -114,7 +114,7 @@ class TurnBatchBuilder {
   [[nodiscard]] Result<void> count_use(const Event& event);
   [[nodiscard]] Result<void> count_failed(const FailedTurn& failed);
   [[nodiscard]] Result<void> let_wait(const Candidate& candidate, const Decision& decision);
-  [[nodiscard]] Result<bool> has_error_flow() const;
+  [[nodiscard]] Result<bool> runs_flow(const Decision& decision, const FailedTurn* failed) const;
   [[nodiscard]] Result<void> begin_turn(const Candidate& candidate, const EventFacts& facts);
   [[nodiscard]] Result<void> start(const Candidate& candidate, const EventFacts& facts,
                                    const Decision& decision);
@@ -435,7 +435,10 @@ Result<void> TurnBatchBuilder::let_wait(const Candidate& candidate, const Decisi
   return {};
 }
 
-Result<bool> TurnBatchBuilder::has_error_flow() const {
+// Whether a Turn runs for the event: its own, or after it has failed that of the Flow for errors.
+Result<bool> TurnBatchBuilder::runs_flow(const Decision& decision, const FailedTurn* failed) const {
+  if (decision.fate == Fate::runs) return true;
+  if (failed == nullptr) return false;
   const auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
   if (!endpoint) return none_unless_store_failed(endpoint.error());
   return !(*endpoint)->error_flow_id.empty();
@@ -456,13 +459,9 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
   if (facts.crashes) draft_.commit().attempts_settled.push_back(event.id);
   if (draft_.batch.first_started.empty()) draft_.batch.first_started = event.id;
   const auto* failed = failed_turn_of(event);
-  bool runs = decision.fate == Fate::runs;
-  if (!runs && failed != nullptr) {
-    auto handled = has_error_flow();
-    if (!handled) return fail(handled.error());
-    runs = *handled;
-  }
-  if (runs) {
+  const auto runs = runs_flow(decision, failed);
+  if (!runs) return fail(runs.error());
+  if (*runs) {
     if (auto begun = begin_turn(candidate, facts); !begun) return begun;
   }
   if (decision.fate == Fate::dead_letter) {
