@@ -17,15 +17,6 @@ void report_unreadable_log(const model::Error& error) {
   log::error("log can't be read; trying again", {{"error", error.message}});
 }
 
-// The organisation of the lane's session. Until a Turn has looked up the Endpoint, it is the
-// project. Reads nothing from the store. Kept by: Shares.OneShareNeverHasAllWorkers.
-std::string share_of(const api::AssetsCache& assets, const std::string& lane_key) {
-  const auto key = model::SessionKey::decode(lane_key);
-  if (!key) return {};
-  const auto endpoint = assets.known_endpoint(key->endpoint_id);
-  return endpoint ? endpoint->organisation_id : key->project_id;
-}
-
 flows::Limits flow_limits(const config::Settings& all) {
   const config::FlowSettings& settings = all.flows;
   flows::Limits limits;
@@ -77,7 +68,10 @@ Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
   }
   worker_.emplace(batch_context(ranges.size()), ground_.store->committer(), live_.watch, live_.busy,
                   ground_.metrics, ports(), recorder_.get(), &ground_.heartbeats);
-  lane_settings.share_of = [this](const std::string& key) { return share_of(live_.assets, key); };
+  lane_settings.share_of = [this](const std::string& lane_key) {
+    const auto key = model::SessionKey::decode(lane_key);
+    return key ? share_of(live_.assets, *key) : std::string();
+  };
   park_in_log(lane_settings);
   lanes_ = std::make_unique<queue::Lanes>(std::move(lane_settings),
                                           [this](queue::Run&& lane_run, queue::Finish finish) {

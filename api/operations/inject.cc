@@ -63,6 +63,7 @@ Result<Prepared> prepare(EventType type, Call& call, MessageServices& services) 
   auto event =
       make_event(services.clock.now(), type, **endpoint, std::move(*body), call.request, *key);
   event.origin.user_id = call.principal->user_id;
+  if (type == EventType::inject) event.origin.organisation_id = (*endpoint)->organisation_id;
   return Prepared{std::move(*endpoint), std::move(event), std::move(*key)};
 }
 

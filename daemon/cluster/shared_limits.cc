@@ -74,7 +74,10 @@ SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
       spent_(store.notifications().subscribe(
           std::string(spent_topic), [this](std::string_view payload) { hear_spent(payload); })),
       full_(store.notifications().subscribe(
-          std::string(full_topic), [this](std::string_view payload) { hear_full(payload); })) {}
+          std::string(full_topic), [this](std::string_view payload) { hear_full(payload); })),
+      deliver_(store.notifications().subscribe(
+          std::string(store::deliver_topic),
+          [this](std::string_view session) { hear_deliver(session); })) {}
 
 void SharedLimits::tell() {
   const auto spent = limiter_.take_spent(spenders_a_time);
@@ -128,6 +131,15 @@ void SharedLimits::hear_full(std::string_view payload) {
   hear<Marks>(payload, settings_.daemon, [this](const std::string& by, Marks marks) {
     busy_.full_elsewhere(by, std::move(marks), settings_.steady_now());
   });
+}
+
+// Without a session, announcements may have been lost, so any session may be erased.
+void SharedLimits::hear_deliver(std::string_view session) {
+  if (session.empty()) {
+    busy_.forget([](const std::string&) { return true; });
+  } else if (const auto key = model::SessionKey::decode(session)) {
+    busy_.set(*key, 0);
+  }
 }
 
 }  // namespace conversed::daemon

@@ -33,6 +33,11 @@ struct SharedLimitsSettings {
 // or never. While the store fails nothing is sent, and each daemon goes by its own counts.
 // Kept by: PeersTest.SpentTokensAndFullInboxesAreKnownToOtherDaemons.
 //
+// Another daemon may erase a session and its inbox. It announces that as a change of the session's
+// deliveries. This daemon then forgets the inbox's size. The next commit that changes the inbox
+// sets the size again. Kept by:
+// SharedLimitsTest.TheInboxOfASessionThatIsErasedElsewhereIsForgotten.
+//
 // Notifications arrive on the watch's thread; `tell` is for one thread at a time.
 class SharedLimits {
  public:
@@ -48,6 +53,7 @@ class SharedLimits {
   void count_accepted();
   void hear_spent(std::string_view payload);
   void hear_full(std::string_view payload);
+  void hear_deliver(std::string_view session);
 
   const SharedLimitsSettings settings_;
   store::Store& store_;
@@ -58,6 +64,7 @@ class SharedLimits {
   bool told_full_ = false;
   store::Notifications::Subscription spent_;
   store::Notifications::Subscription full_;
+  store::Notifications::Subscription deliver_;
 };
 
 }  // namespace conversed::daemon

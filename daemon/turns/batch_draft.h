@@ -24,7 +24,6 @@ struct BatchDraft {
   model::Session session{};  // the state after the last Turn
   model::Profile profile{};
   std::chrono::steady_clock::duration spent{};  // time of its Turns
-  std::int64_t processed = 0;                   // events that did not go to the inbox
 
   // The decision about the event in hand, for its receipt.
   struct Step {
@@ -37,8 +36,9 @@ struct BatchDraft {
     std::vector<model::PinnedFlow> flows_run{};  // see flows::TurnInput
     model::TurnNotes notes{};
     bool changes_profile = false;
-    std::string_view ended{};           // why nothing was done; empty: something was
-    std::size_t follow_ups_before = 0;  // the commit's further ones were planned for the event
+    std::string_view ended{};  // why nothing was done; empty: something was
+    // Size of `follow_ups.added` before the event; later entries are the event's.
+    std::size_t follow_ups_before = 0;
   };
   Step step{};
 

@@ -142,7 +142,7 @@ ReceiptNote::ReceiptNote(BatchDraft& draft, const model::Event& event, const Sig
   draft.step = {};
   draft.step.began_at = draft.context.clock.now();
   draft.step.follow_ups_before = draft.commit().follow_ups.added.size();
-  behind_ = draft.processed;
+  behind_ = static_cast<std::int64_t>(draft.batch.after.processed.size());
   begun_by_ =
       begins(event) || !draft.session.execution ? event.id : draft.session.execution->input_id;
   if (!draft.context.keeps_receipts) return;
@@ -281,7 +281,6 @@ void ReceiptNote::add_processed() {
                                           .took = draft_.step.took,
                                           .flow_id = std::exchange(draft_.step.flow_id, {})});
   add_spans();
-  ++draft_.processed;
   auto row = begin_row();
   if (!row) return;
   const auto& step = draft_.step;

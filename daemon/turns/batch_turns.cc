@@ -8,6 +8,7 @@
 
 #include "api/live/assets_cache.h"
 #include "api/live/project_library.h"
+#include "daemon/ops/logging.h"
 #include "daemon/turns/batch_claims.h"
 #include "daemon/turns/batch_follow_ups.h"
 #include "daemon/turns/batch_outputs.h"
@@ -34,15 +35,17 @@ Result<TurnFailure> failed(const model::Error& error, const std::string& reason)
   return TurnFailure(reason);
 }
 
-// A failure of the store is an error. After any other the Flow does not run.
-Result<bool> none_unless_store_failed(const model::Error& error) {
-  if (is_store_failure(error)) return fail(error);
-  return false;
-}
-
 Result<TurnFailure> settled(const Result<void>& result) {
   if (!result) return fail(result.error());
   return TurnFailure();
+}
+
+// The reason of a dead letter whose Turn threw `error`: the program has a defect.
+std::string caught(const std::exception& error, const flows::TurnPlace& at) {
+  log::error(
+      "turn threw an exception",
+      {{"flow", at.flow}, {"version", at.version}, {"node", at.node}, {"error", error.what()}});
+  return "the Turn ended with an internal error";
 }
 
 // Sends the notify's text without the Flow, in any state of the session.
@@ -74,6 +77,7 @@ Result<bool> is_taken_behind(BatchDraft& draft, const Event& event, const model:
   auto flow = context.assets.flow_for(assets, endpoint.flow_id, draft.input.key);
   if (!flow) return fail(flow.error());
   const api::ProjectLibrary library(context.assets, assets, draft.input.key);
+  const flows::TurnPlace place{(*flow)->flow->name(), (*flow)->version.version};
   const TurnClock clock;
   try {
     return flows::takes_inject({.flow = *(*flow)->flow,
@@ -87,8 +91,8 @@ Result<bool> is_taken_behind(BatchDraft& draft, const Event& event, const model:
                                 .flow_version = (*flow)->version.version,
                                 .library = &library,
                                 .is_overdue = [&clock] { return clock.is_overdue(); }});
-  } catch (const std::exception&) {
-    return fail(model::Errc::internal, "the Turn ended with an internal error");
+  } catch (const std::exception& error) {
+    return fail(model::Errc::internal, caught(error, place));
   }
 }
 
@@ -151,6 +155,13 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
   flows::TurnPlace failed_at{flow.name(), version.version};
   const TurnClock clock;
   const auto begun = context.stopwatch();
+  const auto note_end = [&] {
+    draft.step.took = context.stopwatch() - begun;
+    draft.spent += draft.step.took;
+    draft.step.flow = failed_at.flow;
+    draft.step.version = failed_at.version;
+    draft.step.node = failed_at.node;
+  };
   try {
     auto effects =
         flows::run_turn({.flow = flow,
@@ -168,24 +179,19 @@ Result<TurnFailure> run_turn(BatchDraft& draft, const Event& event, const Endpoi
                          .is_overdue = [&clock] { return clock.is_overdue(); },
                          .failed_at = &failed_at,
                          .flows_run = assets.ramps.empty() ? nullptr : &draft.step.flows_run});
-    draft.step.took = context.stopwatch() - begun;
-    draft.spent += draft.step.took;
-    draft.step.flow = failed_at.flow;
-    draft.step.version = failed_at.version;
-    draft.step.node = failed_at.node;
+    note_end();
     // The read of another Flow or a lexicon may have met a failing store.
     if (!effects) return failed(effects.error(), effects.error().message);
-    // The Flow for errors has made no call yet.
+    // A failed call counts against the Flow that made it, never against the Flow for errors.
     count_in_ramps(
         draft, assets, draft.step.flows_run,
         start.failure == nullptr ? met_failed_call(event, draft.step.flows_run) : std::nullopt);
     draft.step.flow_id = version.flow_id;
     draft.step.notes = std::move(effects->notes);
     return settled(apply(draft, speaker, std::move(*effects), endpoint, start.flow));
-  } catch (const std::exception&) {
-    draft.step.flow = failed_at.flow;
-    draft.step.version = failed_at.version;
-    return TurnFailure("the Turn ended with an internal error");
+  } catch (const std::exception& error) {
+    note_end();
+    return TurnFailure(caught(error, failed_at));
   }
 }
 

@@ -13,6 +13,13 @@ void LoneRuns::enter(model::Heartbeat* heartbeat) {
   ++in_hand_;
 }
 
+bool LoneRuns::try_enter() {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_ && (alone_ || !waiting_.empty())) return false;
+  ++in_hand_;
+  return true;
+}
+
 void LoneRuns::end(std::function<void()> then) {
   std::function<void()> ready;
   {

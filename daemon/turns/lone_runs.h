@@ -25,6 +25,9 @@ class LoneRuns {
   // beats during the wait; it may be null.
   void enter(model::Heartbeat* heartbeat);
 
+  // As `enter`, without the wait. False: the caller would have to wait, and is not in hand.
+  [[nodiscard]] bool try_enter();
+
   // For a caller in hand: it leaves, and `run` is called on any thread once no batch is in hand.
   // The caller is in hand again from that call until `leave`. After `stop`, `run` is destroyed
   // without a call.

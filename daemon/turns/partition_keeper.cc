@@ -84,6 +84,7 @@ Result<std::vector<std::string>> PartitionKeeper::take_up(
                                [this](const SessionKey& key) { return ownership_.owns(key); });
   if (!keys) {
     ownership_.give_up(numbers);
+    forget_lost_inboxes();
     // No event of them has begun. If this fails as well, the next owner treats the partitions as
     // left behind by a crash.
     (void)recovery_.give_up(numbers, Recovery::InHand::finished);
@@ -98,6 +99,7 @@ Result<std::vector<std::string>> PartitionKeeper::take_up(
 
 void PartitionKeeper::given_up(std::span<const std::int32_t> partitions, bool complete) {
   ownership_.give_up(partitions);
+  forget_lost_inboxes();
   ports_.ownership_changed();
   log::info("partitions given up",
             {{"count", partitions.size()}, {"owned", ownership_.partitions().size()}});
@@ -110,6 +112,13 @@ void PartitionKeeper::given_up(std::span<const std::int32_t> partitions, bool co
         "partitions can't be given up in the store: the next owner takes them for left behind",
         {{"error", told.error().message}});
   }
+}
+
+void PartitionKeeper::forget_lost_inboxes() {
+  busy_.forget([this](const std::string& encoded) {
+    const auto key = SessionKey::decode(encoded);
+    return !key || !ownership_.owns(*key);
+  });
 }
 
 void PartitionKeeper::run() {
@@ -125,6 +134,7 @@ void PartitionKeeper::run() {
 
 // If the store fails, the next look asks again.
 void PartitionKeeper::look() {
+  forget_lost_inboxes();
   if (!store_.committer().healthy() || ownership_.partitions().empty()) return;
   const auto touch = [this](const Sessions::Inbox& inbox) {
     if (ownership_.owns(inbox.key)) ports_.touch(inbox.key);

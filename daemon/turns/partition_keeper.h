@@ -40,6 +40,10 @@ struct PartitionKeeperPorts {
 // this daemon's ownership and marks the partition as given up in the store. In between it reads the
 // inboxes every 10 s: a former owner that was suspended may still commit to them.
 //
+// Invariant: it forgets the sizes of the inboxes of lost partitions, also those that a late commit
+// has set. Otherwise their full inboxes would be reported to the other daemons for good.
+// Kept by: PartitionKeeperTest.ForgetsTheInboxesOfLostPartitions.
+//
 // Thread-safe. The pump alone calls it as a PartitionOwner. A thread of its own reads the inboxes.
 class PartitionKeeper final : public queue::PartitionOwner, public Service {
  public:
@@ -63,6 +67,7 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   };
   void run();
   void look();
+  void forget_lost_inboxes();
 
   const PartitionKeeperSettings settings_;
   store::Store& store_;

@@ -100,7 +100,7 @@ class TurnBatchBuilder {
   [[nodiscard]] Result<EventFacts> look_at(Candidate& candidate) const;
   [[nodiscard]] Result<bool> has_had_effects(const model::Position& at) const;
   [[nodiscard]] std::string read(Candidate& candidate) const;
-  [[nodiscard]] bool is_too_late(const Candidate& candidate) const;
+  [[nodiscard]] Result<bool> is_too_late(const Candidate& candidate) const;
   [[nodiscard]] bool must_wait(const Candidate& candidate) const;
   [[nodiscard]] bool may_start() const;
   [[nodiscard]] std::int32_t partition_of(const Candidate& candidate) const;
@@ -110,11 +110,11 @@ class TurnBatchBuilder {
   // These functions carry out decisions.
   [[nodiscard]] Result<void> carry_out(const Candidate& candidate, const EventFacts& facts,
                                        const Decision& decision);
-  void accept(const Candidate& candidate, Decision::Fate fate);
-  void count_use(const Event& event);
-  void count_failed(const FailedTurn& failed);
+  [[nodiscard]] Result<void> accept(const Candidate& candidate, Decision::Fate fate);
+  [[nodiscard]] Result<void> count_use(const Event& event);
+  [[nodiscard]] Result<void> count_failed(const FailedTurn& failed);
   [[nodiscard]] Result<void> let_wait(const Candidate& candidate, const Decision& decision);
-  [[nodiscard]] bool has_error_flow() const;
+  [[nodiscard]] Result<bool> runs_flow(const Decision& decision, const FailedTurn* failed) const;
   [[nodiscard]] Result<void> begin_turn(const Candidate& candidate, const EventFacts& facts);
   [[nodiscard]] Result<void> start(const Candidate& candidate, const EventFacts& facts,
                                    const Decision& decision);
@@ -247,7 +247,9 @@ Result<EventFacts> TurnBatchBuilder::look_at(Candidate& candidate) const {
   }
   facts.claim_gone = !candidate.claim.there;
   if (facts.claim_gone) return facts;
-  facts.too_late = is_too_late(candidate);
+  auto too_late = is_too_late(candidate);
+  if (!too_late) return fail(too_late.error());
+  facts.too_late = *too_late;
   facts.must_wait = must_wait(candidate);
   if (const auto* recovery = draft_.context.recovery; recovery != nullptr) {
     facts.crashes = recovery->crashes(event, partition_of(candidate), candidate.at());
@@ -303,11 +305,12 @@ std::string TurnBatchBuilder::read(Candidate& candidate) const {
 
 // Whether a scheduled event is for active conversations only, and this conversation is not active.
 // Other such events are refused before they reach the log.
-bool TurnBatchBuilder::is_too_late(const Candidate& candidate) const {
+Result<bool> TurnBatchBuilder::is_too_late(const Candidate& candidate) const {
   const Event& event = *candidate.event;
   if (!candidate.claim.schedule) return false;
   const auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
-  return endpoint && (*endpoint)->active_only &&
+  if (!endpoint) return none_unless_store_failed(endpoint.error());
+  return (*endpoint)->active_only &&
          flows::starts_afresh(draft_.session, **endpoint, event.accepted_at);
 }
 
@@ -366,14 +369,14 @@ Result<void> TurnBatchBuilder::carry_out(const Candidate& candidate, const Event
     return bury_damaged(draft_, *candidate.event, candidate.parts(), decision.reason,
                         std::exchange(execution_lost_, false));
   }
-  accept(candidate, decision.fate);
+  if (auto accepted = accept(candidate, decision.fate); !accepted) return accepted;
   if (decision.fate == Fate::too_late) return {};
   if (facts.must_wait) return let_wait(candidate, decision);
   return start(candidate, facts, decision);
 }
 
 // The effects of an event that holds its claim, whether it runs or goes to the inbox.
-void TurnBatchBuilder::accept(const Candidate& candidate, Fate fate) {
+Result<void> TurnBatchBuilder::accept(const Candidate& candidate, Fate fate) {
   const Event& event = *candidate.event;
   const bool consumes = is_of_follow_up(event) ? fate != Fate::inbox : candidate.logged != nullptr;
   if (event.claim && consumes) consume_claim(draft_, *event.claim, candidate.claim.schedule);
@@ -381,34 +384,45 @@ void TurnBatchBuilder::accept(const Candidate& candidate, Fate fate) {
     draft_.step.ended = "the conversation is not active";
     draft_.batch.after.log_lines.push_back("the scheduled message " + event.claim->id +
                                            " was dropped, since its conversation is not active");
-    return;
+    return {};
   }
-  if (candidate.logged != nullptr) count_use(event);
+  if (candidate.logged != nullptr) {
+    if (auto counted = count_use(event); !counted) return counted;
+  }
   if (event.type == EventType::user_message) {
     cancel_follow_ups(draft_);
     abandon_follow_up(draft_);
   }
+  return {};
 }
 
-void TurnBatchBuilder::count_use(const Event& event) {
+// An inject counts even if its Endpoint is deleted: otherwise the quota that accepted it would take
+// it for an event in flight for good.
+Result<void> TurnBatchBuilder::count_use(const Event& event) {
   const bool inject = event.type == EventType::inject;
   const std::int64_t tokens = event.result ? event.result->model_tokens : 0;
-  if (!inject && tokens <= 0) return;
-  auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
-  if (!endpoint) return;
-  const std::string& organisation = (*endpoint)->organisation_id;
+  if (!inject && tokens <= 0) return {};
+  const auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
+  if (!endpoint && is_store_failure(endpoint.error())) return fail(endpoint.error());
+  const std::string& organisation =
+      endpoint ? (*endpoint)->organisation_id : event.origin.organisation_id;
+  if (organisation.empty()) return {};
   auto& quota = draft_.commit().quota;
   if (inject) quota.push_back({organisation, store::injects_counter, 1});
   if (tokens > 0) quota.push_back({organisation, store::model_tokens_counter, tokens});
+  return {};
 }
 
 // Counts a failed Turn in its ramps. The build in which the Turn ran was dropped together with its
 // count. An event that no Flow ran is not counted.
-void TurnBatchBuilder::count_failed(const FailedTurn& failed) {
+Result<void> TurnBatchBuilder::count_failed(const FailedTurn& failed) {
+  if (failed.flow.empty()) return {};
   const auto assets = draft_.context.assets.project(draft_.input.key.project_id);
-  if (!assets || failed.flow.empty()) return;
+  if (!assets && is_store_failure(assets.error())) return fail(assets.error());
+  if (!assets) return {};
   count_in_ramps(draft_, **assets, failed.flows_run,
                  model::PinnedFlow{failed.flow, failed.version});
+  return {};
 }
 
 Result<void> TurnBatchBuilder::let_wait(const Candidate& candidate, const Decision& decision) {
@@ -421,9 +435,13 @@ Result<void> TurnBatchBuilder::let_wait(const Candidate& candidate, const Decisi
   return {};
 }
 
-bool TurnBatchBuilder::has_error_flow() const {
+// Whether a Turn runs for the event: its own, or after it has failed that of the Flow for errors.
+Result<bool> TurnBatchBuilder::runs_flow(const Decision& decision, const FailedTurn* failed) const {
+  if (decision.fate == Fate::runs) return true;
+  if (failed == nullptr) return false;
   const auto endpoint = draft_.context.assets.endpoint(draft_.input.key.endpoint_id);
-  return endpoint && !(*endpoint)->error_flow_id.empty();
+  if (!endpoint) return none_unless_store_failed(endpoint.error());
+  return !(*endpoint)->error_flow_id.empty();
 }
 
 Result<void> TurnBatchBuilder::begin_turn(const Candidate& candidate, const EventFacts& facts) {
@@ -441,7 +459,9 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
   if (facts.crashes) draft_.commit().attempts_settled.push_back(event.id);
   if (draft_.batch.first_started.empty()) draft_.batch.first_started = event.id;
   const auto* failed = failed_turn_of(event);
-  if (decision.fate == Fate::runs || (failed != nullptr && has_error_flow())) {
+  const auto runs = runs_flow(decision, failed);
+  if (!runs) return fail(runs.error());
+  if (*runs) {
     if (auto begun = begin_turn(candidate, facts); !begun) return begun;
   }
   if (decision.fate == Fate::dead_letter) {
@@ -453,7 +473,7 @@ Result<void> TurnBatchBuilder::start(const Candidate& candidate, const EventFact
         letter.flow = failed->flow;
         letter.flow_version = failed->version;
         letter.node = failed->node;
-        count_failed(*failed);
+        if (buried) buried = count_failed(*failed);
       }
       return buried;
     }

@@ -126,9 +126,10 @@ struct TurnBatch {
 // on the state after the previous Turn. The inbox is drained before new records.
 //
 // Building reads the store and has no side effects but those of `TurnBatchInput::begin`. Errors:
-// `unavailable` (try again later; nothing is lost), `conflict` (a position of a past epoch or
-// another partition: consumption has to stop), and those of `begin`. Thread-safe; one batch of a
-// session at a time.
+// `unavailable` and `timed_out` (the store fails: try again later; nothing is lost), `internal` (a
+// row that the batch needs can't be read, such as the claim of an event: the run waits until it is
+// repaired), `conflict` (a position of a past epoch or another partition: consumption has to stop),
+// and those of `begin`. Thread-safe; one batch of a session at a time.
 //
 // Invariants:
 // - A Turn that fails has no effects but its dead letter, and the Endpoint's `errorText` or the
@@ -163,6 +164,13 @@ struct TurnBatch {
 // Whether the store has failed, so that a later try may help.
 inline bool is_store_failure(const model::Error& error) {
   return error.code == model::Errc::unavailable || error.code == model::Errc::timed_out;
+}
+
+// For an asset that can't be read. A failure of the store is an error. After any other error the
+// batch goes on without the asset.
+[[nodiscard]] inline model::Result<bool> none_unless_store_failed(const model::Error& error) {
+  if (is_store_failure(error)) return model::fail(error);
+  return false;
 }
 
 }  // namespace conversed::daemon

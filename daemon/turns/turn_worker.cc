@@ -12,6 +12,7 @@
 #include "api/live/pending_replies.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/metrics.h"
+#include "daemon/service/backoff.h"
 #include "daemon/turns/poison_search.h"
 #include "daemon/turns/recovery.h"
 #include "store/commit/call_target.h"
@@ -31,6 +32,9 @@ namespace {
 using model::Errc;
 
 constexpr std::chrono::milliseconds store_retry_delay{50};
+// For data that can't be read.
+constexpr BackoffSettings read_pauses{.first = store_retry_delay,
+                                      .max = std::chrono::milliseconds(5'000)};
 // How long the planted fault `position_before_state` keeps a position ahead of its state: until
 // after the position's commit.
 constexpr std::chrono::milliseconds planted_delay{150};
@@ -66,6 +70,7 @@ struct TurnWorker::Task {
   // From now on no event of the Task is at work that could bring the daemon down.
   void leave() {
     noted.clear();
+    alone = false;
     if (std::exchange(entered, false)) in_hand.leave();
   }
 
@@ -76,8 +81,9 @@ struct TurnWorker::Task {
   bool entered = true;  // it counts as in hand in LoneRuns
   bool alone = false;   // no other batch is in hand
   FlightRecorder::Notes noted;
-  bool after_conflict = false;
-  std::optional<PoisonSearch> search;             // set once the database has refused a batch
+  int conflicts = 0;                   // lost commits
+  int unreadable = 0;                  // tries in a row that could not read the session's data
+  std::optional<PoisonSearch> search;  // set once the database has refused a batch
   std::chrono::steady_clock::time_point begun{};  // when the build of the batch began
   TurnBatch batch;
 };
@@ -138,7 +144,7 @@ TurnBatchInput TurnWorker::input_of(Task& task, model::Heartbeat* heartbeat) con
   TurnBatchInput input{.key = task.key,
                        .records = task.run.records,
                        .alone = task.alone,
-                       .after_conflict = task.after_conflict};
+                       .after_conflict = task.conflicts > 0};
   // A crash in the Turn has to be attributed to its event. In a cluster the store counts one more
   // crash for a counted event. Then the event is noted. A crash before the note is not attributed,
   // and the event has not started. A crash after the note is attributed, even if the event has not
@@ -171,6 +177,7 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   task->begun = std::chrono::steady_clock::now();
   auto batch = build_turn_batch(context_, input_of(*task, heartbeat));
   if (!batch) return not_built(task, batch.error());
+  task->unreadable = 0;
   if (batch->wants_alone) return run_alone(task);
   task->batch = std::move(*batch);
   if (task->batch.after.turns > 0) {
@@ -200,12 +207,20 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
 
 void TurnWorker::not_built(const TaskPtr& task, const model::Error& error) {
   if (error.code == Errc::conflict) return ports_.fatal(error);  // abandons the Task
+  task->leave();
   if (is_store_failure(error)) {
     committer_.probe();  // the failed read wrote nothing, so the Committer has to check the store
-  } else {
-    log::error("session can't be read", {{"error", error.message}});
+    return again_later(task, store_retry_delay);
   }
-  again_later(task, store_retry_delay);
+  log::error("session can't be read", {{"error", error.message}});
+  again_later(task, backoff(read_pauses, ++task->unreadable, std::nullopt, 0));
+}
+
+// The rerunner does not wait for a batch that runs alone: a Task that can't enter is put off.
+void TurnWorker::retry(const TaskPtr& task, model::Heartbeat* heartbeat) {
+  if (!task->entered && !in_hand_.try_enter()) return again_later(task, store_retry_delay);
+  task->entered = true;
+  attempt(task, heartbeat);
 }
 
 // `attempt` then runs on the rerunner's thread, once all other batches have left. None of them
@@ -231,8 +246,7 @@ void TurnWorker::after_commit(const TaskPtr& task, store::Outcome outcome,
       return go_on(task);
     case store::Outcome::conflict:
       metrics_.turn_conflicts.add();
-      task->after_conflict = true;
-      return again_later(task, {});
+      return again_later(task, pause_after_conflicts(++task->conflicts));
     case store::Outcome::poison:
       if (task->search) {
         task->search->refused(task->run.records, task->batch.first_started);
@@ -327,10 +341,11 @@ void TurnWorker::report(const AfterCommit& after, const store::SessionCommit& co
 // Until then no event of the Task is at work, so a crash is not attributed to it.
 void TurnWorker::again_later(const TaskPtr& task, std::chrono::milliseconds delay) {
   task->noted.clear();
+  auto share = share_of(context_.assets, task->key);
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
-    waiting_.emplace(std::chrono::steady_clock::now() + delay, task);
+    waiting_.put(std::move(share), task, std::chrono::steady_clock::now() + delay);
   }
   wake_.notify_one();
 }
@@ -339,31 +354,43 @@ void TurnWorker::run_again(const std::stop_token& stop, model::Heartbeat heartbe
   while (!stop.stop_requested()) {
     heartbeat.beat();
     model::fault_point("rerunner.loop");
-    TaskPtr task;
+    std::optional<TaskPtr> task;
     {
       std::unique_lock lock(mutex_);
-      if (waiting_.empty()) {
-        wake_.wait_for(lock, stop, model::beat_interval, [this] { return !waiting_.empty(); });
+      const auto now = std::chrono::steady_clock::now();
+      task = waiting_.take(now);
+      if (!task) {
+        const auto due = std::min(waiting_.next_due().value_or(now + model::beat_interval),
+                                  now + model::beat_interval);
+        wake_.wait_until(lock, stop, due, [&] {
+          const auto next = waiting_.next_due();
+          return next && *next < due;
+        });
         continue;
       }
-      const auto due = waiting_.begin()->first;
-      if (due > std::chrono::steady_clock::now()) {
-        wake_.wait_until(lock, stop, due,
-                         [&] { return waiting_.empty() || waiting_.begin()->first < due; });
-        continue;
-      }
-      task = std::move(waiting_.extract(waiting_.begin()).mapped());
     }
-    attempt(task, &heartbeat);
+    retry(*task, &heartbeat);
   }
 }
 
+std::string share_of(const api::AssetsCache& assets, const model::SessionKey& key) {
+  const auto endpoint = assets.known_endpoint(key.endpoint_id);
+  return endpoint ? endpoint->organisation_id : key.project_id;
+}
+
+std::chrono::milliseconds pause_after_conflicts(int conflicts) {
+  constexpr BackoffSettings pauses{.first = std::chrono::milliseconds(2),
+                                   .max = std::chrono::milliseconds(50)};
+  if (conflicts < 2) return {};
+  return backoff(pauses, conflicts - 1, std::nullopt, 0);
+}
+
 void TurnWorker::stop() {
-  decltype(waiting_) dropped;
+  RetryQueue<TaskPtr> dropped;
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
-    dropped.swap(waiting_);
+    std::swap(dropped, waiting_);
   }
   in_hand_.stop();
   rerunner_.request_stop();

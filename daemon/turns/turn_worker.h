@@ -4,15 +4,16 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 
 #include "daemon/turns/flight_recorder.h"
 #include "daemon/turns/lone_runs.h"
+#include "daemon/turns/retry_queue.h"
 #include "daemon/turns/turn_batch.h"
 #include "queue/lanes.h"
 #include "store/commit/committer.h"
@@ -27,7 +28,8 @@ namespace conversed::daemon {
 
 class Metrics;
 
-// Where the effects of a committed batch go. Called on the Committer's thread, so none may block.
+// Where the effects of a committed batch go. Called on the Committer's thread. After a batch
+// without changes, and for `fatal`, the caller is a worker or the rerunner. None may block.
 struct TurnPorts {
   // The SessionCommit has pending outputs. `built`: a time before it was submitted.
   std::function<void(const store::SessionCommit&, std::chrono::steady_clock::time_point built)>
@@ -56,6 +58,14 @@ struct TurnPorts {
 //   Kept by: LanesDeathTest.AFinishThatIsLostAborts, PumpTest.UnfinishedRecordsComeAgain.
 // - A store failure never counts as an attempt. Consumption pauses and resumes when the store works
 //   again. Kept by: test_failures.py FailingStore.
+// - The rerunner takes the runs of organisations in turn (retry_queue.h). After its second conflict
+//   a run pauses before each further try, because the sessions of a user that write the profile
+//   conflict with each other.
+//   Kept by: TurnWorkerTest.ManyConflictsOfOneOrganisationDelayAnotherOneByARun,
+//   ConflictPauses.DoubleFromTheSecondConflictOn.
+// - A run whose data can't be read delays no other batch, even one that has to run alone. It pauses
+//   before each further try, up to 5 s.
+//   Kept by: TurnWorkerTest.AnUnreadableRowDelaysNoEventThatRunsAlone.
 // - A stop does not wait for a failing store. Once the batches in hand had their time, the
 //   Committer gives up failing commits. Their records are read again after the next start.
 //   Kept by: test_failures.py FailingStore.test_a_stop_does_not_wait_for_a_turns_commit.
@@ -86,6 +96,7 @@ class TurnWorker {
   void read_ahead(std::span<const std::string_view> lane_keys) const;
   [[nodiscard]] TurnBatchInput input_of(Task& task, model::Heartbeat* heartbeat) const;
   void not_built(const TaskPtr& task, const model::Error& error);
+  void retry(const TaskPtr& task, model::Heartbeat* heartbeat);
   void run_alone(const TaskPtr& task);
   void after_commit(const TaskPtr& task, store::Outcome outcome,
                     const store::SessionCommit& commit);
@@ -107,9 +118,16 @@ class TurnWorker {
 
   std::mutex mutex_;
   std::condition_variable_any wake_;
-  std::multimap<std::chrono::steady_clock::time_point, TaskPtr> waiting_;  // by due time
+  RetryQueue<TaskPtr> waiting_;
   bool stopped_ = false;
   std::jthread rerunner_;  // the last member: it uses all others
 };
+
+// The pause of a run that has lost this many conflicts. The first one causes none.
+[[nodiscard]] std::chrono::milliseconds pause_after_conflicts(int conflicts);
+
+// The organisation of the session. Until a Turn has looked up the Endpoint, it is the project.
+// Reads nothing from the store. Kept by: Shares.OneShareNeverHasAllWorkers.
+[[nodiscard]] std::string share_of(const api::AssetsCache& assets, const model::SessionKey& key);
 
 }  // namespace conversed::daemon

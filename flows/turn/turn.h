@@ -121,7 +121,8 @@ struct TurnInput {
   // Whether the Turn takes far longer than its budget allows, which only a defect can cause. The
   // Turn then fails as with any other limit. Null: never.
   std::function<bool()> is_overdue{};
-  TurnPlace* failed_at = nullptr;  // set if the Turn fails; null: not asked for
+  // Set if the Turn fails or throws an exception. Null: not asked for.
+  TurnPlace* failed_at = nullptr;
   // Gets the Flows whose Nodes run, in the order of their first Nodes, also if the Turn fails.
   // Null: not asked for.
   std::vector<model::PinnedFlow>* flows_run = nullptr;

@@ -21,17 +21,27 @@ constexpr std::size_t steps_a_name = 4;
 }  // namespace
 
 Result<model::Effects> TurnRunner::run() {
+  try {
+    auto effects = run_nodes();
+    if (!effects) note_failure();
+    return effects;
+  } catch (...) {
+    note_failure();
+    throw;
+  }
+}
+
+void TurnRunner::note_failure() {
+  if (input_.failed_at == nullptr) return;
+  *input_.failed_at = {flow().name(), top().version, top().at == end_of_flow ? "" : here().address};
+}
+
+Result<model::Effects> TurnRunner::run_nodes() {
   auto step = first_step();
   Result<void> done = step ? advance(std::move(*step)) : Result<void>(model::fail(step.error()));
   // Comes first, because outputs and errors of Nodes are meaningless after the budget was spent.
   if (auto left = check_budget(); !left) done = std::move(left);
-  if (!done) {
-    if (input_.failed_at != nullptr) {
-      *input_.failed_at = {flow().name(), top().version,
-                           top().at == end_of_flow ? "" : here().address};
-    }
-    return model::fail(done.error());
-  }
+  if (!done) return model::fail(done.error());
   arm_journey();
   save_flow_state();
   return std::move(effects_);

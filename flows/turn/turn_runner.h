@@ -46,6 +46,8 @@ class TurnRunner : public Turn {
 
  private:
   // turn_runner.cc
+  Result<model::Effects> run_nodes();
+  void note_failure();
   Result<Step> first_step();
   Result<Step> begin();
   Result<Step> resume();

@@ -46,6 +46,7 @@ nlohmann::json origin_json(const Origin& origin) {
   if (!origin.daemon.empty()) value["daemon"] = origin.daemon;
   if (!origin.user_id.empty()) value["user"] = origin.user_id;
   if (!origin.key.empty()) value["key"] = origin.key;
+  if (!origin.organisation_id.empty()) value["organisation"] = origin.organisation_id;
   return value;
 }
 
@@ -86,7 +87,10 @@ Result<Event> decode_members(Event event, nlohmann::json& value) {
   const auto own = value.find("own");
   event.is_own = own != value.end() && own->is_boolean() && own->get<bool>();
   if (const auto from = value.find("from"); event.is_own && from != value.end()) {
-    event.origin = {from->value("daemon", ""), from->value("user", ""), from->value("key", "")};
+    event.origin = {.daemon = from->value("daemon", ""),
+                    .user_id = from->value("user", ""),
+                    .key = from->value("key", ""),
+                    .organisation_id = from->value("organisation", "")};
   }
   // It goes into headers of requests.
   if (const auto state = value.find("tracestate"); state != value.end()) {

@@ -106,11 +106,13 @@ struct FollowUpPlan {
 // Reads the JSON of `to_json`. Other JSON is `internal`: bad stored data.
 [[nodiscard]] Result<FollowUpPlan> follow_up_plan_from(const nlohmann::json& value);
 
-// Where an event comes from, for its receipt. Empty texts: it is not known.
+// Where an event comes from. Empty texts: it is not known.
 struct Origin {
   std::string daemon;   // that took it
   std::string user_id;  // the user of the API that sent it
   std::string key;      // of its Idempotency-Key: a hash with the organisation
+  // Of an inject: the organisation whose quota accepted it. It stays known without the Endpoint.
+  std::string organisation_id{};
 
   bool operator==(const Origin&) const = default;
 };

@@ -55,6 +55,8 @@ TEST(Inject, IsAnsweredOnceTheLogHoldsIt) {
   EXPECT_TRUE(model::is_sampled(events[0].id));
   EXPECT_EQ(response.event_id, events[0].id);
   EXPECT_FALSE(events[0].claim);
+  EXPECT_EQ(events[0].origin.organisation_id,
+            world.store->assets().endpoint_by_token(token('a')).value()->organisation_id);
   EXPECT_EQ(world.events->appended(), 1U);
 }
 

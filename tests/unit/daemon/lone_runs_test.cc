@@ -63,6 +63,21 @@ TEST(LoneRuns, LoneRunsGoOneAfterTheOtherAndBeforeThoseThatEnter) {
   runs.leave();
 }
 
+TEST(LoneRuns, ATryToEnterDoesNotWait) {
+  LoneRuns runs;
+  EXPECT_TRUE(runs.try_enter());
+  EXPECT_TRUE(runs.try_enter());
+  bool alone = false;
+  runs.run_alone([&] { alone = true; });
+  EXPECT_FALSE(runs.try_enter()) << "a batch waits to run alone";
+  runs.leave();
+  EXPECT_TRUE(alone) << "a try that failed is not in hand";
+  EXPECT_FALSE(runs.try_enter());
+  runs.leave();
+  EXPECT_TRUE(runs.try_enter());
+  runs.leave();
+}
+
 TEST(LoneRuns, AStopDropsWaitingRunsAndLetsAllEnter) {
   LoneRuns runs;
   runs.enter(nullptr);

@@ -385,5 +385,26 @@ TEST_F(PeersTest, SpentTokensAndFullInboxesAreKnownToOtherDaemons) {
   EXPECT_FALSE(quota_b.take("organisation", now)) << "nine injects were accepted elsewhere";
 }
 
+using SharedLimitsTest = World;
+
+TEST_F(SharedLimitsTest, TheInboxOfASessionThatIsErasedElsewhereIsForgotten) {
+  constexpr api::RateLimits limits{.requests_per_second = 1, .burst = 1};
+  api::RateLimiter limiter(limits);
+  api::RateLimiter public_limiter(limits);
+  api::BusySessions busy;
+  api::InjectQuota quota({.injects_per_month = 0, .shared = true}, store_->usage(), clock_);
+  const SharedLimits shared({.daemon = "a", .inbox_limit = 1}, *store_, limiter, public_limiter,
+                            busy, quota);
+  const model::SessionKey erased{"project", "endpoint", "erased", "s"};
+  const model::SessionKey other{"project", "endpoint", "other", "s"};
+  busy.set(erased, 1);
+  busy.set(other, 1);
+  store_->notifications().tell("deliver " + erased.encode());
+  EXPECT_EQ(busy.inbox_size(erased.encode()), 0);
+  EXPECT_EQ(busy.inbox_size(other.encode()), 1);
+  store_->notifications().tell("");
+  EXPECT_EQ(busy.inbox_size(other.encode()), 0) << "an announcement may have been lost";
+}
+
 }  // namespace
 }  // namespace conversed::daemon

@@ -1,7 +1,10 @@
 // Events that fail, are refused or crash the daemon, and unreadable sessions.
 #include <set>
+#include <stdexcept>
 
+#include "daemon/ops/logging.h"
 #include "store/assets/removal.h"
+#include "store/commit/usage.h"
 #include "store/model/trace.h"
 #include "store/text/utf8.h"
 #include "tests/unit/daemon/turn_batch_world.h"
@@ -33,25 +36,141 @@ TEST_F(TurnBatchTest, AFailedTurnSaysTheEndpointsErrorText) {
   EXPECT_EQ(texts(), (Texts{"Sorry.", "one b 1"}));
 }
 
-TEST_F(TurnBatchTest, AnEventForADeletedEndpointIsADeadLetter) {
-  const store::FlowReader reader{
-      .standing = [](const auto&, const auto&) { return std::vector<std::string>(); },
-      .entered = [](const auto&) { return std::vector<std::string>(); }};
-  const auto found = store_->removals().endpoint(key_.endpoint_id, reader, clock_.now());
-  ASSERT_TRUE(found) << found.error().message;
-  const auto removed =
-      store_->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
-        const auto usages = store::Removals::remove(writer, *found);
-        if (!usages) return model::fail(usages.error());
-        EXPECT_TRUE(usages->empty());
-        store_->assets().grow(writer);
-        return {};
-      });
-  ASSERT_TRUE(removed) << removed.error().message;
+// Events whose Endpoint is deleted, and stores that fail while a batch is built.
+class MissingAssetsTest : public TurnBatchTest {
+ protected:
+  void delete_endpoint() {
+    const store::FlowReader reader{
+        .standing = [](const auto&, const auto&) { return std::vector<std::string>(); },
+        .entered = [](const auto&) { return std::vector<std::string>(); }};
+    const auto found = store_->removals().endpoint(key_.endpoint_id, reader, clock_.now());
+    ASSERT_TRUE(found) << found.error().message;
+    const auto removed =
+        store_->committer().write_and_wait([&](store::Writer& writer) -> model::Result<void> {
+          const auto usages = store::Removals::remove(writer, *found);
+          if (!usages) return model::fail(usages.error());
+          EXPECT_TRUE(usages->empty());
+          store_->assets().grow(writer);
+          return {};
+        });
+    ASSERT_TRUE(removed) << removed.error().message;
+  }
+
+  // From now on the table can't be read.
+  void hide(const std::string& table) { write("ALTER TABLE " + table + " RENAME TO hidden"); }
+
+  void expect_unavailable(const TurnBatchContext& with, const TurnBatchInput& input) {
+    const auto batch = build_turn_batch(with, input);
+    ASSERT_FALSE(batch);
+    EXPECT_EQ(batch.error().code, model::Errc::unavailable) << batch.error().message;
+  }
+};
+
+TEST_F(MissingAssetsTest, AnEventForADeletedEndpointIsADeadLetter) {
+  delete_endpoint();
   run({event("a")});
   EXPECT_EQ(texts(), Texts());
   ASSERT_EQ(letters().size(), 1u);
   EXPECT_NE(letters()[0].reason.find("Endpoint is gone"), std::string::npos) << letters()[0].reason;
+}
+
+TEST_F(MissingAssetsTest, AnInjectForADeletedEndpointIsCountedForTheOrganisationThatAcceptedIt) {
+  delete_endpoint();
+  Event made = event("a");
+  made.origin.organisation_id = organisation_;
+  const TurnBatch batch = run({made, event("of no organisation")});
+  ASSERT_EQ(batch.commit.quota.size(), 1U);
+  EXPECT_EQ(batch.commit.quota[0].organisation_id, organisation_);
+  EXPECT_EQ(batch.commit.quota[0].counter, store::injects_counter);
+  EXPECT_EQ(letters().size(), 2U);
+}
+
+TEST_F(MissingAssetsTest, AnInjectThatWaitsIsCountedOnceTheStoreCanBeRead) {
+  run({event("call")});
+  const std::vector records{record(event("a"))};
+  hide("endpoints");
+  expect_unavailable(context(), {.key = key_, .records = records});
+  write("ALTER TABLE hidden RENAME TO endpoints");
+  const TurnBatch batch = build(records);
+  EXPECT_EQ(batch.commit.inbox.added.size(), 1U);
+  EXPECT_EQ(batch.commit.quota.size(), 1U);
+}
+
+TEST_F(MissingAssetsTest, AScheduledMessageWaitsUntilItsEndpointCanBeRead) {
+  run({event("call")});
+  model::Schedule schedule;
+  schedule.id = model::new_id();
+  schedule.session = key_;
+  schedule.text = "news";
+  schedule.timezone = "UTC";
+  schedule.due_at = schedule.created_at = clock_.now();
+  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  Event due = event("news", EventType::user_message);  // of this type, no use is counted
+  due.claim = Claim{Claim::Kind::schedule, schedule.claim()};
+  const std::vector records{record(due)};
+  hide("endpoints");
+  expect_unavailable(context(), {.key = key_, .records = records});
+}
+
+TEST_F(MissingAssetsTest, AnEventThatFailedWaitsUntilItsErrorFlowIsKnown) {
+  key_.endpoint_id = "deleted";
+  const std::vector records{record(event("a", EventType::notify))};
+  int builds = 0;
+  const auto known = [&]() -> std::optional<store::Sessions::Loaded> {
+    if (++builds == 2) hide("endpoints");
+    return std::nullopt;
+  };
+  expect_unavailable(context(), {.key = key_, .records = records, .known_session = known});
+  EXPECT_EQ(builds, 2);
+}
+
+TEST_F(MissingAssetsTest, AFailedTurnWaitsUntilItsRampsAreKnown) {
+  const std::vector records{record(event("loop", EventType::user_message))};
+  int builds = 0;
+  const auto known = [&]() -> std::optional<store::Sessions::Loaded> {
+    if (++builds == 2) hide("tokens");
+    return std::nullopt;
+  };
+  expect_unavailable(context(), {.key = key_, .records = records, .known_session = known});
+  EXPECT_EQ(builds, 2);
+}
+
+TEST_F(TurnBatchTest, AnExceptionInATurnIsLoggedAndItsTimeCounts) {
+  std::vector<std::string> lines;
+  log::set_sink([&](std::string_view line) { lines.emplace_back(line); });
+  auto with = context();
+  int looks = 0;
+  with.stopwatch = [&] {
+    if (++looks == 2) throw std::runtime_error("a defect");
+    return stopwatch_ += std::chrono::milliseconds(10);
+  };
+  const std::vector records{record(event("secret text")), record(event("b"))};
+  const auto batch = build_turn_batch(with, {.key = key_, .records = records});
+  log::set_sink({});
+  ASSERT_TRUE(batch) << batch.error().message;
+  ASSERT_EQ(batch->commit.dead_letters.size(), 1U);
+  EXPECT_EQ(batch->commit.dead_letters[0].flow, "Count");
+  EXPECT_EQ(batch->commit.dead_letters[0].reason, "the Turn ended with an internal error");
+  EXPECT_EQ(batch->commit.outputs.size(), 1U);
+  ASSERT_EQ(lines.size(), 1U);
+  for (const char* part : {"\"error\"", "Count", "a defect"}) {
+    EXPECT_NE(lines[0].find(part), std::string::npos) << lines[0];
+  }
+  EXPECT_EQ(lines[0].find("secret"), std::string::npos) << lines[0];
+}
+
+TEST_F(TurnBatchTest, ATurnThatThrowsUsesTheSliceOfItsBatch) {
+  auto with = context();
+  int looks = 0;
+  with.stopwatch = [&] {
+    if (++looks == 2) throw std::runtime_error("a defect");
+    return stopwatch_ += std::chrono::milliseconds(30);
+  };
+  const std::vector records{record(event("a")), record(event("b"))};
+  const auto batch = build_turn_batch(with, {.key = key_, .records = records});
+  ASSERT_TRUE(batch) << batch.error().message;
+  EXPECT_EQ(batch->commit.dead_letters.size(), 1U);
+  EXPECT_EQ(batch->commit.inbox.added.size(), 1U) << "no Turn starts after a slow one";
 }
 
 TEST_F(TurnBatchTest, ARecordThatCannotBeReadIsADeadLetter) {

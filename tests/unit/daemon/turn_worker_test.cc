@@ -254,6 +254,159 @@ TEST_F(RecentTurnsTest, PartitionsThatAreTakenUpHaveNoRecentSessions) {
   EXPECT_FALSE(recent_.has(key_)) << "another owner may have erased the session and begun it anew";
 }
 
+class PartitionKeeperTest : public RecentTurnsTest {
+ protected:
+  PartitionKeeperTest() { ownership_.begin(1); }
+
+  // With an event in the session's inbox.
+  void SetUp() override {
+    RecentTurnsTest::SetUp();
+    run_inject("call");
+    run_inject("x");
+    ASSERT_EQ(stored().inbox_size, 1);
+    busy_.set(key_, 0);
+    ASSERT_TRUE(keeper_recovery_.emplace(*store_).begin(nullptr, {}));
+    keeper_.emplace(PartitionKeeperSettings{.look_interval = std::chrono::milliseconds(1)}, *store_,
+                    ownership_, *keeper_recovery_, busy_, recent_,
+                    PartitionKeeperPorts{.ownership_changed = [] {}, .touch = [](const auto&) {}});
+    ASSERT_TRUE(keeper_->take_up(std::vector<queue::PartitionRange>{{0, 1, 0, 1, 0}}));
+  }
+  void TearDown() override {
+    keeper_->stop();
+    RecentTurnsTest::TearDown();
+  }
+  std::int64_t inbox_size() { return busy_.inbox_size(key_.encode()); }
+  void give_up() { keeper_->given_up(std::vector<std::int32_t>{0}, true); }
+
+  Ownership ownership_{Ownership::Of::partitions};
+  std::optional<Recovery> keeper_recovery_;
+  std::optional<PartitionKeeper> keeper_;
+};
+
+TEST_F(PartitionKeeperTest, ForgetsTheInboxesOfLostPartitions) {
+  EXPECT_EQ(inbox_size(), 1);
+  give_up();
+  EXPECT_EQ(inbox_size(), 0);
+}
+
+TEST_F(PartitionKeeperTest, ForgetsTheInboxThatALateCommitHasSet) {
+  ASSERT_TRUE(keeper_->start());
+  give_up();
+  busy_.set(key_, 1);
+  EXPECT_TRUE(eventually([&] { return inbox_size() == 0; }));
+}
+
+TEST_F(PartitionKeeperTest, KeepsTheInboxesOfItsPartitions) {
+  ASSERT_TRUE(keeper_->start());
+  model::SessionKey other = key_;
+  other.user_id = "other";
+  keeper_->given_up({}, true);
+  busy_.set(other, 1);
+  EXPECT_EQ(inbox_size(), 1);
+  EXPECT_EQ(busy_.inbox_size(other.encode()), 1);
+}
+
+// Of two sessions, one has an event whose claim can't be read. The other's was in hand in a crash.
+TEST_F(TurnWorkerTest, AnUnreadableRowDelaysNoEventThatRunsAlone) {
+  run({event("loop")});
+  const auto letter = letters().at(0).id;
+  Event replay = event("unreadable");
+  replay.claim = Claim{Claim::Kind::dead_letter, letter};
+  std::vector<queue::LogRecord> records{record(replay)};
+  const auto key_of_letter = key_.encode();
+  key_ = session("plain", "other");
+  records.push_back(record(event("alone")));
+  write("UPDATE dead_letters SET key = 'damaged'");
+  const std::vector<store::InHand> left{{records[1].record.id, 0, records[1].position.offset}};
+  ASSERT_TRUE(store_->attempts().attribute(1, left, std::vector<model::Position>{{1, 0, 0}}));
+  Recovery recovery(*store_);
+  const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 10, 0}};
+  ASSERT_TRUE(recovery.begin(nullptr, ranges));
+  recovery_ = &recovery;
+  api::KeyWatch watch;
+  api::BusySessions busy;
+  TurnWorker worker(context(), store_->committer(), watch, busy, metrics_, ports());
+  queue::LanesSettings settings;
+  settings.workers = 1;
+  {
+    queue::Lanes lanes(settings, [&](queue::Run&& taken, queue::Finish finish) {
+      worker.handle(std::move(taken), std::move(finish));
+    });
+    lanes.assign(ranges);
+    lanes.offer({records[0]});
+    lanes.offer({records[1]});
+    EXPECT_TRUE(eventually([&] { return committed_.load() == 1; }));
+    write("UPDATE dead_letters SET key = '" + key_of_letter + "'");
+    EXPECT_TRUE(eventually([&] { return committed_.load() == 2; }));
+  }
+  EXPECT_EQ(metrics_.turns.value(), 2);
+  store_->committer().stop();
+}
+
+// All first commits conflict, since the sessions in memory are out of date. The rerunner begins
+// once all of them wait.
+TEST_F(TurnWorkerTest, ManyConflictsOfOneOrganisationDelayAnotherOneByARun) {
+  constexpr std::size_t hostile = 30;
+  store::RecentSessions recent;
+  std::vector<queue::LogRecord> records;
+  const auto add = [&](const std::string& user) {
+    key_ = session("plain", "s");
+    key_.user_id = user;
+    store::SessionCommit stale{.key = key_, .expected_version = 4};
+    stale.after.key = key_;
+    recent.keep(store::encode(std::move(stale)), {});
+    records.push_back(record(event("x")));
+  };
+  for (std::size_t n = 0; n < hostile; ++n) add(std::to_string(n));
+  const auto other = store_->accounts().create_organisation("Other", {.email = "b@example.com"});
+  ASSERT_TRUE(other) << other.error().message;
+  organisation_ = other->id;
+  import("one");
+  add("neighbour");
+  auto with = context();
+  with.recent = &recent;
+  std::atomic<bool> held{false};
+  with.stopwatch = [&] {
+    const auto all_wait = [&] { return metrics_.turn_conflicts.value() == records.size(); };
+    const bool on_worker = [this] {
+      const std::lock_guard lock(mutex_);
+      return worker_threads_.contains(std::this_thread::get_id());
+    }();
+    if (!on_worker && !held.exchange(true)) EXPECT_TRUE(eventually(all_wait));
+    return std::chrono::steady_clock::time_point{};
+  };
+  Texts order;  // the organisations of the commits
+  auto told = ports();
+  told.counted = [&](const std::string& organisation, auto) {
+    order.push_back(organisation);
+    ++committed_;
+    committed_.notify_all();
+  };
+  api::KeyWatch watch;
+  api::BusySessions busy;
+  TurnWorker worker(with, store_->committer(), watch, busy, metrics_, told);
+  queue::LanesSettings settings;
+  settings.workers = 1;
+  {
+    queue::Lanes lanes(settings, [&](queue::Run&& taken, queue::Finish finish) {
+      {
+        const std::lock_guard lock(mutex_);
+        worker_threads_.insert(std::this_thread::get_id());
+      }
+      worker.handle(std::move(taken), std::move(finish));
+    });
+    lanes.assign(std::vector<queue::PartitionRange>{{0, 1, 0, 100, 0}});
+    lanes.offer(records);
+    for (auto now = committed_.load(); now <= hostile; now = committed_.load()) {
+      committed_.wait(now);
+    }
+  }
+  store_->committer().stop();
+  const auto neighbour = std::ranges::find(order, organisation_) - order.begin();
+  EXPECT_EQ(order.size(), hostile + 1);
+  EXPECT_LE(neighbour, 5) << "it was put last";
+}
+
 TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   model::Heartbeats heartbeats;
   model::Heartbeat heartbeat = heartbeats.add("worker");

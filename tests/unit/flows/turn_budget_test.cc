@@ -129,6 +129,35 @@ TEST(TurnBudget, TheClockEndsATurnBetweenNodes) {
   EXPECT_EQ(looks, 5);
 }
 
+TEST(TurnBudget, AnExceptionShowsTheNodeThatThrewIt) {
+  Conversation talk("- id: first\n  log: x\n- id: second\n  log: x\n");
+  auto message = talk.event(model::EventType::user_message);
+  message.text = "go";
+  int looks = 0;
+  TurnPlace failed_at;
+  const auto run = [&] {
+    return run_turn({.flow = *talk.flow,
+                     .assets = talk.assets,
+                     .endpoint = talk.endpoint,
+                     .session = talk.session,
+                     .profile = talk.profile,
+                     .event = message,
+                     .now = talk.now,
+                     .limits = talk.limits,
+                     .flow_version = 7,
+                     .library = &talk.library,
+                     .is_overdue = [&]() -> bool {
+                       if (++looks == 2) throw std::runtime_error("a defect");
+                       return false;
+                     },
+                     .failed_at = &failed_at});
+  };
+  EXPECT_THROW((void)run(), std::runtime_error);
+  EXPECT_EQ(failed_at.flow, talk.flow->name());
+  EXPECT_EQ(failed_at.version, 7);
+  EXPECT_EQ(failed_at.node, "second");
+}
+
 TEST(TurnBudget, TheClockEndsAnExpression) {
   Conversation talk("- if: \"'x'.repeat(90000).split('').length > 0\"\n  then: [{say: x}]\n");
   int looks = 0;

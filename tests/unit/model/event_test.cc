@@ -53,6 +53,15 @@ TEST(Event, SurvivesItsRecord) {
   EXPECT_EQ(back->result->model_tokens, 42);
 }
 
+TEST(Event, ItsOriginSurvivesItsRecord) {
+  auto event = sample();
+  event.origin = {
+      .daemon = "one", .user_id = "operator", .key = "hash", .organisation_id = "organisation"};
+  const auto back = round_trip(event);
+  ASSERT_TRUE(back) << back.error().message;
+  EXPECT_EQ(back->origin, event.origin);
+}
+
 TEST(Event, MalformedTracestateIsDropped) {
   auto event = sample();
   event.tracestate = "a=1\r\nX: y";
