@@ -322,7 +322,8 @@ constexpr Key table[] = {
     setting(CONVERSED_FIELD(calls.timeout), Range{100, hour},
             "How long a call of a Node may take. A Node can set its own time."),
     setting(CONVERSED_FIELD(calls.connections), Range{1, 10'000},
-            "Calls of Nodes at once. Further ones wait."),
+            "Calls of Nodes at once. Further ones wait. One organisation gets at most three "
+            "quarters of them."),
     setting(CONVERSED_FIELD(calls.max_response_bytes), Bytes{kib, 64 * mib},
             "The largest answer to a call of a Node. A larger one fails the call."),
 
@@ -352,8 +353,8 @@ constexpr Key table[] = {
         "a Node fails with code_off. Authors of Flows then run JavaScript on this machine: see "
         "SECURITY.md."),
     setting(CONVERSED_FIELD(flows.code_processes), Range{1, 64},
-            "Scripts that run at once. A project has half of them at most. Each one takes up to "
-            "64MiB of memory and a core for a second."),
+            "Scripts that run at once. An organisation has half of them at most. Each one takes up "
+            "to 64MiB of memory and a core for a second."),
 
     setting(CONVERSED_FIELD(retention.transcripts), Range{0, 3650 * day},
             "How long outputs and idle sessions are kept. Pending deliveries stay. 0: forever."),

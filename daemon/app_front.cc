@@ -15,15 +15,15 @@ using std::chrono::milliseconds;
 
 namespace {
 
-// The threads mostly wait for the disk. A waiting call holds a request with its body. The limits of
-// `one` are those of an organisation.
+// The threads mostly wait for the disk. A waiting call holds a request with its body.
+// `waiting_of_one` is the limit of an organization.
 constexpr api::BlockingPool::Limits management_limits{
     .threads = 4, .waiting = 256, .waiting_of_one = 64};
 // Guessing passwords takes one core at most, and a few places per address. A browser asks on six
 // connections at once. Its first check also answers the requests that wait behind it.
 constexpr api::BlockingPool::Limits sign_in_limits{
     .threads = 1, .waiting = 512, .waiting_of_one = 16};
-// A waiting import holds its body in memory. `waiting_of_one` is the limit of an organisation.
+// A waiting import holds its body in memory. `waiting_of_one` is the limit of an organization.
 constexpr api::BlockingPool::Limits import_limits{.threads = 1, .waiting = 16, .waiting_of_one = 4};
 
 api::RateLimits rate_limits(const config::LimitSettings& settings,

@@ -98,8 +98,8 @@ CallerSettings OutboundParts::calling() const {
   calling.limits.requests = connections;
   // One slow upstream leaves half of the connections to the others.
   calling.limits.per_upstream = std::max<std::size_t>(1, connections / 2);
-  // A project with several slow upstreams leaves a quarter to the others.
-  calling.limits.per_project = std::max<std::size_t>(1, connections * 3 / 4);
+  // An organization with several slow upstreams leaves a quarter to the others.
+  calling.limits.per_organization = std::max<std::size_t>(1, connections * 3 / 4);
   calling.model_tokens_per_month = ground.settings.quota.model_tokens_per_month;
   calling.limits.scripts = ground.settings.flows.code_processes;
   calling.code = scripts.get();

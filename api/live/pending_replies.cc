@@ -17,7 +17,8 @@ Result<Answer> stopped_error() {
 
 }  // namespace
 
-Deadlines::Deadlines() : thread_([this](const std::stop_token& stop) { run(stop); }) {}
+Deadlines::Deadlines(std::string name)
+    : name_(std::move(name)), thread_([this](const std::stop_token& stop) { run(stop); }) {}
 
 Deadlines::~Deadlines() {
   stop();
@@ -55,7 +56,7 @@ void Deadlines::stop() {
 }
 
 void Deadlines::run(const std::stop_token& stop) {
-  model::name_this_thread("deadlines");
+  model::name_this_thread(name_);
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     if (pending_.empty()) {

@@ -29,7 +29,8 @@ class Deadlines {
   using TimePoint = std::chrono::steady_clock::time_point;
   using Token = std::pair<TimePoint, std::uint64_t>;
 
-  Deadlines();
+  // `name`: of the thread, at most 15 bytes.
+  explicit Deadlines(std::string name);
   ~Deadlines();
   Deadlines(const Deadlines&) = delete;
   Deadlines& operator=(const Deadlines&) = delete;
@@ -44,6 +45,7 @@ class Deadlines {
  private:
   void run(const std::stop_token& stop);
 
+  const std::string name_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::map<Token, std::function<void()>> pending_;  // ordered by time
@@ -161,8 +163,8 @@ class PendingReplies {
   model::Guarded<State> state_;
   // The last members, because their threads use the others. Looks have their own thread: reading
   // the store may take long and must not delay a deadline.
-  Deadlines looks_;
-  Deadlines deadlines_;
+  Deadlines looks_{"looks"};
+  Deadlines deadlines_{"deadlines"};
 };
 
 enum class WatchEnd : std::uint8_t { notified, deadline, stopped };

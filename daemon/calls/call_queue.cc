@@ -10,44 +10,73 @@ using model::Timestamp;
 
 namespace {
 
-constexpr std::size_t part_of_project = 4;  // of all lanes, and of all calls in hand
+// A share of nothing would never be served.
+std::size_t share(std::size_t all, std::size_t parts, std::size_t of) {
+  return std::max<std::size_t>(1, all * parts / of);
+}
 
-std::size_t part(std::size_t all) {
-  return std::max<std::size_t>(1, all / part_of_project);
+// Of an organization: of all lanes, and of all calls in hand.
+std::size_t of_organization(std::size_t all) {
+  return share(all, 1, 4);
+}
+
+// Of a project: of its organization's share.
+std::size_t of_project(std::size_t organization) {
+  return share(organization, 3, 4);
+}
+
+std::size_t half(std::size_t all) {
+  return share(all, 1, 2);
 }
 
 }  // namespace
+
+std::size_t CallQueue::Share::*CallQueue::kind_of(const Lane& lane) {
+  if (lane.target == store::knowledge_target) return &Share::searches;
+  return lane.target == store::code_target ? &Share::scripts : &Share::requests;
+}
+
+std::array<CallQueue::Share*, 2> CallQueue::shares_of(const Lane& lane) {
+  return {&organizations_.at(lane.organisation_id), &projects_.at(lane.project_id)};
+}
 
 CallQueue::Lane* CallQueue::find_lane(const std::string& project_id, const std::string& target) {
   const auto found = lanes_.find({project_id, target});
   return found == lanes_.end() ? nullptr : &found->second;
 }
 
-bool CallQueue::is_full(const std::string& project_id) const {
-  const auto project = projects_.find(project_id);
-  return project != projects_.end() && project->second.lanes >= part(limits_.lanes);
+bool CallQueue::is_full(const std::string& organisation_id, const std::string& project_id) const {
+  const auto has = [](const Shares& shares, const std::string& id, std::size_t lanes) {
+    const auto found = shares.find(id);
+    return found != shares.end() && found->second.lanes >= lanes;
+  };
+  const auto most = of_organization(limits_.lanes);
+  return has(organizations_, organisation_id, most) || has(projects_, project_id, of_project(most));
 }
 
-CallQueue::Lane* CallQueue::add_lane(const std::string& project_id, const std::string& target,
-                                     const std::string& upstream) {
-  if (lanes_.size() >= limits_.lanes || is_full(project_id)) {
+CallQueue::Lane* CallQueue::add_lane(Name name, const std::string& upstream) {
+  if (lanes_.size() >= limits_.lanes || is_full(name.organisation_id, name.project_id)) {
     passed_over_ = true;
     return nullptr;
   }
-  Lane& lane = lanes_[{project_id, target}];
-  lane.project_id = project_id;
-  lane.target = target;
+  Lane& lane = lanes_[{name.project_id, name.target}];
+  ++organizations_[name.organisation_id].lanes;
+  ++projects_[name.project_id].lanes;
+  lane.organisation_id = std::move(name.organisation_id);
+  lane.project_id = std::move(name.project_id);
+  lane.target = std::move(name.target);
   lane.upstream = upstream;
-  ++projects_[project_id].lanes;
   return &lane;
 }
 
 bool CallQueue::wants_look() {
   if (!passed_over_ || lanes_.size() > limits_.lanes / 2) return false;
-  const auto crowded = [&](const auto& entry) {
-    return entry.second.lanes > part(limits_.lanes) / 2;
+  const auto crowded = [](const Shares& shares, std::size_t most) {
+    return std::ranges::any_of(shares,
+                               [most](const auto& entry) { return entry.second.lanes > most / 2; });
   };
-  if (std::ranges::any_of(projects_, crowded)) return false;
+  const auto most = of_organization(limits_.lanes);
+  if (crowded(organizations_, most) || crowded(projects_, of_project(most))) return false;
   passed_over_ = false;
   return true;
 }
@@ -58,19 +87,22 @@ CallQueue::Lane* CallQueue::next(Timestamp now) {
 }
 
 std::size_t CallQueue::room(const Lane& lane) const {
-  const Project& project = projects_.at(lane.project_id);
+  const Share& organization = organizations_.at(lane.organisation_id);
+  const Share& project = projects_.at(lane.project_id);
   const auto busy = upstreams_.find(lane.upstream);
   const std::size_t to_upstream = busy == upstreams_.end() ? 0 : busy->second;
-  const auto room = std::min({room_left(limits_.in_hand, calls_.size()),
-                              room_left(part(limits_.in_hand), project.in_hand),
-                              room_left(limits_.per_project, project.under_way)});
+  const auto room =
+      std::min({room_left(limits_.in_hand, calls_.size()),
+                room_left(of_organization(limits_.in_hand), organization.in_hand),
+                room_left(limits_.per_organization, organization.under_way()),
+                room_left(of_project(limits_.per_organization), project.under_way())});
   if (lane.target == store::knowledge_target) {
-    return std::min(room, room_left(limits_.searches, to_upstream));
+    return std::min({room, room_left(limits_.searches, to_upstream),
+                     room_left(half(limits_.searches), organization.searches)});
   }
   if (lane.target == store::code_target) {
-    const std::size_t half = std::max<std::size_t>(1, limits_.scripts / 2);
-    return std::min(
-        {room, room_left(limits_.scripts, to_upstream), room_left(half, lane.under_way)});
+    return std::min({room, room_left(limits_.scripts, to_upstream),
+                     room_left(half(limits_.scripts), organization.scripts)});
   }
   return std::min(
       {room, room_left(limits_.requests, requests_), room_left(limits_.per_upstream, to_upstream)});
@@ -89,10 +121,10 @@ CallQueue::Call& CallQueue::take(Lane& lane, store::Calls::Found found) {
   call.under_way = true;
   call.began = std::chrono::steady_clock::now();
   ++lane.in_hand;
-  ++lane.under_way;
-  Project& project = projects_.at(lane.project_id);
-  ++project.in_hand;
-  ++project.under_way;
+  for (Share* each : shares_of(lane)) {
+    ++each->in_hand;
+    ++(each->*kind_of(lane));
+  }
   ++upstreams_[lane.upstream];
   if (call.pending.http) ++requests_;
   return call;
@@ -100,8 +132,7 @@ CallQueue::Call& CallQueue::take(Lane& lane, store::Calls::Found found) {
 
 void CallQueue::landed(Call& call) {
   if (!std::exchange(call.under_way, false)) return;
-  --call.lane->under_way;
-  --projects_.at(call.lane->project_id).under_way;
+  for (Share* each : shares_of(*call.lane)) --(each->*kind_of(*call.lane));
   const auto upstream = upstreams_.find(call.lane->upstream);
   if (--upstream->second == 0) upstreams_.erase(upstream);
   if (call.pending.http) --requests_;
@@ -113,15 +144,19 @@ void CallQueue::release(const std::string& id, std::optional<Timestamp> due) {
   Lane& lane = *found->second.lane;
   calls_.erase(found);
   --lane.in_hand;
-  --projects_.at(lane.project_id).in_hand;
+  for (Share* each : shares_of(lane)) --each->in_hand;
   if (due) wake(lane, *due);
   drop_if_idle(lane);
 }
 
 void CallQueue::drop_if_idle(Lane& lane) {
   if (lane.in_turn || lane.due || lane.in_hand > 0) return;
-  const auto project = projects_.find(lane.project_id);
-  if (--project->second.lanes == 0) projects_.erase(project);
+  const auto leave = [](Shares& shares, const std::string& id) {
+    const auto found = shares.find(id);
+    if (--found->second.lanes == 0) shares.erase(found);
+  };
+  leave(organizations_, lane.organisation_id);
+  leave(projects_, lane.project_id);
   lanes_.erase({std::string(lane.project_id), std::string(lane.target)});
 }
 

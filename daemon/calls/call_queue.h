@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <map>
@@ -16,32 +17,41 @@
 
 namespace conversed::daemon {
 
+// A project has three quarters of its organization's lanes and calls under way at most.
 struct CallQueueLimits {
-  // Calls that have begun and whose mark is not known yet. A project has a quarter at most.
+  // Calls that have begun and whose mark is not known yet. An organization has a quarter at most.
   std::size_t in_hand = 4'096;
-  std::size_t lanes = 4'096;      // in memory. A project has a quarter at most.
-  std::size_t requests = 512;     // under way at once; searches are not counted
-  std::size_t per_upstream = 16;  // under way at once to one host and port
-  std::size_t per_project = 24;   // under way at once
-  // At once: one runs and one waits, so that projects take turns.
+  std::size_t lanes = 4'096;          // in memory. An organization has a quarter at most.
+  std::size_t requests = 512;         // HTTP requests under way at once
+  std::size_t per_upstream = 16;      // under way at once to one host and port
+  std::size_t per_organization = 24;  // calls of all kinds under way at once
+  // Searches in hand: one runs and one waits. An organization has half of them at most, so that
+  // organizations take turns.
   std::size_t searches = 2;
-  // Processes of scripts at once. A project has half of them at most.
+  // Processes of scripts at once. An organization has half of them at most.
   std::size_t scripts = 4;
 };
 
 // Chooses the lane to read next, and knows the calls in hand. A lane is the calls of one project to
-// one target; lanes take turns, so that no upstream or project delays another. A call is *in hand*
-// until the commit that marks its row is known, so that it is not read twice. Does no I/O. One
-// thread.
-// Kept by: CallQueue.ProjectsTakeTurnsAtAnUpstream, CallQueue.AProjectIsBoundOverAllUpstreams,
-// CallQueue.SlotsAndIdsInHandAreCountedApart, CallQueue.AProjectHasHalfOfTheScripts.
+// one target. Lanes take turns. The limits of an organization hold over all its projects, so that
+// no organization, project or upstream delays another. A call is *in hand* until the commit that
+// marks its row is known, so that it is not read twice. Does no I/O. One thread.
+// Kept by: CallQueue.ProjectsTakeTurnsAtAnUpstream, CallQueue.AnOrganizationIsBoundOverAllProjects,
+// CallQueue.AProjectIsBoundOverAllUpstreams, CallQueue.SlotsAndIdsInHandAreCountedApart,
+// CallQueue.AnOrganizationHasHalfOfTheScripts, CallQueue.OrganizationsTakeTurnsAtSearches.
 class CallQueue {
  public:
+  // The calls of one project to one target.
+  struct Name {
+    std::string organisation_id;
+    std::string project_id;
+    std::string target;
+  };
   struct Lane : DueLane<store::Calls::Due> {
+    std::string organisation_id;
     std::string project_id;
     std::string target;
     std::string upstream;  // calls to one upstream share its limit
-    std::size_t under_way = 0;
   };
   struct Call {
     model::PendingCall pending;
@@ -60,9 +70,10 @@ class CallQueue {
   // --- Lanes. All times are by the clock of timers. ---------------------------------------------
   [[nodiscard]] Lane* find_lane(const std::string& project_id, const std::string& target);
   // Adds a lane. Null: there is no room, and a later look has to find its calls.
-  [[nodiscard]] Lane* add_lane(const std::string& project_id, const std::string& target,
-                               const std::string& upstream);
-  [[nodiscard]] bool is_full(const std::string& project_id) const;
+  [[nodiscard]] Lane* add_lane(Name name, const std::string& upstream);
+  // Whether the project or its organization has all lanes of its share.
+  [[nodiscard]] bool is_full(const std::string& organisation_id,
+                             const std::string& project_id) const;
   // Whether `add_lane` had no room and there is room now. The call resets it.
   [[nodiscard]] bool wants_look();
   // The lane may have a call that is due at `due`.
@@ -90,16 +101,27 @@ class CallQueue {
 
  private:
   using Key = std::pair<std::string, std::string>;  // project and target
-  struct Project {
+  // The part of an organization or a project.
+  struct Share {
     std::size_t lanes = 0;
     std::size_t in_hand = 0;
-    std::size_t under_way = 0;
+    // Under way.
+    std::size_t requests = 0;
+    std::size_t searches = 0;
+    std::size_t scripts = 0;
+
+    [[nodiscard]] std::size_t under_way() const { return requests + searches + scripts; }
   };
+  using Shares = std::unordered_map<std::string, Share>;  // with lanes
+
+  [[nodiscard]] static std::size_t Share::*kind_of(const Lane& lane);
+  [[nodiscard]] std::array<Share*, 2> shares_of(const Lane& lane);
   void drop_if_idle(Lane& lane);
 
   const CallQueueLimits limits_;
   std::map<Key, Lane> lanes_;
-  std::unordered_map<std::string, Project> projects_;       // with lanes
+  Shares organizations_;
+  Shares projects_;
   std::unordered_map<std::string, std::size_t> upstreams_;  // calls under way; no entry for none
   std::unordered_map<std::string, Call, model::KeyedHash, std::equal_to<>> calls_;  // by id
   DueLanes<Lane> turns_;

@@ -253,7 +253,7 @@ std::string upstream_of(const std::string& target, store::Assets& assets) {
   const auto connection_id = store::connection_of_target(target);
   if (connection_id.empty()) return target;
   const auto connection = assets.connection_secrets(connection_id);
-  // A model needs a Connection.
+  // Only the target of a language model names a Connection, so `connection` is that model's.
   return connection ? store::target_of_host(authority_of_model(*connection)) : target;
 }
 

@@ -24,7 +24,7 @@ constexpr milliseconds store_retry{1'000};
 constexpr milliseconds unhealthy_sleep{100};
 constexpr std::size_t lanes_a_page = 256;
 constexpr std::size_t others_a_page = 64;  // calls of other daemons that a page may hold
-// The most calls of a lane in one turn, so that projects share an upstream from the start.
+// The most calls of a lane in one turn, so that lanes share an upstream from the start.
 constexpr std::size_t calls_a_turn = 4;
 // The lanes that are read before the thread takes its letters.
 constexpr int turns_at_once = 64;
@@ -100,14 +100,22 @@ SteadyClock::time_point Caller::next_look() const {
 void Caller::wake(const std::string& project_id, const std::string& target, Timestamp due) {
   auto* lane = queue_.find_lane(project_id, target);
   if (lane == nullptr) {
-    lane = queue_.add_lane(project_id, target, upstream_of(target, store_.assets()));
+    lane = queue_.add_lane({organization_of(project_id), project_id, target},
+                           upstream_of(target, store_.assets()));
   }
   if (lane != nullptr) queue_.wake(*lane, due);
+}
+
+// A project that can't be read is its own share.
+std::string Caller::organization_of(const std::string& project_id) const {
+  const auto project = store_.assets().project(project_id);
+  return project ? project->organisation_id : project_id;
 }
 
 void Caller::look_again() {
   looking_ = true;
   looked_up_to_ = {};
+  looked_up_organization_.clear();
 }
 
 // Reads the next page of lanes.
@@ -124,13 +132,16 @@ void Caller::look() {
   if (!looking_) return;
   for (std::size_t i = 0; i < lanes_a_page; ++i) {
     std::optional<std::string> target = looked_up_to_.target;
-    if (queue_.is_full(looked_up_to_.project_id)) target.reset();
+    if (queue_.is_full(looked_up_organization_, looked_up_to_.project_id)) target.reset();
     auto lane = store_.calls().lane_behind(looked_up_to_.project_id, target);
     if (!lane) return not_read(lane.error());
     if (!*lane) {
       looking_ = false;
       next_look_ = looks_.next(steady);
       return;
+    }
+    if (lane->value().project_id != looked_up_to_.project_id) {
+      looked_up_organization_ = organization_of(lane->value().project_id);
     }
     looked_up_to_ = std::move(**lane);
     wake(looked_up_to_.project_id, looked_up_to_.target, looked_up_to_.due_at);

@@ -65,9 +65,9 @@ struct CallerSettings {
 // The result has the last answer's status and body; a status of 400 and above is `error_code`
 // "status". Other codes: "timeout", "refused" (also for an invalid request), "egress_refused",
 // "too_large" (also for the log), "knowledge_damaged", "search_failed". No request is made for
-// "connection_deleted" (the Connection is gone, unreadable, or of an unfit type),
-// "knowledge_deleted" and "quota_exhausted" (no tokens of language models left). A script has the
-// codes of CodeOutcome, or "code_off".
+// "connection_deleted" (the Connection is gone, unreadable, or of an unfit type), "host_refused"
+// (the Connection does not name the host), "knowledge_deleted" and "quota_exhausted" (no tokens of
+// language models left). A script has the codes of CodeOutcome, or "code_off".
 //
 // Invariants:
 // - A crash between an append and its mark appends the result twice. Its claim lets one of them
@@ -78,7 +78,8 @@ struct CallerSettings {
 //   Kept by: CallerTest.UnfinishedSearchesAreMadeAtTheStart.
 // - So is a script, which has no effect of its own: another run does no harm.
 //   Kept by: ScriptTest.IsRunAgainAtTheStart.
-// - The secret fields of a Connection are in memory during a request only, and are wiped with it.
+// - The fields of a Connection are in memory during a request only. The values of a request's
+//   headers are wiped after the request.
 //   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 // - A result whose session is gone leaves no row, so that an erased user stays erased.
 //   Kept by: CallerTest.ResultOfAnErasedSessionIsNotAppended.
@@ -134,6 +135,7 @@ class Caller final : public Service {
 
   // Looking for calls.
   void wake(const std::string& project_id, const std::string& target, model::Timestamp due);
+  [[nodiscard]] std::string organization_of(const std::string& project_id) const;
   void look();
   void look_again();
   void not_read(const model::Error& error);
@@ -190,6 +192,7 @@ class Caller final : public Service {
   std::mt19937_64 random_{std::random_device{}()};
   bool looking_ = true;  // whether to look for lanes with calls
   store::Calls::Lane looked_up_to_;
+  std::string looked_up_organization_;  // of that lane
   bool clock_checked_ = false;  // whether the clock was compared with the retries of the last run
   OwnersLook looks_;
   SteadyClock::time_point next_look_{};

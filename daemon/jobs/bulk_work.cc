@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "daemon/jobs/await_answers.h"
 #include "store/conversation/filters.h"
 #include "store/runtime/fault_points.h"
 
@@ -204,32 +203,13 @@ class Work {
 
   // If the daemon stops meanwhile, the appends go on and their answers are dropped.
   Result<void> append_round(std::vector<model::Event> round) {
-    struct Awaited {
-      std::mutex mutex;
-      JobHold* hold = nullptr;  // null: nothing waits any more
-      std::size_t left = 0;
-      Result<void> outcome;
-    };
-    const auto awaited = std::make_shared<Awaited>();
-    awaited->hold = &hold_;
-    awaited->left = round.size();
-    for (auto& event : round) {
-      ports_.append(std::move(event), [awaited](const Result<queue::Appended>& appended) {
-        const std::lock_guard lock(awaited->mutex);
-        if (!appended) awaited->outcome = fail(appended.error());
-        if (--awaited->left == 0 && awaited->hold != nullptr) awaited->hold->notify();
-      });
-    }
-    for (;;) {
-      {
-        const std::lock_guard lock(awaited->mutex);
-        if (awaited->left == 0) return awaited->outcome;
-      }
-      if (hold_.wait(JobHold::longest_wait)) continue;
-      const std::lock_guard lock(awaited->mutex);
-      awaited->hold = nullptr;
-      return fail(Errc::unavailable, "the worker stops");
-    }
+    const auto answers =
+        await_answers<Result<queue::Appended>>(hold_, round.size(), [&](const auto& done) {
+          for (auto& event : round) ports_.append(std::move(event), done);
+        });
+    if (!answers) return fail(answers.error());
+    const auto failed = std::ranges::find_if(*answers, [](const auto& each) { return !each; });
+    return failed == answers->end() ? Result<void>() : fail(failed->error());
   }
 
   // ---- Deliveries

@@ -25,8 +25,8 @@ constexpr int steps_at_once = 20;
 
 }  // namespace
 
-JobHold::JobHold(JobWorker& worker, const Job& job)
-    : worker_(worker), id_(job.id), token_(job.fencing_token) {
+JobHold::JobHold(JobWorker& worker, std::string job_id, std::int64_t token)
+    : worker_(worker), id_(std::move(job_id)), token_(token) {
   const std::lock_guard lock(worker_.mutex_);
   worker_.in_hand_.push_back(this);
 }
@@ -98,6 +98,14 @@ void JobWorker::stop() {
   for (auto& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
+  std::map<std::string, PutOff> put_off;
+  {
+    const std::lock_guard lock(mutex_);
+    put_off.swap(put_off_);
+  }
+  for (const auto& [job_id, job] : put_off) {
+    (void)jobs_.renew(job_id, job.token, clock_.now());
+  }
 }
 
 // The rescuer finds the jobs whose notification was lost.
@@ -117,47 +125,70 @@ void JobWorker::offer(const std::string& job_id) {
     for (JobHold* hold : in_hand_) {
       if (hold->id_ == job_id) return hold->notice();
     }
-    if (waiting_.size() >= settings_.max_waiting) return;
-    if (std::ranges::find(waiting_, job_id) != waiting_.end()) return;
-    waiting_.push_back(job_id);
+    if (const auto job = put_off_.find(job_id); job != put_off_.end()) {
+      job->second.due = {};
+    } else if (waiting_.size() >= settings_.max_waiting ||
+               std::ranges::find(waiting_, job_id) != waiting_.end()) {
+      return;
+    } else {
+      waiting_.push_back(job_id);
+    }
   }
   wake_.notify_one();
 }
 
 void JobWorker::run() {
   model::name_this_thread("job worker");
-  while (const auto id = next()) {
-    if (id->empty()) {
+  while (const auto task = next()) {
+    if (task->job_id.empty()) {
       rescue();
       {
         const std::lock_guard lock(mutex_);
         rescuing_ = false;
       }
       wake_.notify_all();
-    } else if (work(*id) == Outcome::put_off) {
-      put_last(*id);
+    } else if (work(*task) == Outcome::gives_way) {
+      put_last(task->job_id);
     }
   }
 }
 
-// The id of the next job. An empty id: it is time for a rescue. Nullopt: the worker stops.
-std::optional<std::string> JobWorker::next() {
+std::map<std::string, JobWorker::PutOff>::iterator JobWorker::first_put_off() {
+  return std::ranges::min_element(put_off_, {}, [](const auto& each) { return each.second.due; });
+}
+
+// Waits for the next job. Nullopt: the worker stops.
+std::optional<JobWorker::Task> JobWorker::next() {
   std::unique_lock lock(mutex_);
-  const auto due = [this] { return !rescuing_ && SteadyClock::now() >= next_rescue_; };
-  while (!stopping_ && waiting_.empty() && !due()) {
-    rescuing_ ? wake_.wait(lock) : (void)wake_.wait_until(lock, next_rescue_);
+  while (!stopping_) {
+    const auto now = SteadyClock::now();
+    // A rescue comes before the waiting jobs: while long jobs let each other go first, there is
+    // always a waiting job.
+    if (!rescuing_ && now >= next_rescue_) {
+      rescuing_ = true;
+      next_rescue_ = now + settings_.rescue_interval;
+      return Task();
+    }
+    const auto first = first_put_off();
+    const bool is_due = first != put_off_.end() && first->second.due <= now;
+    if (is_due && (waiting_.empty() || !new_jobs_first_)) {
+      new_jobs_first_ = true;
+      Task task{first->first, first->second.token};
+      put_off_.erase(first);
+      return task;
+    }
+    if (!waiting_.empty()) {
+      new_jobs_first_ = false;
+      Task task{std::move(waiting_.front()), std::nullopt};
+      waiting_.pop_front();
+      return task;
+    }
+    // While another thread looks for jobs, its end wakes this one.
+    auto until = rescuing_ ? now + settings_.rescue_interval : next_rescue_;
+    if (first != put_off_.end()) until = std::min(until, first->second.due);
+    wake_.wait_until(lock, until);
   }
-  if (stopping_) return std::nullopt;
-  // A rescue comes before the waiting jobs: while long jobs let each other go first, there is
-  // always a waiting job.
-  if (due()) {
-    rescuing_ = true;
-    next_rescue_ = SteadyClock::now() + settings_.rescue_interval;
-    return std::string();
-  }
-  std::string id = std::move(waiting_.front());
-  waiting_.pop_front();
-  return id;
+  return std::nullopt;
 }
 
 void JobWorker::rescue() {
@@ -180,6 +211,8 @@ void JobWorker::rescue() {
 // Whether a job waits that no thread works on.
 bool JobWorker::others_wait() {
   const std::lock_guard lock(mutex_);
+  const auto first = first_put_off();
+  if (first != put_off_.end() && first->second.due <= SteadyClock::now()) return true;
   return std::ranges::any_of(waiting_, [this](const auto& id) {
     return std::ranges::none_of(in_hand_, [&](const JobHold* hold) { return hold->id_ == id; });
   });
@@ -196,37 +229,82 @@ void JobWorker::put_last(const std::string& job_id) {
   wake_.notify_one();
 }
 
-// Works on the job until it has ended, can't go on or is put off.
-JobWorker::Outcome JobWorker::work(const std::string& job_id) {
-  auto job = jobs_.lease(job_id, clock_.now() + settings_.lease);
+// The token of the lease. A job that was put off goes on under its lease, unless another worker has
+// taken it.
+Result<std::int64_t> JobWorker::take(const Task& task) {
+  const auto until = clock_.now() + settings_.lease;
+  if (task.held) {
+    auto renewed = jobs_.renew(task.job_id, *task.held, until);
+    return renewed ? Result<std::int64_t>(*task.held) : model::fail(renewed.error());
+  }
+  auto job = jobs_.lease(task.job_id, until);
+  return job ? Result<std::int64_t>(job->fencing_token) : model::fail(job.error());
+}
+
+// False: the job has changed meanwhile and goes on at once.
+Result<bool> JobWorker::put_off(JobHold& hold, milliseconds pause) {
+  const auto token = hold.token_;
+  const auto rescuable = clock_.now() + pause;
+  // Another worker gets the job only if this one vanishes.
+  auto renewed = jobs_.renew(hold.id_, token, rescuable + settings_.lease);
+  if (!renewed) return model::fail(renewed.error());
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(hold.noticed_, false)) return false;
+    if (put_off_.size() < settings_.max_waiting) {
+      std::erase(in_hand_, &hold);
+      std::erase(waiting_, hold.id_);  // its own lease may have offered it
+      put_off_[hold.id_] = {token, SteadyClock::now() + pause};
+      wake_.notify_all();  // waiting threads wait until this time at most
+      return true;
+    }
+  }
+  renewed = jobs_.renew(hold.id_, token, rescuable);
+  return renewed ? Result<bool>(true) : model::fail(renewed.error());
+}
+
+// True: the step has put the job off.
+Result<bool> JobWorker::step(const Job& job, JobHold& hold) {
+  if (!hold.renew()) return model::fail(Errc::unavailable, "the lease is lost");
+  if (auto done = steps_.advance(job, hold); !done) return model::fail(done.error());
+  const auto pause = std::exchange(hold.pause_, std::nullopt);
+  return pause ? put_off(hold, *pause) : false;
+}
+
+// Works on the job until it has ended, can't go on, gives way or is put off.
+JobWorker::Outcome JobWorker::work(const Task& task) {
+  const std::string& job_id = task.job_id;
+  const auto token = take(task);
   // Another worker has the job, the job has ended, or the store fails. Then the rescuer finds the
   // job.
-  if (!job) return Outcome::left;
+  if (!token) return Outcome::left;
   model::fault_point("job.after_lease");
-  const std::int64_t token = job->fencing_token;
-  JobHold hold(*this, *job);
-  for (int steps = 0; !model::is_final(job->state); ++steps) {
-    if (steps >= steps_at_once && others_wait()) {
-      if (!jobs_.renew(job_id, token, clock_.now())) return Outcome::left;
-      return Outcome::put_off;
-    }
-    Result<void> advanced = model::fail(Errc::unavailable, "the lease is lost");
-    if (hold.renew()) advanced = steps_.advance(*job, hold);
-    Result<Job> next = advanced ? jobs_.get(job_id) : model::fail(advanced.error());
-    if (!next) {
+  JobHold hold(*this, job_id, *token);
+  Result<bool> rests = false;
+  for (int steps = 0;; ++steps) {
+    // Read after the hold exists and after each step, so that no change is missed.
+    const Result<Job> job = rests ? jobs_.get(job_id) : model::fail(rests.error());
+    if (!job) {
       log::warn("job left to be taken up again",
-                {{"jobId", job_id}, {"reason", next.error().message}});
+                {{"jobId", job_id}, {"reason", job.error().message}});
       // The rescuer takes the job up after a pause, or the next run does.
-      (void)jobs_.renew(job_id, token, clock_.now());
+      (void)jobs_.renew(job_id, *token, clock_.now());
       return Outcome::left;
     }
-    job = std::move(next);
-    if (job->fencing_token != token) return Outcome::left;
+    if (job->fencing_token != *token) return Outcome::left;
+    if (model::is_final(job->state)) {
+      log::info("job is over", {{"jobId", job_id},
+                                {"status", model::to_string(job->state)},
+                                {"reason", job->fail_reason}});
+      return Outcome::left;
+    }
+    if (steps >= steps_at_once && others_wait()) {
+      if (!jobs_.renew(job_id, *token, clock_.now())) return Outcome::left;
+      return Outcome::gives_way;
+    }
+    rests = step(*job, hold);
+    if (rests && *rests) return Outcome::left;
   }
-  log::info(
-      "job is over",
-      {{"jobId", job_id}, {"status", model::to_string(job->state)}, {"reason", job->fail_reason}});
-  return Outcome::left;
 }
 
 }  // namespace conversed::daemon

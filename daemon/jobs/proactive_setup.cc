@@ -1,14 +1,14 @@
 #include "daemon/jobs/proactive_setup.h"
 
+#include <algorithm>
 #include <functional>
-#include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <utility>
 
 #include "daemon/calls/call_request.h"
+#include "daemon/jobs/await_answers.h"
 #include "daemon/ops/logging.h"
 #include "flows/journey.h"
 #include "store/model/ids.h"
@@ -29,6 +29,10 @@ namespace {
 
 const store::Jobs::Progress tenant_stored{.progress = 10, .current_step = 1};
 const store::Jobs::Progress tenant_complete{.progress = 25, .current_step = 2};
+
+// The names of the tries in the job's `data`.
+constexpr const char* announcing = "announcing";
+constexpr const char* withdrawing = "withdrawing";
 
 std::string text_of(const json& data, const char* name) {
   const auto found = data.find(name);
@@ -67,7 +71,8 @@ class SetUp {
     if (job_.state == JobState::cancelling || made_.contains("undoing")) {
       return undo_last();
     }
-    if (job_.fencing_token > JobHold::max_leases) {
+    const auto tried = tries(announcing);
+    if (job_.fencing_token - (tried ? tried->lease : 0) > JobHold::max_leases) {
       return begin_undo("The set-up was begun " + std::to_string(JobHold::max_leases) +
                         " times and never ended. The daemon's log has the reason.");
     }
@@ -81,7 +86,6 @@ class SetUp {
  private:
   using Make = std::function<Result<void>(store::Writer&, json& data)>;
   using Write = std::function<Result<void>(store::Writer&)>;
-  enum class Cancellable : std::uint8_t { no, yes };
 
   Result<void> do_next() {
     model::fault_point("job.before_step");
@@ -146,7 +150,7 @@ class SetUp {
                        {"secret", *secret},
                        {"followUpsPerMonth", settings_.follow_ups_per_month}}
                       .dump();
-    auto outcome = send(wanted, Cancellable::yes);
+    auto outcome = send(wanted, announcing);
     if (!outcome) return fail(outcome.error());
     if (!*outcome) return {};
     if (!(*outcome)->success()) {
@@ -157,6 +161,7 @@ class SetUp {
     return commit(
         "job.after_step", tenant_complete, [&](store::Writer& writer, json& data) -> Result<void> {
           data["provisioned"] = true;
+          data.erase(announcing);
           store::Proactive::set_external_id(writer, tenant_id, external_id_of((*outcome)->body));
           return {};
         });
@@ -271,12 +276,14 @@ class SetUp {
     const auto tenant_id = text_of(made_, "tenantId");
     auto outcome = send(
         request("DELETE", settings_.provisioning_url + "/" + tenant_id, tenant_id + "-withdraw"),
-        Cancellable::no);
+        withdrawing);
     if (!outcome) return fail(outcome.error());
+    if (!*outcome) return {};
     const HttpOutcome& came = **outcome;
     const bool gone = came.success() || came.status == 404 || came.status == 410;
     return commit("job.after_undo", {}, [&](store::Writer&, json& data) -> Result<void> {
       data["withdrawn"] = true;
+      data.erase(withdrawing);
       if (!gone) {
         data["left"] = "The tenant " + tenant_id +
                        " is still known to the provisioning service, which " + describe(came) +
@@ -311,55 +318,68 @@ class SetUp {
     return made;
   }
 
-  bool is_cancelled() const {
-    const auto now = store_.jobs().get(job_.id);
-    return now && now->state == JobState::cancelling;
+  // The failed tries of a request, in the job's `data` under a name. Times use the clock of timers.
+  struct Tries {
+    int failed = 0;
+    model::Timestamp until{};  // no try begins after it
+    model::Timestamp next{};
+    std::int64_t lease = 0;  // of the last try
+  };
+
+  [[nodiscard]] std::optional<Tries> tries(const char* name) const {
+    const auto found = made_.find(name);
+    if (found == made_.end() || !found->is_object()) return std::nullopt;
+    const auto number = [&](const char* field) {
+      const auto at = found->find(field);
+      return at != found->end() && at->is_number_integer() ? at->get<std::int64_t>() : 0;
+    };
+    return Tries{.failed = static_cast<int>(std::min<std::int64_t>(number("failed"), 1'000'000)),
+                 .until = model::from_unix_ms(number("until")),
+                 .next = model::from_unix_ms(number("next")),
+                 .lease = number("lease")};
   }
 
-  Result<std::optional<HttpOutcome>> send(const HttpRequest& wanted, Cancellable cancellable) {
-    using SteadyClock = std::chrono::steady_clock;
-    std::mt19937_64 random{std::random_device{}()};
-    const auto deadline = SteadyClock::now() + settings_.retry_for;
-    for (int attempts = 1;; ++attempts) {
-      auto outcome = exchange(wanted);
-      if (!outcome) return fail(outcome.error());
-      if (outcome->success()) return *std::move(outcome);
-      const auto again =
-          SteadyClock::now() + backoff(settings_.backoff, attempts, outcome->retry_after, random());
-      if (!worth_retrying(*outcome) || again > deadline) return *std::move(outcome);
-      while (SteadyClock::now() < again) {
-        if (cancellable == Cancellable::yes && is_cancelled()) return std::nullopt;
-        const auto left = std::chrono::ceil<milliseconds>(again - SteadyClock::now());
-        if (!hold_.wait(left)) return fail(Errc::unavailable, "the worker stops");
-      }
+  Result<void> keep(const char* name, const Tries& made) {
+    json data = made_;
+    data[name] = {{"failed", made.failed},
+                  {"until", model::to_unix_ms(made.until)},
+                  {"next", model::to_unix_ms(made.next)},
+                  {"lease", job_.fencing_token}};
+    return store_.jobs().step(job_.id, job_.fencing_token, {.data = std::move(data)});
+  }
+
+  // Makes one try if its time has come. Nullopt: a later step makes the next try, so the caller has
+  // to return. `name`: of the tries in the job's `data`.
+  Result<std::optional<HttpOutcome>> send(const HttpRequest& wanted, const char* name) {
+    const auto now = store_.timer_now();
+    const auto longest = longest_wait(settings_.backoff);
+    auto made = tries(name).value_or(Tries{.until = now + settings_.retry_for});
+    // A longer wait than any pause shows that the clock was set back while no daemon ran.
+    if (const auto left = made.next - now; left > milliseconds(0) && left <= longest) {
+      hold_.put_off(std::chrono::ceil<milliseconds>(left));
+      return std::nullopt;
     }
+    auto outcome = exchange(wanted);
+    if (!outcome) return fail(outcome.error());
+    if (outcome->success()) return *std::move(outcome);
+    ++made.failed;
+    std::mt19937_64 random{std::random_device{}()};
+    made.next = store_.timer_now() +
+                backoff(settings_.backoff, made.failed, outcome->retry_after, random());
+    if (!worth_retrying(*outcome) || made.next > made.until) return *std::move(outcome);
+    model::fault_point("job.after_try");
+    auto kept = keep(name, made);
+    if (!kept) return fail(kept.error());
+    return std::nullopt;
   }
 
   // Makes one request and waits for its answer. If the daemon stops meanwhile, the request goes on
   // and its answer is dropped.
   Result<HttpOutcome> exchange(const HttpRequest& wanted) {
-    struct Awaited {
-      std::mutex mutex;
-      JobHold* hold = nullptr;  // null: `exchange` no longer waits
-      std::optional<HttpOutcome> outcome;
-    };
-    auto awaited = std::make_shared<Awaited>();
-    awaited->hold = &hold_;
-    http_.send(wanted, [awaited](HttpOutcome outcome) {
-      const std::lock_guard lock(awaited->mutex);
-      awaited->outcome = std::move(outcome);
-      if (awaited->hold != nullptr) awaited->hold->notify();
-    });
-    for (;;) {
-      {
-        const std::lock_guard lock(awaited->mutex);
-        if (awaited->outcome) return *std::move(awaited->outcome);
-      }
-      if (hold_.wait(JobHold::longest_wait)) continue;
-      const std::lock_guard lock(awaited->mutex);
-      awaited->hold = nullptr;
-      return fail(Errc::unavailable, "the worker stops");
-    }
+    auto answers = await_answers<HttpOutcome>(
+        hold_, 1, [&](auto done) { http_.send(wanted, std::move(done)); });
+    if (!answers) return fail(answers.error());
+    return std::move(answers->front());
   }
 
   const ProactiveSetupSettings& settings_;

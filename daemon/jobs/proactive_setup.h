@@ -27,10 +27,16 @@ struct ProactiveSetupSettings {
 // switch. A step's effects and the job's progress are one transaction, so each step has its effects
 // once, also after crashes. The job's `data` names the parts that were made: `tenantId`,
 // `journeyId`, `flowId`, and until the job has ended `provisioned`, `generated`, `undoing` (the
-// reason), `withdrawn` and `left` (the part that could not be undone).
+// reason), `withdrawn`, `left` (the part that could not be undone), and the failed tries of
+// requests: `announcing` and `withdrawing`.
 //
 // The provisioning service is called before its step is committed, under a constant
-// `Idempotency-Key`: it may get a request again and has to treat it as a repeat. Thread-safe.
+// `Idempotency-Key`: it may get a request again and has to treat it as a repeat. A step makes one
+// try. If it fails, the job is put off until the next one, so that other jobs get the thread. The
+// number of failed tries and the time of the next one are in the row, so that a restart neither
+// hastens nor extends the tries. Thread-safe.
+// Kept by: JobWorkerTest.SetUpsWhoseServiceIsDownHoldUpNoOtherJob,
+// JobWorkerTest.TriesOfASetUpGoOnAfterARestart.
 class ProactiveSetup final : public JobSteps {
  public:
   // Both must outlive it.

@@ -1,7 +1,6 @@
 #include "daemon/turns/batch_receipts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -88,16 +87,6 @@ void add_rest(ReceiptText& row, const model::Event& event) {
   if (!data.empty()) recorded.add_json("data", data);
 }
 
-// The number of a call in its execution, from its id `INPUT-cN`.
-std::size_t number_of_call(std::string_view id) {
-  const auto mark = id.rfind("-c");
-  std::size_t number = 0;
-  if (mark != std::string_view::npos) {
-    std::from_chars(id.data() + mark + 2, id.data() + id.size(), number);
-  }
-  return std::max<std::size_t>(number, 1);
-}
-
 void add_answer(ReceiptText& row, const model::CallResult& result) {
   auto shown = row.object("result");
   shown.add("id", result.call_id);
@@ -108,7 +97,7 @@ void add_answer(ReceiptText& row, const model::CallResult& result) {
   if (result.model_tokens != 0) answer["tokens"] = result.model_tokens;
   auto text = model::json_text(answer);
   const auto bytes = static_cast<std::int64_t>(text.size());
-  const auto n = number_of_call(result.call_id);
+  const auto n = store::number_of_call(result.call_id);
   // Packing a text that stays too large would be in vain.
   constexpr std::int64_t most_packed = 20 * most_answer_bytes;
   if (n <= most_recorded_calls && bytes <= most_packed) {

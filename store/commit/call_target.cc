@@ -1,5 +1,7 @@
 #include "store/commit/call_target.h"
 
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
 
 #include "store/model/hex.h"
@@ -17,6 +19,7 @@ constexpr std::size_t max_target_bytes = 255;  // keeps the index's keys short
 constexpr std::string_view model_target = "model ";
 constexpr std::string_view shown_search = "knowledge ";
 constexpr std::string_view shown_script = "a script";
+constexpr std::string_view number_mark = "-c";  // in a call's id, before its number
 
 }  // namespace
 
@@ -41,7 +44,16 @@ std::string words_of_upstream(const std::string& shown) {
 }
 
 std::string input_of_call(std::string_view call_id) {
-  return std::string(call_id.substr(0, call_id.rfind("-c")));
+  return std::string(call_id.substr(0, call_id.rfind(number_mark)));
+}
+
+std::size_t number_of_call(std::string_view call_id) {
+  const auto mark = call_id.rfind(number_mark);
+  if (mark == std::string_view::npos) return 1;
+  const auto digits = call_id.substr(mark + number_mark.size());
+  std::size_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return std::max<std::size_t>(number, 1);
 }
 
 std::string target_of_host(std::string_view host) {

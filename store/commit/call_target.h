@@ -1,11 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include "store/model/effects.h"
 
-// The name of a call's upstream in its row. Pure.
+// The names in a call's row: its upstream, and its id `INPUT-cN`. Pure.
 namespace conversed::store {
 
 // The target of a call: the host and port of its URL, the Connection of a language model,
@@ -20,6 +21,9 @@ namespace conversed::store {
 
 // The input of the execution that waits for this call.
 [[nodiscard]] std::string input_of_call(std::string_view call_id);
+
+// The number of the call in its execution, from 1. An id of another form has the number 1.
+[[nodiscard]] std::size_t number_of_call(std::string_view call_id);
 
 // Names a call's upstream within a sentence. `shown`: its `shown_target`.
 [[nodiscard]] std::string words_of_upstream(const std::string& shown);

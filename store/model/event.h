@@ -85,9 +85,7 @@ struct CallResult {
   std::string call_id;
   int status = 0;             // HTTP status, 0 when there was no answer
   nlohmann::json body;        // parsed when it is JSON, else its text
-  std::string error_code;     // "timeout", "refused", "status", "connection_deleted",
-                              // "egress_refused", "too_large", "quota_exhausted",
-                              // "knowledge_deleted"
+  std::string error_code;     // of the tables in docs/flows: concepts.md, nodes.md (scripts)
   std::string error_message;  // for people; holds no secret
   // The tokens that a language model reports for the question and its answer; 0: it reports none.
   std::int64_t model_tokens = 0;

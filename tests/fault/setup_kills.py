@@ -18,6 +18,9 @@ from setup_case import RANKS, SetUpCase  # noqa: E402
 # Points that a set-up passes. `:n` selects the n-th pass.
 STEP_POINTS = ([f"job.before_step:{n}" for n in range(1, 7)] + [f"job.after_step:{n}" for n in range(1, 6)]
                + ["job.after_lease", "job.after_provisioning"])
+# Around a try of the announcement that fails: before and after its commit, and before the next try. The steps 4 and 5
+# are the one that puts the job off and the one of the next try.
+TRY_POINTS = ["job.after_try", "job.before_step:4", "job.before_step:5", "job.after_provisioning"]
 LAST_STEP = "job.before_step:6"
 OVER = "job.after_step:5"
 # Before and after each transaction. The last numbers are beyond the set-up's end.
@@ -112,6 +115,23 @@ class SetUpKills(SetUpCase):
                 if poller:
                     poller.stop()
                     self.assertEqual(task, poller.task, "the job that was answered 201 is not the job that ended")
+
+    def test_a_set_up_whose_service_fails_ends_done_after_a_kill_around_a_try(self):
+        for point in TRY_POINTS:
+            with self.subTest(point):
+                project = self.project()
+                self.upstream.requests.clear()
+                self.upstream.statuses[:] = [503]
+                self.restart({"CONVERSED_TEST_KILL_AT": point})
+                task, poller = self.begin_and_poll(project)
+                self.assertTrue(self.daemon.wait_end(60), "the daemon did not reach the point")
+                self.restart()
+                self.check_done(project, self.follow(task))
+                poller.stop()
+                self.assertEqual(len({headers["Idempotency-Key"] for _, headers, _ in self.upstream.requests}), 1)
+                # Only an answer whose commit was lost is asked for again.
+                tries = 3 if point == "job.after_provisioning" else 2
+                self.assertEqual(len(self.upstream.requests), tries, self.upstream.requests)
 
     def test_a_set_up_cancelled_at_each_point_ends_cancelled(self):
         for point in STEP_POINTS:

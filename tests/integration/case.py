@@ -81,6 +81,20 @@ class DaemonCase(unittest.TestCase):
         return {endpoint["name"]: endpoint["urlToken"] for endpoint in cls.report["endpoints"]}
 
     @classmethod
+    def load_elsewhere(cls, organisation, text):
+        """Makes another organisation and imports a bundle into it. Returns the URLTokens by Endpoint name."""
+        admin, password = f"admin@{organisation.lower()}.example", "a long enough passphrase"
+        cls.daemon.ctl("organisation", "add", organisation, "--admin", admin, "--password-stdin", input=f"{password}\n")
+        own = dict(cls.daemon.environment)
+        cls.daemon.environment.update(CONVERSECTL_AS=admin, CONVERSECTL_PASSWORD=password)
+        path = pathlib.Path(cls.folder.name) / f"{organisation.lower()}.yaml"
+        path.write_text(text)
+        report = cls.daemon.ctl("import", str(path))
+        cls.daemon.environment.clear()
+        cls.daemon.environment.update(own)
+        return {endpoint["name"]: endpoint["urlToken"] for endpoint in report["endpoints"]}
+
+    @classmethod
     def import_file(cls, path, prune=False):
         """Imports a bundle with the variables of the daemon's environment that it names. Returns the report."""
         text = path.read_text()

@@ -112,14 +112,14 @@ class Neighbors(DaemonCase):
     bundle = BUNDLE
     settings = "flows: {code: true, code_processes: 2}\n"
 
-    def test_a_project_of_endless_scripts_leaves_processes_to_others(self):
-        own = self.load(BUNDLE.replace("name: Tests", "name: Quiet"))
+    def test_an_organisation_of_endless_scripts_leaves_processes_to_others(self):
+        own = self.load_elsewhere("Quiet", BUNDLE)
         for number in range(60):
             self.push("loop", f"flood {number}", 0, text="hi")
         self.tokens = {**self.tokens, "quiet": own["cart"]}
         answers = [self.say("quiet", f"quiet {number}", data={"prices": [number]})[1]["text"] for number in range(5)]
         self.assertEqual(answers, [f"{number} for 1, {number * 2}" for number in range(5)])
-        # Each endless script takes its second, and a project runs one at a time here.
+        # Each endless script takes its second, and an organisation runs one at a time here.
         waiting = [number for number in range(60) if not self.texts("loop", f"flood {number}")]
         self.assertTrue(waiting, "the flood was over before the others were answered")
 

@@ -1,7 +1,6 @@
 """Two organisations share a daemon: slow Flows of one do not delay the answers of the other."""
 
 import contextlib
-import pathlib
 import statistics
 import threading
 import time
@@ -61,17 +60,7 @@ class TwoOrganisations(DaemonCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.daemon.ctl("organisation", "add", "Noisy", "--admin", "admin@noisy.example", "--password-stdin",
-                       input="a long enough passphrase\n")
-        own = dict(cls.daemon.environment)
-        cls.daemon.environment.update(CONVERSECTL_AS="admin@noisy.example",
-                                      CONVERSECTL_PASSWORD="a long enough passphrase")
-        path = pathlib.Path(cls.folder.name) / "noisy.yaml"
-        path.write_text(NOISY)
-        report = cls.daemon.ctl("import", str(path))
-        cls.daemon.environment.clear()
-        cls.daemon.environment.update(own)
-        cls.tokens.update({endpoint["name"]: endpoint["urlToken"] for endpoint in report["endpoints"]})
+        cls.tokens.update(cls.load_elsewhere("Noisy", NOISY))
 
     def timed(self, endpoint, session, text, expected, **body):
         """Sends a message and checks its answer. Returns the seconds until the answer."""

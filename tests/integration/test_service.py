@@ -110,7 +110,8 @@ class Threads(ServiceCase):
         """`./dev bench` and `./dev profile` sum the costs of threads with the same name."""
         self.daemon.init()
         self.spawn_ready()
-        expected = {"http", "log writer", "consumer", "worker 1", "worker 2", "committer", "deliverer"}
+        expected = {"http", "log writer", "consumer", "worker 1", "worker 2", "committer", "deliverer", "deadlines",
+                    "looks"}
 
         def named():
             return set(thread_names(self.daemon.process.pid).values())

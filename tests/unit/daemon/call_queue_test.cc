@@ -1,4 +1,4 @@
-// The order of the calls, and the limits of a project's share.
+// The order of the calls, and the shares of organizations and projects.
 #include "daemon/calls/call_queue.h"
 #include "store/commit/call_target.h"
 
@@ -20,12 +20,15 @@ constexpr auto now = model::from_unix_ms(1'000'000);
 // The queue and the rows that the store has for each lane.
 struct Queue : CallQueue {
   explicit Queue(const CallQueueLimits& given) : CallQueue(given) {}
-  // False if there is no room for the lane.
-  bool add(const std::string& id, const std::string& upstream, const std::string& project = "p") {
+  // False if there is no room for the lane. A project without an organization is its own.
+  bool add(const std::string& id, const std::string& upstream, const std::string& project = "p",
+           const std::string& organization = "") {
     auto& waiting = rows[{project, upstream}];
     if (std::ranges::find(waiting, id) == waiting.end()) waiting.push_back(id);
     Lane* lane = find_lane(project, upstream);
-    if (lane == nullptr) lane = add_lane(project, upstream, upstream);
+    if (lane == nullptr) {
+      lane = add_lane({organization.empty() ? project : organization, project, upstream}, upstream);
+    }
     if (lane == nullptr) return false;
     wake(*lane, now);
     return true;
@@ -55,7 +58,7 @@ struct Queue : CallQueue {
 };
 
 TEST(CallQueue, ProjectsTakeTurnsAtAnUpstream) {
-  Queue queue({.per_upstream = 3, .per_project = 10});
+  Queue queue({.per_upstream = 3, .per_organization = 20});
   for (const char* id : {"a1", "a2", "a3", "a4"}) queue.add(id, "x", "a");
   for (const char* id : {"b1", "b2"}) queue.add(id, "x", "b");
   EXPECT_EQ(queue.sent(), (Ids{"a1", "b1", "a2"}));
@@ -66,23 +69,51 @@ TEST(CallQueue, ProjectsTakeTurnsAtAnUpstream) {
 }
 
 TEST(CallQueue, AProjectIsBoundOverAllUpstreams) {
-  Queue queue({.per_upstream = 3, .per_project = 4});
+  Queue queue({.per_upstream = 3, .per_organization = 5});
   for (int i = 0; i < 3; ++i) {
-    queue.add("x" + std::to_string(i), "x");
-    queue.add("y" + std::to_string(i), "y");
+    queue.add("x" + std::to_string(i), "x", "p", "o");
+    queue.add("y" + std::to_string(i), "y", "p", "o");
   }
-  queue.add("z", "x", "other");
+  queue.add("z", "x", "other", "o");
   const auto first = queue.sent();
-  EXPECT_EQ(first.size(), 5U);
+  EXPECT_EQ(first.size(), 4U) << "three quarters of the organization's calls, and the other's one";
   EXPECT_EQ(std::ranges::count(first, "z"), 1);
   queue.landed(queue.at("x0"));
   EXPECT_EQ(queue.sent().size(), 1U);
 }
 
+TEST(CallQueue, AnOrganizationIsBoundOverAllProjects) {
+  Queue queue(
+      {.in_hand = 40, .lanes = 40, .requests = 8, .per_upstream = 8, .per_organization = 6});
+  for (const char* project : {"a", "b", "c", "d"}) {
+    for (int i = 0; i < 4; ++i) {
+      const auto upstream = std::string(project) + std::to_string(i);
+      EXPECT_EQ(queue.add(upstream, upstream, project, "hostile"), queue.rows.size() <= 10)
+          << "an organization may have a quarter of the lanes";
+    }
+  }
+  EXPECT_EQ(queue.sent().size(), 6U) << "the upstreams of no call answer";
+  EXPECT_TRUE(queue.is_full("hostile", "a new project"));
+  EXPECT_TRUE(queue.add("n1", "x", "neighbor", "other") &&
+              queue.add("n2", "y", "neighbor", "other"));
+  EXPECT_EQ(queue.sent(), (Ids{"n1", "n2"}));
+}
+
+TEST(CallQueue, OrganizationsTakeTurnsAtSearches) {
+  Queue queue({.searches = 2});
+  for (const char* project : {"a", "b", "c"}) {
+    queue.add(std::string(project) + "1", store::knowledge_target, project, "hostile");
+  }
+  queue.add("n1", store::knowledge_target, "neighbor", "other");
+  EXPECT_EQ(queue.sent(), (Ids{"a1", "n1"})) << "no search waits for one of each project";
+  queue.end("a1");
+  EXPECT_EQ(queue.sent(), Ids{"b1"});
+}
+
 TEST(CallQueue, SlotsAndIdsInHandAreCountedApart) {
-  Queue queue({.in_hand = 12, .requests = 4, .per_upstream = 100, .per_project = 100});
+  Queue queue({.in_hand = 12, .requests = 4, .per_upstream = 100, .per_organization = 200});
   for (int i = 0; i < 9; ++i) queue.add("a" + std::to_string(i), "x", "a");
-  EXPECT_EQ(queue.sent().size(), 3U) << "a project may have a quarter of the ids in hand";
+  EXPECT_EQ(queue.sent().size(), 3U) << "an organization may have a quarter of the ids in hand";
   for (int i = 0; i < 9; ++i) queue.add("b" + std::to_string(i), "x", "b");
   EXPECT_EQ(queue.sent().size(), 1U) << "no slot is free";
   for (const char* id : {"a0", "a1", "a2"}) queue.landed(queue.at(id));
@@ -95,15 +126,18 @@ TEST(CallQueue, SearchesTakeNoSlotOfRequests) {
   Queue queue({.requests = 1, .searches = 2});
   queue.add("c1", "x");
   queue.add("c2", "x");
-  for (const char* id : {"s1", "s2", "s3"}) queue.add(id, store::knowledge_target);
-  EXPECT_EQ(queue.sent(), (Ids{"c1", "s1", "s2"}));
+  for (const char* id : {"s1", "s2"}) queue.add(id, store::knowledge_target);
+  EXPECT_EQ(queue.sent(), (Ids{"c1", "s1"}));
 }
 
-TEST(CallQueue, AProjectHasHalfOfTheScripts) {
+TEST(CallQueue, AnOrganizationHasHalfOfTheScripts) {
   Queue queue({.requests = 1, .scripts = 4});
-  for (int i = 0; i < 9; ++i) queue.add("a" + std::to_string(i), store::code_target, "a");
+  for (int i = 0; i < 9; ++i) queue.add("a" + std::to_string(i), store::code_target, "a", "o");
   EXPECT_EQ(queue.sent(), (Ids{"a0", "a1"}));
-  queue.add("c", "x", "a");
+  queue.add("other", store::code_target, "another", "o");
+  EXPECT_EQ(queue.sent(), Ids{}) << "its other projects have no further ones";
+  queue.rows[{"another", store::code_target}].clear();
+  queue.add("c", "x", "a", "o");
   queue.add("b0", store::code_target, "b");
   EXPECT_EQ(queue.sent(), (Ids{"c", "b0"})) << "scripts take no slot of requests";
   queue.landed(queue.at("a0"));
@@ -122,17 +156,22 @@ TEST(CallQueue, AProjectHasHalfOfTheScripts) {
 }
 
 TEST(CallQueue, LanesWithoutRoomAreReadAgainOnceThereIsRoom) {
-  Queue queue({.lanes = 8});
-  EXPECT_TRUE(queue.add("a", "x") && queue.add("b", "y"));
-  EXPECT_FALSE(queue.add("c", "z")) << "a project may have a quarter of the lanes";
-  EXPECT_TRUE(queue.is_full("p"));
-  EXPECT_TRUE(queue.add("d", "x", "other"));
+  Queue queue({.lanes = 16});
+  for (const char* id : {"a", "b", "c"}) EXPECT_TRUE(queue.add(id, id, "p", "o"));
+  EXPECT_FALSE(queue.add("d", "d", "p", "o")) << "a project may have three quarters of its part";
+  EXPECT_TRUE(queue.is_full("o", "p"));
+  EXPECT_FALSE(queue.is_full("o", "q"));
+  EXPECT_TRUE(queue.add("e", "a", "q", "o"));
+  EXPECT_TRUE(queue.is_full("o", "q")) << "an organization may have a quarter of the lanes";
+  EXPECT_TRUE(queue.add("f", "a", "other"));
   EXPECT_FALSE(queue.wants_look());
-  EXPECT_EQ(queue.sent().size(), 3U);
-  queue.end("a");
+  EXPECT_EQ(queue.sent().size(), 5U);
+  queue.end("e");
+  EXPECT_FALSE(queue.wants_look()) << "the project has all its lanes";
+  for (const char* id : {"a", "b"}) queue.end(id);
   EXPECT_TRUE(queue.wants_look());
   EXPECT_FALSE(queue.wants_look()) << "one look is enough";
-  EXPECT_TRUE(queue.add("c", "z"));
+  EXPECT_TRUE(queue.add("d", "d", "p", "o"));
 }
 
 TEST(CallQueue, EveryCallIsMadeWhateverTheLimits) {
@@ -141,7 +180,7 @@ TEST(CallQueue, EveryCallIsMadeWhateverTheLimits) {
                  .lanes = limit,
                  .requests = limit,
                  .per_upstream = limit,
-                 .per_project = limit});
+                 .per_organization = limit});
     for (int i = 0; i < 60; ++i) (void)queue.add("c" + std::to_string(i), std::to_string(i % 10));
     std::size_t made = 0;
     for (int round = 0; round < 1000 && made < 60; ++round) {
@@ -174,7 +213,7 @@ class CallerSharesTest : public CallerTest {
 };
 
 TEST_F(CallerSharesTest, AFullUpstreamLeavesRoomForOthersAndIsServedInTheEnd) {
-  restart({.limits = {.in_hand = 16, .per_upstream = 1, .per_project = 8}});
+  restart({.limits = {.in_hand = 16, .per_upstream = 1, .per_organization = 8}});
   for (int i = 0; i < 60; ++i) {
     auto pending = call("slow" + std::to_string(i));
     pending.http->url = silent_.url();
@@ -185,7 +224,7 @@ TEST_F(CallerSharesTest, AFullUpstreamLeavesRoomForOthersAndIsServedInTheEnd) {
   stop();
   caller_.reset();
   for (int i = 0; i < 20; ++i) commit_call(call("znew" + std::to_string(i)));
-  start({.limits = {.in_hand = 16, .per_upstream = 1, .per_project = 8}});
+  start({.limits = {.in_hand = 16, .per_upstream = 1, .per_organization = 8}});
   ASSERT_TRUE(sink_.wait_for(81)) << "the store has the calls that had no room";
 }
 
@@ -198,13 +237,13 @@ TEST_F(CallerSharesTest, ScanPassesOverCallsOfAFullUpstream) {
     commit_call(pending);
   }
   commit_call(call("b-quick"));
-  start({.limits = {.in_hand = 16, .per_upstream = 1, .per_project = 8}});
+  start({.limits = {.in_hand = 16, .per_upstream = 1, .per_organization = 8}});
   ASSERT_TRUE(sink_.wait_for(1));
   EXPECT_EQ(sink_.events().at(0).id, "b-quick-r");
 }
 
 TEST_F(CallerSharesTest, ThousandsOfCallsOfOneProjectLeaveAnotherItsTurn) {
-  restart({.limits = {.in_hand = 16, .per_upstream = 2, .per_project = 4}});
+  restart({.limits = {.in_hand = 16, .per_upstream = 2, .per_organization = 4}});
   auto hostile = call("hostile");
   hostile.http->url = silent_.url();
   commit_call(hostile);
@@ -221,6 +260,28 @@ TEST_F(CallerSharesTest, ThousandsOfCallsOfOneProjectLeaveAnotherItsTurn) {
   other.session.project_id = "another";
   EXPECT_EQ(result_of(other).status, 200);
   EXPECT_LE(silent_.count(), 4U);
+}
+
+TEST_F(CallerSharesTest, HungUpstreamsOfAllProjectsOfAnOrganizationLeaveAnotherItsTurn) {
+  restart({.limits = {.in_hand = 40, .requests = 8, .per_upstream = 8, .per_organization = 6}});
+  for (const char* name : {"First", "Second", "Third"}) {
+    model::Bundle bundle;
+    bundle.project_name = name;
+    bundle.locales = {"en"};
+    const auto report = store_->assets().import_bundle(organisation_, bundle);
+    ASSERT_TRUE(report) << report.error().message;
+    for (int i = 0; i < 4; ++i) {
+      auto pending = call(name + std::to_string(i));
+      pending.session.project_id = (*report)["project"]["_id"];
+      pending.http->url = silent_.url();
+      offer(pending);
+    }
+  }
+  ASSERT_TRUE(silent_.wait_for(6));
+  auto other = call("other");
+  other.session.project_id = "of another organization";
+  EXPECT_EQ(result_of(other).status, 200);
+  EXPECT_EQ(silent_.count(), 6U);
 }
 
 TEST_F(CallerSharesTest, ModelsAndRequestsToOneHostAreOneUpstream) {

@@ -1,11 +1,19 @@
 #include "daemon/jobs/job_worker.h"
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "daemon/jobs/await_answers.h"
+#include "daemon/jobs/bulk_work.h"
 #include "daemon/jobs/proactive_setup.h"
+#include "tests/support/http_receiver.h"
 #include "tests/support/manual_clock.h"
 #include "tests/unit/daemon/world.h"
 
@@ -14,6 +22,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using model::JobState;
+using tests::HttpReceiver;
 
 // Two steps. The test can hold up the first one.
 class TwoSteps final : public JobSteps {
@@ -42,12 +51,18 @@ class TwoSteps final : public JobSteps {
   store::Jobs& jobs_;
 };
 
-// Jobs named "long" have steps until the test lets them end; other jobs have one.
+// Jobs named "long" have steps until the test lets them end. So have jobs named "restless", which
+// put themselves off after each step. Other jobs have one step.
 class LongAndShort final : public JobSteps {
  public:
   explicit LongAndShort(store::Jobs& jobs) : jobs_(jobs) {}
 
-  model::Result<void> advance(const model::Job& job, JobHold& /*hold*/) override {
+  model::Result<void> advance(const model::Job& job, JobHold& hold) override {
+    if (job.name == "restless" && !may_end) {
+      ++put_off;
+      hold.put_off(0ms);
+      return {};
+    }
     if (job.name == "long" && !may_end) {
       return jobs_.step(job.id, job.fencing_token, {.progress = 1});
     }
@@ -55,9 +70,33 @@ class LongAndShort final : public JobSteps {
   }
 
   std::atomic<bool> may_end{false};
+  std::atomic<int> put_off{0};
 
  private:
   store::Jobs& jobs_;
+};
+
+// One step that waits for answers of other threads.
+class Gatherer final : public JobSteps {
+ public:
+  using Done = std::function<void(int)>;
+
+  Gatherer(store::Jobs& jobs, std::size_t count, std::function<void(Done)> begin)
+      : jobs_(jobs), count_(count), begin_(std::move(begin)) {}
+
+  model::Result<void> advance(const model::Job& job, JobHold& hold) override {
+    auto came = await_answers<int>(hold, count_, begin_);
+    if (!came) return model::fail(came.error());
+    answers = *std::move(came);
+    return jobs_.finish(job.id, job.fencing_token, JobState::done, "");
+  }
+
+  std::vector<int> answers;
+
+ private:
+  store::Jobs& jobs_;
+  const std::size_t count_;
+  const std::function<void(Done)> begin_;
 };
 
 class JobWorkerTest : public World {
@@ -87,14 +126,39 @@ class JobWorkerTest : public World {
         store_->jobs(), *steps_, clock_, others));
     ASSERT_TRUE(worker_->start());
   }
-  std::string create() {
+  void start(JobSteps& steps) {
+    replace_worker(nullptr);
+    replace_worker(std::make_unique<JobWorker>(JobWorkerSettings{}, store_->jobs(), steps, clock_));
+    ASSERT_TRUE(worker_->start());
+  }
+  std::string create() { return create(project()); }
+  std::string create(const std::string& of) {
     model::Job job;
     job.id = model::new_id();
-    job.project_id = project();
+    job.project_id = of;
     job.type = model::proactive_setup;
     job.name = "Set-up";
     job.total_steps = 4;
     job.created_at = clock_.now();
+    EXPECT_TRUE(store_->jobs().create(job));
+    return job.id;
+  }
+  // The tries of a set-up's announcement that have failed.
+  [[nodiscard]] int failed_tries(const std::string& id) {
+    const auto data = store_->jobs().get(id)->data;
+    if (!data.is_object() || !data.contains("announcing")) return 0;
+    return data["announcing"]["failed"];
+  }
+  // Whether a thread has put the job off: its lease ends later than that of a job in hand.
+  [[nodiscard]] bool is_put_off(const std::string& id) {
+    return store_->jobs().get(id)->lease_until > clock_.now() + 2min;
+  }
+  std::string create(std::string_view type, const std::string& name, const std::string& of) {
+    const model::Job job{.id = model::new_id(),
+                         .project_id = of,
+                         .type = std::string(type),
+                         .name = name,
+                         .created_at = clock_.now()};
     EXPECT_TRUE(store_->jobs().create(job));
     return job.id;
   }
@@ -191,24 +255,35 @@ TEST_F(JobWorkerTest, ShortJobEndsWhileLongOnesOfAnotherProjectRun) {
   replace_worker(
       std::make_unique<JobWorker>(JobWorkerSettings{.threads = 2}, store_->jobs(), steps, clock_));
   EXPECT_TRUE(worker_->start());
-  const auto make = [&](const std::string& of, std::string_view type, const std::string& name) {
-    const model::Job job{.id = model::new_id(),
-                         .project_id = of,
-                         .type = std::string(type),
-                         .name = name,
-                         .created_at = clock_.now()};
-    EXPECT_TRUE(store_->jobs().create(job));
-    return job.id;
-  };
-  const auto first = make(project(), model::retry_deliveries, "long");
-  const auto second = make(project(), model::drop_deliveries, "long");
+  const auto first = create(model::retry_deliveries, "long", project());
+  const auto second = create(model::drop_deliveries, "long", project());
   for (const auto& id : {first, second}) {
     EXPECT_TRUE(eventually([&] { return store_->jobs().get(id)->progress > 0; }));
   }
-  EXPECT_TRUE(becomes(make("other", model::drop_deliveries, "short"), JobState::done));
+  EXPECT_TRUE(becomes(create(model::drop_deliveries, "short", "other"), JobState::done));
   for (const auto& id : {first, second}) EXPECT_EQ(state(id), JobState::active);
   steps.may_end = true;
   for (const auto& id : {first, second}) EXPECT_TRUE(becomes(id, JobState::done));
+  replace_worker(nullptr);  // before what it uses
+}
+
+TEST_F(JobWorkerTest, NewJobsAndJobsThatWerePutOffTakeTurns) {
+  LongAndShort steps(store_->jobs());
+  replace_worker(
+      std::make_unique<JobWorker>(JobWorkerSettings{.threads = 1}, store_->jobs(), steps, clock_));
+  ASSERT_TRUE(worker_->start());
+  std::vector<std::string> ids;
+  for (const char* of : {"a", "b"}) {
+    ids.push_back(create(model::retry_deliveries, "restless", of));
+    ids.push_back(create(model::drop_deliveries, "restless", of));
+  }
+  EXPECT_TRUE(becomes(create(model::drop_deliveries, "short", "other"), JobState::done));
+  for (const char* of : {"c", "d"}) ids.push_back(create(model::retry_deliveries, "long", of));
+  EXPECT_TRUE(eventually([&] { return store_->jobs().get(ids.back())->progress > 0; }));
+  const int before = steps.put_off;
+  EXPECT_TRUE(eventually([&] { return steps.put_off > before + 20; }));
+  steps.may_end = true;
+  for (const auto& id : ids) EXPECT_TRUE(becomes(id, JobState::done));
   replace_worker(nullptr);  // before what it uses
 }
 
@@ -223,6 +298,85 @@ TEST_F(JobWorkerTest, SetUpThatWasLeasedAHundredTimesIsUndone) {
   EXPECT_TRUE(becomes(id, JobState::error));
   EXPECT_NE(store_->jobs().get(id)->fail_reason.find("100 times"), std::string::npos);
   replace_worker(nullptr);  // before what it uses
+}
+
+constexpr BackoffSettings ten_minutes{.first = 10min, .max = 10min, .max_asked = 10min};
+
+HttpReceiver::Answer refusing(const HttpReceiver::Request& /*request*/) {
+  return {.status = 503};
+}
+
+TEST_F(JobWorkerTest, SetUpsWhoseServiceIsDownHoldUpNoOtherJob) {
+  const auto first_project = project();
+  model::Bundle bundle;
+  bundle.project_name = "Second";
+  bundle.locales = {"en"};
+  const auto second = store_->assets().import_bundle(organisation_, bundle);
+  ASSERT_TRUE(second) << second.error().message;
+  HttpReceiver service(refusing);
+  HttpClient http({}, loopback_egress());
+  ASSERT_TRUE(http.start());
+  ProactiveSetup setup(
+      {.provisioning_url = service.url("/tenants"), .retry_for = 1h, .backoff = ten_minutes},
+      *store_, http);
+  BulkWork bulk(*store_, clock_, {.append = [](auto&&...) {}});
+  StepsByType steps(setup, bulk);
+  start(steps);
+  const auto cancelled = create(first_project);
+  const auto done = create((*second)["project"]["_id"]);
+  for (const auto& id : {cancelled, done}) {
+    ASSERT_TRUE(eventually([&] { return is_put_off(id); }));
+    EXPECT_EQ(failed_tries(id), 1);
+  }
+  const model::Job other{.id = model::new_id(),
+                         .project_id = "of another organization",
+                         .type = std::string(model::drop_deliveries),
+                         .name = "work",
+                         .data = {{"filter", nlohmann::json::object()}},
+                         .created_at = clock_.now()};
+  ASSERT_TRUE(store_->jobs().create(other));
+  EXPECT_TRUE(becomes(other.id, JobState::done));
+  EXPECT_EQ(service.count(), 2U);
+  service.set_handler({});
+  ASSERT_TRUE(store_->jobs().cancel(cancelled));
+  EXPECT_TRUE(becomes(cancelled, JobState::cancelled)) << "a cancel waits for no try";
+  EXPECT_EQ(service.requests().back().method, "DELETE");
+  EXPECT_EQ(state(done), JobState::active);
+  clock_.advance(15min);
+  worker_->offer(done);
+  EXPECT_TRUE(becomes(done, JobState::done));
+  EXPECT_EQ(service.count(), 4U);
+  replace_worker(nullptr);  // before what it uses
+  http.stop();
+}
+
+TEST_F(JobWorkerTest, TriesOfASetUpGoOnAfterARestart) {
+  HttpReceiver service([](const auto& request) {
+    return HttpReceiver::Answer{.status = request.method == "POST" ? 503 : 204};
+  });
+  HttpClient http({}, loopback_egress());
+  ASSERT_TRUE(http.start());
+  ProactiveSetup setup(
+      {.provisioning_url = service.url("/tenants"), .retry_for = 20min, .backoff = ten_minutes},
+      *store_, http);
+  start(setup);
+  const auto id = create();
+  ASSERT_TRUE(eventually([&] { return is_put_off(id); }));
+  replace_worker(nullptr);
+  EXPECT_FALSE(is_put_off(id)) << "a stop frees the lease";
+  start(setup);
+  ASSERT_TRUE(eventually([&] { return is_put_off(id); }));
+  EXPECT_EQ(service.count(), 1U) << "a restart hastens no try";
+  clock_.advance(13min);
+  worker_->offer(id);
+  ASSERT_TRUE(becomes(id, JobState::error)) << "a further try would begin after 20 minutes";
+  EXPECT_NE(store_->jobs().get(id)->fail_reason.find("answered 503"), std::string::npos);
+  std::set<std::string> keys;
+  for (auto& request : service.requests()) keys.insert(request.headers["idempotency-key"]);
+  EXPECT_EQ(service.count(), 3U);
+  EXPECT_EQ(keys.size(), 2U) << "two tries under one key, and the withdrawal";
+  replace_worker(nullptr);  // before what it uses
+  http.stop();
 }
 
 TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {
@@ -248,6 +402,39 @@ TEST_F(JobWorkerTest, SetUpMakesAFlowThatItsAuthorCanEdit) {
             data["flowId"])
       << "later Endpoints are followed up, too";
   replace_worker(nullptr);  // before what it uses
+}
+
+class AwaitAnswersTest : public JobWorkerTest {};
+
+TEST_F(AwaitAnswersTest, GathersAllAnswers) {
+  std::jthread later;
+  Gatherer steps(store_->jobs(), 3, [&](const Gatherer::Done& done) {
+    done(1);
+    later = std::jthread([done] {
+      done(2);
+      done(3);
+    });
+  });
+  start(steps);
+  EXPECT_TRUE(becomes(create(), JobState::done));
+  replace_worker(nullptr);  // before what it uses
+  EXPECT_EQ(steps.answers, (std::vector{1, 2, 3}));
+}
+
+TEST_F(AwaitAnswersTest, AnswersAfterAStopAreDropped) {
+  std::atomic<bool> begun{false};
+  Gatherer::Done late;
+  Gatherer steps(store_->jobs(), 1, [&](Gatherer::Done done) {
+    late = std::move(done);
+    begun = true;
+  });
+  start(steps);
+  const auto id = create();
+  ASSERT_TRUE(eventually([&] { return begun.load(); }));
+  replace_worker(nullptr);
+  late(1);
+  EXPECT_EQ(state(id), JobState::active);
+  EXPECT_TRUE(steps.answers.empty());
 }
 
 }  // namespace

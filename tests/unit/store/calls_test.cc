@@ -126,6 +126,12 @@ TEST_F(CallsTest, TargetIsAsciiAndBoundedWhateverTheUrlSays) {
   EXPECT_EQ(words_of_upstream(shown_target(model)), "a language model");
 }
 
+TEST(CallId, NamesTheInputAndTheNumberOfTheCall) {
+  EXPECT_EQ(input_of_call("in-c1-c12"), "in-c1");
+  EXPECT_EQ(number_of_call("in-c1-c12"), 12U);
+  for (const char* odd : {"", "in", "in-c", "in-cx", "in-c0"}) EXPECT_EQ(number_of_call(odd), 1U);
+}
+
 TEST_F(CallsTest, CallsAreCountedBesideAnyNumberOfQuestions) {
   model::PendingCall question;
   question.id = "question";
