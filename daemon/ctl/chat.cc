@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "daemon/ctl/commands.h"
+#include "store/model/ids.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
@@ -100,9 +101,13 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
   std::string line;
   while (std::getline(std::cin, line)) {
     if (line.empty()) continue;
-    auto answer = client.request("POST", "/" + encode(url_token),
-                                 {{"userId", user_id}, {"sessionId", session_id}, {"text", line}},
-                                 Credentials::none);
+    const nlohmann::json message{{"userId", user_id}, {"sessionId", session_id}, {"text", line}};
+    const auto send = [&, key = model::new_id()] {
+      return client.request("POST", "/" + encode(url_token), message, Credentials::none,
+                            Client::usual_wait, key);
+    };
+    auto answer = send();
+    if (!answer && client.is_outcome_unknown()) answer = send();  // the key makes it one message
     if (!answer) return failed(answer.error());
     if (answer->status >= 300) note("! " + error_of(*answer).message);
     if (auto shown = transcript.fetch(client, 0); !shown) return failed(shown.error());

@@ -110,7 +110,8 @@ bool Client::has_credentials() const {
 
 Result<Answer> Client::request(std::string_view method, const std::string& path,
                                const nlohmann::json& body, Credentials credentials,
-                               std::chrono::seconds wait) {
+                               std::chrono::seconds wait, const std::string& key) {
+  outcome_unknown_ = false;
   if (options_.url_error) return fail(*options_.url_error);
   if (credentials == Credentials::basic) {
     if (auto ready = sign_in(); !ready) return fail(ready.error());
@@ -138,6 +139,11 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
   curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
   headers = curl_slist_append(headers, "Expect:");
+  if (!key.empty()) headers = curl_slist_append(headers, ("Idempotency-Key: " + key).c_str());
+  // libcurl repeats a request if a kept connection breaks before the answer. A change that has been
+  // made must not be made again.
+  const bool is_change = method != "GET";
+  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, is_change ? 1L : 0L);
   if (!body.is_null()) {
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, payload.c_str());
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(payload.size()));
@@ -151,9 +157,14 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   const CURLcode code = curl_easy_perform(curl);
   curl_slist_free_all(headers);
   if (code != CURLE_OK) {
-    return fail(Errc::unavailable, "no answer from " + options_.url + " (" +
-                                       curl_easy_strerror(code) +
-                                       "): is the daemon running, and is --url right?");
+    long sent = 0;
+    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
+    outcome_unknown_ = is_change && sent > 0;
+    const char* const hint = outcome_unknown_
+                                 ? "): the outcome is unknown, since the request was sent"
+                                 : "): is the daemon running, and is --url right?";
+    return fail(Errc::unavailable,
+                "no answer from " + options_.url + " (" + curl_easy_strerror(code) + hint);
   }
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
@@ -166,8 +177,9 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
 }
 
 Result<nlohmann::json> Client::manage(std::string_view method, const std::string& path,
-                                      const nlohmann::json& body, std::chrono::seconds wait) {
-  auto answer = request(method, path, body, Credentials::basic, wait);
+                                      const nlohmann::json& body, std::chrono::seconds wait,
+                                      const std::string& key) {
+  auto answer = request(method, path, body, Credentials::basic, wait, key);
   if (!answer) return fail(answer.error());
   if (answer->status == 401 && uses_login_) {
     return fail(Errc::unauthenticated, "your login at " + options_.url +

@@ -6,6 +6,7 @@
 #include "daemon/ctl/names.h"
 #include "daemon/ctl/output/sheet.h"
 #include "daemon/ctl/output/watch.h"
+#include "store/model/ids.h"
 #include "store/model/reason.h"
 
 namespace conversed::ctl {
@@ -16,6 +17,8 @@ using model::Errc;
 using model::fail;
 using model::Result;
 using nlohmann::json;
+
+constexpr std::string_view key_name = "--idempotency-key";
 
 // Replaces each `{name}`.
 template <typename ValueOf>
@@ -73,11 +76,29 @@ Result<Request> request_of(Client& client, const Command& command, const Values&
   return request;
 }
 
+// The Idempotency-Key. Empty: the command sends none.
+std::string key_of(const Command& command, const Values& values) {
+  if (std::ranges::find(command.options, key_name, &Option::name) == command.options.end()) {
+    return {};
+  }
+  const auto& given = values.text(std::string(key_name));
+  return given.empty() ? model::new_id() : given;
+}
+
 Result<json> answer_of(Client& client, const Command& command, const Values& values) {
   auto request = request_of(client, command, values);
   if (!request) return fail(request.error());
   const std::string path = request->path + (request->query.empty() ? "" : "?" + request->query);
-  if (!command.pages) return client.manage(request->method, path, request->body, command.wait);
+  if (!command.pages) {
+    const auto key = key_of(command, values);
+    auto answer = client.manage(request->method, path, request->body, command.wait, key);
+    if (answer || !client.is_outcome_unknown()) return answer;
+    return fail(answer.error().code,
+                answer.error().message +
+                    (key.empty() ? ". Look whether it was done before you repeat the command"
+                                 : ". Repeat the command with --idempotency-key " + key +
+                                       ": it has its effect once"));
+  }
   return fetch_pages(client, path, std::stoul(values.text("--limit")), values.text("--after"));
 }
 
@@ -165,6 +186,20 @@ Option after_option() {
 
 Option preview_option() {
   return Option{"--preview", "Only show the next ten times", Kind::flag}.in_query("dryRun");
+}
+
+Option key_option() {
+  const auto check = [](const std::string& text) -> std::string {
+    constexpr std::size_t longest = 255;
+    const bool is_printable =
+        std::ranges::all_of(text, [](char c) { return c >= 0x20 && c <= 0x7E; });
+    const bool is_key = is_printable && !text.empty() && text.size() <= longest;
+    return is_key ? "" : "give 1 to 255 printable characters of ASCII";
+  };
+  return Option{std::string(key_name),
+                "A repeat with the same key and options has no further effect, for 24 hours; "
+                "default: a random key"}
+      .checked_by(check);
 }
 
 std::vector<Option> with_times(std::vector<Option> options) {

@@ -51,6 +51,7 @@ Command inject() {
   options.push_back(Option{"--text", "The text"}.in_field("text"));
   options.push_back(Option{"--data", "The data, as JSON"});
   options.push_back(preview_option());
+  options.push_back(key_option());
   return Command{"inject",
                  {"Put a message into a running conversation, now or later",
                   "--endpoint web --user ann --session s1 --text \"Your parcel is here\"",
