@@ -110,6 +110,10 @@ const std::string& Values::text(const std::string& name) const {
   return found == texts.end() ? none : found->second;
 }
 
+std::string not_empty(const std::string& text) {
+  return text.empty() ? "the text is empty" : "";
+}
+
 namespace {
 
 int run_once(Client& client, const Command& command, const Values& values) {

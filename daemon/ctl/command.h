@@ -97,6 +97,9 @@ struct Option {
   }
 };
 
+// The check of options whose text must not be empty.
+[[nodiscard]] std::string not_empty(const std::string& text);
+
 struct Request {
   std::string method;
   std::string path;   // without its query
