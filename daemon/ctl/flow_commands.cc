@@ -109,7 +109,7 @@ bool is_file(const std::string& source) {
 int graph(Client& client, const Values& values) {
   const auto& format = values.text("--format");
   const bool from_file = !values.text("FLOW").empty() ||
-                         (values.text("--project").empty() && is_file(values.text("FILE_OR_FLOW")));
+                         (!values.is_typed("--project") && is_file(values.text("FILE_OR_FLOW")));
   const auto found = from_file ? flow_of_file(values) : flow_of_daemon(client, values);
   if (!found) return failed(found.error());
   auto picture = drawn(*found->flow, format);

@@ -43,6 +43,12 @@ class Names(CtlCase):
         self.assertIn("there is no project 'Third'; there are: Second, Tests",
                       self.with_project("Third", "flow", "graph", "Echo", code=1).stderr)
 
+    def test_a_file_is_drawn_although_the_variable_names_a_project(self):
+        path = pathlib.Path(self.folder.name) / "drawn.yaml"
+        path.write_text(ECHO.replace("{{input.text}}", "of the file"))
+        self.assertIn("of the file", self.with_project("Second", "flow", "graph", path).stdout)
+        self.assertIn("there is no Flow", self.run_ctl("flow", "graph", path, "--project", "Second", code=1).stderr)
+
     def test_a_list_of_one_of_several_projects_needs_its_name(self):
         self.assertIn("name it by --project", self.run_ctl("endpoints", "list", code=1).stderr)
         self.assertIn("own", self.people("endpoints", "list", "--project", "Second"))
