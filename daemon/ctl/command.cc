@@ -8,6 +8,7 @@
 #include "daemon/ctl/output/watch.h"
 #include "store/model/ids.h"
 #include "store/model/reason.h"
+#include "store/text/quantity.h"
 
 namespace conversed::ctl {
 namespace {
@@ -192,6 +193,25 @@ Option preview_option() {
   return Option{"--preview", "Only show the next ten times", Kind::flag}.in_query("dryRun");
 }
 
+bool has_time(const Values& values) {
+  return !values.text("--at").empty() || !values.text("--in").empty() ||
+         !values.text("--cron").empty();
+}
+
+std::string check_times(const Values& values) {
+  const bool has_zone_of = !values.text("--at").empty() || !values.text("--cron").empty();
+  if (!values.text("--timezone").empty() && !has_zone_of) return "--timezone needs --at or --cron";
+  return {};
+}
+
+std::string check_new_time(const Values& values) {
+  return has_time(values) ? check_times(values) : "name the time by --at, --in or --cron";
+}
+
+std::string check_duration(const std::string& text) {
+  return text::parse_duration(text) ? "" : "write a duration such as 20m, 2h or 3d";
+}
+
 Option key_option() {
   const auto check = [](const std::string& text) -> std::string {
     constexpr std::size_t longest = 255;
@@ -213,6 +233,7 @@ std::vector<Option> with_times(std::vector<Option> options) {
   constexpr auto one = Option::Among::at_most_one;
   add("at", "At this time, such as 2027-03-28T14:30, in --timezone", one);
   add("in", "After this time, such as 20m", one);
+  options.back().check = check_duration;
   add("cron", "Repeatedly, such as \"0 9 * * mon-fri\"", one);
   add("timezone", "Time zone of --at and --cron, such as Europe/Berlin; default: UTC", {});
   return options;

@@ -181,6 +181,13 @@ int print(const Client& client, const model::Result<nlohmann::json>& answer,
 // `--preview`, sent as `dryRun=true`.
 [[nodiscard]] Option preview_option();
 
+// The checks of `--at`, `--in`, `--cron` and `--timezone`. `check_new_time`: one of them is needed.
+[[nodiscard]] std::string check_times(const Values& values);
+[[nodiscard]] std::string check_new_time(const Values& values);
+[[nodiscard]] bool has_time(const Values& values);
+// The check of an option that takes a duration.
+[[nodiscard]] std::string check_duration(const std::string& text);
+
 // `--idempotency-key`, which is sent as a header. Without it the command sends a random key.
 [[nodiscard]] Option key_option();
 

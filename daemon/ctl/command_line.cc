@@ -40,6 +40,7 @@ CLI::Option& add_option(CLI::App& command, const Option& option, Values& values)
     added.type_name("INT")->check(CLI::Range(std::int64_t{1}, option.most, shown));
     added.check(check_decimal);
   }
+  if (option.required && !name.starts_with('-')) added.check(not_empty);
   if (option.check != nullptr) added.check(option.check);
   if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
   if (!option.preset.empty()) added.capture_default_str();

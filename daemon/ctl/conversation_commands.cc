@@ -26,9 +26,12 @@ std::vector<Option> session_options(bool in_body) {
   return options;
 }
 
-bool is_for_later(const Values& values) {
-  return !values.text("--at").empty() || !values.text("--in").empty() ||
-         !values.text("--cron").empty();
+std::string check_inject(const Values& values) {
+  if (values.text("--text").empty() && values.text("--data").empty()) {
+    return "name the message by --text or --data";
+  }
+  if (values.flag("--preview") && !has_time(values)) return "--preview needs --at, --in or --cron";
+  return check_times(values);
 }
 
 model::Result<void> prepare_inject(const Values& values, Request& request) {
@@ -37,10 +40,7 @@ model::Result<void> prepare_inject(const Values& values, Request& request) {
     if (!data) return model::fail(data.error().code, "--data: " + data.error().message);
     request.body["data"] = std::move(*data);
   }
-  if (is_for_later(values)) return {};
-  if (values.flag("--preview")) {
-    return model::fail(model::Errc::invalid_argument, "--preview needs --at, --in or --cron");
-  }
+  if (has_time(values)) return {};
   request.path = "/management/inject";
   request.body.erase("timezone");
   return {};
@@ -60,10 +60,11 @@ Command inject() {
                  with_times(std::move(options)),
                  "POST /management/schedules",
                  [](const Fields& made, const Values& values) {
-                   if (is_for_later(values)) return show_times(made, values);
+                   if (has_time(values)) return show_times(made, values);
                    say("Accepted as " + made.text("_id"));
                  }}
-      .prepared_by(prepare_inject);
+      .prepared_by(prepare_inject)
+      .checked_by(check_inject);
 }
 
 int talk(Client& client, const Values& values) {

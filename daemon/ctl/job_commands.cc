@@ -18,7 +18,6 @@
 namespace conversed::ctl {
 namespace {
 
-using model::Errc;
 using model::fail;
 using model::Result;
 using nlohmann::json;
@@ -127,15 +126,26 @@ Command list_jobs() {
 constexpr const char* all_option = "--all";
 constexpr const char* background_option = "--background";
 
-// The query of the options that choose. An error if none of them is given.
+// Either an ID, or options that choose.
+std::string check_chosen(const Values& values, const std::vector<Option>& filter) {
+  const bool is_chosen =
+      values.flag(all_option) || std::ranges::any_of(filter, [&](const Option& option) {
+        return option.name != "--project" && !values.text(option.name).empty();
+      });
+  const bool has_id = !values.text("ID").empty();
+  if (has_id && is_chosen) return "give an ID, or options that choose such as --all, not both";
+  if (has_id || is_chosen) return {};
+  return "name one by its ID, choose some by options such as --endpoint or --older-than, or give "
+         "--all";
+}
+
+// The query of the options that choose.
 Result<std::string> query_of(Client& client, const Values& values,
                              const std::vector<Option>& filter) {
   std::string query;
-  bool chosen = values.flag(all_option);
   for (const Option& option : filter) {
     std::string text = values.text(option.name);
     if (text.empty()) continue;
-    chosen = chosen || option.name != "--project";
     if (option.find != nullptr) {
       auto id = option.find(client, values, text);
       if (!id) return fail(id.error());
@@ -143,10 +153,7 @@ Result<std::string> query_of(Client& client, const Values& values,
     }
     query += (query.empty() ? "?" : "&") + option.query + '=' + encode(text);
   }
-  if (chosen) return query;
-  return fail(Errc::invalid_argument,
-              "name one by its id, choose some by options such as --endpoint or --older-than, or "
-              "give --all");
+  return query;
 }
 
 int change_one(Client& client, const Values& values, const Bulk& bulk) {
@@ -203,8 +210,10 @@ Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk) {
   options.push_back({all_option, "All of the project", Option::Kind::flag});
   options.push_back(
       {background_option, "Begin the job and do not wait for its end", Option::Kind::flag});
-  return Command{std::move(name), std::move(help), std::move(options)}.runs(
-      [bulk](Client& client, const Values& values) {
+  return Command{std::move(name), std::move(help), std::move(options)}
+      .checked_by(
+          [filter = bulk.filter](const Values& values) { return check_chosen(values, filter); })
+      .runs([bulk](Client& client, const Values& values) {
         return values.text("ID").empty() ? change_chosen(client, values, bulk)
                                          : change_one(client, values, bulk);
       });

@@ -278,7 +278,11 @@ std::vector<Group> project_commands() {
                      .in_field("hold")},
                 "POST /management/import",
                 show_import}
-            .prepared_by(add_bundle),
+            .prepared_by(add_bundle)
+            .checked_by([](const Values& values) {
+              const bool is_refused = values.flag("--hold") && values.flag("--prune");
+              return std::string(is_refused ? "--hold and --prune exclude each other" : "");
+            }),
         Command{"export",
                 {"Print a project as a bundle, with secrets as ${NAME}", "Shop --output shop.yaml",
                  "`import` makes the same project of the bundle."},

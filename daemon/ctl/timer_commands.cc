@@ -53,7 +53,8 @@ Group timers() {
                    "POST /management/timers/{ID}/reschedule",
                    [](const Fields& timer, const Values&) {
                      table_of(timer_columns(), {timer}).print("");
-                   }}}};
+                   }}
+               .checked_by(check_new_time)}};
 }
 
 void show_state(const Fields& project, const Values&) {
@@ -130,7 +131,8 @@ Group schedules() {
                 std::string(some_id) + " --cron \"0 9 * * mon-fri\""},
                with_times({id, preview_option()}),
                "POST /management/schedules/{ID}/reschedule",
-               show_times}}};
+               show_times}
+           .checked_by(check_new_time)}};
 }
 
 }  // namespace

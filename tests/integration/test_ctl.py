@@ -331,7 +331,7 @@ class Commands(CtlCase):
         self.assertEqual((job["type"], job["status"], job["data"]["changed"]), ("discardDeadLetters", "done", 1))
         begun = self.people("deadletters", "discard", *chosen, "--background")
         self.assertRegex(begun, f"^Begun. Follow it by: conversectl jobs watch {ID}\n$")
-        self.assertIn("--all", self.run_ctl("deadletters", "replay", "--project", "Shop", code=1).stderr)
+        self.assertIn("--all", self.run_ctl("deadletters", "replay", "--project", "Shop", code=2).stderr)
 
     def test_deadletters_replay(self):
         letter = self.dead_letter("first replayed")

@@ -157,10 +157,10 @@ class FlowRamps(DaemonCase):
 
     def test_wrong_ramps_are_refused(self):
         held = self.hold("refused")
-        self.assertIn("VERSION and the SHARE", self.print("flow", "ramp", "Orders", code=1))
-        self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "1.5%", code=1))
-        self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "10", "--max-errors", "x", code=1))
-        self.assertIn("give --stop only the FLOW, and the VERSION", self.print("flow", "ramp", "Orders", str(held), "10%", "--stop", code=1))
+        self.assertIn("VERSION and the SHARE", self.print("flow", "ramp", "Orders", code=2))
+        self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "1.5%", code=2))
+        self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "10", "--max-errors", "x", code=2))
+        self.assertIn("give --stop only the FLOW, and the VERSION", self.print("flow", "ramp", "Orders", str(held), "10%", "--stop", code=2))
         self.assertIn("is in no ramp", self.print("flow", "ramp", "Orders", "--stop", code=1))
         self.assertIn("no such version", self.print("flow", "ramp", "Orders", "999", "10%", code=1))
 
