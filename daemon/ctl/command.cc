@@ -189,6 +189,10 @@ Option after_option() {
   return {"--after", "Begin after this entry: the `next` of the previous page"};
 }
 
+Option number_after_option() {
+  return with(after_option(), &Option::kind, Kind::number);
+}
+
 Option preview_option() {
   return Option{"--preview", "Only show the next ten times", Kind::flag}.in_query("dryRun");
 }
@@ -255,8 +259,9 @@ Show rows(std::vector<Column> columns, std::string if_empty) {
   return [columns = std::move(columns), if_empty = std::move(if_empty)](const Fields& page,
                                                                         const Values& values) {
     table_of(columns, page.items()).print(if_empty);
-    if (values.texts.contains("--after") && page.has("next")) {
-      note("more with --after " + page.text("next"));
+    for (const char* cursor : {"next", "nextCursor"}) {
+      if (page.has(cursor))
+        note(filled("more with --after {" + std::string(cursor) + '}', page, values));
     }
   };
 }

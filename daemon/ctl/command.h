@@ -177,7 +177,8 @@ int print(const Client& client, const model::Result<nlohmann::json>& answer,
 [[nodiscard]] Option scope_option();
 [[nodiscard]] Option project_option();
 [[nodiscard]] Option limit_option(int preset, std::int64_t most = 100);
-[[nodiscard]] Option after_option();  // for `pages`
+[[nodiscard]] Option after_option();         // for `pages`
+[[nodiscard]] Option number_after_option();  // of lists whose `next` is a number
 // `--preview`, sent as `dryRun=true`.
 [[nodiscard]] Option preview_option();
 
@@ -221,7 +222,7 @@ inline Column column(const char* header, const char* field,
 }
 
 [[nodiscard]] Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items);
-// Prints the answer's `items`, or `if_empty` if there are none.
+// Prints the answer's `items`, or `if_empty` if there are none. Notes how to read the next page.
 [[nodiscard]] Show rows(std::vector<Column> columns, std::string if_empty);
 
 // Replaces `{ID}` by an option's value, and `{name}` by a text or number of the answer.

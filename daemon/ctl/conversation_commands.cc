@@ -92,6 +92,7 @@ std::vector<Option> letter_list_options() {
   options.push_back(Option{"--state", "new, replayed, discarded or all"}.with_preset("new").one_of(
       {"new", "replayed", "discarded", "all"}));
   options.push_back(limit_option(50));
+  options.push_back(number_after_option());
   return options;
 }
 
@@ -252,7 +253,7 @@ std::vector<Group> conversation_commands() {
              Option{"--user", "Only this user's"}.in_query("userId"),
              Option{"--state", "busy or idle"}.in_query("state").one_of({"busy", "idle"}),
              Option{"--text", "Only those with an output that contains this text"}.in_query("text"),
-             reason_option(), limit_option(50)},
+             reason_option(), limit_option(50), number_after_option()},
             "GET /management/sessions",
             rows({column("ENDPOINT", "endpoint"), column("USER", "userId"),
                   column("SESSION", "sessionId"), column("STATE", "state"),

@@ -135,7 +135,7 @@ Group status() {
                 .in_query("operation"),
             Option{"--about", "Only entries with this id or trace id, or about this object"}
                 .in_query("about"),
-            limit_option(25, 10'000)},
+            limit_option(25, 10'000), number_after_option()},
            "GET /management/audit",
            rows({column("AT", "at", time_cell), column("WHO", "actor"), column("FROM", "address"),
                  column("OPERATION", "operation"), column("STATUS", "status"),

@@ -115,7 +115,7 @@ Command list_jobs() {
        "`jobs show` shows one in full, `jobs cancel` ends it."},
       {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
            {"queued", "active", "done", "cancelling", "cancelled", "error"}),
-       std::move(project), reason_option(), limit_option(25)},
+       std::move(project), reason_option(), limit_option(25), after_option().in_query("next")},
       "GET /management/tasks",
       rows({column("ID", "_id"), column("STATUS", "status"), column("PERCENT", "progress"),
             column("NAME", "name"), column("STEP OR REASON", "stepName", step_or_reason_cell),

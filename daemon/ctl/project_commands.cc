@@ -237,8 +237,7 @@ Group connection_commands() {
                    {"List the Flows, Nodes and sessions that use a Connection", "crm"},
                    {scope_option(),
                     Option{"ID", "The Connection's id or name"}.require().found_by(find_connection),
-                    limit_option(25),
-                    with(after_option(), &Option::kind, Option::Kind::number).in_query("after")},
+                    limit_option(25), number_after_option().in_query("after")},
                    "GET /management/connections/{ID}/usages",
                    show_usages}}};
 }
