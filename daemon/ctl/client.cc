@@ -25,18 +25,16 @@ std::size_t collect(char* data, std::size_t size, std::size_t count, void* out) 
   return size * count;
 }
 
-// The daemon's description of an error; the status alone if the answer is not the daemon's.
-std::string detail_of(const Answer& answer) {
+// The daemon's description of an error. `url`: the server's.
+std::string detail_of(const Answer& answer, const std::string& url) {
   try {
     const Fields error(answer.body);
     std::string detail = error.text("detail");
     for (const char* list : {"problems", "warnings"}) {
       if (!error.has("details") || !error.object("details").has(list)) continue;
-      const std::string kind = list == std::string_view("warnings") ? "warning: " : "";
+      const std::string kind = list == std::string_view("warnings") ? "warning" : "";
       for (const Fields& problem : error.object("details").objects(list)) {
-        detail += "\n  " + problem.text_if_any("file") + ":" +
-                  std::to_string(problem.number("line")) + ": " + kind +
-                  problem.text_if_any("path") + ": " + problem.text("message");
+        detail += "\n  " + problem_line(problem, kind);
       }
     }
     if (error.has("details") && error.object("details").has("usages")) {
@@ -49,7 +47,8 @@ std::string detail_of(const Answer& answer) {
     if (!trace.empty() && answer.status >= 500) detail += " (traceId " + trace + ")";
     return detail;
   } catch (const BadAnswer&) {
-    return std::to_string(answer.status);
+    return "the server at " + url + " did not answer like conversed (status " +
+           std::to_string(answer.status) + "): is --url right?";
   }
 }
 
@@ -185,7 +184,7 @@ Result<nlohmann::json> Client::manage(std::string_view method, const std::string
     return fail(Errc::unauthenticated, "your login at " + options_.url +
                                            " has ended: sign in again by `conversectl login`");
   }
-  if (answer->status >= 300) return fail(error_of(*answer));
+  if (answer->status >= 300) return fail(error_of(*answer, options_.url));
   if (!answer->body.is_null() && !answer->body.is_object()) {
     return fail(Errc::internal,
                 "the answer of " + options_.url + " does not come from conversed: is --url right?");
@@ -215,12 +214,13 @@ std::string encode(const std::string& text) {
   return encoded ? encoded.get() : "";
 }
 
-model::Error error_of(const Answer& answer) {
-  std::string message = detail_of(answer);
-  if (answer.status < 400) message += ": the answer is a redirect; is --url right?";
+model::Error error_of(const Answer& answer, const std::string& url) {
+  std::string message = detail_of(answer, url);
+  if (answer.status < 400) message += ": the answer is a redirect";
   if (answer.status == 401) message += ": check --as and CONVERSECTL_PASSWORD";
-  if (message.starts_with("the query parameter projectId is required")) {
-    message += ": name it by --project";
+  constexpr std::string_view no_project = "the query parameter projectId is required";
+  if (message.starts_with(no_project)) {
+    message.replace(0, no_project.size(), "name the project by --project");
   }
   return model::Error{Errc::invalid_argument, std::move(message)};
 }

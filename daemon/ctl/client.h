@@ -84,7 +84,7 @@ class Client {
 // Percent-encodes a path segment or a query value (RFC 3986 §2.1).
 [[nodiscard]] std::string encode(const std::string& text);
 
-// An answer of 300 and above as an Error that says what to do next.
-[[nodiscard]] model::Error error_of(const Answer& answer);
+// An answer of 300 and above as an Error that says what to do next. `url`: of the server.
+[[nodiscard]] model::Error error_of(const Answer& answer, const std::string& url);
 
 }  // namespace conversed::ctl

@@ -152,6 +152,27 @@ void show_trial(const Fields& trial, const Values& /*values*/) {
   }
 }
 
+Command list_letters() {
+  return Command{"deadletters list",
+                 {"List dead letters, oldest first", "--state new --flow Orders",
+                  "`deadletters show` shows one in full; mend the cause and use "
+                  "`deadletters replay`."},
+                 letter_list_options(),
+                 "GET /management/deadletters",
+                 rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
+                       column("STATE", "state"), column("TYPE", "type"), column("USER", "userId"),
+                       column("SESSION", "sessionId"), column("REASON", "reason")},
+                      "No dead letters.")}
+      .prepared_by([](const Values& values, Request& request) {
+        const auto& state = values.text("--state");
+        if (state == "all") return model::Result<void>();
+        request.query += (request.query.empty() ? "state=" : "&state=") + state;
+        return model::Result<void>();
+      })
+      .in_pages()
+      .checked_by(check_row_filter);
+}
+
 Group dead_letters() {
   const Option any = {"ID", "The dead letter's id, as `deadletters list` shows it"};
   const Option id = any.require();
@@ -176,23 +197,7 @@ Group dead_letters() {
                      column("FIRST", "first", time_cell), column("LAST", "last", time_cell),
                      column("REASON", "reason")},
                     "No dead letters.")},
-       Command{"deadletters list",
-               {"List dead letters, oldest first", "--state new --flow Orders",
-                "`deadletters show` shows one in full; mend the cause and use "
-                "`deadletters replay`."},
-               letter_list_options(),
-               "GET /management/deadletters",
-               rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
-                     column("STATE", "state"), column("TYPE", "type"), column("USER", "userId"),
-                     column("SESSION", "sessionId"), column("REASON", "reason")},
-                    "No dead letters.")}
-           .prepared_by([](const Values& values, Request& request) {
-             const auto& state = values.text("--state");
-             if (state == "all") return model::Result<void>();
-             request.query += (request.query.empty() ? "state=" : "&state=") + state;
-             return model::Result<void>();
-           })
-           .in_pages(),
+       list_letters(),
        Command{"deadletters show",
                {"Show a dead letter in full", some_id},
                {id},

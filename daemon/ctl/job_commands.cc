@@ -13,6 +13,7 @@
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/names.h"
 #include "store/model/job.h"
+#include "store/text/joined.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
@@ -128,6 +129,7 @@ constexpr const char* background_option = "--background";
 
 // Either an ID, or options that choose.
 std::string check_chosen(const Values& values, const std::vector<Option>& filter) {
+  if (auto wrong = check_row_filter(values); !wrong.empty()) return wrong;
   const bool is_chosen =
       values.flag(all_option) || std::ranges::any_of(filter, [&](const Option& option) {
         return option.name != "--project" && !values.text(option.name).empty();
@@ -198,10 +200,27 @@ std::vector<Option> row_filter_options(std::vector<Option> more) {
           .found_by(find_endpoint),
       Option{"--user", "Only a session's, with --endpoint and --session"}.in_query("userId"),
       Option{"--session", "Only a session's, with --endpoint and --user"}.in_query("sessionId"),
-      Option{"--older-than", "Only older ones, such as 20m or 2h"}.in_query("olderThan"),
-      Option{"--newer-than", "Only newer ones, such as 20m or 2h"}.in_query("newerThan")};
+      Option{"--older-than", "Only older ones, such as 20m or 2h"}
+          .in_query("olderThan")
+          .checked_by(check_duration),
+      Option{"--newer-than", "Only newer ones, such as 20m or 2h"}
+          .in_query("newerThan")
+          .checked_by(check_duration)};
   std::ranges::move(more, std::back_inserter(options));
   return options;
+}
+
+std::string check_row_filter(const Values& values) {
+  std::vector<std::string> given;
+  std::vector<std::string> missing;
+  for (const char* name : {"--endpoint", "--user", "--session"}) {
+    (values.text(name).empty() ? missing : given).emplace_back(name);
+  }
+  const bool is_endpoint_alone = given.size() == 1 && given.front() == "--endpoint";
+  if (given.empty() || missing.empty() || is_endpoint_alone) return {};
+  std::erase(given, "--endpoint");
+  return text::joined(given, " and ") + (given.size() == 1 ? " needs " : " need ") +
+         text::joined(missing, " and ");
 }
 
 Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk) {

@@ -61,8 +61,7 @@ void show_plan(const Fields& report, const Values& values) {
 
 void show_import(const Fields& report, const Values& values) {
   for (const Fields& warning : report.objects("warnings")) {
-    note(warning.text("file") + ":" + std::to_string(warning.number("line")) +
-         ": warning: " + warning.text("path") + ": " + warning.text("message"));
+    note(problem_line(warning, "warning"));
   }
   if (values.flag("--plan")) return show_plan(report, values);
   if (values.flag("--check")) {
@@ -112,8 +111,9 @@ int export_project(Client& client, const Values& values) {
       note("An import needs " + variable + " in its environment");
     }
     for (const Fields& problem : exported.objects("problems")) {
+      const auto place = problem.text_if_any("path");
       note("An import would refuse line " + std::to_string(problem.number("line")) + ": " +
-           problem.text("path") + ": " + problem.text("message"));
+           (place.empty() ? "" : place + ": ") + problem.text("message"));
     }
   });
 }

@@ -77,15 +77,17 @@ class Commands(CtlCase):
         path = pathlib.Path(self.folder.name) / "bad.yaml"
         path.write_text(f'conversed: 1\nproject: {{name: P}}\nflows: [{{name: F, nodes: [{{"{RIGHT_TO_LEFT}": Hi}}]}}]\n')
         errors = self.run_ctl("import", path, code=1).stderr
-        self.assertRegex(errors, r"bad.yaml:3: flows")
+        self.assertRegex(errors, r"bad.yaml:3:\d+: flows")
         self.assertIn(r"\u202e", errors)
+        path.write_text("a: [\n")
+        self.assertRegex(self.run_ctl("import", path, code=1).stderr, r"bad.yaml:\d+:\d+: is not valid YAML")
 
     def test_import_shows_warnings_beside_problems(self):
         path = pathlib.Path(self.folder.name) / "warned.yaml"
         path.write_text('conversed: 1\nproject: {name: Shop}\nflows: [{name: F, nodes: [{say: "{{contxt.a}}"}]}]\nmembers: 5\n')
         errors = self.run_ctl("import", path, code=1).stderr
-        self.assertRegex(errors, r"warned.yaml:4: members: ")
-        self.assertRegex(errors, r"warned.yaml:3: warning: Flow 'F', nodes\[0\]: 'contxt' is neither .*did you mean 'context'")
+        self.assertRegex(errors, r"warned.yaml:4:\d+: members: ")
+        self.assertRegex(errors, r"warned.yaml:3:\d+: warning: Flow 'F', nodes\[0\]: 'contxt' is neither .*did you mean 'context'")
         path.write_text(path.read_text().replace("members: 5\n", ""))
         checked = self.run_ctl("import", "--check", path)
         self.assertIn("no problems", checked.stdout)

@@ -103,6 +103,11 @@ class StrangeAnswers(StrangerCase):
                     if self.status != 200:
                         self.assertNotIn("one version", done.stderr)
 
+    def test_another_server_is_told_as_such(self):
+        type(self).status, type(self).answer = 501, "<html>Not implemented</html>"
+        self.assertEqual(self.run_ctl("sessions", "list").stderr,
+                         f"conversectl: the server at {self.url} did not answer like conversed (status 501): is --url right?\n")
+
     def test_an_argument_that_is_not_utf8_is_refused(self):
         done = subprocess.run([CTL, "--url", "http://127.0.0.1:9", "inject", "--endpoint", "a" * 64, "--user", b"\xff", "--session",
                                "1", "--text", "x"], capture_output=True, text=True, timeout=60,
@@ -213,6 +218,16 @@ class WrongUsage(StrangerCase):
         for version in ((), ("3",)):
             self.assertIn("the VERSION and the SHARE", self.expect_wrong("flow", "ramp", "Orders", *version))
         self.assertIn("ID: the text is empty", self.expect_wrong("receipt", ""))
+
+    def test_a_session_of_a_filter_is_named_by_three_options(self):
+        for command in (("deadletters", "list"), ("deadletters", "discard"), ("deadletters", "replay", "--all"), ("deliveries", "list"),
+                        ("deliveries", "retry", "--all"), ("deliveries", "drop")):
+            self.assertIn("--user needs --endpoint and --session", self.expect_wrong(*command, "--user", "a"))
+            self.assertIn("--session needs --endpoint and --user", self.expect_wrong(*command, "--session", "a"))
+            self.assertIn("--user needs --session", self.expect_wrong(*command, "--user", "a", "--endpoint", "web"))
+            self.assertIn("--user and --session need --endpoint", self.expect_wrong(*command, "--user", "a", "--session", "s"))
+            for option in ("--older-than", "--newer-than"):
+                self.assertIn(f"{option}: write a duration such as 20m", self.expect_wrong(*command, option, "foo"))
 
     def test_an_inject_needs_a_message_and_right_times(self):
         inject = ("inject", *self.SESSION)
