@@ -11,7 +11,7 @@ import unittest
 import test_ctl_deliveries
 import test_ctl_jobs
 import test_flow_replay
-from ctl_case import CTL, ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, rows, sheet, test_name
+from ctl_case import CTL, ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, help_of, rows, sheet, test_name
 from daemon_process import EMAIL
 
 HOSTILE = f"red\x1b[31m {RIGHT_TO_LEFT}\x9b1m"
@@ -149,6 +149,13 @@ class Commands(CtlCase):
         self.assertRegex(text, rf"^Added ann@example.com \({ID}\), without a password")
         made = self.json("user", "add", "bea@example.com", "--password-stdin", input=NEW_PASSWORD + "\n")
         self.assertEqual(made["email"], "bea@example.com")
+        of_project = "projectAdmin, tokenAdmin, memberManager, conversationAdmin, proactiveAdmin, connectionAdmin"
+        refused = self.run_ctl("user", "add", "cy@example.com", "--roles", "foo", code=1).stderr
+        self.assertIn(f"there is no role foo; there are: {of_project}, userAdmin, platformAdmin\n", refused)
+        refused = self.run_ctl("user", "add", "cy@example.com", "--roles", "userAdmin", "--project", "Shop", code=1).stderr
+        self.assertIn(f"there is no role userAdmin in a project; there are: {of_project}\n", refused)
+        for command in ("add", "roles"):
+            self.assertIn(f"of {of_project}, userAdmin, platformAdmin", " ".join(help_of(("user", command)).split()))
 
     def test_user_list(self):
         self.daemon.ctl("user", "add", "cleo@example.com", "--name", RIGHT_TO_LEFT, "--roles", "userAdmin,projectAdmin")
