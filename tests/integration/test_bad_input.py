@@ -110,6 +110,14 @@ class BadInput(DaemonCase):
         for place in [":2", ":3", ":4", ":5", "listen.port", "listen_port", "workers", "api.body_timeout", "eighty"]:
             self.assertIn(place, done.stderr)
 
+    def test_a_taken_port_is_refused_with_its_setting(self):
+        other = self.make_daemon(self.daemon.folder / "beside", "")
+        other.init()
+        for listener, group in (("api", "LISTEN"), ("admin", "ADMIN")):
+            port = self.daemon.ports[listener]
+            self.assertFalse(other.start({f"CONVERSED_{group}_PORT": str(port)}))
+            self.assertRegex(other.log_path.read_text(), rf"cannot listen on 127.0.0.1:{port}: .*{group.lower()}.port")
+
     def test_a_check_names_the_file_that_it_read(self):
         def check(*arguments):
             return subprocess.run([f"{BIN}/conversed", "--check-config", *arguments], capture_output=True, text=True, timeout=60)
