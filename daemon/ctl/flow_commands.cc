@@ -416,12 +416,24 @@ Cell percent_cell(const Fields& item, const char* field) {
   return share == 0 ? std::string() : std::to_string(share) + " %";
 }
 
+// Whether the ramp runs, or all sessions still run the version that its end gave them.
+bool is_present(const Fields& ramp, const std::vector<Fields>& versions) {
+  const auto ending = ramp.text_if_any("ending");
+  if (ending.empty()) return true;
+  const auto left = ramp.number(ending == "finished" ? "version" : "stableVersion");
+  return std::ranges::any_of(versions, [&](const Fields& each) {
+    return each.number("version") == left && each.number("share") > 0;
+  });
+}
+
 void show_versions(const Fields& found, const Values& values) {
   rows({column("VERSION", "version"), column("SESSIONS", "share", percent_cell),
         column("CREATED", "createdAt", time_cell), column("BY", "createdBy"),
         column("ROLLBACK TO", "restoredFrom")},
        "No versions.")(found, values);
-  if (found.has("ramp")) show_ramp(found.object("ramp"));
+  if (!found.has("ramp")) return;
+  const auto ramp = found.object("ramp");
+  if (is_present(ramp, found.items())) show_ramp(ramp);
 }
 
 // A share such as `10%` or `10`.
@@ -525,7 +537,7 @@ std::vector<Group> flow_commands() {
             Command{"flow diff",
                     {"Show the differences between two versions of a Flow", "Orders 3 4"},
                     {flow, scope_option(),
-                     Option{"FROM", "The older version; default: the one before the newest", number}
+                     Option{"FROM", "Older version; default: the one in effect before TO", number}
                          .in_query("from"),
                      Option{"TO", "The newer version; default: the newest", number}.in_query("to")},
                     "GET /management/flows/{FLOW}/diff",
