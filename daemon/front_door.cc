@@ -35,6 +35,12 @@ Span span_of(const api::AnsweredRequest& answered) {
   return span;
 }
 
+// The error of a listener, with its settings. `group`: their first part.
+model::Error with_settings(model::Error error, const std::string& group) {
+  error.message += "; the settings are " + group + ".address and " + group + ".port";
+  return error;
+}
+
 }  // namespace
 
 FrontDoor::FrontDoor(const config::Settings& settings, const model::Clock& clock,
@@ -77,7 +83,7 @@ Result<void> FrontDoor::listen() {
       api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
         answer_admin(request, std::move(reply));
       });
-  if (!admin) return fail(admin.error());
+  if (!admin) return fail(with_settings(admin.error(), "admin"));
   admin_ = std::move(*admin);
   if (auto started = admin_->start(); !started) return started;
   if (api_) {
@@ -130,7 +136,7 @@ Result<void> FrontDoor::open_api() {
       api::HttpServer::open(std::move(http), [this](api::Request&& request, api::Reply reply) {
         router_.handle(std::move(request), std::move(reply));
       });
-  if (!opened) return fail(opened.error());
+  if (!opened) return fail(with_settings(opened.error(), "listen"));
   api_ = std::move(*opened);
   return {};
 }

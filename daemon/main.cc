@@ -173,7 +173,10 @@ int main(int argc, char** argv) {
   cli.set_version_flag("--version", std::string("conversed ") + conversed::daemon::version);
   Options options;
   cli.add_option("--config", options.config_file,
-                 "Settings file (YAML); default: built-in settings");
+                 "Settings file (YAML); default: built-in settings")
+      ->check([](const std::string& file) {
+        return file.empty() ? "the name of the file is empty" : std::string();
+      });
   cli.add_flag("--check-config", options.check_config, "Check the settings and exit: 0 or 78");
   auto* init = cli.add_subcommand(
       "init", "Make the data folder, the first organisation and its administrator");
@@ -203,7 +206,10 @@ int main(int argc, char** argv) {
   const auto settings = load_settings(options);
   if (!settings) return exit_config;
   if (options.check_config) {
-    std::cout << "The settings are fine.\n";
+    std::cout << (options.config_file.empty()
+                      ? "The built-in settings are fine; no file was read. Name yours: --config "
+                        "FILE\n"
+                      : "The settings in " + options.config_file + " are fine.\n");
     return exit_ok;
   }
   // Everything below makes files in the data folder.

@@ -151,7 +151,8 @@ Result<void> Store::begin(const StoreSettings& settings) {
   if (!indexed) return indexed;
   const auto secrets = key_rotation_.check();
   if (!secrets) return fail(secrets.error());
-  if (secrets->unreadable > 0 && secrets->opened == 0) {
+  const bool is_wrong = secrets->unreadable > 0 && secrets->opened == 0;
+  if (is_wrong && settings.wrong_key == StoreSettings::WrongKey::refused) {
     const auto key =
         settings.master_key.empty() ? settings.data_dir / "master.key" : settings.master_key;
     return fail(Errc::conflict, "the master key " + key.string() +

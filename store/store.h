@@ -52,6 +52,8 @@ struct StoreSettings {
   // Unless it is empty: called many times a second during a migration, on the opening thread. False
   // ends the migration with `unavailable` and undoes the present step.
   std::function<bool()> go_on{};
+  // A key that opens none of the store's secrets: refused, or counted by `unreadable_secrets`.
+  enum class WrongKey : std::uint8_t { refused, counted } wrong_key = WrongKey::refused;
 };
 
 // Owns the database, the Committer and one object for each kind of data. The daemon and `init` open
@@ -62,9 +64,9 @@ class Store {
   // Opens the store. If there is neither store nor key, makes both. Refuses, with the errors of
   // Database and Sealer: a newer schema, a key file that others can read, a store without its key,
   // a `master_key` that lacks a key of the data folder's own file; with `conflict`: a store none of
-  // whose secrets the key opens, or a store in PostgreSQL that was made with another key. `clock`
-  // must outlive the Store.
-  // Kept by: StoreLife.StoreWithoutItsKeyIsRefused, KeyRotationTest.StoreOfAnotherKeyIsRefused.
+  // whose secrets the key opens (unless it is `counted`), or a store in PostgreSQL that was made
+  // with another key. `clock` must outlive the Store. Kept by:
+  // StoreLife.StoreWithoutItsKeyIsRefused, KeyRotationTest.StoreOfAnotherKeyIsRefused.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;

@@ -19,6 +19,7 @@
 #include "flows/tools/graph.h"
 #include "store/model/json.h"
 #include "store/store.h"
+#include "store/text/ascii.h"
 
 namespace conversed::api {
 namespace {
@@ -54,8 +55,15 @@ Result<model::FlowVersion> version_of(const std::string& flow, std::int64_t vers
                                       ProjectServices& services) {
   auto found = services.store.assets().flow(flow, version);
   if (!found) return model::fail(store_error(found.error()));
-  if (!*found) return model::fail(Errc::not_found, "there is no such version of the Flow");
-  return std::move(**found);
+  if (*found) return std::move(**found);
+  auto newest = services.store.assets().flow(flow, 0);
+  if (!newest) return model::fail(store_error(newest.error()));
+  const std::string name = *newest ? (*newest)->name : flow;
+  const bool is_word = text::consists_of(name, "._-");
+  return model::fail(Errc::not_found, "the Flow '" + name + "' has no version " +
+                                          std::to_string(version) +
+                                          "; `conversectl flow versions " +
+                                          (is_word ? name : '"' + name + '"') + "` lists them");
 }
 
 struct Definition {
@@ -305,7 +313,23 @@ const Shape<FlowChange>& change_shape() {
   return shape;
 }
 
-// Default of `to`: the newest version. Default of `from`: the version before `to`.
+// The version that was in effect when `to` took effect. If `to` never did, the version in effect.
+// `to` itself, if there is none.
+std::int64_t version_before(const std::vector<FlowVersionInfo>& versions, std::int64_t to) {
+  const auto place = [](const FlowVersionInfo& each) {
+    return std::pair(*each.took_effect_at, each.version);
+  };
+  const auto end = std::ranges::find(versions, to, &FlowVersionInfo::version);
+  const FlowVersionInfo* before = nullptr;
+  for (const auto& each : versions) {
+    if (!each.took_effect_at || each.version == to) continue;
+    const bool is_later = end != versions.end() && end->took_effect_at && place(each) > place(*end);
+    if (!is_later && (before == nullptr || place(each) > place(*before))) before = &each;
+  }
+  return before == nullptr ? to : before->version;
+}
+
+// Default of `to`: the newest version. Default of `from`: the version in effect before `to`.
 Result<std::pair<std::int64_t, std::int64_t>> compared_versions(const std::string& flow,
                                                                 const Call& call,
                                                                 ProjectServices& services) {
@@ -316,11 +340,7 @@ Result<std::pair<std::int64_t, std::int64_t>> compared_versions(const std::strin
   auto versions = from_store(services.store.assets().flow_versions(flow));
   if (!versions) return model::fail(versions.error());
   if (*to == 0) *to = versions->front().version;
-  if (*from == 0) {
-    const auto before = std::find_if(versions->begin(), versions->end(),
-                                     [&](const auto& each) { return each.version < *to; });
-    *from = before == versions->end() ? *to : before->version;
-  }
+  if (*from == 0) *from = version_before(*versions, *to);
   return std::pair(*from, *to);
 }
 
@@ -488,14 +508,14 @@ Description describe_diff() {
                             {"from", version_number()},
                             {"to", version_number()},
                             {"changes", list_of(change_shape().schema())}});
-  return {
-      .summary = "Compare two versions of a Flow",
-      .parameters = {query_parameter("from", "The older version; default: the version before `to`.",
-                                     version_number()),
-                     query_parameter("to", "The newer version; default: the newest.",
-                                     version_number())},
-      .answers = {
-          json_answer("The changes from one version to the other.", named("FlowDiff", body))}};
+  return {.summary = "Compare two versions of a Flow",
+          .parameters = {query_parameter(
+                             "from", "The older version; default: the one in effect before `to`.",
+                             version_number()),
+                         query_parameter("to", "The newer version; default: the newest.",
+                                         version_number())},
+          .answers = {
+              json_answer("The changes from one version to the other.", named("FlowDiff", body))}};
 }
 
 Description describe_rollback() {

@@ -7,6 +7,7 @@
 #include "store/accounts/passwords.h"
 #include "store/model/ids.h"
 #include "store/store.h"
+#include "store/text/joined.h"
 #include "store/text/quantity.h"
 
 namespace conversed::api {
@@ -115,15 +116,36 @@ Result<std::vector<store::ProjectInfo>> projects_with(store::Store& store,
   return std::move(*projects);
 }
 
+namespace {
+
+// Why a project has to be named. `projects`: those with the role.
+std::string missing_project(const std::vector<store::ProjectInfo>& projects, Role role) {
+  if (projects.empty()) {
+    const auto name = to_string(role);
+    return "there is no project " +
+           (name.empty() ? "of which you are a member"
+                         : "in which you have the role " + std::string(name)) +
+           ": `conversectl import` makes one of a bundle";
+  }
+  constexpr std::size_t most_names = 20;
+  std::vector<std::string> names;
+  names.reserve(projects.size());
+  for (const auto& project : projects) names.push_back(project.name);
+  const bool is_long = names.size() > most_names;
+  if (is_long) names.resize(most_names);
+  return "the query parameter projectId is required, since there are several projects: " +
+         text::joined(names) + (is_long ? ", …" : "");
+}
+
+}  // namespace
+
 Result<store::ProjectInfo> project_of(store::Store& store, const Call& call, Role role) {
   const auto id = call.request.parameter("projectId");
   if (!id) {
     auto projects = projects_with(store, *call.principal, role);
     if (!projects) return model::fail(projects.error());
     if (projects->size() == 1) return std::move(projects->front());
-    return model::fail(
-        Errc::invalid_argument,
-        "the query parameter projectId is required unless you have exactly one project");
+    return model::fail(Errc::invalid_argument, missing_project(*projects, role));
   }
   return open_project(store, *call.principal, std::string(*id), role);
 }

@@ -13,6 +13,7 @@
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "store/store.h"
+#include "store/text/joined.h"
 
 namespace conversed::api {
 namespace {
@@ -21,13 +22,23 @@ using model::Errc;
 using model::Result;
 using namespace openapi;
 
+// The names of all roles, or of those in a project.
+std::vector<std::string_view> roles_to_give(bool in_project) {
+  auto names = names_of_roles();
+  if (in_project) {
+    std::erase_if(names, [](auto name) { return is_of_organisation(*role_from(name)); });
+  }
+  return names;
+}
+
 Result<void> check_roles(const std::vector<std::string>& names, bool in_project,
                          const Principal& principal) {
   for (const std::string& name : names) {
     const auto role = role_from(name);
     if (!role || (in_project && is_of_organisation(*role))) {
       return model::fail(Errc::invalid_argument,
-                         "roles: there is no role " + name + (in_project ? " in a project" : ""));
+                         "roles: there is no role " + name + (in_project ? " in a project" : "") +
+                             "; there are: " + text::joined(roles_to_give(in_project)));
     }
     // This role's rights reach beyond the organisation.
     if (role == Role::platform_admin && !principal.has(Role::platform_admin)) {

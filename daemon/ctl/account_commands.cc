@@ -44,6 +44,11 @@ std::string joined_or_none(const std::vector<std::string>& texts) {
   return texts.empty() ? "none" : text::joined(texts, ",");
 }
 
+// For help texts. test_ctl.py compares it with the daemon's list.
+constexpr const char* all_roles =
+    "projectAdmin, tokenAdmin, memberManager, conversationAdmin, proactiveAdmin, connectionAdmin, "
+    "userAdmin, platformAdmin";
+
 Command add_user() {
   return Command{
       "user add",
@@ -51,7 +56,9 @@ Command add_user() {
        "without --password-stdin, set a password by `user passwd`."},
       {Option{"EMAIL", "E-mail address, by which the user signs in"}.in_field("email").require(),
        Option{"--name", "Name to show; default: the address"}.in_field("name"),
-       Option{"--roles", "Roles, with commas between them", Kind::commas}.in_field("roles"),
+       Option{"--roles", std::string("Roles, with commas between them, of ") + all_roles,
+              Kind::commas}
+           .in_field("roles"),
        Option{"--project",
               "Name or id of the project that the roles are for; default: the organisation"}
            .in_field("project"),
@@ -72,7 +79,9 @@ Command set_roles() {
   return Command{
       "user roles",
       {"Set a user's roles in the organisation", "ann@example.com --roles userAdmin"},
-      {Option{"--roles", "All roles of the user, with commas between them; \"\" for none",
+      {Option{"--roles",
+              std::string("All roles of the user, with commas between them, of ") + all_roles +
+                  "; \"\" for none",
               Kind::commas}
            .in_field("roles")
            .require(),

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "daemon/ctl/commands.h"
+#include "store/model/ids.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
@@ -32,7 +33,7 @@ class Transcript {
         "GET", path_ + "&after=" + std::to_string(after) + "&wait=" + std::to_string(wait_seconds),
         nullptr, Credentials::none);
     if (!answer) return model::fail(answer.error());
-    if (answer->status >= 300) return model::fail(error_of(*answer));
+    if (answer->status >= 300) return model::fail(error_of(*answer, client.options().url));
     const Fields page(answer->body);
     const std::lock_guard lock(mutex_);
     // The session has begun anew: its numbers start at 1 again.
@@ -100,11 +101,15 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
   std::string line;
   while (std::getline(std::cin, line)) {
     if (line.empty()) continue;
-    auto answer = client.request("POST", "/" + encode(url_token),
-                                 {{"userId", user_id}, {"sessionId", session_id}, {"text", line}},
-                                 Credentials::none);
+    const nlohmann::json message{{"userId", user_id}, {"sessionId", session_id}, {"text", line}};
+    const auto send = [&, key = model::new_id()] {
+      return client.request("POST", "/" + encode(url_token), message, Credentials::none,
+                            Client::usual_wait, key);
+    };
+    auto answer = send();
+    if (!answer && client.is_outcome_unknown()) answer = send();  // the key makes it one message
     if (!answer) return failed(answer.error());
-    if (answer->status >= 300) note("! " + error_of(*answer).message);
+    if (answer->status >= 300) note("! " + error_of(*answer, client.options().url).message);
     if (auto shown = transcript.fetch(client, 0); !shown) return failed(shown.error());
   }
   return 0;

@@ -25,18 +25,16 @@ std::size_t collect(char* data, std::size_t size, std::size_t count, void* out) 
   return size * count;
 }
 
-// The daemon's description of an error; the status alone if the answer is not the daemon's.
-std::string detail_of(const Answer& answer) {
+// The daemon's description of an error. `url`: the server's.
+std::string detail_of(const Answer& answer, const std::string& url) {
   try {
     const Fields error(answer.body);
     std::string detail = error.text("detail");
     for (const char* list : {"problems", "warnings"}) {
       if (!error.has("details") || !error.object("details").has(list)) continue;
-      const std::string kind = list == std::string_view("warnings") ? "warning: " : "";
+      const std::string kind = list == std::string_view("warnings") ? "warning" : "";
       for (const Fields& problem : error.object("details").objects(list)) {
-        detail += "\n  " + problem.text_if_any("file") + ":" +
-                  std::to_string(problem.number("line")) + ": " + kind +
-                  problem.text_if_any("path") + ": " + problem.text("message");
+        detail += "\n  " + problem_line(problem, kind);
       }
     }
     if (error.has("details") && error.object("details").has("usages")) {
@@ -49,7 +47,8 @@ std::string detail_of(const Answer& answer) {
     if (!trace.empty() && answer.status >= 500) detail += " (traceId " + trace + ")";
     return detail;
   } catch (const BadAnswer&) {
-    return std::to_string(answer.status);
+    return "the server at " + url + " did not answer like conversed (status " +
+           std::to_string(answer.status) + "): is --url right?";
   }
 }
 
@@ -110,7 +109,8 @@ bool Client::has_credentials() const {
 
 Result<Answer> Client::request(std::string_view method, const std::string& path,
                                const nlohmann::json& body, Credentials credentials,
-                               std::chrono::seconds wait) {
+                               std::chrono::seconds wait, const std::string& key) {
+  outcome_unknown_ = false;
   if (options_.url_error) return fail(*options_.url_error);
   if (credentials == Credentials::basic) {
     if (auto ready = sign_in(); !ready) return fail(ready.error());
@@ -138,6 +138,11 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
   curl_slist* headers = curl_slist_append(nullptr, "Content-Type: application/json");
   headers = curl_slist_append(headers, "Expect:");
+  if (!key.empty()) headers = curl_slist_append(headers, ("Idempotency-Key: " + key).c_str());
+  // libcurl repeats a request if a kept connection breaks before the answer. A change that has been
+  // made must not be made again.
+  const bool is_change = method != "GET";
+  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, is_change ? 1L : 0L);
   if (!body.is_null()) {
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, payload.c_str());
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, static_cast<long>(payload.size()));
@@ -151,9 +156,14 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   const CURLcode code = curl_easy_perform(curl);
   curl_slist_free_all(headers);
   if (code != CURLE_OK) {
-    return fail(Errc::unavailable, "no answer from " + options_.url + " (" +
-                                       curl_easy_strerror(code) +
-                                       "): is the daemon running, and is --url right?");
+    long sent = 0;
+    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
+    outcome_unknown_ = is_change && sent > 0;
+    const char* const hint = outcome_unknown_
+                                 ? "): the outcome is unknown, since the request was sent"
+                                 : "): is the daemon running, and is --url right?";
+    return fail(Errc::unavailable,
+                "no answer from " + options_.url + " (" + curl_easy_strerror(code) + hint);
   }
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
@@ -166,14 +176,15 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
 }
 
 Result<nlohmann::json> Client::manage(std::string_view method, const std::string& path,
-                                      const nlohmann::json& body, std::chrono::seconds wait) {
-  auto answer = request(method, path, body, Credentials::basic, wait);
+                                      const nlohmann::json& body, std::chrono::seconds wait,
+                                      const std::string& key) {
+  auto answer = request(method, path, body, Credentials::basic, wait, key);
   if (!answer) return fail(answer.error());
   if (answer->status == 401 && uses_login_) {
     return fail(Errc::unauthenticated, "your login at " + options_.url +
                                            " has ended: sign in again by `conversectl login`");
   }
-  if (answer->status >= 300) return fail(error_of(*answer));
+  if (answer->status >= 300) return fail(error_of(*answer, options_.url));
   if (!answer->body.is_null() && !answer->body.is_object()) {
     return fail(Errc::internal,
                 "the answer of " + options_.url + " does not come from conversed: is --url right?");
@@ -203,12 +214,13 @@ std::string encode(const std::string& text) {
   return encoded ? encoded.get() : "";
 }
 
-model::Error error_of(const Answer& answer) {
-  std::string message = detail_of(answer);
-  if (answer.status < 400) message += ": the answer is a redirect; is --url right?";
+model::Error error_of(const Answer& answer, const std::string& url) {
+  std::string message = detail_of(answer, url);
+  if (answer.status < 400) message += ": the answer is a redirect";
   if (answer.status == 401) message += ": check --as and CONVERSECTL_PASSWORD";
-  if (message.starts_with("the query parameter projectId is required")) {
-    message += ": name it by --project";
+  constexpr std::string_view no_project = "the query parameter projectId is required";
+  if (message.starts_with(no_project)) {
+    message.replace(0, no_project.size(), "name the project by --project");
   }
   return model::Error{Errc::invalid_argument, std::move(message)};
 }

@@ -38,10 +38,12 @@ class Client {
 
   static constexpr std::chrono::seconds usual_wait{60};
 
-  // Sends a request and waits for its answer, of any status. `unavailable`: no answer in time.
+  // Sends a request once and waits for its answer, of any status. `key`: its Idempotency-Key, or
+  // empty. `unavailable`: no answer in time.
   [[nodiscard]] model::Result<Answer> request(std::string_view method, const std::string& path,
                                               const nlohmann::json& body, Credentials credentials,
-                                              std::chrono::seconds wait = usual_wait);
+                                              std::chrono::seconds wait = usual_wait,
+                                              const std::string& key = {});
 
   // As `request`, with Basic authentication. The answer is an object, or null without content. A
   // status of 300 and above is an Error with the daemon's `detail`, its traceId and, for a bundle,
@@ -49,7 +51,11 @@ class Client {
   [[nodiscard]] model::Result<nlohmann::json> manage(std::string_view method,
                                                      const std::string& path,
                                                      const nlohmann::json& body = nullptr,
-                                                     std::chrono::seconds wait = usual_wait);
+                                                     std::chrono::seconds wait = usual_wait,
+                                                     const std::string& key = {});
+
+  // Whether the last request was a change that was sent and got no answer. It may have been made.
+  [[nodiscard]] bool is_outcome_unknown() const { return outcome_unknown_; }
 
   // Requests take the user's password from here on, and not the token of `login`.
   void need_password() { takes_login_ = false; }
@@ -68,6 +74,7 @@ class Client {
   Options options_;
   bool takes_login_ = true;
   bool uses_login_ = false;
+  bool outcome_unknown_ = false;
   std::unique_ptr<void, void (*)(void*)> curl_;
 };
 
@@ -77,7 +84,7 @@ class Client {
 // Percent-encodes a path segment or a query value (RFC 3986 §2.1).
 [[nodiscard]] std::string encode(const std::string& text);
 
-// An answer of 300 and above as an Error that says what to do next.
-[[nodiscard]] model::Error error_of(const Answer& answer);
+// An answer of 300 and above as an Error that says what to do next. `url`: of the server.
+[[nodiscard]] model::Error error_of(const Answer& answer, const std::string& url);
 
 }  // namespace conversed::ctl

@@ -6,7 +6,9 @@
 #include "daemon/ctl/names.h"
 #include "daemon/ctl/output/sheet.h"
 #include "daemon/ctl/output/watch.h"
+#include "store/model/ids.h"
 #include "store/model/reason.h"
+#include "store/text/quantity.h"
 
 namespace conversed::ctl {
 namespace {
@@ -16,6 +18,8 @@ using model::Errc;
 using model::fail;
 using model::Result;
 using nlohmann::json;
+
+constexpr std::string_view key_name = "--idempotency-key";
 
 // Replaces each `{name}`.
 template <typename ValueOf>
@@ -73,11 +77,29 @@ Result<Request> request_of(Client& client, const Command& command, const Values&
   return request;
 }
 
+// The Idempotency-Key. Empty: the command sends none.
+std::string key_of(const Command& command, const Values& values) {
+  if (std::ranges::find(command.options, key_name, &Option::name) == command.options.end()) {
+    return {};
+  }
+  const auto& given = values.text(std::string(key_name));
+  return given.empty() ? model::new_id() : given;
+}
+
 Result<json> answer_of(Client& client, const Command& command, const Values& values) {
   auto request = request_of(client, command, values);
   if (!request) return fail(request.error());
   const std::string path = request->path + (request->query.empty() ? "" : "?" + request->query);
-  if (!command.pages) return client.manage(request->method, path, request->body, command.wait);
+  if (!command.pages) {
+    const auto key = key_of(command, values);
+    auto answer = client.manage(request->method, path, request->body, command.wait, key);
+    if (answer || !client.is_outcome_unknown()) return answer;
+    return fail(answer.error().code,
+                answer.error().message +
+                    (key.empty() ? ". Look whether it was done before you repeat the command"
+                                 : ". Repeat the command with --idempotency-key " + key +
+                                       ": it has its effect once"));
+  }
   return fetch_pages(client, path, std::stoul(values.text("--limit")), values.text("--after"));
 }
 
@@ -87,6 +109,10 @@ const std::string& Values::text(const std::string& name) const {
   static const std::string none;
   const auto found = texts.find(name);
   return found == texts.end() ? none : found->second;
+}
+
+std::string not_empty(const std::string& text) {
+  return text.empty() ? "the text is empty" : "";
 }
 
 namespace {
@@ -163,8 +189,45 @@ Option after_option() {
   return {"--after", "Begin after this entry: the `next` of the previous page"};
 }
 
+Option number_after_option() {
+  return with(after_option(), &Option::kind, Kind::number);
+}
+
 Option preview_option() {
   return Option{"--preview", "Only show the next ten times", Kind::flag}.in_query("dryRun");
+}
+
+bool has_time(const Values& values) {
+  return !values.text("--at").empty() || !values.text("--in").empty() ||
+         !values.text("--cron").empty();
+}
+
+std::string check_times(const Values& values) {
+  const bool has_zone_of = !values.text("--at").empty() || !values.text("--cron").empty();
+  if (!values.text("--timezone").empty() && !has_zone_of) return "--timezone needs --at or --cron";
+  return {};
+}
+
+std::string check_new_time(const Values& values) {
+  return has_time(values) ? check_times(values) : "name the time by --at, --in or --cron";
+}
+
+std::string check_duration(const std::string& text) {
+  return text::parse_duration(text) ? "" : "write a duration such as 20m, 2h or 3d";
+}
+
+Option key_option() {
+  const auto check = [](const std::string& text) -> std::string {
+    constexpr std::size_t longest = 255;
+    const bool is_printable =
+        std::ranges::all_of(text, [](char c) { return c >= 0x20 && c <= 0x7E; });
+    const bool is_key = is_printable && !text.empty() && text.size() <= longest;
+    return is_key ? "" : "give 1 to 255 printable characters of ASCII";
+  };
+  return Option{std::string(key_name),
+                "A repeat with the same key and options has no further effect, for 24 hours; "
+                "default: a random key"}
+      .checked_by(check);
 }
 
 std::vector<Option> with_times(std::vector<Option> options) {
@@ -174,6 +237,7 @@ std::vector<Option> with_times(std::vector<Option> options) {
   constexpr auto one = Option::Among::at_most_one;
   add("at", "At this time, such as 2027-03-28T14:30, in --timezone", one);
   add("in", "After this time, such as 20m", one);
+  options.back().check = check_duration;
   add("cron", "Repeatedly, such as \"0 9 * * mon-fri\"", one);
   add("timezone", "Time zone of --at and --cron, such as Europe/Berlin; default: UTC", {});
   return options;
@@ -195,8 +259,9 @@ Show rows(std::vector<Column> columns, std::string if_empty) {
   return [columns = std::move(columns), if_empty = std::move(if_empty)](const Fields& page,
                                                                         const Values& values) {
     table_of(columns, page.items()).print(if_empty);
-    if (values.texts.contains("--after") && page.has("next")) {
-      note("more with --after " + page.text("next"));
+    for (const char* cursor : {"next", "nextCursor"}) {
+      if (page.has(cursor))
+        note(filled("more with --after {" + std::string(cursor) + '}', page, values));
     }
   };
 }

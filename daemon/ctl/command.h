@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,10 +26,13 @@ struct Values {
   // Empty if the option was not given and has no preset.
   [[nodiscard]] const std::string& text(const std::string& name) const;
   [[nodiscard]] bool flag(const std::string& name) const { return flags.at(name); }
+  // Whether the option was typed. An option may also come from its variable.
+  [[nodiscard]] bool is_typed(const std::string& name) const { return typed.contains(name); }
 
   std::map<std::string, std::string> texts;
   std::map<std::string, std::vector<std::string>> lists;
   std::map<std::string, bool> flags;
+  std::set<std::string> typed;  // names of options with a variable
 };
 
 // A copy of a row with another value in one member.
@@ -68,6 +72,8 @@ struct Option {
   Among among = Among::any;
   std::string variable{};  // of the environment, in place of the option
   bool is_file = false;    // the text is the name of a file
+  // Tells why a text is wrong. Empty: it is right.
+  std::string (*check)(const std::string& text) = nullptr;
 
   // Sends the option as a parameter of the request, or in its body. An empty text is left out.
   Option in_query(const char* parameter) const { return with(*this, &Option::query, parameter); }
@@ -81,12 +87,18 @@ struct Option {
   }
   Option at_most(std::int64_t number) const { return with(*this, &Option::most, number); }
   Option found_by(Find by) const { return with(*this, &Option::find, by); }
+  Option checked_by(std::string (*by)(const std::string&)) const {
+    return with(*this, &Option::check, by);
+  }
   Option grouped(Among by) const { return with(*this, &Option::among, by); }
   Option file() const { return with(*this, &Option::is_file, true); }
   Option from(std::string name_of_variable) const {
     return with(*this, &Option::variable, std::move(name_of_variable));
   }
 };
+
+// The check of options whose text must not be empty.
+[[nodiscard]] std::string not_empty(const std::string& text);
 
 struct Request {
   std::string method;
@@ -97,6 +109,8 @@ struct Request {
 
 // Completes a request with the parts that its options alone do not give.
 using Prepare = std::function<model::Result<void>(const Values& values, Request& request)>;
+// Tells why the options are wrong usage. Empty: they are right. Runs before any request.
+using Check = std::function<std::string(const Values& values)>;
 using Show = std::function<void(const Fields& answer, const Values& values)>;
 using Run = std::function<int(Client& client, const Values& values)>;
 
@@ -119,6 +133,7 @@ struct Command {
   bool pages = false;
   std::chrono::seconds wait = Client::usual_wait;
   Prepare prepare{};
+  Check check{};
   // Makes a credential, which takes the user's password.
   bool needs_password = false;
   // Takes `--watch`. Commands whose request is a GET take it in any case.
@@ -132,6 +147,7 @@ struct Command {
   Command in_pages() const { return with(*this, &Command::pages, true); }
   Command waits(std::chrono::seconds most) const { return with(*this, &Command::wait, most); }
   Command prepared_by(Prepare by) const { return with(*this, &Command::prepare, std::move(by)); }
+  Command checked_by(Check by) const { return with(*this, &Command::check, std::move(by)); }
   Command runs(Run by) const { return with(*this, &Command::run, std::move(by)); }
   Command with_password() const { return with(*this, &Command::needs_password, true); }
   Command watched() const { return with(*this, &Command::is_watched, true); }
@@ -161,9 +177,20 @@ int print(const Client& client, const model::Result<nlohmann::json>& answer,
 [[nodiscard]] Option scope_option();
 [[nodiscard]] Option project_option();
 [[nodiscard]] Option limit_option(int preset, std::int64_t most = 100);
-[[nodiscard]] Option after_option();  // for `pages`
+[[nodiscard]] Option after_option();         // for `pages`
+[[nodiscard]] Option number_after_option();  // of lists whose `next` is a number
 // `--preview`, sent as `dryRun=true`.
 [[nodiscard]] Option preview_option();
+
+// The checks of `--at`, `--in`, `--cron` and `--timezone`. `check_new_time`: one of them is needed.
+[[nodiscard]] std::string check_times(const Values& values);
+[[nodiscard]] std::string check_new_time(const Values& values);
+[[nodiscard]] bool has_time(const Values& values);
+// The check of an option that takes a duration.
+[[nodiscard]] std::string check_duration(const std::string& text);
+
+// `--idempotency-key`, which is sent as a header. Without it the command sends a random key.
+[[nodiscard]] Option key_option();
 
 // Adds `--at`, `--in`, `--cron` and `--timezone`, for the body.
 [[nodiscard]] std::vector<Option> with_times(std::vector<Option> options);
@@ -195,7 +222,7 @@ inline Column column(const char* header, const char* field,
 }
 
 [[nodiscard]] Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items);
-// Prints the answer's `items`, or `if_empty` if there are none.
+// Prints the answer's `items`, or `if_empty` if there are none. Notes how to read the next page.
 [[nodiscard]] Show rows(std::vector<Column> columns, std::string if_empty);
 
 // Replaces `{ID}` by an option's value, and `{name}` by a text or number of the answer.

@@ -40,14 +40,23 @@ CLI::Option& add_option(CLI::App& command, const Option& option, Values& values)
     added.type_name("INT")->check(CLI::Range(std::int64_t{1}, option.most, shown));
     added.check(check_decimal);
   }
+  if (option.required && !name.starts_with('-')) added.check(not_empty);
+  if (option.check != nullptr) added.check(option.check);
   if (!option.choices.empty()) added.check(CLI::IsMember(option.choices));
   if (!option.preset.empty()) added.capture_default_str();
   if (!option.variable.empty()) added.envname(option.variable);
   return added;
 }
 
+// `words`: the arguments.
+bool is_typed(const std::string& name, const std::vector<std::string>& words) {
+  return std::ranges::any_of(
+      words, [&](const std::string& word) { return word == name || word.starts_with(name + '='); });
+}
+
 // Adds the help, the options and the action of the command.
-void complete_command(CLI::App& command, const Command& row, Action& action) {
+void complete_command(CLI::App& command, const Command& row, Action& action,
+                      const std::vector<std::string>& words) {
   command.footer("Example: conversectl " + row.name +
                  (row.help.example.empty() ? "" : " " + row.help.example) +
                  (row.help.next.empty() ? "" : "\nNext: " + row.help.next));
@@ -55,6 +64,7 @@ void complete_command(CLI::App& command, const Command& row, Action& action) {
   std::map<Option::Among, std::vector<CLI::Option*>> groups;
   for (const Option& option : row.options) {
     auto& added = *add_option(command, option, *values).required(option.required);
+    if (!option.variable.empty() && is_typed(option.name, words)) values->typed.insert(option.name);
     auto& group = groups[option.among];
     for (auto* other : group) {
       if (option.among == Option::Among::at_most_one) added.excludes(other);
@@ -73,6 +83,8 @@ void complete_command(CLI::App& command, const Command& row, Action& action) {
         ->check(check_decimal);
   }
   command.callback([row, values, &action] {
+    const auto wrong = row.check ? row.check(*values) : "";
+    if (!wrong.empty()) throw CLI::ValidationError(wrong);
     action = [row, values](Client& client) { return run(client, row, *values); };
   });
 }
@@ -164,7 +176,7 @@ void add_commands(CLI::App& app, Action& action, const std::vector<std::string>&
     for (const Command& row : group.commands) {
       const auto word = row.name.substr(row.name.find(' ') + 1);
       auto* command = parent->add_subcommand(word, row.help.summary);
-      if (is_named(word)) complete_command(*command, row, action);
+      if (is_named(word)) complete_command(*command, row, action, words);
     }
   }
 }

@@ -60,6 +60,8 @@ int chat(Client& client, const std::string& url_token, const std::string& user_i
 // The options that choose rows of sessions: `--project`, `--endpoint`, `--user`, `--session`,
 // `--older-than` and `--newer-than`. Then `more`.
 [[nodiscard]] std::vector<Option> row_filter_options(std::vector<Option> more);
+// Their check: `--user` and `--session` name a session only together, and with `--endpoint`.
+[[nodiscard]] std::string check_row_filter(const Values& values);
 
 // A command that sends `POST PATH/{ID}/VERB`, or `POST PATH/VERB` with the options that choose, and
 // shows the progress of the job that this begins.

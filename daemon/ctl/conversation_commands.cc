@@ -26,9 +26,12 @@ std::vector<Option> session_options(bool in_body) {
   return options;
 }
 
-bool is_for_later(const Values& values) {
-  return !values.text("--at").empty() || !values.text("--in").empty() ||
-         !values.text("--cron").empty();
+std::string check_inject(const Values& values) {
+  if (values.text("--text").empty() && values.text("--data").empty()) {
+    return "name the message by --text or --data";
+  }
+  if (values.flag("--preview") && !has_time(values)) return "--preview needs --at, --in or --cron";
+  return check_times(values);
 }
 
 model::Result<void> prepare_inject(const Values& values, Request& request) {
@@ -37,10 +40,7 @@ model::Result<void> prepare_inject(const Values& values, Request& request) {
     if (!data) return model::fail(data.error().code, "--data: " + data.error().message);
     request.body["data"] = std::move(*data);
   }
-  if (is_for_later(values)) return {};
-  if (values.flag("--preview")) {
-    return model::fail(model::Errc::invalid_argument, "--preview needs --at, --in or --cron");
-  }
+  if (has_time(values)) return {};
   request.path = "/management/inject";
   request.body.erase("timezone");
   return {};
@@ -51,6 +51,7 @@ Command inject() {
   options.push_back(Option{"--text", "The text"}.in_field("text"));
   options.push_back(Option{"--data", "The data, as JSON"});
   options.push_back(preview_option());
+  options.push_back(key_option());
   return Command{"inject",
                  {"Put a message into a running conversation, now or later",
                   "--endpoint web --user ann --session s1 --text \"Your parcel is here\"",
@@ -59,10 +60,11 @@ Command inject() {
                  with_times(std::move(options)),
                  "POST /management/schedules",
                  [](const Fields& made, const Values& values) {
-                   if (is_for_later(values)) return show_times(made, values);
+                   if (has_time(values)) return show_times(made, values);
                    say("Accepted as " + made.text("_id"));
                  }}
-      .prepared_by(prepare_inject);
+      .prepared_by(prepare_inject)
+      .checked_by(check_inject);
 }
 
 int talk(Client& client, const Values& values) {
@@ -90,6 +92,7 @@ std::vector<Option> letter_list_options() {
   options.push_back(Option{"--state", "new, replayed, discarded or all"}.with_preset("new").one_of(
       {"new", "replayed", "discarded", "all"}));
   options.push_back(limit_option(50));
+  options.push_back(number_after_option());
   return options;
 }
 
@@ -149,6 +152,27 @@ void show_trial(const Fields& trial, const Values& /*values*/) {
   }
 }
 
+Command list_letters() {
+  return Command{"deadletters list",
+                 {"List dead letters, oldest first", "--state new --flow Orders",
+                  "`deadletters show` shows one in full; mend the cause and use "
+                  "`deadletters replay`."},
+                 letter_list_options(),
+                 "GET /management/deadletters",
+                 rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
+                       column("STATE", "state"), column("TYPE", "type"), column("USER", "userId"),
+                       column("SESSION", "sessionId"), column("REASON", "reason")},
+                      "No dead letters.")}
+      .prepared_by([](const Values& values, Request& request) {
+        const auto& state = values.text("--state");
+        if (state == "all") return model::Result<void>();
+        request.query += (request.query.empty() ? "state=" : "&state=") + state;
+        return model::Result<void>();
+      })
+      .in_pages()
+      .checked_by(check_row_filter);
+}
+
 Group dead_letters() {
   const Option any = {"ID", "The dead letter's id, as `deadletters list` shows it"};
   const Option id = any.require();
@@ -173,23 +197,7 @@ Group dead_letters() {
                      column("FIRST", "first", time_cell), column("LAST", "last", time_cell),
                      column("REASON", "reason")},
                     "No dead letters.")},
-       Command{"deadletters list",
-               {"List dead letters, oldest first", "--state new --flow Orders",
-                "`deadletters show` shows one in full; mend the cause and use "
-                "`deadletters replay`."},
-               letter_list_options(),
-               "GET /management/deadletters",
-               rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
-                     column("STATE", "state"), column("TYPE", "type"), column("USER", "userId"),
-                     column("SESSION", "sessionId"), column("REASON", "reason")},
-                    "No dead letters.")}
-           .prepared_by([](const Values& values, Request& request) {
-             const auto& state = values.text("--state");
-             if (state == "all") return model::Result<void>();
-             request.query += (request.query.empty() ? "state=" : "&state=") + state;
-             return model::Result<void>();
-           })
-           .in_pages(),
+       list_letters(),
        Command{"deadletters show",
                {"Show a dead letter in full", some_id},
                {id},
@@ -250,7 +258,7 @@ std::vector<Group> conversation_commands() {
              Option{"--user", "Only this user's"}.in_query("userId"),
              Option{"--state", "busy or idle"}.in_query("state").one_of({"busy", "idle"}),
              Option{"--text", "Only those with an output that contains this text"}.in_query("text"),
-             reason_option(), limit_option(50)},
+             reason_option(), limit_option(50), number_after_option()},
             "GET /management/sessions",
             rows({column("ENDPOINT", "endpoint"), column("USER", "userId"),
                   column("SESSION", "sessionId"), column("STATE", "state"),

@@ -96,7 +96,9 @@ Command restore_command() {
        "/var/lib/conversed/backups/before-the-update --config /etc/conversed/conversed.yaml",
        "start the daemon."},
       {Option{"BACKUP", "The backup's folder"}.require().file(),
-       Option{"--config", "The daemon's settings file; default: built-in settings"}.file(),
+       Option{"--config", "The daemon's settings file; default: built-in settings"}
+           .file()
+           .checked_by(not_empty),
        Option{"--key", "The master key of the backup; default: the key in the data folder"}.file(),
        Option{"--store-alone",
               "Restore a backup without a log, too: events since the backup are lost",
@@ -133,7 +135,7 @@ Group status() {
                 .in_query("operation"),
             Option{"--about", "Only entries with this id or trace id, or about this object"}
                 .in_query("about"),
-            limit_option(25, 10'000)},
+            limit_option(25, 10'000), number_after_option()},
            "GET /management/audit",
            rows({column("AT", "at", time_cell), column("WHO", "actor"), column("FROM", "address"),
                  column("OPERATION", "operation"), column("STATUS", "status"),

@@ -71,7 +71,8 @@ std::vector<Group> delivery_commands() {
                       column("NEXT TRY", "waits", expected_cell),
                       column("WAITS FOR", "waits", reason_cell)},
                      "No deliveries.")}
-            .in_pages(),
+            .in_pages()
+            .checked_by(check_row_filter),
         Command{"deliveries show",
                 {"Show a delivery with its output", std::string(some_id) + "-1"},
                 {Option(id).require()},

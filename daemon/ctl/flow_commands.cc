@@ -109,7 +109,7 @@ bool is_file(const std::string& source) {
 int graph(Client& client, const Values& values) {
   const auto& format = values.text("--format");
   const bool from_file = !values.text("FLOW").empty() ||
-                         (values.text("--project").empty() && is_file(values.text("FILE_OR_FLOW")));
+                         (!values.is_typed("--project") && is_file(values.text("FILE_OR_FLOW")));
   const auto found = from_file ? flow_of_file(values) : flow_of_daemon(client, values);
   if (!found) return failed(found.error());
   auto picture = drawn(*found->flow, format);
@@ -282,9 +282,6 @@ model::Result<FlowReplay> begin_replay(Client& client, const Values& values, con
 
 // Reads and replays page by page.
 model::Result<FlowReplay> replay_recordings(Client& client, const Values& values) {
-  if (!values.text("FILE").empty() && !values.text("--version").empty()) {
-    return model::fail(model::Errc::invalid_argument, "give a FILE or --version, not both");
-  }
   const auto id = find_flow(client, values, values.text("FLOW"));
   if (!id) return model::fail(id.error());
   const auto token = replayed_endpoint(client, values);
@@ -329,8 +326,9 @@ Command replay_command() {
   constexpr auto number = Option::Kind::number;
   return Command{
       "flow replay",
-      {"Replay recorded sessions on a bundle or a version, without effects", "Orders shop.yaml",
-       "`import` the bundle if the differences are as you want them."},
+      {"Replay recorded sessions on a bundle or a version, without effects; the exit code is 1 if "
+       "dialogues differ",
+       "Orders shop.yaml", "`import` the bundle if the differences are as you want them."},
       {Option{"FLOW", "The Flow's name or id"}.require().found_by(find_flow),
        Option{"FILE", "A bundle with the changed Flow; default: the version of the daemon"}.file(),
        scope_option(),
@@ -340,6 +338,10 @@ Command replay_command() {
        Option{"--endpoint", "Only sessions of this Endpoint: its name or URLToken"}.found_by(
            find_endpoint),
        Option{"--show", "How many sessions that differ are shown", number}.with_preset("10")}}
+      .checked_by([](const Values& values) {
+        const bool is_refused = !values.text("FILE").empty() && !values.text("--version").empty();
+        return std::string(is_refused ? "give a FILE or --version, not both" : "");
+      })
       .runs(replay);
 }
 
@@ -414,57 +416,67 @@ Cell percent_cell(const Fields& item, const char* field) {
   return share == 0 ? std::string() : std::to_string(share) + " %";
 }
 
+// Whether the ramp runs, or all sessions still run the version that its end gave them.
+bool is_present(const Fields& ramp, const std::vector<Fields>& versions) {
+  const auto ending = ramp.text_if_any("ending");
+  if (ending.empty()) return true;
+  const auto left = ramp.number(ending == "finished" ? "version" : "stableVersion");
+  return std::ranges::any_of(versions, [&](const Fields& each) {
+    return each.number("version") == left && each.number("share") > 0;
+  });
+}
+
 void show_versions(const Fields& found, const Values& values) {
   rows({column("VERSION", "version"), column("SESSIONS", "share", percent_cell),
         column("CREATED", "createdAt", time_cell), column("BY", "createdBy"),
         column("ROLLBACK TO", "restoredFrom")},
        "No versions.")(found, values);
-  if (found.has("ramp")) show_ramp(found.object("ramp"));
+  if (!found.has("ramp")) return;
+  const auto ramp = found.object("ramp");
+  if (is_present(ramp, found.items())) show_ramp(ramp);
 }
 
 // A share such as `10%` or `10`.
-model::Result<std::int64_t> percent(const Values& values, const std::string& name) {
-  std::string text = values.text(name);
+std::optional<std::int64_t> percent(std::string text) {
   if (text.ends_with('%')) text.pop_back();
   constexpr std::size_t most_digits = 3;
   const bool is_number = !text.empty() && text.size() <= most_digits &&
                          text.find_first_not_of("0123456789") == std::string::npos;
   constexpr std::int64_t all = 100;
   if (is_number && std::stoll(text) <= all) return std::stoll(text);
-  return model::fail(model::Errc::invalid_argument,
-                     name + " must be whole percent from 0% to 100%, such as 10%");
+  return std::nullopt;
+}
+
+std::string check_percent(const std::string& text) {
+  return percent(text) ? "" : "write whole percent from 0% to 100%, such as 10%";
+}
+
+std::string check_ramp(const Values& values) {
+  const bool has_share = !values.text("SHARE").empty();
+  if (values.flag("--stop")) {
+    const bool has_more = has_share || !values.text("--max-errors").empty();
+    return has_more
+               ? "give --stop only the FLOW, and the VERSION if no other version's ramp may be "
+                 "stopped"
+               : "";
+  }
+  if (has_share) return {};
+  return "name the VERSION and the SHARE of the sessions, such as `flow ramp Orders 5 10%`, or use "
+         "--stop";
 }
 
 model::Result<void> prepare_ramp(const Values& values, Request& request) {
-  const bool has_version = !values.text("VERSION").empty();
-  const bool has_share = !values.text("SHARE").empty();
-  const bool has_bound = !values.text("--max-errors").empty();
   if (values.flag("--stop")) {
-    if (has_share || has_bound) {
-      return model::fail(
-          model::Errc::invalid_argument,
-          "give --stop only the FLOW, and the VERSION if no other version's ramp may be stopped");
-    }
     request.method = "DELETE";
     request.body = nullptr;
-    if (has_version) {
+    if (!values.text("VERSION").empty()) {
       request.query +=
           (request.query.empty() ? "version=" : "&version=") + encode(values.text("VERSION"));
     }
     return {};
   }
-  if (!has_version || !has_share) {
-    return model::fail(model::Errc::invalid_argument,
-                       "name the VERSION and the SHARE of the sessions, such as `flow ramp Orders 5"
-                       " 10%`, or use --stop");
-  }
-  const auto share = percent(values, "SHARE");
-  if (!share) return model::fail(share.error());
-  request.body["share"] = *share;
-  if (!has_bound) return {};
-  const auto bound = percent(values, "--max-errors");
-  if (!bound) return model::fail(bound.error());
-  request.body["maxErrors"] = *bound;
+  request.body["share"] = percent(values.text("SHARE")).value_or(0);
+  if (const auto bound = percent(values.text("--max-errors"))) request.body["maxErrors"] = *bound;
   return {};
 }
 
@@ -477,16 +489,19 @@ Command ramp_command(const Option& flow) {
        Option{"VERSION", "A version that is not in effect, such as one of `import --hold`",
               Option::Kind::number}
            .in_field("version"),
-       Option{"SHARE", "Of the sessions: 10%, later more; 100% finishes the ramp, 0% stops it"},
+       Option{"SHARE", "Of the sessions: 10%, later more; 100% finishes the ramp, 0% stops it"}
+           .checked_by(check_percent),
        Option{"--max-errors",
-              "The ramp is taken back if more of its Turns fail; default: 5%, or as it is"},
+              "The ramp is taken back if more of its Turns fail; default: 5%, or as it is"}
+           .checked_by(check_percent),
        Option{"--stop",
               "Take the version back from all sessions. With VERSION: only if the ramp is of that "
               "version",
               Option::Kind::flag}},
       "POST /management/flows/{FLOW}/ramp",
       [](const Fields& ramp, const Values&) { show_ramp(ramp); }}
-      .prepared_by(prepare_ramp);
+      .prepared_by(prepare_ramp)
+      .checked_by(check_ramp);
 }
 
 }  // namespace
@@ -522,7 +537,7 @@ std::vector<Group> flow_commands() {
             Command{"flow diff",
                     {"Show the differences between two versions of a Flow", "Orders 3 4"},
                     {flow, scope_option(),
-                     Option{"FROM", "The older version; default: the one before the newest", number}
+                     Option{"FROM", "Older version; default: the one in effect before TO", number}
                          .in_query("from"),
                      Option{"TO", "The newer version; default: the newest", number}.in_query("to")},
                     "GET /management/flows/{FLOW}/diff",

@@ -13,12 +13,12 @@
 #include "daemon/ctl/commands.h"
 #include "daemon/ctl/names.h"
 #include "store/model/job.h"
+#include "store/text/joined.h"
 #include "store/text/terminal.h"
 
 namespace conversed::ctl {
 namespace {
 
-using model::Errc;
 using model::fail;
 using model::Result;
 using nlohmann::json;
@@ -116,7 +116,7 @@ Command list_jobs() {
        "`jobs show` shows one in full, `jobs cancel` ends it."},
       {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
            {"queued", "active", "done", "cancelling", "cancelled", "error"}),
-       std::move(project), reason_option(), limit_option(25)},
+       std::move(project), reason_option(), limit_option(25), after_option().in_query("next")},
       "GET /management/tasks",
       rows({column("ID", "_id"), column("STATUS", "status"), column("PERCENT", "progress"),
             column("NAME", "name"), column("STEP OR REASON", "stepName", step_or_reason_cell),
@@ -127,15 +127,27 @@ Command list_jobs() {
 constexpr const char* all_option = "--all";
 constexpr const char* background_option = "--background";
 
-// The query of the options that choose. An error if none of them is given.
+// Either an ID, or options that choose.
+std::string check_chosen(const Values& values, const std::vector<Option>& filter) {
+  if (auto wrong = check_row_filter(values); !wrong.empty()) return wrong;
+  const bool is_chosen =
+      values.flag(all_option) || std::ranges::any_of(filter, [&](const Option& option) {
+        return option.name != "--project" && !values.text(option.name).empty();
+      });
+  const bool has_id = !values.text("ID").empty();
+  if (has_id && is_chosen) return "give an ID, or options that choose such as --all, not both";
+  if (has_id || is_chosen) return {};
+  return "name one by its ID, choose some by options such as --endpoint or --older-than, or give "
+         "--all";
+}
+
+// The query of the options that choose.
 Result<std::string> query_of(Client& client, const Values& values,
                              const std::vector<Option>& filter) {
   std::string query;
-  bool chosen = values.flag(all_option);
   for (const Option& option : filter) {
     std::string text = values.text(option.name);
     if (text.empty()) continue;
-    chosen = chosen || option.name != "--project";
     if (option.find != nullptr) {
       auto id = option.find(client, values, text);
       if (!id) return fail(id.error());
@@ -143,10 +155,7 @@ Result<std::string> query_of(Client& client, const Values& values,
     }
     query += (query.empty() ? "?" : "&") + option.query + '=' + encode(text);
   }
-  if (chosen) return query;
-  return fail(Errc::invalid_argument,
-              "name one by its id, choose some by options such as --endpoint or --older-than, or "
-              "give --all");
+  return query;
 }
 
 int change_one(Client& client, const Values& values, const Bulk& bulk) {
@@ -191,10 +200,27 @@ std::vector<Option> row_filter_options(std::vector<Option> more) {
           .found_by(find_endpoint),
       Option{"--user", "Only a session's, with --endpoint and --session"}.in_query("userId"),
       Option{"--session", "Only a session's, with --endpoint and --user"}.in_query("sessionId"),
-      Option{"--older-than", "Only older ones, such as 20m or 2h"}.in_query("olderThan"),
-      Option{"--newer-than", "Only newer ones, such as 20m or 2h"}.in_query("newerThan")};
+      Option{"--older-than", "Only older ones, such as 20m or 2h"}
+          .in_query("olderThan")
+          .checked_by(check_duration),
+      Option{"--newer-than", "Only newer ones, such as 20m or 2h"}
+          .in_query("newerThan")
+          .checked_by(check_duration)};
   std::ranges::move(more, std::back_inserter(options));
   return options;
+}
+
+std::string check_row_filter(const Values& values) {
+  std::vector<std::string> given;
+  std::vector<std::string> missing;
+  for (const char* name : {"--endpoint", "--user", "--session"}) {
+    (values.text(name).empty() ? missing : given).emplace_back(name);
+  }
+  const bool is_endpoint_alone = given.size() == 1 && given.front() == "--endpoint";
+  if (given.empty() || missing.empty() || is_endpoint_alone) return {};
+  std::erase(given, "--endpoint");
+  return text::joined(given, " and ") + (given.size() == 1 ? " needs " : " need ") +
+         text::joined(missing, " and ");
 }
 
 Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk) {
@@ -203,8 +229,10 @@ Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk) {
   options.push_back({all_option, "All of the project", Option::Kind::flag});
   options.push_back(
       {background_option, "Begin the job and do not wait for its end", Option::Kind::flag});
-  return Command{std::move(name), std::move(help), std::move(options)}.runs(
-      [bulk](Client& client, const Values& values) {
+  return Command{std::move(name), std::move(help), std::move(options)}
+      .checked_by(
+          [filter = bulk.filter](const Values& values) { return check_chosen(values, filter); })
+      .runs([bulk](Client& client, const Values& values) {
         return values.text("ID").empty() ? change_chosen(client, values, bulk)
                                          : change_one(client, values, bulk);
       });

@@ -61,8 +61,7 @@ void show_plan(const Fields& report, const Values& values) {
 
 void show_import(const Fields& report, const Values& values) {
   for (const Fields& warning : report.objects("warnings")) {
-    note(warning.text("file") + ":" + std::to_string(warning.number("line")) +
-         ": warning: " + warning.text("path") + ": " + warning.text("message"));
+    note(problem_line(warning, "warning"));
   }
   if (values.flag("--plan")) return show_plan(report, values);
   if (values.flag("--check")) {
@@ -112,8 +111,9 @@ int export_project(Client& client, const Values& values) {
       note("An import needs " + variable + " in its environment");
     }
     for (const Fields& problem : exported.objects("problems")) {
+      const auto place = problem.text_if_any("path");
       note("An import would refuse line " + std::to_string(problem.number("line")) + ": " +
-           problem.text("path") + ": " + problem.text("message"));
+           (place.empty() ? "" : place + ": ") + problem.text("message"));
     }
   });
 }
@@ -237,8 +237,7 @@ Group connection_commands() {
                    {"List the Flows, Nodes and sessions that use a Connection", "crm"},
                    {scope_option(),
                     Option{"ID", "The Connection's id or name"}.require().found_by(find_connection),
-                    limit_option(25),
-                    with(after_option(), &Option::kind, Option::Kind::number).in_query("after")},
+                    limit_option(25), number_after_option().in_query("after")},
                    "GET /management/connections/{ID}/usages",
                    show_usages}}};
 }
@@ -278,7 +277,11 @@ std::vector<Group> project_commands() {
                      .in_field("hold")},
                 "POST /management/import",
                 show_import}
-            .prepared_by(add_bundle),
+            .prepared_by(add_bundle)
+            .checked_by([](const Values& values) {
+              const bool is_refused = values.flag("--hold") && values.flag("--prune");
+              return std::string(is_refused ? "--hold and --prune exclude each other" : "");
+            }),
         Command{"export",
                 {"Print a project as a bundle, with secrets as ${NAME}", "Shop --output shop.yaml",
                  "`import` makes the same project of the bundle."},

@@ -53,7 +53,8 @@ Group timers() {
                    "POST /management/timers/{ID}/reschedule",
                    [](const Fields& timer, const Values&) {
                      table_of(timer_columns(), {timer}).print("");
-                   }}}};
+                   }}
+               .checked_by(check_new_time)}};
 }
 
 void show_state(const Fields& project, const Values&) {
@@ -109,11 +110,12 @@ Group schedules() {
            "schedules list",
            {"List the schedules that will fire", "--project Shop",
             "`schedules preview` shows the next times of one."},
-           {project_option(), limit_option(25)},
+           {project_option(), limit_option(25, 10'000), number_after_option()},
            "GET /management/schedules",
            rows({column("ID", "_id"), column("COMES", "dueAt", time_cell), column("USER", "userId"),
                  column("SESSION", "sessionId"), column("RULE", "cron", rule_cell)},
-                "No schedules.")},
+                "No schedules.")}
+           .in_pages(),
        Command{"schedules show",
                {"Show a schedule in full", some_id},
                {id},
@@ -130,7 +132,8 @@ Group schedules() {
                 std::string(some_id) + " --cron \"0 9 * * mon-fri\""},
                with_times({id, preview_option()}),
                "POST /management/schedules/{ID}/reschedule",
-               show_times}}};
+               show_times}
+           .checked_by(check_new_time)}};
 }
 
 }  // namespace

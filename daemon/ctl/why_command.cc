@@ -24,14 +24,18 @@ std::string codes() {
 model::Result<std::string> path_of(Client& client, const Values& values) {
   const std::string path = "/management/why";
   if (const auto& id = values.text("ID"); !id.empty()) return path + "/" + encode(id);
-  if (values.text("--endpoint").empty()) {
-    return model::fail(model::Errc::invalid_argument,
-                       "name an id, or a session by --endpoint, --user and --session");
-  }
   auto token = find_endpoint(client, values, values.text("--endpoint"));
   if (!token) return token;
   return path + "?URLToken=" + encode(*token) + "&userId=" + encode(values.text("--user")) +
          "&sessionId=" + encode(values.text("--session"));
+}
+
+std::string check_subject(const Values& values) {
+  const bool has_id = !values.text("ID").empty();
+  const bool has_session = !values.text("--endpoint").empty();
+  if (has_id && has_session) return "give an ID or a session, not both";
+  return has_id || has_session ? ""
+                               : "name an ID, or a session by --endpoint, --user and --session";
 }
 
 // A session may wait for an answer without a time-out. That is no reason: its next input runs.
@@ -70,6 +74,7 @@ std::vector<Group> why_command() {
                 Option{"--endpoint", "A session's Endpoint: its name, id or URLToken"}.grouped(all),
                 Option{"--user", "The session's userId"}.grouped(all),
                 Option{"--session", "The session's sessionId"}.grouped(all), scope_option()}}
+                .checked_by(check_subject)
                 .runs(why)
                 .watched()}}};
 }

@@ -38,7 +38,7 @@ constexpr std::string_view unfinished = ".partial";
 constexpr std::size_t max_name = 100;
 
 model::Error error_of(const fs::path& file, const std::string& doing, int code) {
-  return {Errc::unavailable, file.filename().string() + " can't be " + doing + ": " +
+  return {Errc::unavailable, file.string() + " can't be " + doing + ": " +
                                  std::error_code(code, std::system_category()).message()};
 }
 

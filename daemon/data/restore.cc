@@ -101,6 +101,9 @@ Result<bool> take_key(const config::Settings& settings, const RestoreOrder& orde
                                      ": backups don't hold it; give your copy of it with "
                                      "--key FILE");
   }
+  if (there && !fs::exists(order.key, ignored)) {
+    return fail(Errc::unavailable, order.key.string() + " can't be read: there is no such file");
+  }
   if (there && text_of(place) == text_of(order.key)) return false;
   if (there) {
     return fail(Errc::conflict, "there is another master key already, " + place.string());
@@ -129,15 +132,18 @@ Result<void> copy_data(const fs::path& folder, const RestoreOrder& order,
 }
 
 // Opens the copies and checks that they belong together.
-Result<void> settle(const config::Settings& settings, const BackupManifest& manifest,
-                    const model::Clock& clock) {
-  auto store =
-      store::Store::open(store_settings(settings, store::PostgresSettings::Place::alone), clock);
+Result<void> settle(const config::Settings& settings, const RestoreOrder& order,
+                    const BackupManifest& manifest, const model::Clock& clock) {
+  auto opening = store_settings(settings, store::PostgresSettings::Place::alone);
+  opening.wrong_key = store::StoreSettings::WrongKey::counted;
+  auto store = store::Store::open(opening, clock);
   if (!store) return fail(store.error());
   if (const auto unreadable = (*store)->unreadable_secrets(); unreadable > 0) {
-    return fail(Errc::conflict, "the master key does not open " + std::to_string(unreadable) +
-                                    " of the store's secrets; give the key file of the time of the "
-                                    "backup, with all its lines");
+    const auto key = order.key.empty() ? master_key(settings) : order.key;
+    return fail(Errc::conflict, "the master key " + key.string() + " does not open " +
+                                    std::to_string(unreadable) +
+                                    " of the store's secrets; give --key the key file of the time "
+                                    "of the backup, with all its lines");
   }
   if (manifest.log == "embedded") {
     auto log = open_log(settings, **store, clock, queue::Pruning::held);
@@ -171,7 +177,7 @@ Result<BackupManifest> restore(const config::Settings& settings, const RestoreOr
 
   auto own_key = take_key(settings, order);
   auto done = own_key ? copy_data(folder->path(), order, *manifest) : fail(own_key.error());
-  if (done) done = settle(settings, *manifest, clock);
+  if (done) done = settle(settings, order, *manifest, clock);
   if (done) done = give_to_owner(folder->path(), restored_files(folder->path()));
   if (!done) {
     remove_data(folder->path());

@@ -55,8 +55,9 @@ struct FlowVersionInfo {
   std::int64_t version = 0;
   model::Timestamp created_at{};
   std::string created_by;  // an e-mail address; empty: no user made it, or the user was removed
-  std::optional<std::int64_t> restored_from;  // the version that a rollback made it equal to
-  std::int64_t share = 0;                     // of the sessions that run it, in percent
+  std::optional<std::int64_t> restored_from;       // the version that a rollback made it equal to
+  std::int64_t share = 0;                          // of the sessions that run it, in percent
+  std::optional<model::Timestamp> took_effect_at;  // none: it was never the version of all sessions
 };
 
 // A ramp is taken back by itself when the ramped version has at least that many Turns, and of 100

@@ -47,8 +47,9 @@ std::optional<std::int64_t> version_in_ramp(Connection& connection, const std::s
 model::Error in_ramp(const std::string& name, std::int64_t version) {
   return {Errc::conflict, "the Flow '" + name + "' is in a ramp with version " +
                               std::to_string(version) +
-                              "; end the ramp first (conversectl flow ramp), or import with"
-                              " --hold"};
+                              "; end the ramp first: `conversectl flow ramp` with --stop takes"
+                              " the version back, with 100% gives it to all sessions. `import"
+                              " --hold` is possible meanwhile"};
 }
 
 Result<model::FlowVersion> write_flow_version(Writer& writer, const WantedVersion& wanted) {
@@ -57,6 +58,7 @@ Result<model::FlowVersion> write_flow_version(Writer& writer, const WantedVersio
                           .name = wanted.name,
                           .version = 1,
                           .definition = wanted.definition};
+  bool took_effect = true;
   const auto row = connection.row<std::string, std::int64_t>(
       "SELECT id, version FROM flows WHERE project_id = :p AND name = :n", wanted.project_id,
       wanted.name);
@@ -80,6 +82,7 @@ Result<model::FlowVersion> write_flow_version(Writer& writer, const WantedVersio
     if (!held) {
       connection.run("UPDATE flows SET version = :v WHERE id = :i", flow.version, flow.flow_id);
     }
+    took_effect = !held;
   } else {
     flow.flow_id = model::new_id();
     connection.run("INSERT INTO flows (id, project_id, name, version) VALUES (:i, :p, :n, 1)",
@@ -87,8 +90,9 @@ Result<model::FlowVersion> write_flow_version(Writer& writer, const WantedVersio
   }
   connection.run(
       "INSERT INTO flow_versions (flow_id, version, definition, created_at, created_by,"
-      " restored_from) VALUES (:f, :v, :d, :c, :b, :r)",
-      flow.flow_id, flow.version, wanted.definition, writer.now(), wanted.by, wanted.restored_from);
+      " restored_from, took_effect_at) VALUES (:f, :v, :d, :c, :b, :r, :t)",
+      flow.flow_id, flow.version, wanted.definition, writer.now(), wanted.by, wanted.restored_from,
+      took_effect ? std::optional(writer.now()) : std::nullopt);
   return flow;
 }
 
@@ -142,10 +146,10 @@ Result<std::vector<FlowVersionInfo>> Assets::flow_versions(const std::string& fl
     auto list =
         connection.all(row_of<&FlowVersionInfo::version, &FlowVersionInfo::created_at,
                               &FlowVersionInfo::created_by, &FlowVersionInfo::restored_from,
-                              &FlowVersionInfo::share>,
+                              &FlowVersionInfo::share, &FlowVersionInfo::took_effect_at>,
                        "SELECT v.version, v.created_at, COALESCE(u.email, ''), v.restored_from,"
                        " CASE v.version WHEN f.version THEN 100 - COALESCE(r.share, 0)"
-                       " WHEN r.version THEN r.share ELSE 0 END"
+                       " WHEN r.version THEN r.share ELSE 0 END, v.took_effect_at"
                        " FROM flow_versions v JOIN flows f ON f.id = v.flow_id"
                        " LEFT JOIN flow_ramps r ON r.flow_id = v.flow_id AND r.ended_at IS NULL"
                        " LEFT JOIN users u ON u.id = v.created_by"

@@ -121,6 +121,9 @@ Result<RampInfo> Assets::set_ramp(const WantedRamp& wanted) {
     }
     if (wanted.share == all_sessions) {
       connection.run("UPDATE flows SET version = :v WHERE id = :i", wanted.version, wanted.flow_id);
+      connection.run(
+          "UPDATE flow_versions SET took_effect_at = :t WHERE flow_id = :f AND version = :v",
+          writer.now(), wanted.flow_id, wanted.version);
       end_ramp(writer, wanted.flow_id, finished);
     }
     grow(writer);

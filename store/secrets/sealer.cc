@@ -132,8 +132,9 @@ class KeyText {
 Result<std::string> read_private(const std::filesystem::path& path, KeyFile keeper) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) {
-    return errno == ENOENT ? fail(Errc::not_found, "there is no key file " + path.string())
-                           : fail(Errc::unavailable, "the key file can't be read");
+    return errno == ENOENT
+               ? fail(Errc::not_found, "there is no key file " + path.string())
+               : fail(Errc::unavailable, "the key file " + path.string() + " can't be read");
   }
   struct stat status {};
   const bool seen = ::fstat(file.get(), &status) == 0;
@@ -143,7 +144,7 @@ Result<std::string> read_private(const std::filesystem::path& path, KeyFile keep
   }
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   if (!seen || ::read(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return fail(Errc::unavailable, "the key file can't be read");
+    return fail(Errc::unavailable, "the key file " + path.string() + " can't be read");
   }
   return text;
 }

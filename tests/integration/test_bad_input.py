@@ -110,6 +110,28 @@ class BadInput(DaemonCase):
         for place in [":2", ":3", ":4", ":5", "listen.port", "listen_port", "workers", "api.body_timeout", "eighty"]:
             self.assertIn(place, done.stderr)
 
+    def test_a_taken_port_is_refused_with_its_setting(self):
+        other = self.make_daemon(self.daemon.folder / "beside", "")
+        other.init()
+        for listener, group in (("api", "LISTEN"), ("admin", "ADMIN")):
+            port = self.daemon.ports[listener]
+            self.assertFalse(other.start({f"CONVERSED_{group}_PORT": str(port)}))
+            self.assertRegex(other.log_path.read_text(), rf"cannot listen on 127.0.0.1:{port}: .*{group.lower()}.port")
+
+    def test_a_check_names_the_file_that_it_read(self):
+        def check(*arguments):
+            return subprocess.run([f"{BIN}/conversed", "--check-config", *arguments], capture_output=True, text=True, timeout=60)
+        path = self.daemon.folder / "good-settings.yaml"
+        path.write_text("workers: 2\n")
+        self.assertEqual(check("--config", path).stdout, f"The settings in {path} are fine.\n")
+        unread = check()
+        self.assertEqual((unread.returncode, unread.stdout),
+                         (0, "The built-in settings are fine; no file was read. Name yours: --config FILE\n"))
+        for program in (("conversed", "--check-config"), ("conversectl", "restore", self.daemon.folder)):
+            refused = subprocess.run([f"{BIN}/{program[0]}", *program[1:], "--config", ""], capture_output=True, text=True, timeout=60)
+            self.assertEqual(refused.returncode, 2, refused)
+            self.assertIn("--config: the ", refused.stderr)
+
     def test_wrong_kafka_properties_are_reported_without_their_values(self):
         path = self.daemon.folder / "bad-kafka.yaml"
         path.write_text("queue:\n  driver: kafka\n  kafka:\n    bootstrap_servers: [127.0.0.1:1]\n    properties:\n"

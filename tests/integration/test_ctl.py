@@ -11,7 +11,7 @@ import unittest
 import test_ctl_deliveries
 import test_ctl_jobs
 import test_flow_replay
-from ctl_case import CTL, ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, rows, sheet, test_name
+from ctl_case import CTL, ID, RIGHT_TO_LEFT, SHOP, SOURCE, TIME, CtlCase, commands, help_of, rows, sheet, test_name
 from daemon_process import EMAIL
 
 HOSTILE = f"red\x1b[31m {RIGHT_TO_LEFT}\x9b1m"
@@ -77,15 +77,17 @@ class Commands(CtlCase):
         path = pathlib.Path(self.folder.name) / "bad.yaml"
         path.write_text(f'conversed: 1\nproject: {{name: P}}\nflows: [{{name: F, nodes: [{{"{RIGHT_TO_LEFT}": Hi}}]}}]\n')
         errors = self.run_ctl("import", path, code=1).stderr
-        self.assertRegex(errors, r"bad.yaml:3: flows")
+        self.assertRegex(errors, r"bad.yaml:3:\d+: flows")
         self.assertIn(r"\u202e", errors)
+        path.write_text("a: [\n")
+        self.assertRegex(self.run_ctl("import", path, code=1).stderr, r"bad.yaml:\d+:\d+: is not valid YAML")
 
     def test_import_shows_warnings_beside_problems(self):
         path = pathlib.Path(self.folder.name) / "warned.yaml"
         path.write_text('conversed: 1\nproject: {name: Shop}\nflows: [{name: F, nodes: [{say: "{{contxt.a}}"}]}]\nmembers: 5\n')
         errors = self.run_ctl("import", path, code=1).stderr
-        self.assertRegex(errors, r"warned.yaml:4: members: ")
-        self.assertRegex(errors, r"warned.yaml:3: warning: Flow 'F', nodes\[0\]: 'contxt' is neither .*did you mean 'context'")
+        self.assertRegex(errors, r"warned.yaml:4:\d+: members: ")
+        self.assertRegex(errors, r"warned.yaml:3:\d+: warning: Flow 'F', nodes\[0\]: 'contxt' is neither .*did you mean 'context'")
         path.write_text(path.read_text().replace("members: 5\n", ""))
         checked = self.run_ctl("import", "--check", path)
         self.assertIn("no problems", checked.stdout)
@@ -147,6 +149,13 @@ class Commands(CtlCase):
         self.assertRegex(text, rf"^Added ann@example.com \({ID}\), without a password")
         made = self.json("user", "add", "bea@example.com", "--password-stdin", input=NEW_PASSWORD + "\n")
         self.assertEqual(made["email"], "bea@example.com")
+        of_project = "projectAdmin, tokenAdmin, memberManager, conversationAdmin, proactiveAdmin, connectionAdmin"
+        refused = self.run_ctl("user", "add", "cy@example.com", "--roles", "foo", code=1).stderr
+        self.assertIn(f"there is no role foo; there are: {of_project}, userAdmin, platformAdmin\n", refused)
+        refused = self.run_ctl("user", "add", "cy@example.com", "--roles", "userAdmin", "--project", "Shop", code=1).stderr
+        self.assertIn(f"there is no role userAdmin in a project; there are: {of_project}\n", refused)
+        for command in ("add", "roles"):
+            self.assertIn(f"of {of_project}, userAdmin, platformAdmin", " ".join(help_of(("user", command)).split()))
 
     def test_user_list(self):
         self.daemon.ctl("user", "add", "cleo@example.com", "--name", RIGHT_TO_LEFT, "--roles", "userAdmin,projectAdmin")
@@ -331,7 +340,7 @@ class Commands(CtlCase):
         self.assertEqual((job["type"], job["status"], job["data"]["changed"]), ("discardDeadLetters", "done", 1))
         begun = self.people("deadletters", "discard", *chosen, "--background")
         self.assertRegex(begun, f"^Begun. Follow it by: conversectl jobs watch {ID}\n$")
-        self.assertIn("--all", self.run_ctl("deadletters", "replay", "--project", "Shop", code=1).stderr)
+        self.assertIn("--all", self.run_ctl("deadletters", "replay", "--project", "Shop", code=2).stderr)
 
     def test_deadletters_replay(self):
         letter = self.dead_letter("first replayed")

@@ -62,6 +62,11 @@ class StrangeAnswers(StrangerCase):
     # All read these in one way. Each command gets one of them, nightly all.
     REFUSED = [(200, "<html>Not here</html>"), (200, "\udcff\udc9b"), (200, ""), (301, ERROR), (401, ERROR)]
     # These commands send no request.
+    # Some commands need one of several options.
+    ONE_OF = {("inject",): ["--text", "1"], ("why",): ["1"], ("timers", "reschedule"): ["--in", "1h"],
+              ("schedules", "reschedule"): ["--in", "1h"], ("flow", "ramp"): ["--stop"],
+              **{(group, verb): ["1"] for group, verb in (("deliveries", "retry"), ("deliveries", "drop"), ("deadletters", "replay"),
+                                                          ("deadletters", "discard"))}}
     OF_FILES = {("completion",), ("flow", "check"), ("flow", "test"), ("restore",)}
 
     @classmethod
@@ -72,7 +77,7 @@ class StrangeAnswers(StrangerCase):
     def arguments(path):
         """Returns the command with a value for each required argument."""
         text = help_of(path)
-        arguments = list(path)
+        arguments = list(path) + StrangeAnswers.ONE_OF.get(path, [])
         for line in section(text, "Positionals") + section(text, "Options"):
             match = re.match(r"  (\S+) (?:.* )?REQUIRED", line)
             if not match:
@@ -97,6 +102,11 @@ class StrangeAnswers(StrangerCase):
                         self.assertIn("conversectl: ", done.stderr)
                     if self.status != 200:
                         self.assertNotIn("one version", done.stderr)
+
+    def test_another_server_is_told_as_such(self):
+        type(self).status, type(self).answer = 501, "<html>Not implemented</html>"
+        self.assertEqual(self.run_ctl("sessions", "list").stderr,
+                         f"conversectl: the server at {self.url} did not answer like conversed (status 501): is --url right?\n")
 
     def test_an_argument_that_is_not_utf8_is_refused(self):
         done = subprocess.run([CTL, "--url", "http://127.0.0.1:9", "inject", "--endpoint", "a" * 64, "--user", b"\xff", "--session",
@@ -194,6 +204,51 @@ class WrongUsage(StrangerCase):
         self.assertIn("there is no command 'zzz'\nconversectl sessions --help shows", self.expect_wrong("sessions", "zzz"))
         self.assertIn("conversectl flow rollback --help", self.expect_wrong("flow", "rollback", "Orders"))
         self.assertIn("command is required", self.expect_wrong())
+
+    SESSION = ("--endpoint", "a" * 64, "--user", "ann", "--session", "s1")
+    SHOP = str(SOURCE / "config" / "demo" / "shop.yaml")
+
+    def test_a_command_needs_its_subject(self):
+        self.assertIn("name an ID, or a session", self.expect_wrong("why"))
+        self.assertIn("not both", self.expect_wrong("why", "1", *self.SESSION))
+        for command in (("deliveries", "retry"), ("deliveries", "drop"), ("deadletters", "replay"), ("deadletters", "discard")):
+            self.assertIn("name one by its ID", self.expect_wrong(*command))
+            self.assertIn("not both", self.expect_wrong(*command, "1", "--all"))
+            self.assertIn("not both", self.expect_wrong(*command, "1", "--older-than", "2h"))
+        for version in ((), ("3",)):
+            self.assertIn("the VERSION and the SHARE", self.expect_wrong("flow", "ramp", "Orders", *version))
+        self.assertIn("ID: the text is empty", self.expect_wrong("receipt", ""))
+
+    def test_a_session_of_a_filter_is_named_by_three_options(self):
+        for command in (("deadletters", "list"), ("deadletters", "discard"), ("deadletters", "replay", "--all"), ("deliveries", "list"),
+                        ("deliveries", "retry", "--all"), ("deliveries", "drop")):
+            self.assertIn("--user needs --endpoint and --session", self.expect_wrong(*command, "--user", "a"))
+            self.assertIn("--session needs --endpoint and --user", self.expect_wrong(*command, "--session", "a"))
+            self.assertIn("--user needs --session", self.expect_wrong(*command, "--user", "a", "--endpoint", "web"))
+            self.assertIn("--user and --session need --endpoint", self.expect_wrong(*command, "--user", "a", "--session", "s"))
+            for option in ("--older-than", "--newer-than"):
+                self.assertIn(f"{option}: write a duration such as 20m", self.expect_wrong(*command, option, "foo"))
+
+    def test_an_inject_needs_a_message_and_right_times(self):
+        inject = ("inject", *self.SESSION)
+        self.assertIn("--text", self.expect_wrong(*inject))
+        inject += ("--text", "x")
+        self.assertIn("--preview needs --at, --in or --cron", self.expect_wrong(*inject, "--preview"))
+        for duration in ("foo", ""):
+            self.assertIn("--in: write a duration such as 20m", self.expect_wrong(*inject, "--in", duration))
+        for time in ((), ("--in", "1h")):
+            self.assertIn("--timezone needs --at or --cron", self.expect_wrong(*inject, "--timezone", "Europe/Berlin", *time))
+        for key in ("", "a\nb", "ä", "a" * 256):
+            self.assertIn("--idempotency-key: give 1 to 255 printable", self.expect_wrong(*inject, "--idempotency-key", key))
+        for group in ("schedules", "timers"):
+            self.assertIn("name the time by --at, --in or --cron", self.expect_wrong(group, "reschedule", "1"))
+
+    def test_options_that_exclude_each_other_are_refused(self):
+        self.assertIn("--hold and --prune exclude each other", self.expect_wrong("import", self.SHOP, "--hold", "--prune"))
+        self.assertIn("a FILE or --version, not both", self.expect_wrong("flow", "replay", "Orders", self.SHOP, "--version", "3"))
+
+    def test_the_help_tells_the_exit_code_of_differences(self):
+        self.assertIn("the exit code is 1 if", " ".join(help_of(("flow", "replay")).split()))
 
     def test_a_pause_must_be_a_number_of_seconds(self):
         for pause in ("0", "-1", "086", "100000", "x"):

@@ -61,7 +61,7 @@ class DeliveryCommands(CtlCase):
         self.assertEqual(self.json("deliveries", "retry", second)["firstId"], first)
         chosen = ("deliveries", "retry", "--endpoint", self.tokens["retried"])
         self.assertEqual(self.people(*chosen), "1 changed, 0 skipped\n", "one try for a session")
-        self.assertIn("--endpoint", self.run_ctl("deliveries", "retry", code=1).stderr)
+        self.assertIn("--endpoint", self.run_ctl("deliveries", "retry", code=2).stderr)
 
     def test_deliveries_drop(self):
         first, *_ = self.failed("dropped", 4)
@@ -100,7 +100,7 @@ class DeliveryCommands(CtlCase):
         waits = self.json("why", second, code=20)["waits"]
         self.assertEqual(waits[0]["reason"], "behindOutput")
         self.assertIn(waits[1]["reason"], ("deliveryFailing", "endpointPaused", "sending"))
-        self.assertIn("name an id", self.run_ctl("why", code=1).stderr)
+        self.assertIn("name an ID", self.run_ctl("why", code=2).stderr)
 
 
 if __name__ == "__main__":

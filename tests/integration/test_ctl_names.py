@@ -43,9 +43,27 @@ class Names(CtlCase):
         self.assertIn("there is no project 'Third'; there are: Second, Tests",
                       self.with_project("Third", "flow", "graph", "Echo", code=1).stderr)
 
+    def test_a_file_is_drawn_although_the_variable_names_a_project(self):
+        path = pathlib.Path(self.folder.name) / "drawn.yaml"
+        path.write_text(ECHO.replace("{{input.text}}", "of the file"))
+        self.assertIn("of the file", self.with_project("Second", "flow", "graph", path).stdout)
+        self.assertIn("there is no Flow", self.run_ctl("flow", "graph", path, "--project", "Second", code=1).stderr)
+
     def test_a_list_of_one_of_several_projects_needs_its_name(self):
-        self.assertIn("name it by --project", self.run_ctl("endpoints", "list", code=1).stderr)
+        for group in ("endpoints", "sessions"):
+            self.assertIn("name the project by --project, since there are several projects: Second, Tests\n",
+                          self.run_ctl(group, "list", code=1).stderr)
         self.assertIn("own", self.people("endpoints", "list", "--project", "Second"))
+
+    def test_without_a_project_a_list_tells_how_to_make_one(self):
+        password = "a long enough password"
+        self.run_ctl("organisation", "add", "Empty", "--admin", "empty@example.com", "--password-stdin", input=password + "\n")
+        environment = self.daemon.environment
+        self.addCleanup(environment.update, {name: environment[name] for name in ("CONVERSECTL_AS", "CONVERSECTL_PASSWORD")})
+        environment.update(CONVERSECTL_AS="empty@example.com", CONVERSECTL_PASSWORD=password)
+        self.assertEqual(self.run_ctl("sessions", "list", code=1).stderr,
+                         "conversectl: there is no project in which you have the role conversationAdmin: `conversectl import` makes one "
+                         "of a bundle\n")
 
     def test_an_endpoint_is_named_by_name_id_or_token(self):
         token = next(item["urlToken"] for item in self.second["endpoints"] if item["name"] == "own")

@@ -157,12 +157,23 @@ class FlowRamps(DaemonCase):
 
     def test_wrong_ramps_are_refused(self):
         held = self.hold("refused")
-        self.assertIn("VERSION and the SHARE", self.print("flow", "ramp", "Orders", code=1))
-        self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "1.5%", code=1))
-        self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "10", "--max-errors", "x", code=1))
-        self.assertIn("give --stop only the FLOW, and the VERSION", self.print("flow", "ramp", "Orders", str(held), "10%", "--stop", code=1))
+        self.assertIn("VERSION and the SHARE", self.print("flow", "ramp", "Orders", code=2))
+        self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "1.5%", code=2))
+        self.assertIn("whole percent", self.print("flow", "ramp", "Orders", str(held), "10", "--max-errors", "x", code=2))
+        self.assertIn("give --stop only the FLOW, and the VERSION", self.print("flow", "ramp", "Orders", str(held), "10%", "--stop", code=2))
         self.assertIn("is in no ramp", self.print("flow", "ramp", "Orders", "--stop", code=1))
-        self.assertIn("no such version", self.print("flow", "ramp", "Orders", "999", "10%", code=1))
+        for command in (("ramp", "Orders", "999", "10%"), ("rollback", "Orders", "999"), ("diff", "Orders", "1", "999")):
+            self.assertIn("the Flow 'Orders' has no version 999; `conversectl flow versions Orders` lists them",
+                          self.print("flow", *command, code=1))
+
+    def test_the_end_of_a_ramp_is_shown_while_its_version_is_in_effect(self):
+        held = self.hold("shown")
+        self.daemon.ctl("flow", "ramp", "Orders", str(held), "10%")
+        self.assertIn("with --stop takes the version back, with 100% gives it", self.print("flow", "ramp", "Orders", "1", "20%", code=1))
+        self.daemon.ctl("flow", "ramp", "Orders", str(held), "100%")
+        self.assertIn(f"The ramp of version {held} is finished", self.print("flow", "versions", "Orders"))
+        self.daemon.ctl("flow", "rollback", "Orders", "1")
+        self.assertNotIn("The ramp of", self.print("flow", "versions", "Orders"))
 
 
 if __name__ == "__main__":

@@ -191,7 +191,7 @@ class FlowReplay(CtlCase):
         self.load(path.read_text())
         self.assertEqual(self.replay("Echo", code=1)["on"], "version 2")
         self.assertEqual(self.replay("Echo", "--version", 1, code=0)["different"], 0)
-        for wrong in (("Echo", path, "--version", "1"), ("Nothing",), ("Echo", "--version", "77")):
+        for wrong in (("Nothing",), ("Echo", "--version", "77")):
             self.run_ctl("flow", "replay", *wrong, code=1)
         self.load(BUNDLE)
 

@@ -78,4 +78,16 @@ std::vector<Fields> Fields::objects(const char* name) const {
   return all;
 }
 
+std::string problem_line(const Fields& problem, const std::string& kind) {
+  const auto file = problem.text_if_any("file");
+  const auto path = problem.text_if_any("path");
+  const auto column = problem.has("column") ? problem.number("column") : 0;
+  std::string line = (file.empty() ? "line " : file + ':') + std::to_string(problem.number("line"));
+  if (column > 0) line += ':' + std::to_string(column);
+  for (const auto& part : {kind, path}) {
+    if (!part.empty()) line += ": " + part;
+  }
+  return line + ": " + problem.text("message");
+}
+
 }  // namespace conversed::ctl

@@ -45,4 +45,7 @@ class Fields {
   const nlohmann::json* object_;
 };
 
+// A problem of a bundle, such as `shop.yaml:3:7: warning: flows[0]: message`. `kind` may be empty.
+[[nodiscard]] std::string problem_line(const Fields& problem, const std::string& kind);
+
 }  // namespace conversed::ctl

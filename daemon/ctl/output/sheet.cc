@@ -142,6 +142,22 @@ std::string lines_of(const json& object, const Screen& screen) {
   return lines + nested;
 }
 
+// The number of an entry in a list.
+bool is_number(std::string_view name) {
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Of a member by its path, such as `/outputs/0/text`. Entries of a list have the list's name.
+Cell cell_at(std::string_view path, const json& value) {
+  if (is_document(path.substr(1, path.find('/', 1) - 1))) return cell_of("", value);
+  auto name = path.substr(path.rfind('/') + 1);
+  if (!is_number(name)) return cell_of(name, value);
+  path.remove_suffix(name.size() + 1);
+  name = path.substr(path.rfind('/') + 1);
+  const bool is_time_to_come = name == "next" && value.is_number_integer();
+  return is_time_to_come ? Cell::at(value.get<std::int64_t>()) : cell_of(name, value);
+}
+
 }  // namespace
 
 std::string wait_of(const Fields& wait, const Screen& screen) {
@@ -162,9 +178,7 @@ std::string sheet_of(const json& object, const Screen& screen) {
   std::string lines;
   const json flat = object.flatten();
   for (const auto& [path, value] : flat.items()) {
-    const auto member = path.substr(1, path.find('/', 1) - 1);
-    const auto name = is_document(member) ? "" : path.substr(path.rfind('/') + 1);
-    const Cell cell = value.is_structured() ? Cell("") : cell_of(name, value);
+    const Cell cell = value.is_structured() ? Cell("") : cell_at(path, value);
     lines += text::shown(path.substr(1), text::Lines::one) + '\t' + value_of(cell, screen) + '\n';
   }
   return lines;

@@ -106,6 +106,7 @@ CREATE TABLE flow_versions (
   created_at BIGINT NOT NULL,
   created_by TEXT NOT NULL,  -- a user's id; empty: no user of the API
   restored_from BIGINT,      -- the version that a rollback made this one equal to
+  took_effect_at BIGINT,     -- NULL: it was never the version of all sessions
   PRIMARY KEY (flow_id, version)
 ) WITHOUT ROWID;
 

@@ -78,6 +78,25 @@ TEST_F(FlowRampRoutes, TheShareZeroAndTheRouteTakeTheVersionBack) {
   EXPECT_EQ(world_.manage(Method::delete_, route_ + "/ramp", nullptr).status, 409);
 }
 
+TEST_F(FlowRampRoutes, ADiffBeginsAtTheVersionThatWasInEffectBefore) {
+  const auto from = [&](const std::string& to) {
+    const auto diff = world_.manage(Method::get, route_ + "/diff", nullptr, {{"to", to}});
+    return body_of(diff)["from"].get<int>();
+  };
+  EXPECT_EQ(from("2"), 1) << "a held version";
+  world_.clock.advance(std::chrono::seconds(1));
+  import("three");
+  EXPECT_EQ(from("3"), 1) << "version 2 was never in effect";
+  EXPECT_EQ(from("2"), 3) << "it is compared with the version in effect";
+  ASSERT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
+  EXPECT_EQ(from("2"), 3);
+  world_.clock.advance(std::chrono::seconds(1));
+  ASSERT_EQ(set({{"version", 2}, {"share", 100}}).status, 200);
+  EXPECT_EQ(from("2"), 3) << "it took effect after version 3";
+  EXPECT_EQ(from("3"), 1);
+  EXPECT_EQ(from("1"), 1);
+}
+
 TEST_F(FlowRampRoutes, WrongRampsAreRefused) {
   for (const json& wrong :
        {json::object(), json{{"version", 2}}, json{{"version", 0}, {"share", 10}},

@@ -439,7 +439,7 @@ TEST_F(BackupTest, FailedCopyNamesTheFileThatFailedAndRemovesOnlyItsOwn) {
     const auto failed = copy_private(source, copy);
     ASSERT_FALSE(failed);
     EXPECT_EQ(failed.error().code, Errc::unavailable);
-    EXPECT_TRUE(failed.error().message.starts_with(source.filename().string() + " can't be read: "))
+    EXPECT_TRUE(failed.error().message.starts_with(source.string() + " can't be read: "))
         << failed.error().message;
     EXPECT_FALSE(std::filesystem::exists(copy));
   }
@@ -447,7 +447,7 @@ TEST_F(BackupTest, FailedCopyNamesTheFileThatFailedAndRemovesOnlyItsOwn) {
   const auto failed = copy_private(folder_ / "mistyped.key", copy);
   ASSERT_FALSE(failed);
   EXPECT_EQ(failed.error().code, Errc::conflict);
-  EXPECT_TRUE(failed.error().message.starts_with("copy.key can't be made: "))
+  EXPECT_TRUE(failed.error().message.starts_with(copy.string() + " can't be made: "))
       << failed.error().message;
   EXPECT_TRUE(std::filesystem::exists(copy)) << "the file of another copy";
 }
@@ -467,6 +467,30 @@ TEST_F(BackupTest, KeyThatOpensOnlySomeSecretsIsRefused) {
   ASSERT_FALSE(restored);
   EXPECT_EQ(restored.error().code, Errc::conflict) << restored.error().message;
   EXPECT_TRUE(restore(there, {.backup = made->path, .key = own_key}, clock_));
+}
+
+TEST_F(BackupTest, WrongKeyIsRefusedByTheNameThatWasTyped) {
+  add_secret("Shop");
+  const auto made = back_up();
+  ASSERT_TRUE(made) << made.error().message;
+  const auto wrong = folder_ / "wrong.key";
+  ASSERT_TRUE(store::Sealer::create_key_file(wrong));
+  const auto there = other_folder("other");
+  const auto restored = restore(there, {.backup = made->path, .key = wrong}, clock_);
+  ASSERT_FALSE(restored);
+  EXPECT_EQ(restored.error().code, Errc::conflict);
+  EXPECT_TRUE(restored.error().message.starts_with("the master key " + wrong.string() +
+                                                   " does not open 2 of the store's secrets; give "
+                                                   "--key the key file of the time of the backup"))
+      << restored.error().message;
+  EXPECT_FALSE(std::filesystem::exists(there.data_dir / "master.key"));
+  // A mistyped name is told as such, although the folder has a key.
+  make_private(there.data_dir);
+  std::filesystem::copy_file(wrong, there.data_dir / "master.key");
+  const auto mistyped = restore(there, {.backup = made->path, .key = folder_ / "nope"}, clock_);
+  ASSERT_FALSE(mistyped);
+  EXPECT_TRUE(mistyped.error().message.starts_with((folder_ / "nope").string() + " can't be read"))
+      << mistyped.error().message;
 }
 
 TEST_F(BackupTest, FilesThatRootRestoresBelongToTheFoldersOwner) {

@@ -231,6 +231,11 @@ TEST(Sheet, AFileGetsThePathAndTheValueOfEachMember) {
             "warnings\t-\n");
 }
 
+TEST(Sheet, AFileGetsTheTimesOfAListAsTimes) {
+  const json shown = {{"next", {1'795'356'239}}, {"roles", {"a"}}, {"context", {{"next", {5}}}}};
+  EXPECT_EQ(sheet_of(shown, file), "context/next/0\t5\nnext/0\t2026-11-22T14:03:59Z\nroles/0\ta\n");
+}
+
 TEST(Fields, ReadsEachType) {
   const json answer = {{"name", "n"},
                        {"count", 3},
