@@ -40,7 +40,8 @@ TEST(LoaderProblems, OfTheFileAsSuch) {
   expect_problems(
       {{"", {"b.yaml: the file is empty"}},
        {"a: [",
-        {"b.yaml:1:5: is not valid YAML: end of sequence flow not found (at the file's end)"}},
+        {"b.yaml:1:5: is not valid YAML: end of sequence flow not found; the '[' of line 1 is not "
+         "closed; write ']' (at the file's end)"}},
        {"a: {b: Which?}",
         {"b.yaml:1:13: is not valid YAML: unknown token; within {} and [] a text with a '?' stands "
          "in "
