@@ -167,6 +167,15 @@ TEST(Locales, ChoiceTakesTheButtonThatTheUserReads) {
   EXPECT_EQ(talk.session.context["sure"], 0);
 }
 
+TEST(Locales, NumbersHaveTheMarksOfTheSession) {
+  for (const auto& [locale, text] : {std::pair("de", "1.000,5"), std::pair("en", "1,000.5")}) {
+    Conversation talk("- question: {text: q, type: number, storeIn: context.n}");
+    ASSERT_TRUE(say_in(talk, locale));
+    ASSERT_TRUE(talk.say(text));
+    EXPECT_EQ(talk.session.context["n"], 1000.5) << locale;
+  }
+}
+
 TEST(Locales, JourneySpeaksTheSessionsLocale) {
   const auto flow = follow_up_flow({{"text", {{"en", "There?"}, {"de", "Da?"}}}}, "Follow-up");
   ASSERT_TRUE(flow) << flow.error().message;

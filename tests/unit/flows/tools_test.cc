@@ -12,6 +12,7 @@
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/graph.h"
 #include "flows/tools/match.h"
+#include "flows/tools/node_pages.h"
 #include "flows/tools/trial.h"
 #include "tests/unit/flows/conversation.h"
 
@@ -142,6 +143,26 @@ TEST(FlowGraph, DrawsNodesAndWays) {
   const auto dot = tools::dot_of(*flow);
   EXPECT_NE(dot.find("n1 -> done [label=\"else\"];"), std::string::npos);
   EXPECT_EQ(dot.find("\"this\""), std::string::npos) << "an unescaped quote would end the label";
+}
+
+TEST(FlowDocs, ListTheWordsOfYesAndNo) {
+  for (const auto& [key, value, count] :
+       {std::tuple("yes", true, std::size_t{12}), std::tuple("no", false, std::size_t{7})}) {
+    const auto sentence = tools::description_of("question", key);
+    std::size_t words = 0;
+    for (auto open = sentence.find('`', sentence.find("instead of")); open != std::string::npos;
+         open = sentence.find('`', open + 1)) {
+      const auto close = sentence.find('`', open + 1);
+      const auto word = sentence.substr(open + 1, close - open - 1);
+      Conversation talk("- question: {text: q, type: yesNo, storeIn: context.ok}");
+      ASSERT_TRUE(talk.say("x"));
+      ASSERT_TRUE(talk.say(word));
+      EXPECT_EQ(talk.session.context["ok"], value) << word;
+      ++words;
+      open = close;
+    }
+    EXPECT_EQ(words, count) << sentence;
+  }
 }
 
 // The YAML examples on the pages for designers. Parts of a bundle get the header that they need.
