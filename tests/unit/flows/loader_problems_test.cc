@@ -214,6 +214,29 @@ TEST(LoaderProblems, OfNodes) {
       "  ");
 }
 
+TEST(LoaderProblems, OfNodesSayWhatToWrite) {
+  expect_problems(
+      {{"- handover: true\n- copySlotsToContext: true\n- handover:\n- return: true",
+        {"b.yaml:7:15: flows[0].nodes[0].handover: write `handover: {}`; no key is needed",
+         "b.yaml:8:25: flows[0].nodes[1].copySlotsToContext: write `copySlotsToContext: {}`; no "
+         "key is needed"}},
+       {"- interval: {every: \"3\", do: []}",
+        {"b.yaml:7:23: flows[0].nodes[0].interval.every: a number of passes has no quotes; write "
+         "`every: 3`"}},
+       {"- if: input.text\n  then: [{say: Yes, that is right.}]",
+        {"b.yaml:8:23: flows[0].nodes[0].then[0][\"that is right.\"]: unknown key 'that is "
+         "right.' beside 'say'; known are id; a text with ',' within { } stands in quotes"}},
+       {"- question: {text: Small, or large, type: text}",
+        {"b.yaml:7:29: flows[0].nodes[0].question[\"or large\"]: unknown key 'or large'; known are "
+         "text, type, storeIn, reprompt, maxAttempts, onNoAnswer, validIf, escape, escapeIf, "
+         "onEscape, timeout, onTimeout, slot, pattern, dateOrder, timezone, yes, no, data, "
+         "quickReplies; a text with ',' within { } stands in quotes"}}},
+      "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: httpBearer, fields: "
+      "{token: t}}]\n"
+      "flows:\n- name: F\n  nodes:\n",
+      "  ");
+}
+
 TEST(LoaderProblems, OfButtonsCardsAndImages) {
   expect_problems(
       {{"- say: {text: a, quickReplies: [{value: 1}, {text: b, url: x}, {text: c, value: 1, url: "

@@ -191,6 +191,11 @@ TEST(Locales, ProblemsNameTheKnownOnes) {
   EXPECT_EQ(text_problems_of("[{say: {text: {en: Hello, fr: Salut}}}]"),
             "b.yaml:4:49: flows[0].nodes[0].say.text.fr: the project has no locale 'fr'; known are "
             "en, de, de-AT");
+  EXPECT_EQ(text_problems_of("[{say: {text: {en: Hello, DE: Hallo, de_at: Servus}}}]"),
+            "b.yaml:4:49: flows[0].nodes[0].say.text.DE: the project has no locale 'DE'; did you "
+            "mean 'de'?\n"
+            "b.yaml:4:60: flows[0].nodes[0].say.text.de_at: the project has no locale 'de_at'; did "
+            "you mean 'de-AT'?");
   EXPECT_EQ(text_problems_of("[{say: {text: {de: Hallo}}}]"),
             "b.yaml:4:37: flows[0].nodes[0].say.text: has no text for the primary locale 'en'; "
             "write one");
