@@ -197,7 +197,19 @@ Template NodeConfig::template_at(const View& view) {
   auto compiled =
       valid(view, Template::compile(view.text().value_or(""), {}, labels(compiler_.known())));
   if (compiled) note_reads(view, compiled->facts(), Reader::text);
+  if (compiled && compiled->is_constant()) warn_of_expression(view);
   return std::move(compiled).value_or(Template());
+}
+
+// `addToContext: {count: context.count + 1}` stores the text, not the number.
+void NodeConfig::warn_of_expression(const View& text) {
+  if (!text.value().is_text()) return;
+  const std::string& whole = text.value().text();
+  const bool begins_so =
+      std::ranges::any_of(std::array{"arguments.", "context.", "input.", "profile."},
+                          [&](std::string_view root) { return whole.starts_with(root); });
+  if (!begins_so || !Expression::compile(whole)) return;
+  warn(text, "'" + whole + "' stays as it is written; write \"{{" + whole + "}}\" for its value");
 }
 
 LocalText NodeConfig::local_text_at(const View& view) {

@@ -149,6 +149,7 @@ class NodeConfig {
   [[nodiscard]] bool is_shorthand_by_locale(const std::vector<std::string_view>& inside) const;
   [[nodiscard]] bool is_true_for_nothing() const;
   void expect_true();
+  void warn_of_expression(const View& text);
   // Checks each text of the value separately, so that a problem has the place of its text.
   void check_templates(const View& view);
   enum class Reader : std::uint8_t { condition, text };

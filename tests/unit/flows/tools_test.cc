@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "flows/bundle/loader.h"
+#include "flows/error_codes.h"
 #include "flows/tools/check.h"
 #include "flows/tools/coverage.h"
 #include "flows/tools/flow_test.h"
@@ -285,6 +286,31 @@ TEST(FlowTest, ShowsTheDialogueAndTheNodesOfTheStepThatFails) {
                    "  F: nodes[0] if: input.text == 'Ann'", "      input.text == 'Ann' = false",
                    "  F: nodes[0].else[0] say: Who?", "  F: nodes[0].else[1] stop", "< Who?"}));
   EXPECT_EQ(suite.tests[1].dialogue, (Texts{}));
+}
+
+TEST(FlowTest, RefusesCodesThatNoErrorHas) {
+  EXPECT_EQ(failures(run("  - say: x\n",
+                         "calls: [{error: timeuot}, {error: refused}]\n"
+                         "searches: [{error: knowledge_deletd}]\n"
+                         "tests: [{name: a, steps: [{user: x}]}]\n")),
+            (Texts{"t.yaml:2:17: calls[0].error: no call fails with the code 'timeuot'; did you "
+                   "mean 'timeout'?\n"
+                   "t.yaml:3:20: searches[0].error: no call fails with the code "
+                   "'knowledge_deletd'; did you mean 'knowledge_deleted'?"}));
+}
+
+TEST(ErrorCodes, AreInTheHandbook) {
+  std::string pages;
+  for (const char* name : {"concepts.md", "nodes.md"}) {
+    std::ifstream page(std::filesystem::path(CONVERSED_SOURCE_DIR) / "docs" / "flows" / name);
+    std::stringstream text;
+    text << page.rdbuf();
+    pages += text.str();
+  }
+  for (const auto code : call_error_codes) {
+    EXPECT_NE(pages.find("`" + std::string(code) + "`"), std::string::npos) << code;
+  }
+  EXPECT_NE(pages.find("`" + std::string(turn_error_code) + "`"), std::string::npos);
 }
 
 TEST(FlowTest, ShowsNoChangesOfATurnThatFails) {
