@@ -73,6 +73,12 @@ std::shared_ptr<const Flow> Flow::compile(const View& definition, const KnownNam
   return FlowCompiler(definition.report(), known).compile(definition);
 }
 
+const std::string& Flow::Outline::label_in(std::string_view locale) const {
+  const auto found = std::ranges::find_if(
+      labels, [&](const auto& each) { return is_same_locale(each.first, locale); });
+  return found == labels.end() ? label : found->second;
+}
+
 NodeIndex Flow::find(const std::string& address) const {
   const auto found = by_address_.find(address);
   return found == by_address_.end() ? end_of_flow : found->second;

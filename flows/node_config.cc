@@ -311,12 +311,18 @@ void NodeConfig::read(const View& at, const NodeField& field, NodeIndex& into) {
 }
 
 Flow::Outline NodeConfig::take_outline() {
-  for (const std::string_view field : {"text", "condition", "on", "state", "if", "list"}) {
+  for (const std::string_view field :
+       {"text", "condition", "on", "state", "if", "list", "flow", "url"}) {
     const auto found = find(field);
     if (!found) continue;
     const Located* value = &found->value();
     if (value->is_array() && !value->items().empty()) value = &value->items().front();
-    if (value->is_object() && !value->members().empty()) value = &value->members().front().value;
+    if (value->is_object() && !value->members().empty()) {
+      for (const auto& member : value->members()) {
+        if (member.value.is_text()) outline_.labels.emplace_back(member.name, member.value.text());
+      }
+      value = &value->members().front().value;
+    }
     if (value->is_scalar()) {
       outline_.label = value->is_text() ? value->text() : value->scalar().dump();
     }

@@ -139,16 +139,26 @@ Result<Response> list_versions(const Call& call, ProjectServices& services) {
              {"ramp", *ramp ? json(ramp_shape()(**ramp)) : json()}});
 }
 
+Result<std::string> primary_locale(const std::string& project, ProjectServices& services) {
+  const auto assets = services.assets.project(project);
+  if (!assets) return model::fail(store_error(assets.error()));
+  const auto& locales = (*assets)->locales;
+  return locales.empty() ? std::string() : locales.front();
+}
+
 Result<Response> show_definition(const Call& call, ProjectServices& services) {
-  auto flow = flow_of(call, services);
+  auto flow = path_flow(services.store, call);
   if (!flow) return model::fail(flow.error());
   auto number = number_parameter(call.request, "version", 1, max_whole_number, 0);
   if (!number) return model::fail(number.error());
-  auto definition = definition_of(*flow, *number, services);
+  auto definition = definition_of(flow->id, *number, services);
   if (!definition) return model::fail(definition.error());
-  return ok({{"_id", *flow},
+  const auto locale = primary_locale(flow->project.id, services);
+  if (!locale) return model::fail(locale.error());
+  return ok({{"_id", flow->id},
              {"name", definition->version.name},
              {"version", definition->version.version},
+             {"primaryLocale", *locale},
              {"definition", std::move(definition->content)}});
 }
 
@@ -249,7 +259,9 @@ Result<Response> show_graph(const Call& call, ProjectServices& services) {
   if (!standing) return model::fail(standing.error());
   auto runs = runs_of(project, version, services.store);
   if (!runs) return model::fail(runs.error());
-  const auto graph = flows::tools::graph_of(*(*shown)->flow);
+  const auto locale = primary_locale(project, services);
+  if (!locale) return model::fail(locale.error());
+  const auto graph = flows::tools::graph_of(*(*shown)->flow, *locale);
   json nodes = json::array();
   for (const auto& box : graph.boxes) {
     const auto& at = box.node->address;
@@ -444,6 +456,7 @@ Description describe_definition() {
   const auto body = object({{"_id", id()},
                             {"name", text(1)},
                             {"version", version_number()},
+                            {"primaryLocale", described("Of the project.", text())},
                             {"definition", described("As bundles have it.", free_object())}});
   return {.summary = "Show a version of a Flow",
           .parameters = {query_parameter("version", "Default: the newest.", version_number())},

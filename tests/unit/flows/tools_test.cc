@@ -132,7 +132,7 @@ TEST(FlowGraph, DrawsNodesAndWays) {
   EXPECT_EQ(tools::mermaid_of(*flow),
             "flowchart TD\n"
             "  start([Main])\n"
-            "  n0[\"question id ask<br/>Is  this  right?\"]\n"
+            "  n0[\"question id ask<br/>Is #34;this#34; right?\"]\n"
             "  n1[\"if<br/>input.text\"]\n"
             "  n2[\"goTo\"]\n"
             "  done([end])\n"
@@ -164,6 +164,35 @@ TEST(FlowDocs, ListTheWordsOfYesAndNo) {
     }
     EXPECT_EQ(words, count) << sentence;
   }
+}
+
+TEST(FlowGraph, KeepsTheMarksOfConditionsInMermaid) {
+  const auto flow =
+      flow_of("- if: context.n < 3 && context.n > 1\n  then: [{say: \"Hi {{context.a}} #1\"}]\n");
+  const auto drawn = tools::mermaid_of(*flow);
+  EXPECT_NE(drawn.find("<br/>context.n #lt; 3 #38;#38; context.n #gt; 1\"]"), std::string::npos)
+      << drawn;
+  EXPECT_NE(drawn.find("<br/>Hi #123;#123;context.a#125;#125; #35;1\"]"), std::string::npos)
+      << drawn;
+}
+
+TEST(FlowGraph, NamesTheFlowAndTheUrlOfANode) {
+  const auto flow = flow_of("- executeFlow: Sub\n- httpRequest: {url: \"http://x.example/a\"}\n");
+  const auto graph = tools::graph_of(*flow);
+  ASSERT_EQ(graph.boxes.size(), 2U);
+  EXPECT_EQ(graph.boxes[0].text, "Sub");
+  EXPECT_EQ(graph.boxes[1].text, "http://x.example/a");
+}
+
+TEST(FlowGraph, ShowsTextsInThePrimaryLocale) {
+  const auto flow =
+      flow_of("- say: {text: {de: Hallo, en: Hello}}\n- say: {text: [{de: a, en: b}]}");
+  const auto graph = tools::graph_of(*flow, "en");
+  EXPECT_EQ(graph.boxes[0].text, "Hello");
+  EXPECT_EQ(graph.boxes[1].text, "b");
+  EXPECT_EQ(tools::graph_of(*flow, "fr").boxes[0].text, "Hallo");
+  EXPECT_NE(tools::mermaid_of(*flow, "en").find("Hello"), std::string::npos);
+  EXPECT_NE(tools::dot_of(*flow, "en").find("Hello"), std::string::npos);
 }
 
 // The YAML examples on the pages for designers. Parts of a bundle get the header that they need.
@@ -286,6 +315,36 @@ TEST(FlowTest, ShowsTheDialogueAndTheNodesOfTheStepThatFails) {
                    "  F: nodes[0] if: input.text == 'Ann'", "      input.text == 'Ann' = false",
                    "  F: nodes[0].else[0] say: Who?", "  F: nodes[0].else[1] stop", "< Who?"}));
   EXPECT_EQ(suite.tests[1].dialogue, (Texts{}));
+}
+
+TEST(FlowTest, ShowsAppendsToAListInTheTrace) {
+  const auto suite =
+      run("  - addToContext: {l: [1], o: {\"-\": 1}}\n"
+          "  - addToContext: {l: [1, 2, 3], o: {\"-\": 2}}\n",
+          "tests: [{name: a, steps: [{user: x, expect: {text: y}}]}]\n");
+  ASSERT_EQ(suite.tests.size(), 1U);
+  const auto& lines = suite.tests[0].dialogue;
+  for (const char* line :
+       {"      context.l[1]: nothing -> 2", "      context.l[2]: nothing -> 3"}) {
+    EXPECT_NE(std::ranges::find(lines, line), lines.end()) << line;
+  }
+  EXPECT_NE(std::ranges::find(lines, "      context.o.-: 1 -> 2"), lines.end());
+}
+
+TEST(FlowTest, ShowsTextsInThePrimaryLocale) {
+  const auto suite = tools::run_flow_tests(
+      "bundle: b.yaml\ntests: [{name: a, steps: [{user: x, expect: {text: y}}]}]\n", "t.yaml",
+      [](const std::string&) {
+        return std::optional<std::string>(
+            "conversed: 1\nproject: {name: P, locales: [en, de]}\n"
+            "flows: [{name: F, nodes: [{say: {text: {de: Hallo, en: Hello}}}, {stop: true}, "
+            "{id: b, say: {text: {de: Nie, en: Never}}}]}]\n");
+      });
+  ASSERT_EQ(suite.tests.size(), 1U);
+  const auto& lines = suite.tests[0].dialogue;
+  EXPECT_NE(std::ranges::find(lines, "  F: nodes[0] say: Hello"), lines.end());
+  EXPECT_EQ(suite.coverage->report()[0].missed, (Texts{"b say: Never never runs"}));
+  EXPECT_NE(suite.coverage->dot().find("Hello"), std::string::npos);
 }
 
 TEST(FlowTest, RefusesCodesThatNoErrorHas) {
