@@ -181,7 +181,7 @@ void expect_keys(const View& view, std::span<const std::string_view> known) {
   for (const auto& member : view.value().members()) {
     if (std::find(known.begin(), known.end(), member.name) != known.end()) continue;
     view.report().add(member.place, view.member(member).path(),
-                      "unknown key '" + member.name + "'" + known_words(member.name, known));
+                      "unknown key '" + member.name + "'" + known_keys(member, known));
   }
 }
 

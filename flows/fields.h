@@ -133,6 +133,14 @@ template <typename Words>
   auto hint = did_you_mean(word, known);
   return hint.empty() ? "; known are " + text::joined(known) : hint;
 }
+// The end of the problem of an unknown key. `{say: Yes, that is right.}` has a key without a value.
+template <typename Words>
+[[nodiscard]] std::string known_keys(const Located::Member& unknown, const Words& known) {
+  auto hint = did_you_mean(unknown.name, known);
+  if (!hint.empty()) return hint;
+  if (unknown.value.is_null()) hint = "; a text with ',' within { } stands in quotes";
+  return known_words(unknown.name, known) + hint;
+}
 // Whether the text consists of one or more ASCII letters, ASCII digits, and characters of `others`.
 [[nodiscard]] bool is_word(std::string_view text, std::string_view others);
 

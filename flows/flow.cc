@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "flows/flow_compiler.h"
+#include "flows/local_text.h"
 #include "flows/node_types.h"
 #include "store/model/json.h"
 #include "store/text/joined.h"
@@ -19,6 +20,12 @@ constexpr std::size_t max_nodes = 10'000;  // in one Flow
 bool is_node_id(std::string_view id) {
   return is_word(id, "_-") && id.size() <= max_id_bytes && id.front() != '-' &&
          (id.front() < '0' || id.front() > '9');
+}
+
+std::string locale_hint(const std::string& name, const std::vector<std::string>& known) {
+  const auto same = matching_locale(name, known);
+  return same.empty() ? "; known are " + text::joined(known)
+                      : "; did you mean '" + std::string(same) + "'?";
 }
 
 }  // namespace
@@ -39,7 +46,7 @@ void expect_locales(const View& mapping, const std::vector<std::string>& known) 
     if (std::ranges::find(known, member.name) != known.end()) continue;
     mapping.report().add(
         member.place, mapping.member(member).path(),
-        "the project has no locale '" + member.name + "'; known are " + text::joined(known));
+        "the project has no locale '" + member.name + "'" + locale_hint(member.name, known));
   }
   if (mapping.value().find(known.front()) == nullptr) {
     mapping.problem("has no text for the primary locale '" + known.front() + "'; write one");
@@ -64,6 +71,12 @@ Checked<std::shared_ptr<const Flow>> Flow::compile_text(std::string_view definit
 
 std::shared_ptr<const Flow> Flow::compile(const View& definition, const KnownNames* known) {
   return FlowCompiler(definition.report(), known).compile(definition);
+}
+
+const std::string& Flow::Outline::label_in(std::string_view locale) const {
+  const auto found = std::ranges::find_if(
+      labels, [&](const auto& each) { return is_same_locale(each.first, locale); });
+  return found == labels.end() ? label : found->second;
 }
 
 NodeIndex Flow::find(const std::string& address) const {

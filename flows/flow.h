@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flows/expression/expression.h"
@@ -79,7 +80,11 @@ class Flow {
   // Facts about a Node for tools. Running a Flow does not need them.
   struct Outline {
     Place place;
-    std::string label;      // its text or condition as written; may be empty
+    // Its text, condition, Flow or URL as written; may be empty. Of a text by locale the first one.
+    std::string label;
+    std::vector<std::pair<std::string, std::string>> labels;  // by locale, if it has several
+    // The label of this locale, otherwise the first one.
+    [[nodiscard]] const std::string& label_in(std::string_view locale) const;
     bool continues = true;  // the Node that follows may come next
     std::vector<Way> ways;
     std::vector<Use> uses;

@@ -66,10 +66,11 @@ NodeConfig::NodeConfig(FlowCompiler& compiler, const NodeType& type, const View&
 }
 
 // The problem of a key beside the type's name that may not stand there.
-std::string NodeConfig::misplaced(const std::string& key,
+std::string NodeConfig::misplaced(const Located::Member& member,
                                   const std::vector<std::string_view>& inside,
                                   std::vector<std::string_view> beside) const {
   const std::string type(type_.name);
+  const std::string& key = member.name;
   if (std::ranges::find(inside, key) != inside.end()) {
     const bool is_first = type_.shorthand.empty() || type_.shorthand == key;
     const std::string first = is_first ? "" : std::string(type_.shorthand) + ": .., ";
@@ -77,7 +78,7 @@ std::string NodeConfig::misplaced(const std::string& key,
            type + "', or write `" + type + ": {" + first + key + ": ..}`";
   }
   beside.emplace_back("id");
-  return "unknown key '" + key + "' beside '" + type + "'" + known_words(key, beside);
+  return "unknown key '" + key + "' beside '" + type + "'" + known_keys(member, beside);
 }
 
 void NodeConfig::check_keys() {
@@ -92,13 +93,16 @@ void NodeConfig::check_keys() {
     if (member.name == "id" || find_node_type(member.name) != nullptr) continue;
     const std::string path = node_.member(member).path();
     if (std::ranges::find(beside, member.name) == beside.end()) {
-      node_.report().add(member.place, path, misplaced(member.name, inside, beside));
+      node_.report().add(member.place, path, misplaced(member, inside, beside));
     } else if (!type_.is_free_form() && config_.value().find(member.name) != nullptr) {
       node_.report().add(member.place, path, "stands here and in the mapping as well; remove one");
     }
   }
   if (type_.is_free_form()) return;
   if (type_.fields.empty()) return expect_true();
+  if (is_true_for_nothing()) {
+    return config_.problem("write `" + std::string(type_.name) + ": {}`; no key is needed");
+  }
   if (is_shorthand_by_locale(inside)) {
     return config_.problem("a mapping is the Node's config; write the texts by locale as `" +
                            std::string(type_.name) + ": {" + std::string(type_.shorthand) +
@@ -120,6 +124,18 @@ bool NodeConfig::is_shorthand_by_locale(const std::vector<std::string_view>& ins
   });
 }
 
+// Whether the config is `true`, as of a Node without config, and the type needs no key either.
+bool NodeConfig::is_true_for_nothing() const {
+  if (config_.value().scalar() != true) return false;
+  bool takes_true = false;
+  for (const auto& field : type_.fields) {
+    if (field.is_required) return false;
+    const bool is_text = field.form == Form::local_text || field.form == Form::local_texts;
+    takes_true = takes_true || (field.name == type_.shorthand && !is_text);
+  }
+  return !takes_true;
+}
+
 void NodeConfig::expect_true() {
   const Located& value = config_.value();
   if (value.is_null() || value.scalar() == true) return;
@@ -135,7 +151,8 @@ void NodeConfig::read_fields(Node& node) {
 
 std::optional<View> NodeConfig::find(std::string_view field) const {
   if (type_.is_free_form()) return std::nullopt;
-  if (!config_.value().is_object() && field == type_.shorthand && !config_.value().is_null()) {
+  if (!config_.value().is_object() && field == type_.shorthand && !config_.value().is_null() &&
+      !is_true_for_nothing()) {
     return config_;
   }
   if (auto inside = config_.find(field)) return inside;
@@ -180,7 +197,19 @@ Template NodeConfig::template_at(const View& view) {
   auto compiled =
       valid(view, Template::compile(view.text().value_or(""), {}, labels(compiler_.known())));
   if (compiled) note_reads(view, compiled->facts(), Reader::text);
+  if (compiled && compiled->is_constant()) warn_of_expression(view);
   return std::move(compiled).value_or(Template());
+}
+
+// `addToContext: {count: context.count + 1}` stores the text, not the number.
+void NodeConfig::warn_of_expression(const View& text) {
+  if (!text.value().is_text()) return;
+  const std::string& whole = text.value().text();
+  const bool begins_so =
+      std::ranges::any_of(std::array{"arguments.", "context.", "input.", "profile."},
+                          [&](std::string_view root) { return whole.starts_with(root); });
+  if (!begins_so || !Expression::compile(whole)) return;
+  warn(text, "'" + whole + "' stays as it is written; write \"{{" + whole + "}}\" for its value");
 }
 
 LocalText NodeConfig::local_text_at(const View& view) {
@@ -282,12 +311,18 @@ void NodeConfig::read(const View& at, const NodeField& field, NodeIndex& into) {
 }
 
 Flow::Outline NodeConfig::take_outline() {
-  for (const std::string_view field : {"text", "condition", "on", "state", "if", "list"}) {
+  for (const std::string_view field :
+       {"text", "condition", "on", "state", "if", "list", "flow", "url"}) {
     const auto found = find(field);
     if (!found) continue;
     const Located* value = &found->value();
     if (value->is_array() && !value->items().empty()) value = &value->items().front();
-    if (value->is_object() && !value->members().empty()) value = &value->members().front().value;
+    if (value->is_object() && !value->members().empty()) {
+      for (const auto& member : value->members()) {
+        if (member.value.is_text()) outline_.labels.emplace_back(member.name, member.value.text());
+      }
+      value = &value->members().front().value;
+    }
     if (value->is_scalar()) {
       outline_.label = value->is_text() ? value->text() : value->scalar().dump();
     }

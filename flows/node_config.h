@@ -143,11 +143,13 @@ class NodeConfig {
 
  private:
   void check_keys();
-  [[nodiscard]] std::string misplaced(const std::string& key,
+  [[nodiscard]] std::string misplaced(const Located::Member& member,
                                       const std::vector<std::string_view>& inside,
                                       std::vector<std::string_view> beside) const;
   [[nodiscard]] bool is_shorthand_by_locale(const std::vector<std::string_view>& inside) const;
+  [[nodiscard]] bool is_true_for_nothing() const;
   void expect_true();
+  void warn_of_expression(const View& text);
   // Checks each text of the value separately, so that a problem has the place of its text.
   void check_templates(const View& view);
   enum class Reader : std::uint8_t { condition, text };

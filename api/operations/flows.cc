@@ -13,6 +13,7 @@
 #include "api/operations/operations.h"
 #include "api/operations/standing_sessions.h"
 #include "api/replies.h"
+#include "flows/fields.h"
 #include "flows/flow.h"
 #include "flows/node_types.h"
 #include "flows/tools/diff.h"
@@ -147,16 +148,26 @@ Result<Response> list_versions(const Call& call, ProjectServices& services) {
              {"ramp", *ramp ? json(ramp_shape()(**ramp)) : json()}});
 }
 
+Result<std::string> primary_locale(const std::string& project, ProjectServices& services) {
+  const auto assets = services.assets.project(project);
+  if (!assets) return model::fail(store_error(assets.error()));
+  const auto& locales = (*assets)->locales;
+  return locales.empty() ? std::string() : locales.front();
+}
+
 Result<Response> show_definition(const Call& call, ProjectServices& services) {
-  auto flow = flow_of(call, services);
+  auto flow = path_flow(services.store, call);
   if (!flow) return model::fail(flow.error());
   auto number = number_parameter(call.request, "version", 1, max_whole_number, 0);
   if (!number) return model::fail(number.error());
-  auto definition = definition_of(*flow, *number, services);
+  auto definition = definition_of(flow->id, *number, services);
   if (!definition) return model::fail(definition.error());
-  return ok({{"_id", *flow},
+  const auto locale = primary_locale(flow->project.id, services);
+  if (!locale) return model::fail(locale.error());
+  return ok({{"_id", flow->id},
              {"name", definition->version.name},
              {"version", definition->version.version},
+             {"primaryLocale", *locale},
              {"definition", std::move(definition->content)}});
 }
 
@@ -257,7 +268,9 @@ Result<Response> show_graph(const Call& call, ProjectServices& services) {
   if (!standing) return model::fail(standing.error());
   auto runs = runs_of(project, version, services.store);
   if (!runs) return model::fail(runs.error());
-  const auto graph = flows::tools::graph_of(*(*shown)->flow);
+  const auto locale = primary_locale(project, services);
+  if (!locale) return model::fail(locale.error());
+  const auto graph = flows::tools::graph_of(*(*shown)->flow, *locale);
   json nodes = json::array();
   for (const auto& box : graph.boxes) {
     const auto& at = box.node->address;
@@ -367,13 +380,49 @@ Result<std::int64_t> read_version(const Request& request) {
   return whole_number(*body, "version", 1, max_whole_number);
 }
 
-// A version that this program can't run would stop every conversation of its Endpoints.
-Result<void> check_runnable(const model::FlowVersion& version) {
+// The names in the version that its project does not have, as problems.
+flows::Problems missing_parts(const flows::Flow& flow, const store::PartNames& known) {
+  flows::Problems problems;
+  const auto expect = [&](const std::string& where, std::string_view part, const std::string& name,
+                          const flows::Names& names) {
+    if (names.contains(name)) return;
+    problems.push_back({"",
+                        {},
+                        where,
+                        "there is no " + std::string(part) + " '" + name + "'" +
+                            flows::did_you_mean(name, names)});
+  };
+  for (const auto& name : flow.lexicons()) expect("lexicons", "lexicon", name, known.lexicons);
+  for (const auto& slot : flow.slots()) {
+    for (const auto& use : slot.outline.uses) {
+      using Kind = flows::Flow::Use::Kind;
+      const auto& at = slot.address;
+      if (use.kind == Kind::connection) expect(at, "Connection", use.name, known.connections);
+      if (use.kind == Kind::flow) expect(at, "Flow", use.name, known.flows);
+      if (use.kind == Kind::lexicon) expect(at, "lexicon", use.name, known.lexicons);
+      if (use.kind != Kind::knowledge) continue;
+      expect(at, "knowledge store", use.name, known.knowledge_stores);
+    }
+  }
+  return problems;
+}
+
+// A version that can't run would stop the conversations of its Endpoints.
+Result<void> check_runnable(const model::FlowVersion& version, ProjectServices& services) {
+  const std::string name = "version " + std::to_string(version.version);
   auto compiled = flows::Flow::compile_text(version.definition);
-  if (compiled) return {};
-  return model::fail(Errc::conflict,
-                     "version " + std::to_string(version.version) +
-                         " can't run in this program: " + flows::to_string(compiled.error()));
+  if (!compiled) {
+    return model::fail(Errc::conflict,
+                       name + " can't run in this program: " + flows::to_string(compiled.error()));
+  }
+  auto known = services.store.assets().part_names(version.project_id);
+  if (!known) return model::fail(store_error(known.error()));
+  const auto missing = missing_parts(**compiled, *known);
+  if (missing.empty()) return {};
+  return model::fail(Errc::conflict, name +
+                                         " names parts that the project does not have; import "
+                                         "them first:\n" +
+                                         flows::to_string(missing));
 }
 
 Result<Response> roll_back(const Call& call, ProjectServices& services) {
@@ -383,7 +432,7 @@ Result<Response> roll_back(const Call& call, ProjectServices& services) {
   if (!number) return model::fail(number.error());
   auto old = version_of(*flow, *number, services);
   if (!old) return model::fail(old.error());
-  if (auto good = check_runnable(*old); !good) return model::fail(good.error());
+  if (auto good = check_runnable(*old, services); !good) return model::fail(good.error());
   auto made = services.store.assets().roll_back(*flow, *number, call.principal->user_id);
   if (!made) return model::fail(store_error(made.error()));
   return ok({{"_id", *flow},
@@ -417,7 +466,9 @@ Result<Response> set_ramp(const Call& call, ProjectServices& services) {
   if (!wanted) return model::fail(wanted.error());
   auto version = version_of(*flow, wanted->version, services);
   if (!version) return model::fail(version.error());
-  if (auto good = check_runnable(*version); !good) return model::fail(good.error());
+  if (wanted->share > 0) {
+    if (auto good = check_runnable(*version, services); !good) return model::fail(good.error());
+  }
   wanted->flow_id = *flow;
   wanted->by = call.principal->user_id;
   auto& assets = services.store.assets();
@@ -464,6 +515,7 @@ Description describe_definition() {
   const auto body = object({{"_id", id()},
                             {"name", text(1)},
                             {"version", version_number()},
+                            {"primaryLocale", described("Of the project.", text())},
                             {"definition", described("As bundles have it.", free_object())}});
   return {.summary = "Show a version of a Flow",
           .parameters = {query_parameter("version", "Default: the newest.", version_number())},
@@ -529,7 +581,8 @@ Description describe_rollback() {
           .details =
               "Makes a new version that is equal to the older one, unless the version in effect is "
               "equal already. Executions continue with the version that they began with. A 409: "
-              "the Flow is in a ramp.",
+              "the Flow is in a ramp, or the older version names a Flow, Connection, lexicon or "
+              "knowledge store that the project does not have.",
           .body = json_content(named("Rollback", with_example({{"version", 1}}, wanted))),
           .answers = {json_answer("The version in effect.", named("RolledBack", body))},
           .errors = {409}};
@@ -555,7 +608,9 @@ Description describe_set_ramp() {
       .summary = "Give a version of a Flow to a share of the sessions",
       .details =
           "Begins a ramp, or changes the running one. A session keeps its version while "
-          "the ramp runs. Executions continue with the version that they began with.",
+          "the ramp runs. Executions continue with the version that they began with. A 409: the "
+          "version names a Flow, Connection, lexicon or knowledge store that the project does not "
+          "have, or another ramp runs.",
       .body = json_content(named("Ramp", with_example({{"version", 2}, {"share", 10}}, wanted))),
       .answers = {json_answer("The ramp.", ramp_shape().schema())},
       .errors = {409}};

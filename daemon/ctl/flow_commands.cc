@@ -58,15 +58,17 @@ int check(Client& client, const Values& values) {
   return good ? 0 : 1;
 }
 
-model::Result<std::string> drawn(const flows::Flow& flow, const std::string& format) {
-  if (format == "mermaid") return flows::tools::mermaid_of(flow);
-  const auto dot = flows::tools::dot_of(flow);
+model::Result<std::string> drawn(const flows::Flow& flow, const std::string& format,
+                                 const std::string& locale) {
+  if (format == "mermaid") return flows::tools::mermaid_of(flow, locale);
+  const auto dot = flows::tools::dot_of(flow, locale);
   return format == "dot" ? dot : drawn_by_graphviz(dot);
 }
 
 struct NamedFlow {
   std::string name;
   std::shared_ptr<const flows::Flow> flow;
+  std::string locale{};  // the primary one of its bundle
 };
 
 model::Result<NamedFlow> flow_of_file(const Values& values) {
@@ -80,7 +82,7 @@ model::Result<NamedFlow> flow_of_file(const Values& values) {
   for (const auto& flow : bundle->flows) {
     if (!name.empty() && flow.name != name) continue;
     const auto compiled = flows::Flow::compile(flow.definition);
-    if (compiled) return NamedFlow{flow.name, *compiled};
+    if (compiled) return NamedFlow{flow.name, *compiled, bundle->locales.front()};
   }
   return model::fail(model::Errc::not_found, source + ": there is no Flow '" + name + "'");
 }
@@ -92,7 +94,7 @@ model::Result<NamedFlow> flow_of_daemon(Client& client, const Values& values) {
   if (!answer) return model::fail(answer.error());
   const Fields found(*answer);
   auto compiled = flows::Flow::compile(found.any("definition"));
-  if (compiled) return NamedFlow{found.text("name"), *compiled};
+  if (compiled) return NamedFlow{found.text("name"), *compiled, found.text_if_any("primaryLocale")};
   return model::fail(model::Errc::internal,
                      "this conversectl can't read the Flow; are it and the daemon of one version?");
 }
@@ -112,7 +114,7 @@ int graph(Client& client, const Values& values) {
                          (!values.is_typed("--project") && is_file(values.text("FILE_OR_FLOW")));
   const auto found = from_file ? flow_of_file(values) : flow_of_daemon(client, values);
   if (!found) return failed(found.error());
-  auto picture = drawn(*found->flow, format);
+  auto picture = drawn(*found->flow, format, found->locale);
   if (!picture) return failed(picture.error());
   if (client.options().json) {
     return say_json({{"name", found->name}, {"format", format}, {"text", *picture}});

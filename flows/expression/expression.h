@@ -41,6 +41,12 @@ struct Facts {
   std::vector<std::string> paths;
   std::vector<Doubt> doubts;
   std::vector<Comparison> comparisons;
+  // An operand of the outermost `||` or `&&` that is a text or number other than '' and 0.
+  struct Constant {
+    std::string source;  // `'no'`
+    std::string path;    // that the other operand compares with a constant; empty: none
+  };
+  std::vector<Constant> constants;
   std::vector<std::string> single_braces;  // `context.name` of `{context.name}` in a template
   bool decides = false;  // has ??, ||, &&, ?:, ?., ! or typeof: a missing value may be intended
 };

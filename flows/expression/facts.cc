@@ -4,6 +4,7 @@
 
 #include "flows/expression/ast.h"
 #include "flows/expression/library.h"
+#include "flows/expression/number.h"
 #include "store/text/near.h"
 
 namespace conversed::flows::expression {
@@ -52,6 +53,44 @@ bool decides(const Node& node) {
   return node.op->settled != nullptr || node.op->mark == "!" || node.op->mark == "typeof";
 }
 
+// The path that the node compares with a constant. Empty: it compares none.
+std::string compared_path(const Program& program, const Node& node) {
+  Facts facts;
+  if (node.kind == NodeKind::binary) add_comparison(program, node, facts);
+  return facts.comparisons.empty() ? std::string() : facts.comparisons.front().path;
+}
+
+// The source of a text or number that is true. Empty for other nodes.
+std::string true_constant(const Node& node) {
+  if (node.kind != NodeKind::literal) return {};
+  if (node.value.is_string() && !node.value.as_string().empty()) {
+    return "'" + std::string(node.value.as_string()) + "'";
+  }
+  return node.value.is_number() && node.value.as_number() != 0 ? number_text(node.value.as_number())
+                                                               : "";
+}
+
+// Of a whole condition: `input.text == 'yes' || 'ja'` is always true.
+void add_constants(const Program& program, NodeId id, Facts& facts) {
+  const Node& node = program.node(id);
+  if (node.kind == NodeKind::unary && node.op->mark == "!") {
+    return add_constants(program, node.a, facts);
+  }
+  if (node.kind != NodeKind::binary || (node.op->mark != "||" && node.op->mark != "&&")) return;
+  const Node& left = program.node(node.a);
+  const Node& right = program.node(node.b);
+  for (const auto& [one, other] : {std::pair(&left, &right), std::pair(&right, &left)}) {
+    auto source = node.op->mark == "||" ? true_constant(*one) : std::string();
+    if (source.empty()) continue;
+    // Behind `a == 'x' || b == 'y'` the nearest comparison counts.
+    const bool is_chain = other->kind == NodeKind::binary && other->op->mark == "||";
+    const Node& compares = is_chain ? program.node(other->b) : *other;
+    keep(facts.constants, {std::move(source), compared_path(program, compares)});
+  }
+  add_constants(program, node.a, facts);
+  add_constants(program, node.b, facts);
+}
+
 // From the root, because the parser leaves nodes behind that it has replaced. The tree's height is
 // bounded (ast.h). `in_member`: the parent reads a member of the node's value.
 void add_below(const Program& program, NodeId id, bool in_member, Facts& facts) {
@@ -80,6 +119,7 @@ void add_facts(const Program& program, const std::string& braces, Facts& facts) 
   if (facts.doubts.size() >= Facts::most) return;
   facts.doubts.push_back({braces, {}, {}});
   add_below(program, program.root, false, facts);
+  add_constants(program, program.root, facts);
   const auto& doubt = facts.doubts.back();
   if (doubt.words.empty() && doubt.failures.empty()) facts.doubts.pop_back();
 }

@@ -26,6 +26,17 @@ bool is_mark(const Token& token, std::string_view mark) {
   return token.kind == Token::Kind::punctuator && token.text == mark;
 }
 
+// The token continues no path: `-` in `context.order-id`.
+tl::unexpected<model::Error> no_step(const Token& token) {
+  const auto& what = token.text;
+  const std::string part = token.kind == Token::Kind::name || what.empty()
+                               ? "a blank or another character"
+                               : "'" + std::string(what) + "'";
+  return fail_at(token.begin, part +
+                                  " is no part of a name; a name has letters, digits and _. "
+                                  "Write another name between [\" and \"]");
+}
+
 // An index or a quoted name, between brackets.
 Result<Path::Step> bracketed(const Token& token) {
   if (token.kind == Token::Kind::string) return Path::Step{.name = scrub(token.cooked)};
@@ -66,7 +77,7 @@ Result<Path> Path::compile(std::string_view source) {
       token = lexer.next();
       if (!is_mark(token, "]")) return fail_at(token.begin, "expected ']'");
     } else {
-      return fail_at(token.begin, "expected '.' or '['");
+      return no_step(token);
     }
     path.steps_.push_back(std::move(step));
   }

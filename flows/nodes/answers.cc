@@ -11,6 +11,7 @@
 #include "flows/expression/text.h"
 #include "flows/fields.h"
 #include "flows/regex.h"
+#include "flows/words/number_marks.h"
 #include "flows/words/spelled_numbers.h"
 #include "flows/words/spoken_times.h"
 #include "store/model/url.h"
@@ -163,6 +164,12 @@ std::optional<nlohmann::json> read_number(std::string_view text) {
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc() || rest != end || !std::isfinite(number)) return std::nullopt;
   return number;
+}
+
+std::optional<nlohmann::json> read_number(std::string_view text, std::string_view locale) {
+  text = expression::trim(text);
+  const auto plain = unmarked_number(text, locale);
+  return read_number(plain ? *plain : text);
 }
 
 std::optional<nlohmann::json> read_spelled_number(std::string_view text, std::string_view locale) {

@@ -13,6 +13,10 @@ namespace conversed::flows {
 
 // A decimal number without other text (`3`, `-2.5`, `+1e3`). Whole numbers that fit stay whole.
 [[nodiscard]] std::optional<nlohmann::json> read_number(std::string_view text);
+// The same with the marks of the locale (unmarked_number): `1.000` of German is 1000. A text that
+// is no number with these marks is read as above.
+[[nodiscard]] std::optional<nlohmann::json> read_number(std::string_view text,
+                                                        std::string_view locale);
 // The same in words of the locale's language, without other text: `twenty-one`, `minus two point
 // five`. Takes up to 10 ms, and longer for the first one of a language.
 [[nodiscard]] std::optional<nlohmann::json> read_spelled_number(std::string_view text,

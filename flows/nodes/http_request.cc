@@ -38,16 +38,18 @@ UrlPart part_behind(std::string_view url) {
 std::string_view ends_of(UrlPart part) {
   if (part == UrlPart::scheme) return {};
   if (part == UrlPart::query) return "#";
-  return part == UrlPart::parameter ? "&#" : "?#";
+  if (part == UrlPart::parameter) return "&#";
+  return part == UrlPart::path ? "/?#" : "?#";
 }
 
 std::string_view name_of_part(UrlPart part) {
   return part == UrlPart::path ? "path" : part == UrlPart::host ? "host" : "query";
 }
 
-// The URL of a request, with values in it. A value can't climb in the path, end the path or the
-// query, or add a parameter.
+// The URL of a request, with values in it. A value can't leave its segment of the path, end the
+// query, or add a parameter. A value in place of the host may bring a path and a query.
 // Kept by: HttpRequestNode.NoValueClimbsOutOfItsPlaceInThePath,
+// HttpRequestNode.NoValueAddsASegmentToThePath,
 // HttpRequestNode.NoValueAddsAParameterToTheQuery.
 class UrlTemplate {
  public:

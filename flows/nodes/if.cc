@@ -9,6 +9,12 @@ struct IfNode final : Node {
   NodeIndex then = end_of_flow;
   NodeIndex otherwise = end_of_flow;
 
+  void check(NodeConfig& config) const {
+    const auto at = config.find("condition");
+    if (!at || config.has("then") || config.has("else")) return;
+    config.warn(*at, "has no `then` and no `else`, so it does nothing; write one beside `if`");
+  }
+
   Result<Step> run(Turn& turn) const override {
     return Jump{condition.truthy(turn.scope()) ? then : otherwise};
   }

@@ -1,11 +1,18 @@
+#include <algorithm>
+
 #include "flows/json_members.h"
 #include "flows/node_types.h"
 #include "flows/turn/turn.h"
+#include "store/text/ascii.h"
 
 namespace conversed::flows {
 namespace {
 
 constexpr std::int64_t most_passes = 1'000'000;
+
+bool is_whole(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, text::is_digit);
+}
 
 struct IntervalNode final : Node {
   std::int64_t passes = 0;  // 0: the interval is a time
@@ -18,6 +25,9 @@ struct IntervalNode final : Node {
     const auto every = config.find("every");
     if (every && every->value().scalar().is_number()) {
       passes = every->integer(1, most_passes).value_or(1);
+    } else if (every && every->value().is_text() && is_whole(every->value().text())) {
+      every->problem("a number of passes has no quotes; write `every: " + every->value().text() +
+                     "`");
     } else if (every) {
       time = every->duration(std::chrono::milliseconds(1), longest).value_or(longest);
     }

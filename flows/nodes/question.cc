@@ -200,7 +200,7 @@ struct QuestionNode final : Node {
 
   static std::optional<nlohmann::json> number_in(Turn& turn) {
     const std::string& said = turn.input_text();
-    auto number = read_number(said);
+    auto number = read_number(said, turn.locale());
     if (number || !pay_for_words(turn)) return number;
     return read_spelled_number(said, turn.locale());
   }

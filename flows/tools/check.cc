@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "flows/bundle/loader.h"
+#include "flows/error_codes.h"
 #include "flows/fields.h"
 #include "flows/flow.h"
 #include "flows/input_members.h"
@@ -40,6 +41,12 @@ std::string first_name(std::string_view path) {
   if (root == std::string_view::npos) return {};
   const auto rest = path.substr(root + 1);
   return std::string(rest.substr(0, rest.find_first_of(".[")));
+}
+
+// The last name of a path: `total` of `context.cart.total[0]`.
+std::string last_name(std::string_view path) {
+  const auto name = path.substr(path.rfind('.') + 1);
+  return std::string(name.substr(0, name.find('[')));
 }
 
 // Bounds, because the daemon checks what its users import.
@@ -77,6 +84,7 @@ class Checker {
     const bool has_ways =
         nodes <= most_ways / std::max<std::size_t>(run.empty() ? all.size() : run.size(), 1);
     const auto reach = has_ways ? reach_of(all, run) : std::vector<Reach>();
+    check_endpoints();
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (has_ways) check_ways(*all[i], reach[i]);
       check_nodes(*all[i]);
@@ -139,6 +147,9 @@ class Checker {
     words_.insert(roots.begin(), roots.end());
     values_["input.source"] = {"followUp", "inject", "timeOut", "user"};
     values_["input.type"] = {"data", "text"};
+    auto& codes = values_["input.error.code"];
+    codes.insert(call_error_codes.begin(), call_error_codes.end());
+    codes.emplace(turn_error_code);
     auto channels = names_in("endpoints", "name");
     const bool is_bounded = !channels.empty() && channels.size() <= most_values;
     if (is_bounded) values_["input.channel"] = std::move(channels);
@@ -207,6 +218,7 @@ class Checker {
       for (const auto& path : slot.outline.writes) {
         auto& written = path.starts_with("context") ? context_ : profile_;
         written.insert(first_name(path));
+        places_.emplace(last_name(path), path);
         const auto [known, is_first] = is_flag_.emplace(path, slot.outline.writes_flag);
         known->second = known->second && slot.outline.writes_flag;
       }
@@ -249,6 +261,18 @@ class Checker {
     }
   }
 
+  // An Endpoint whose Flow has no Nodes answers nothing.
+  void check_endpoints() {
+    for (const auto& endpoint : items("endpoints")) {
+      const auto name = text_of(endpoint, "flow");
+      const auto flow =
+          std::ranges::find(flows_, name, [](const auto& each) { return each->name(); });
+      if (flow == flows_.end() || !(*flow)->slots().empty()) continue;
+      report_.add(endpoint.find("flow")->place(), "endpoints",
+                  "the Flow '" + name + "' has no Nodes, so its users get no answer; add some");
+    }
+  }
+
   void check_nodes(const Flow& flow) {
     for (const auto& slot : flow.slots()) {
       check_reads(flow, slot);
@@ -276,6 +300,9 @@ class Checker {
     const bool takes_events = slot.type->name == "waitForEvent" || slot.type->name == "collect";
     for (const auto& read : slot.outline.reads) {
       check_read({flow, slot, read.place}, read.facts);
+      // The expressions of these types give a value, such as `context.cart || []`.
+      const bool is_value = slot.type->name == "switch" || slot.type->name == "forEach";
+      if (read.is_condition && !is_value) check_constants({flow, slot, read.place}, read.facts);
       if (takes_events) check_event({flow, slot, read.place}, read.facts);
     }
   }
@@ -340,6 +367,14 @@ class Checker {
     for (const auto& inside : facts.single_braces) check_braces(at, inside);
   }
 
+  void check_constants(const At& at, const Facts& facts) {
+    for (const auto& [source, path] : facts.constants) {
+      const std::string example = path.empty() ? "input.text" : path;
+      warn(at, source + " beside `||` is always true, so the condition is; write `" + example +
+                   " == " + source + "`");
+    }
+  }
+
   void check_path(const At& at, const std::string& path) {
     const auto name = first_name(path);
     if (path.find('.') + 1 + name.size() < path.size()) return;  // its beginning is a path, too
@@ -361,9 +396,11 @@ class Checker {
     if (labels_.contains(doubt.braces)) return;
     for (const auto& word : std::set<std::string>(doubt.words.begin(), doubt.words.end())) {
       if (words_.contains(word)) continue;
+      const auto place = places_.find(word);
       warn(at, "'" + word +
                    "' is neither arguments, context, input, profile nor the label of a Token" +
-                   hint(word, words_));
+                   (place == places_.end() ? hint(word, words_)
+                                           : "; did you mean '" + place->second + "'?"));
     }
     for (const auto& failure : doubt.failures) warn(at, failure);
   }
@@ -400,12 +437,18 @@ class Checker {
     if (path == "input.channel" && values != values_.end() && !values->second.contains(text)) {
       warn(at, "no Endpoint of the bundle is named '" + text + "', so 'input.channel' never is");
     } else if (values != values_.end() && !values->second.contains(text)) {
-      warn(at,
-           "'" + path + "' is never '" + text + "'; it is one of " + text::joined(values->second));
+      warn(at, "'" + path + "' is never '" + text + "'" + instead(path, text, values->second));
     } else if (is_flag(path) && is_word(text, " ") && !text::is_digit(text.front())) {
       warn(at, "'" + path + "' is true or false, never the text '" + text + "'; write `" + path +
                    "` or `!" + path + "`");
     }
+  }
+
+  // The values that a path may have. The codes of errors are many, so a near one is enough.
+  [[nodiscard]] static std::string instead(std::string_view path, const std::string& text,
+                                           const Names& values) {
+    const auto near = path == "input.error.code" ? did_you_mean(text, values) : std::string();
+    return near.empty() ? "; it is one of " + text::joined(values) : near;
   }
 
   void check_cases(const At& at) {
@@ -417,13 +460,13 @@ class Checker {
     if (is_flag(path)) values = {"false", "true"};
     if (values.empty() || values.size() > most_values) return;
     const std::string never = "'" + path + "' is never '";
-    const std::string known = "'; it is one of " + text::joined(values);
     for (const auto& way : at.slot.outline.ways) {
       const auto is_way = [&](const std::string& value) {
         return text::equals_ignoring_case(value, way.name);
       };
       if (way.name == "default" || std::ranges::any_of(values, is_way)) continue;
-      warn(at, std::string(never).append(way.name).append(known));
+      warn(at,
+           std::string(never).append(way.name).append("'").append(instead(path, way.name, values)));
     }
   }
 
@@ -507,6 +550,7 @@ class Checker {
   std::map<Kind, Names> used_;
   Names context_;
   Names profile_;
+  std::map<std::string, std::string, std::less<>> places_;  // written paths by their last names
   Names filled_;
   Names grown_;                                          // lexicons to which Nodes add entries
   Names waits_;                                          // Flows that wait for an input

@@ -22,8 +22,8 @@ std::map<std::string, std::vector<Arrow>> branches_of(const Graph& graph) {
   return branches;
 }
 
-Coverage::OfFlow report_on(const Flow& flow, const Taken& taken) {
-  const auto graph = graph_of(flow);
+Coverage::OfFlow report_on(const Flow& flow, const Taken& taken, std::string_view locale) {
+  const auto graph = graph_of(flow, locale);
   const auto branches = branches_of(graph);
   Coverage::OfFlow found{.flow = flow.name(), .nodes = graph.boxes.size()};
   for (const auto& box : graph.boxes) {
@@ -51,7 +51,8 @@ Coverage::OfFlow report_on(const Flow& flow, const Taken& taken) {
 
 }  // namespace
 
-Coverage::Coverage(std::vector<std::shared_ptr<const Flow>> flows) {
+Coverage::Coverage(std::vector<std::shared_ptr<const Flow>> flows, std::string locale)
+    : locale_(std::move(locale)) {
   for (auto& flow : flows) parts_.push_back({std::move(flow)});
 }
 
@@ -80,16 +81,17 @@ void Coverage::add(const Coverage& other) {
 
 std::vector<Coverage::OfFlow> Coverage::report() const {
   std::vector<OfFlow> all;
-  for (const auto& part : parts_) all.push_back(report_on(*part.flow, part.taken));
+  for (const auto& part : parts_) all.push_back(report_on(*part.flow, part.taken, locale_));
   return all;
 }
 
 std::string Coverage::dot() const {
   std::vector<TakenFlow> flows;
   for (const auto& part : parts_) {
-    flows.push_back({*part.flow, part.taken, to_string(report_on(*part.flow, part.taken))});
+    flows.push_back(
+        {*part.flow, part.taken, to_string(report_on(*part.flow, part.taken, locale_))});
   }
-  return dot_of(flows);
+  return dot_of(flows, locale_);
 }
 
 std::string to_string(const Coverage::OfFlow& counts) {

@@ -14,7 +14,8 @@ namespace conversed::flows::tools {
 // the ways of a Node that has several; ways that lead to the same Node count as one. One thread.
 class Coverage {
  public:
-  explicit Coverage(std::vector<std::shared_ptr<const Flow>> flows);
+  // `locale`: texts by locale are shown in this one.
+  explicit Coverage(std::vector<std::shared_ptr<const Flow>> flows, std::string locale = {});
 
   // Other Flows are ignored.
   void runs(const Flow& flow, const Flow::Slot& node);
@@ -43,6 +44,7 @@ class Coverage {
   };
   [[nodiscard]] Part* part_of(const Flow& flow);
 
+  std::string locale_;
   std::vector<Part> parts_;
 };
 

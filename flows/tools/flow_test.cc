@@ -40,6 +40,7 @@ class Conversation {
         rehearsal_(
             stage, file.now, [this](const model::PendingCall& call) { return answer(call); },
             &trace_) {
+    trace_.set_locale(stage.assets.locales.front());
     rehearsal_.prepare(test.context, test.profile);
     rehearsal_.choose(branches_of(file, &test));
   }
@@ -197,8 +198,9 @@ Checked<SuiteResult> run_tests(std::string_view text, const std::string& file_na
   if (auto unknown = unknown_choices(*file, file_name, flows); !unknown.empty()) {
     return tl::unexpected(std::move(unknown));
   }
-  SuiteResult suite{
-      .file = file_name, .bundle = file->bundle, .coverage = Coverage(std::move(flows))};
+  SuiteResult suite{.file = file_name,
+                    .bundle = file->bundle,
+                    .coverage = Coverage(std::move(flows), bundle->locales.front())};
   for (const auto& test : file->tests) {
     if (test.name.find(only) == std::string::npos) continue;
     suite.tests.push_back(Conversation(*stage, *file, test, *suite.coverage, run_script).run());

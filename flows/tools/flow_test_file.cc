@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "flows/bundle/loader.h"
+#include "flows/error_codes.h"
 #include "flows/fields.h"
 #include "flows/node_types.h"
 #include "flows/tools/match.h"
@@ -64,6 +65,16 @@ json model_answer(const View& view) {
   return {{"choices", {{{"index", 0}, {"message", std::move(message)}}}}};
 }
 
+// A code that no call fails with. A branch that the code chooses would never run.
+std::string error_of(const Fields& fields) {
+  auto code = fields.optional_text("error");
+  if (!code.empty() && std::ranges::find(call_error_codes, code) == call_error_codes.end()) {
+    fields.find("error")->problem("no call fails with the code '" + code + "'" +
+                                  known_words(code, call_error_codes));
+  }
+  return code;
+}
+
 SearchStub read_search_stub(const View& view) {
   const Fields fields(view, search_stub_keys);
   SearchStub stub;
@@ -83,7 +94,7 @@ SearchStub read_search_stub(const View& view) {
     }
     stub.hits.push_back(std::move(hit));
   });
-  stub.error = fields.optional_text("error");
+  stub.error = error_of(fields);
   stub.times = fields.integer("times").value_or(0);
   return stub;
 }
@@ -101,7 +112,7 @@ Stub read_stub(const View& view) {
     stub.of_model = true;
     stub.body = model_answer(*llm);
   }
-  stub.error = fields.optional_text("error");
+  stub.error = error_of(fields);
   stub.tokens = fields.integer("tokens").value_or(0);
   stub.times = fields.integer("times").value_or(0);
   return stub;

@@ -52,13 +52,9 @@ std::string plain(std::string_view text, std::string_view special) {
   return expression::scrub(line) + (cut ? "…" : "");
 }
 
-std::string label_of(const Flow::Slot& slot, std::string_view special, std::string_view line_end) {
-  std::string label(slot.type->name);
-  if (!slot.address.starts_with("nodes[")) label += " #" + slot.address;
-  if (!slot.outline.label.empty()) {
-    label += std::string(line_end) + plain(slot.outline.label, special);
-  }
-  return label;
+// The Node's id. Empty if it has none.
+std::string_view id_of(const Flow::Slot& slot) {
+  return slot.address.starts_with("nodes[") ? std::string_view() : slot.address;
 }
 
 }  // namespace
@@ -67,12 +63,12 @@ std::string box_of(NodeIndex index) {
   return index == end_of_flow ? "done" : "n" + std::to_string(static_cast<std::uint32_t>(index));
 }
 
-Graph graph_of(const Flow& flow) {
+Graph graph_of(const Flow& flow, std::string_view locale) {
   Graph graph;
   graph.arrows.push_back({"start", box_of(flow.start()), "", false});
   for (std::size_t i = 0; i < flow.slots().size(); ++i) {
     const auto& slot = flow.slots()[i];
-    graph.boxes.push_back({box_of(NodeIndex(i)), &slot, plain(slot.outline.label, "")});
+    graph.boxes.push_back({box_of(NodeIndex(i)), &slot, plain(slot.outline.label_in(locale), "")});
   }
   for (const auto& arrow : arrows_of(flow)) {
     graph.arrows.push_back(
@@ -81,16 +77,35 @@ Graph graph_of(const Flow& flow) {
   return graph;
 }
 
-std::string mermaid_of(const Flow& flow) {
-  constexpr std::string_view special = "\"<>{}[]|#;`";
+namespace {
+
+// The text as one line. Characters that have a meaning in Mermaid become its entities.
+std::string mermaid_text(std::string_view text) {
+  constexpr std::string_view special = "\"<>{}[]()|#;`&";
+  std::string escaped;
+  for (const char c : plain(text, "")) {
+    if (special.find(c) == std::string_view::npos) {
+      escaped += c;
+    } else if (c == '<' || c == '>') {
+      escaped += c == '<' ? "#lt;" : "#gt;";
+    } else {
+      escaped += '#' + std::to_string(static_cast<int>(c)) + ';';
+    }
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string mermaid_of(const Flow& flow, std::string_view locale) {
   const auto arrows = arrows_of(flow);
-  std::string text = "flowchart TD\n  start([" + plain(flow.name(), "\"<>{}[]()|#;`") + "])\n";
+  std::string text = "flowchart TD\n  start([" + mermaid_text(flow.name()) + "])\n";
   for (std::size_t i = 0; i < flow.slots().size(); ++i) {
     const auto& slot = flow.slots()[i];
-    std::string label = label_of(slot, special, "<br/>");
-    // Mermaid reads `#` as the beginning of an entity.
-    for (auto at = label.find('#'); at != std::string::npos; at = label.find('#', at)) {
-      label.replace(at, 1, "id ");
+    std::string label(slot.type->name);
+    if (const auto id = id_of(slot); !id.empty()) label.append(" id ").append(id);
+    if (const auto& own = slot.outline.label_in(locale); !own.empty()) {
+      label += "<br/>" + mermaid_text(own);
     }
     text += "  " + box_of(NodeIndex(i)) + "[\"" + label + "\"]\n";
   }
@@ -98,7 +113,7 @@ std::string mermaid_of(const Flow& flow) {
   text += "  start --> " + box_of(flow.start()) + "\n";
   for (const auto& arrow : arrows) {
     text += "  n" + std::to_string(arrow.from) + (arrow.waits ? " -.->" : " -->");
-    if (!arrow.name.empty()) text += "|\"" + plain(arrow.name, special) + "\"|";
+    if (!arrow.name.empty()) text += "|\"" + mermaid_text(arrow.name) + "\"|";
     text += " " + box_of(arrow.to) + "\n";
   }
   return text;
@@ -116,15 +131,23 @@ std::string color_of(bool is_taken, const char* taken) {
                   : R"(, color="#c62828", fontcolor="#c62828")";
 }
 
+std::string dot_label(const Flow::Slot& slot, std::string_view locale) {
+  std::string label(slot.type->name);
+  if (const auto id = id_of(slot); !id.empty()) label.append(" #").append(id);
+  const auto& own = slot.outline.label_in(locale);
+  return own.empty() ? label : label + "\\n" + plain(own, dot_special);
+}
+
 // The boxes and arrows. Each box's name begins with `prefix`. Without `taken` there are no colors.
-std::string dot_body(const Flow& flow, const std::string& prefix, const Taken* taken) {
+std::string dot_body(const Flow& flow, std::string_view locale, const std::string& prefix,
+                     const Taken* taken) {
   const auto arrows = arrows_of(flow);
   std::string text =
       "  " + prefix + "start [shape=oval, label=\"" + plain(flow.name(), dot_special) + "\"];\n";
   for (std::size_t i = 0; i < flow.slots().size(); ++i) {
     const std::string box = box_of(NodeIndex(i));
     text.append("  ").append(prefix).append(box);
-    text += " [label=\"" + label_of(flow.slots()[i], dot_special, "\\n") + '"';
+    text += " [label=\"" + dot_label(flow.slots()[i], locale) + '"';
     if (taken != nullptr) {
       text +=
           color_of(taken->boxes.contains(box), R"(style="rounded,filled", fillcolor="#d7f0dd")");
@@ -148,17 +171,17 @@ std::string dot_body(const Flow& flow, const std::string& prefix, const Taken* t
 
 }  // namespace
 
-std::string dot_of(const Flow& flow) {
-  return std::string("digraph flow {\n") + dot_style + dot_body(flow, "", nullptr) + "}\n";
+std::string dot_of(const Flow& flow, std::string_view locale) {
+  return std::string("digraph flow {\n") + dot_style + dot_body(flow, locale, "", nullptr) + "}\n";
 }
 
-std::string dot_of(const std::vector<TakenFlow>& flows) {
+std::string dot_of(const std::vector<TakenFlow>& flows, std::string_view locale) {
   std::string text = std::string("digraph coverage {\n") + dot_style;
   for (std::size_t i = 0; i < flows.size(); ++i) {
     const std::string number = std::to_string(i);
     text += "  subgraph cluster_" + number + " {\n  fontname=\"sans-serif\"; label=\"" +
             plain(flows[i].title, dot_special) + "\";\n" +
-            dot_body(flows[i].flow, 'f' + number + '_', &flows[i].taken) + "  }\n";
+            dot_body(flows[i].flow, locale, 'f' + number + '_', &flows[i].taken) + "  }\n";
   }
   return text + "}\n";
 }

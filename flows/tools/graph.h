@@ -2,6 +2,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct Graph {
 };
 
 // Valid as long as the Flow.
-[[nodiscard]] Graph graph_of(const Flow& flow);
+// `locale`: texts by locale are shown in this one, such as the primary one of the project.
+[[nodiscard]] Graph graph_of(const Flow& flow, std::string_view locale = {});
 // The name of the Node's box.
 [[nodiscard]] std::string box_of(NodeIndex index);
 
@@ -42,9 +44,9 @@ struct Taken {
 // is dashed after Nodes that wait. Texts are cut to one line.
 
 // For Mermaid (`flowchart TD`), which wikis and code hosts draw.
-[[nodiscard]] std::string mermaid_of(const Flow& flow);
+[[nodiscard]] std::string mermaid_of(const Flow& flow, std::string_view locale = {});
 // For Graphviz's `dot`.
-[[nodiscard]] std::string dot_of(const Flow& flow);
+[[nodiscard]] std::string dot_of(const Flow& flow, std::string_view locale = {});
 // One picture of several Flows. Boxes and arrows that were taken are green and filled or thick, the
 // others red.
 struct TakenFlow {
@@ -52,6 +54,6 @@ struct TakenFlow {
   const Taken& taken;
   std::string title;
 };
-[[nodiscard]] std::string dot_of(const std::vector<TakenFlow>& flows);
+[[nodiscard]] std::string dot_of(const std::vector<TakenFlow>& flows, std::string_view locale = {});
 
 }  // namespace conversed::flows::tools

@@ -158,6 +158,14 @@ bool takes_mapping(Form form) {
          form == Form::local_texts;
 }
 
+// Whether a Node of the type runs without a config: `handover:`.
+bool takes_nothing(const NodeType& type) {
+  nlohmann::json node;
+  node[std::string(type.name)] = nullptr;
+  return Flow::compile({{"name", "F"}, {"nodes", nlohmann::json::array({std::move(node)})}})
+      .has_value();
+}
+
 Json config_of(const NodeType& type) {
   KeyFacts config_key;
   config_key.form = type.form;
@@ -175,7 +183,10 @@ Json config_of(const NodeType& type) {
     if (takes_mapping(field.form)) alone["not"] = typed("object");
   }
   config["additionalProperties"] = false;
-  return alone.is_null() ? config : any_of(std::move(alone), std::move(config));
+  if (alone.is_null()) return config;
+  Json either = any_of(std::move(alone), std::move(config));
+  if (takes_nothing(type)) either["anyOf"].push_back(typed("null"));
+  return either;
 }
 
 // The required keys of the type that stand beside its name or in its mapping.

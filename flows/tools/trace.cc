@@ -1,6 +1,7 @@
 #include "flows/tools/trace.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "flows/node_types.h"
@@ -29,6 +30,13 @@ std::string path_of(std::string root, const std::string& pointer) {
   return root;
 }
 
+// Whether the JSON pointer names the place behind the last item of a list.
+bool is_append(const json& value, const std::string& pointer) {
+  if (!pointer.ends_with("/-")) return false;
+  const json::json_pointer list(pointer.substr(0, pointer.size() - 2));
+  return value.contains(list) && value.at(list).is_array();
+}
+
 std::string text_of(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -55,7 +63,7 @@ void Trace::runs(const Flow& flow, const Flow::Slot& node, const expression::Sco
   nodes_.push_back({.flow = flow.name(),
                     .address = node.address,
                     .type = std::string(node.type->name),
-                    .label = kept_text(node.outline.label)});
+                    .label = kept_text(node.outline.label_in(locale_))});
 }
 
 void Trace::leads(const Flow& flow, const Flow::Slot& node, NodeIndex to) {
@@ -92,9 +100,15 @@ void Trace::note_changes(const json& context, const json& profile) {
 
 void Trace::add_changes(const std::string& root, const json& before, const json& after) {
   auto& changes = nodes_.back().changes;
+  std::map<std::string, std::size_t> appended;  // to each list
   for (const auto& change : json::diff(before, after)) {
     if (changes.size() == limits_.details) return;
-    const auto& name = change.at("path").get_ref<const std::string&>();
+    auto name = change.at("path").get<std::string>();
+    if (is_append(before, name)) {
+      const auto list = name.substr(0, name.rfind('/'));
+      const auto size = before.at(json::json_pointer(list)).size();
+      name = list + '/' + std::to_string(size + appended[list]++);
+    }
     const json::json_pointer pointer(name);
     changes.push_back({.path = kept_text(path_of(root, name)),
                        .before = before.contains(pointer) ? kept(before.at(pointer)) : json(),

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flows/tools/rehearsal.h"
@@ -51,6 +52,9 @@ class Trace final : public TurnObserver {
   explicit Trace(Coverage* coverage = nullptr, const TraceLimits& limits = {})
       : coverage_(coverage), limits_(limits) {}
 
+  // Names texts by locale by their text of this one, such as the primary one of the project.
+  void set_locale(std::string locale) { locale_ = std::move(locale); }
+
   void runs(const Flow& flow, const Flow::Slot& node, const expression::Scope& scope) override;
   void leads(const Flow& flow, const Flow::Slot& node, NodeIndex to) override;
   void evaluated(std::string_view source, const model::Result<nlohmann::json>& value) override;
@@ -71,6 +75,7 @@ class Trace final : public TurnObserver {
 
   Coverage* const coverage_;
   const TraceLimits limits_;
+  std::string locale_;
   std::vector<TracedNode> nodes_;
   nlohmann::json context_;  // before the last Node
   nlohmann::json profile_;

@@ -29,6 +29,7 @@ Trial run_trial(const Stage& stage, model::Session session, model::Profile profi
                 model::Event event, model::Timestamp now, std::vector<model::CallResult> answers) {
   Trial trial;
   Trace trace(nullptr, {.nodes = 200, .details = 20, .bytes = 200});
+  if (!stage.assets.locales.empty()) trace.set_locale(stage.assets.locales.front());
   const auto answer = [&](const model::PendingCall& call) -> std::optional<model::CallResult> {
     const std::size_t made = trial.calls.size();
     trial.calls.push_back(shown(call));

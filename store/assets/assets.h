@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,6 +104,14 @@ struct ConnectionInfo {
   std::string name;
   std::string type;
   std::vector<std::string> hosts;  // requests may go only there; empty: anywhere
+};
+
+// The names of a project's parts that Flows may refer to.
+struct PartNames {
+  std::set<std::string, std::less<>> connections;
+  std::set<std::string, std::less<>> flows;
+  std::set<std::string, std::less<>> knowledge_stores;
+  std::set<std::string, std::less<>> lexicons;
 };
 
 struct Token {
@@ -281,6 +290,7 @@ class Assets {
       const std::string& organisation_id) const;
   [[nodiscard]] model::Result<ProjectInfo> project(const std::string& project_id) const;
   [[nodiscard]] model::Result<std::vector<Locale>> locales(const std::string& project_id) const;
+  [[nodiscard]] model::Result<PartNames> part_names(const std::string& project_id) const;
   // The checked `proactive` part of the project's bundle; null if there is none.
   [[nodiscard]] model::Result<nlohmann::json> proactive(const std::string& project_id) const;
 

@@ -1,6 +1,8 @@
 // The part of Assets for the API and operators: whole lists and pages.
 #include <array>
+#include <iterator>
 #include <map>
+#include <set>
 
 #include "store/assets/assets.h"
 #include "store/assets/lists.h"
@@ -110,6 +112,21 @@ Result<std::vector<EndpointInfo>> Assets::endpoints(const std::string& project_i
                   " CASE WHEN e.webhook_url = '' THEN 0 ELSE 1 END FROM endpoints e"
                   " JOIN flows f ON f.id = e.flow_id WHERE e.project_id = :p ORDER BY e.name",
                   project_id);
+}
+
+Result<PartNames> Assets::part_names(const std::string& project_id) const {
+  return read(database_, [&](Connection& connection) -> Result<PartNames> {
+    const auto names = [&](std::string_view sql) {
+      auto list = connection.values<std::string>(sql, project_id);
+      return std::set<std::string, std::less<>>(std::make_move_iterator(list.begin()),
+                                                std::make_move_iterator(list.end()));
+    };
+    return PartNames{
+        .connections = names("SELECT name FROM connections WHERE project_id = :p"),
+        .flows = names("SELECT name FROM flows WHERE project_id = :p"),
+        .knowledge_stores = names("SELECT name FROM knowledge_stores WHERE project_id = :p"),
+        .lexicons = names("SELECT name FROM lexicons WHERE project_id = :p")};
+  });
 }
 
 Result<std::string> Assets::project_of_connection(const std::string& id) const {

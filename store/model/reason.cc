@@ -49,7 +49,8 @@ constexpr std::array<ReasonInfo, 20> reasons{{
     {Reason::behind_jobs, "behindJobs", "no worker has taken the job yet",
      "Wait for other jobs, or start a daemon with the role worker."},
     {Reason::event, "event", "its Flow waits for an event",
-     "Inject the event. `conversectl timers reschedule` moves the time-out."},
+     "Inject the event, or wait: a `collect` goes on by itself at the end of its burst. "
+     "`conversectl timers reschedule` moves the time-out."},
 }};
 
 }  // namespace

@@ -21,6 +21,7 @@
 #include "store/text/terminal.h"
 #include "store/text/utf8.h"
 #include "store/yaml/budget.h"
+#include "store/yaml/open_marks.h"
 
 namespace conversed::yaml {
 namespace {
@@ -214,8 +215,14 @@ class Handler final : public YAML::EventHandler {
                         (tag == std::string(core) + "float" && resolved.is_number()) ||
                         (tag == std::string(core) + "bool" && resolved.is_boolean()) ||
                         (tag == std::string(core) + "null" && resolved.is_null());
-    if (!agrees) throw Fault{place, "the tag does not fit the value, or is unknown"};
+    if (!agrees) throw Fault{place, unknown_tag(tag)};
     return resolved;
+  }
+
+  // `if: !context.a`, which YAML reads as a tag.
+  static std::string unknown_tag(const std::string& tag) {
+    return std::string("the tag does not fit the value, or is unknown") +
+           (tag.starts_with('!') ? "; a text that begins with ! stands in quotes" : "");
   }
 
   void refuse_tag(const std::string& tag, Place place) {
@@ -242,7 +249,7 @@ class Handler final : public YAML::EventHandler {
     if (schema_ == Schema::texts) {
       refuse_tag(tag, place);
     } else if (tag != "?" && tag != "!" && tag != std::string(core) + std::string(kind)) {
-      throw Fault{place, "the tag does not fit the value, or is unknown"};
+      throw Fault{place, unknown_tag(tag)};
     }
     if (open_.size() >= limits_.max_depth) too_deep(place);
     const std::size_t before = budget_.left();
@@ -326,32 +333,73 @@ std::optional<Fault> too_many_tokens(std::string_view text, const Limits& limits
   return std::nullopt;
 }
 
-// The mistake that an error at this byte of the text probably comes from. Empty: unknown.
-std::string_view remedy_of(const std::string& error, std::string_view text, std::size_t at) {
+std::string line_of(std::string_view text, std::size_t at) {
+  return std::to_string(place_behind(text.substr(0, at)).line);
+}
+
+// The bracket, quote or comment because of which the text can't go on at the byte. Empty: none.
+std::string open_remedy(const std::string& error, std::string_view text, std::size_t at) {
   namespace messages = YAML::ErrorMsg;
+  const auto open = open_marks(text, at);
+  if (open.quote) return "; the quote of line " + line_of(text, *open.quote) + " is not closed";
+  if (error == messages::END_OF_MAP || error == messages::END_OF_SEQ) {
+    if (!open.last_quote || open.last_quote_end != at) return {};
+    const auto line = line_of(text, *open.last_quote);
+    return line == line_of(text, at) ? "" : "; is the quote of line " + line + " not closed?";
+  }
+  if (open.brackets.empty()) return {};
+  if (open.comment) {
+    return "; '#' begins a comment in line " + line_of(text, *open.comment) +
+           ", so no bracket behind it counts; a text with '#' stands in quotes";
+  }
+  const std::size_t bracket = open.brackets.back();
+  return std::string("; the '") + text[bracket] + "' of line " + line_of(text, bracket) +
+         " is not closed; write '" + (text[bracket] == '{' ? '}' : ']') + "'";
+}
+
+// The mistake that an error at a text's first character comes from. Empty: unknown.
+std::string_view quotes_remedy(const std::string& error, char first) {
+  namespace messages = YAML::ErrorMsg;
+  if (error == messages::UNKNOWN_ANCHOR || error == messages::CHAR_IN_ALIAS ||
+      error == messages::ALIAS_NOT_FOUND) {
+    return "; a text that begins with * stands in quotes";
+  }
+  if (error == messages::CHAR_IN_ANCHOR || error == messages::ANCHOR_NOT_FOUND) {
+    return "; a text that begins with & stands in quotes";
+  }
+  if (error == messages::CHAR_IN_BLOCK) return "; a text that begins with > or | stands in quotes";
+  if (error.starts_with(messages::INVALID_ESCAPE)) {
+    return "; put a text with \\ into single quotes: '...'";
+  }
+  if (error != messages::UNKNOWN_TOKEN) return {};
+  if (std::string_view("@`%").find(first) != std::string_view::npos) {
+    return "; a text that begins with @, % or ` stands in quotes";
+  }
+  // `{text: Which one?}`, where YAML ends the text behind the mark.
+  return "; within {} and [] a text with a '?' stands in quotes";
+}
+
+// The mistake that an error at this byte of the text probably comes from. Empty: unknown.
+std::string remedy_of(const std::string& error, std::string_view text, std::size_t at) {
+  namespace messages = YAML::ErrorMsg;
+  const char first = at < text.size() ? text[at] : '\0';
+  if (const auto remedy = quotes_remedy(error, first); !remedy.empty()) return std::string(remedy);
   const std::size_t begin = text.rfind('\n', at == 0 ? 0 : at - 1) + 1;  // of the line
   const std::string_view before = text.substr(begin, std::max(at, begin) - begin);
   const std::string_view margin = before.substr(0, before.find_first_not_of(" \t"));
-  const std::string_view indent =
-      margin.find('\t') == std::string_view::npos
-          ? "; is this line indented as the one above it, and is there a "
-            "blank behind each ':' and '-'?"
-          : "; indent by blanks, not by tabs";
-  if (error == messages::UNKNOWN_TOKEN) {
-    if (std::string_view("@`%").find(text[at]) != std::string_view::npos) {
-      return "; a text that begins with @, % or ` stands in quotes";
-    }
-    // `{text: Which one?}`, where YAML ends the text behind the mark.
-    return "; within {} and [] a text with a '?' stands in quotes";
-  }
-  if (text[at] == ':' && (error == messages::MAP_VALUE || error == messages::END_OF_MAP_FLOW)) {
-    // A key that is indented too far continues the text of the line above.
-    const bool is_first = before.find_first_of(":'\"[{") == std::string_view::npos;
-    if (is_first && error == messages::END_OF_MAP_FLOW) {
-      return "; is a '}' missing in a line above?";
-    }
+  const bool has_tab =
+      margin.find('\t') != std::string_view::npos || error == messages::TAB_IN_INDENTATION;
+  const std::string indent = has_tab ? "; indent by blanks, not by tabs"
+                                     : "; is this line indented as the one above it, and is there "
+                                       "a blank behind each ':' and '-'?";
+  if (has_tab && margin.size() == before.size()) return indent;
+  // A key that is indented too far continues the text of the line above.
+  const bool is_first = before.find_first_of(":'\"[{") == std::string_view::npos;
+  if (first == ':' &&
+      (error == messages::MAP_VALUE || (error == messages::END_OF_MAP_FLOW && !is_first))) {
     return is_first ? indent : "; a text with ': ' in it stands in quotes";
   }
+  if (auto remedy = open_remedy(error, text, at); !remedy.empty()) return remedy;
   if (error != messages::END_OF_MAP && error != messages::END_OF_SEQ) return {};
   if (margin.size() == before.size()) return indent;
   // `say: "so "called""`, `say: 'can't'`, `say: {name} is here`.
@@ -359,10 +407,10 @@ std::string_view remedy_of(const std::string& error, std::string_view text, std:
 }
 
 Fault fault_of(const YAML::Exception& error, std::string_view text) {
-  std::string message = "is not valid YAML: " + error.msg;
   const bool has_mark =
       !error.mark.is_null() && error.mark.pos >= 0 && std::cmp_less(error.mark.pos, text.size());
-  if (has_mark) message += remedy_of(error.msg, text, static_cast<std::size_t>(error.mark.pos));
+  const auto at = has_mark ? static_cast<std::size_t>(error.mark.pos) : text.size();
+  const std::string message = "is not valid YAML: " + error.msg + remedy_of(error.msg, text, at);
   if (text.ends_with('\n')) text.remove_suffix(1);
   const Place end = place_behind(text);
   if (const Place place = place_of(error.mark); place.line <= end.line) return {place, message};

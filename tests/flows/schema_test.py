@@ -129,9 +129,16 @@ class Schemas(unittest.TestCase):
                 self.assertTrue(self.bundles.is_valid(bundle))
                 self.assertFalse(self.refused(bundle))
 
+    def test_a_node_that_needs_no_key_is_taken_by_both(self):
+        for node in ({"handover": None}, {"handover": {}}, {"return": None}, {"handover": "Hi"}):
+            bundle = {"conversed": 1, "project": {"name": "P"}, "flows": [{"name": "F", "nodes": [node]}]}
+            with self.subTest(node):
+                self.assertTrue(self.bundles.is_valid(bundle))
+                self.assertFalse(self.refused(bundle))
+
     def test_wrong_values_are_refused_by_both(self):
         for node in ({"question": {"text": "Hi", "maxAttempts": 0}}, {"question": {"text": "Hi", "maxAttempts": "3"}},
-                     {"question": {"text": "Hi", "type": "txet"}}, {"question": {}}, {"sleep": "soon"}, {"sleep": 5}, {"say": 5},
+                     {"question": {"text": "Hi", "type": "txet"}}, {"question": {}}, {"sleep": "soon"}, {"sleep": 5}, {"say": 5}, {"handover": True}, {"question": None}, {"say": None}, {"waitForEvent": None},
                      {"say": "Hi", "then": []}, {"say": "Hi", "wait": True}, {}, {"id": "1a", "say": "Hi"}, {"stop": "now"},
                      {"goTo": {"node": "a", "wait": "yes"}}, {"interval": {"every": 0, "do": []}}, {"if": "true", "then": {}},
                      {"switch": {"on": "text", "cases": {"a": "b"}}}, {"forEach": "context.a", "do": [{"say": "x"}]},

@@ -106,6 +106,7 @@ class FlowChat {
             },
             options.trace ? &trace_ : nullptr) {
     rehearsal_.choose(script.branches);
+    trace_.set_locale(script.stage.assets.locales.front());
   }
 
   void take(const std::string& line) {

@@ -121,6 +121,73 @@ TEST_F(FlowRampRoutes, AVersionThatThisProgramCanNotRunIsRefused) {
   EXPECT_EQ(set({{"version", 2}, {"share", 10}}).status, 409);
 }
 
+TEST_F(FlowRampRoutes, AVersionThatNamesADeletedPartIsRefused) {
+  ASSERT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
+  ASSERT_TRUE(world_.store->committer().write_and_wait([&](store::Writer& writer) {
+    writer.connection().run(
+        R"(UPDATE flow_versions SET definition = '{"name":"Main","nodes":[{"executeFlow":"Man"}]}')"
+        " WHERE flow_id = :f AND version = 2",
+        route_.substr(route_.rfind('/') + 1));
+    return model::Result<void>();
+  }));
+  const auto refused = set({{"version", 2}, {"share", 20}});
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_NE(refused.body.find("nodes[0]: there is no Flow 'Man'; did you mean 'Main'?"),
+            std::string::npos)
+      << refused.body;
+  EXPECT_EQ(set({{"version", 2}, {"share", 0}}).status, 200) << "the ramp can be stopped";
+}
+
+// Imports a bundle of the project Tools.
+json import_tools(World& world, const std::string& text, bool prune = false) {
+  const auto response = world.manage(
+      Method::post, "/management/import",
+      {{"file", "p.yaml"}, {"text", text}, {"environment", json::object()}, {"prune", prune}});
+  EXPECT_EQ(response.status, 200) << response.body;
+  return body_of(response);
+}
+
+TEST(FlowRollback, RefusesAVersionThatNamesDeletedParts) {
+  World world;
+  const std::string other = R"(conversed: 1
+project: {name: Tools, locales: [en]}
+flows: [{name: Main, nodes: [{say: two}]}]
+endpoints: [{name: web, flow: Main}]
+)";
+  const std::string parts = R"(conversed: 1
+project: {name: Tools, locales: [en]}
+connections: [{name: crm, type: httpBearer, fields: {token: x}}]
+lexicons: [{name: Cities, entries: [{mainKeyphrase: Rome}]}]
+knowledgeStores: [{name: Manual, sources: [{name: FAQ, chunks: [{text: a}]}]}]
+flows:
+  - name: Main
+    lexicons: [Cities]
+    nodes:
+      - id: ask
+        httpRequest: {connection: crm, url: "https://crm.example.com"}
+      - addLexiconKeyphrase: {lexicon: Cities, keyphrase: Oslo}
+      - searchKnowledge: {store: Manual, storeIn: context.hits}
+      - executeFlow: Other
+  - {name: Other, nodes: [{say: x}]}
+endpoints: [{name: web, flow: Main}]
+)";
+  const std::string flow = import_tools(world, parts)["flows"][0]["_id"];
+  import_tools(world, other);
+  const auto roll_back = [&] {
+    return world.manage(Method::post, "/management/flows/" + flow + "/rollback", {{"version", 1}});
+  };
+  EXPECT_EQ(roll_back().status, 200) << "nothing was deleted";
+  import_tools(world, other, true);
+  const auto refused = roll_back();
+  EXPECT_EQ(refused.status, 409) << refused.body;
+  for (const char* problem :
+       {"lexicons: there is no lexicon 'Cities'", "ask: there is no Connection 'crm'",
+        "nodes[1]: there is no lexicon 'Cities'", "nodes[2]: there is no knowledge store 'Manual'",
+        "nodes[3]: there is no Flow 'Other'"}) {
+    EXPECT_NE(refused.body.find(problem), std::string::npos) << problem << refused.body;
+  }
+}
+
 TEST_F(FlowRampRoutes, AnImportRespectsARamp) {
   ASSERT_EQ(set({{"version", 2}, {"share", 10}}).status, 200);
   const auto refused = import("three", {}, 409);

@@ -76,6 +76,7 @@ TEST_F(ProjectTools, VersionsAreListedComparedAndGoneBackTo) {
   EXPECT_EQ(versions["items"][0]["restoredFrom"], 1);
   EXPECT_EQ(get(route + "/definition")["definition"],
             get(route + "/definition", {{"version", "1"}})["definition"]);
+  EXPECT_EQ(get(route + "/definition")["primaryLocale"], "en");
   EXPECT_TRUE(get(route + "/diff", {{"from", "1"}, {"to", "3"}})["changes"].empty());
   // The old text runs next.
   const auto compiled = world_.assets->newest_flow(flows["items"][0]["_id"].get<std::string>());

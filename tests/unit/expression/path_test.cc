@@ -99,7 +99,12 @@ TEST(Path, AnInvalidPathIsAnErrorWithItsColumn) {
   EXPECT_EQ(message("context[x]"), "column 9: expected an index or a quoted name");
   EXPECT_EQ(message("context.a[1.5]"), "column 11: expected an index or a quoted name");
   EXPECT_EQ(message("context.a[10000]"), "column 11: an index can be at most 9999");
-  EXPECT_EQ(message("context.a + 1"), "column 11: expected '.' or '['");
+  const std::string letters =
+      " is no part of a name; a name has letters, digits and _. Write another name between [\" and "
+      "\"]";
+  EXPECT_EQ(message("context.a + 1"), "column 11: '+'" + letters);
+  EXPECT_EQ(message("context.order-id"), "column 14: '-'" + letters);
+  EXPECT_EQ(message("context.order id"), "column 15: a blank or another character" + letters);
   EXPECT_EQ(message("context.a["), "column 11: expected an index or a quoted name");
   EXPECT_EQ(message("context.a[0"), "column 12: expected ']'");
 }

@@ -28,6 +28,28 @@ TEST(Answers, NumbersAreTheWholeText) {
   EXPECT_FALSE(as_integer(1e300));
 }
 
+TEST(Answers, NumbersHaveTheMarksOfTheLocale) {
+  EXPECT_EQ(read_number(" 2,5 ", "de"), 2.5);
+  EXPECT_EQ(read_number("1.000", "de"), 1000);
+  EXPECT_EQ(read_number("-1.234.567,25", "de-AT").value(), -1234567.25);
+  EXPECT_EQ(read_number("1,000", "en"), 1000);
+  EXPECT_EQ(read_number("+1,000.5", "en"), 1000.5);
+  EXPECT_EQ(read_number("1 000,5", "fr"), 1000.5);
+  EXPECT_EQ(read_number("1\u202f000", "fr"), 1000);
+  EXPECT_EQ(read_number("1'000.5", "de-CH"), 1000.5);
+  // Otherwise as without a locale.
+  EXPECT_EQ(read_number("2.5", "de"), 2.5);
+  EXPECT_EQ(read_number("0.500", "de"), 0.5);
+  EXPECT_EQ(read_number("1e3", "de"), 1000);
+  EXPECT_EQ(read_number("-7", "de"), -7);
+  for (const char* text : {"1.00", "1.0000,5", "1.000.5", "1,000,5", ",5", "1.000,", "1,5 kg"}) {
+    const auto plain = read_number(text);
+    EXPECT_EQ(read_number(text, "de"), plain) << text;
+  }
+  EXPECT_FALSE(read_number("2,5", "en"));
+  EXPECT_FALSE(read_number("2,5", ""));
+}
+
 TEST(Answers, SpelledNumbersAreTheWholeText) {
   EXPECT_EQ(read_spelled_number(" Two! ", "en"), 2);
   EXPECT_EQ(read_spelled_number("minus two point five", "en"), -2.5);

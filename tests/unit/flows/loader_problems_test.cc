@@ -40,7 +40,8 @@ TEST(LoaderProblems, OfTheFileAsSuch) {
   expect_problems(
       {{"", {"b.yaml: the file is empty"}},
        {"a: [",
-        {"b.yaml:1:5: is not valid YAML: end of sequence flow not found (at the file's end)"}},
+        {"b.yaml:1:5: is not valid YAML: end of sequence flow not found; the '[' of line 1 is not "
+         "closed; write ']' (at the file's end)"}},
        {"a: {b: Which?}",
         {"b.yaml:1:13: is not valid YAML: unknown token; within {} and [] a text with a '?' stands "
          "in "
@@ -207,6 +208,29 @@ TEST(LoaderProblems, OfNodes) {
          "with "
          "'context.' or 'profile.'",
          "b.yaml:9:5: flows[0].nodes[2]: a Node needs a type; " + known_types}}},
+      "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: httpBearer, fields: "
+      "{token: t}}]\n"
+      "flows:\n- name: F\n  nodes:\n",
+      "  ");
+}
+
+TEST(LoaderProblems, OfNodesSayWhatToWrite) {
+  expect_problems(
+      {{"- handover: true\n- copySlotsToContext: true\n- handover:\n- return: true",
+        {"b.yaml:7:15: flows[0].nodes[0].handover: write `handover: {}`; no key is needed",
+         "b.yaml:8:25: flows[0].nodes[1].copySlotsToContext: write `copySlotsToContext: {}`; no "
+         "key is needed"}},
+       {"- interval: {every: \"3\", do: []}",
+        {"b.yaml:7:23: flows[0].nodes[0].interval.every: a number of passes has no quotes; write "
+         "`every: 3`"}},
+       {"- if: input.text\n  then: [{say: Yes, that is right.}]",
+        {"b.yaml:8:23: flows[0].nodes[0].then[0][\"that is right.\"]: unknown key 'that is "
+         "right.' beside 'say'; known are id; a text with ',' within { } stands in quotes"}},
+       {"- question: {text: Small, or large, type: text}",
+        {"b.yaml:7:29: flows[0].nodes[0].question[\"or large\"]: unknown key 'or large'; known are "
+         "text, type, storeIn, reprompt, maxAttempts, onNoAnswer, validIf, escape, escapeIf, "
+         "onEscape, timeout, onTimeout, slot, pattern, dateOrder, timezone, yes, no, data, "
+         "quickReplies; a text with ',' within { } stands in quotes"}}},
       "conversed: 1\nproject: {name: P}\nconnections: [{name: crm, type: httpBearer, fields: "
       "{token: t}}]\n"
       "flows:\n- name: F\n  nodes:\n",

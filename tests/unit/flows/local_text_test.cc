@@ -167,6 +167,15 @@ TEST(Locales, ChoiceTakesTheButtonThatTheUserReads) {
   EXPECT_EQ(talk.session.context["sure"], 0);
 }
 
+TEST(Locales, NumbersHaveTheMarksOfTheSession) {
+  for (const auto& [locale, text] : {std::pair("de", "1.000,5"), std::pair("en", "1,000.5")}) {
+    Conversation talk("- question: {text: q, type: number, storeIn: context.n}");
+    ASSERT_TRUE(say_in(talk, locale));
+    ASSERT_TRUE(talk.say(text));
+    EXPECT_EQ(talk.session.context["n"], 1000.5) << locale;
+  }
+}
+
 TEST(Locales, JourneySpeaksTheSessionsLocale) {
   const auto flow = follow_up_flow({{"text", {{"en", "There?"}, {"de", "Da?"}}}}, "Follow-up");
   ASSERT_TRUE(flow) << flow.error().message;
@@ -182,6 +191,11 @@ TEST(Locales, ProblemsNameTheKnownOnes) {
   EXPECT_EQ(text_problems_of("[{say: {text: {en: Hello, fr: Salut}}}]"),
             "b.yaml:4:49: flows[0].nodes[0].say.text.fr: the project has no locale 'fr'; known are "
             "en, de, de-AT");
+  EXPECT_EQ(text_problems_of("[{say: {text: {en: Hello, DE: Hallo, de_at: Servus}}}]"),
+            "b.yaml:4:49: flows[0].nodes[0].say.text.DE: the project has no locale 'DE'; did you "
+            "mean 'de'?\n"
+            "b.yaml:4:60: flows[0].nodes[0].say.text.de_at: the project has no locale 'de_at'; did "
+            "you mean 'de-AT'?");
   EXPECT_EQ(text_problems_of("[{say: {text: {de: Hallo}}}]"),
             "b.yaml:4:37: flows[0].nodes[0].say.text: has no text for the primary locale 'en'; "
             "write one");

@@ -399,6 +399,28 @@ TEST(HttpRequestNode, NoValueClimbsOutOfItsPlaceInThePath) {
             "https://crm.example.com/orders/a%3Fb%23c%2Fd../items");
 }
 
+TEST(HttpRequestNode, NoValueAddsASegmentToThePath) {
+  const std::string failed = ", onError: [{say: \"{{input.error.code}}\"}]}";
+  Conversation bare("- httpRequest: {url: \"https://crm.example.com/orders/{{input.text}}\"" +
+                    failed);
+  EXPECT_EQ(texts(bare.say("1/cancel")), (Texts{"invalid_url"}));
+  EXPECT_EQ(texts(bare.say("/cancel")), (Texts{"invalid_url"}));
+  EXPECT_EQ(bare.say("1")->call->http->url, "https://crm.example.com/orders/1");
+  Conversation encoded(
+      "- httpRequest: {url: "
+      "\"https://crm.example.com/orders/{{encodeURIComponent(input.text)}}\"}");
+  EXPECT_EQ(encoded.say("1/cancel")->call->http->url, "https://crm.example.com/orders/1%2Fcancel");
+}
+
+TEST(HttpRequestNode, AValueMayBeTheWholeUrl) {
+  Conversation whole("- httpRequest: {url: \"{{input.text}}\"}");
+  EXPECT_EQ(whole.say("https://crm.example.com/orders/1?a=b&c=d")->call->http->url,
+            "https://crm.example.com/orders/1?a=b&c=d");
+  Conversation begin("- httpRequest: {url: \"{{input.text}}/items/{{input.data.id}}\"}");
+  EXPECT_EQ(begin.say("https://crm.example.com/orders")->call->http->url,
+            "https://crm.example.com/orders/items/");
+}
+
 TEST(HttpRequestNode, NoValueAddsAParameterToTheQuery) {
   Conversation talk(
       "- httpRequest: {url: \"https://crm.example.com/?id={{input.text}}&admin=false\", onError: "

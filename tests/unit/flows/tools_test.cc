@@ -6,12 +6,14 @@
 #include <sstream>
 
 #include "flows/bundle/loader.h"
+#include "flows/error_codes.h"
 #include "flows/tools/check.h"
 #include "flows/tools/coverage.h"
 #include "flows/tools/flow_test.h"
 #include "flows/tools/flow_test_file.h"
 #include "flows/tools/graph.h"
 #include "flows/tools/match.h"
+#include "flows/tools/node_pages.h"
 #include "flows/tools/trial.h"
 #include "tests/unit/flows/conversation.h"
 
@@ -130,7 +132,7 @@ TEST(FlowGraph, DrawsNodesAndWays) {
   EXPECT_EQ(tools::mermaid_of(*flow),
             "flowchart TD\n"
             "  start([Main])\n"
-            "  n0[\"question id ask<br/>Is  this  right?\"]\n"
+            "  n0[\"question id ask<br/>Is #34;this#34; right?\"]\n"
             "  n1[\"if<br/>input.text\"]\n"
             "  n2[\"goTo\"]\n"
             "  done([end])\n"
@@ -142,6 +144,55 @@ TEST(FlowGraph, DrawsNodesAndWays) {
   const auto dot = tools::dot_of(*flow);
   EXPECT_NE(dot.find("n1 -> done [label=\"else\"];"), std::string::npos);
   EXPECT_EQ(dot.find("\"this\""), std::string::npos) << "an unescaped quote would end the label";
+}
+
+TEST(FlowDocs, ListTheWordsOfYesAndNo) {
+  for (const auto& [key, value, count] :
+       {std::tuple("yes", true, std::size_t{12}), std::tuple("no", false, std::size_t{7})}) {
+    const auto sentence = tools::description_of("question", key);
+    std::size_t words = 0;
+    for (auto open = sentence.find('`', sentence.find("instead of")); open != std::string::npos;
+         open = sentence.find('`', open + 1)) {
+      const auto close = sentence.find('`', open + 1);
+      const auto word = sentence.substr(open + 1, close - open - 1);
+      Conversation talk("- question: {text: q, type: yesNo, storeIn: context.ok}");
+      ASSERT_TRUE(talk.say("x"));
+      ASSERT_TRUE(talk.say(word));
+      EXPECT_EQ(talk.session.context["ok"], value) << word;
+      ++words;
+      open = close;
+    }
+    EXPECT_EQ(words, count) << sentence;
+  }
+}
+
+TEST(FlowGraph, KeepsTheMarksOfConditionsInMermaid) {
+  const auto flow =
+      flow_of("- if: context.n < 3 && context.n > 1\n  then: [{say: \"Hi {{context.a}} #1\"}]\n");
+  const auto drawn = tools::mermaid_of(*flow);
+  EXPECT_NE(drawn.find("<br/>context.n #lt; 3 #38;#38; context.n #gt; 1\"]"), std::string::npos)
+      << drawn;
+  EXPECT_NE(drawn.find("<br/>Hi #123;#123;context.a#125;#125; #35;1\"]"), std::string::npos)
+      << drawn;
+}
+
+TEST(FlowGraph, NamesTheFlowAndTheUrlOfANode) {
+  const auto flow = flow_of("- executeFlow: Sub\n- httpRequest: {url: \"http://x.example/a\"}\n");
+  const auto graph = tools::graph_of(*flow);
+  ASSERT_EQ(graph.boxes.size(), 2U);
+  EXPECT_EQ(graph.boxes[0].text, "Sub");
+  EXPECT_EQ(graph.boxes[1].text, "http://x.example/a");
+}
+
+TEST(FlowGraph, ShowsTextsInThePrimaryLocale) {
+  const auto flow =
+      flow_of("- say: {text: {de: Hallo, en: Hello}}\n- say: {text: [{de: a, en: b}]}");
+  const auto graph = tools::graph_of(*flow, "en");
+  EXPECT_EQ(graph.boxes[0].text, "Hello");
+  EXPECT_EQ(graph.boxes[1].text, "b");
+  EXPECT_EQ(tools::graph_of(*flow, "fr").boxes[0].text, "Hallo");
+  EXPECT_NE(tools::mermaid_of(*flow, "en").find("Hello"), std::string::npos);
+  EXPECT_NE(tools::dot_of(*flow, "en").find("Hello"), std::string::npos);
 }
 
 // The YAML examples on the pages for designers. Parts of a bundle get the header that they need.
@@ -264,6 +315,61 @@ TEST(FlowTest, ShowsTheDialogueAndTheNodesOfTheStepThatFails) {
                    "  F: nodes[0] if: input.text == 'Ann'", "      input.text == 'Ann' = false",
                    "  F: nodes[0].else[0] say: Who?", "  F: nodes[0].else[1] stop", "< Who?"}));
   EXPECT_EQ(suite.tests[1].dialogue, (Texts{}));
+}
+
+TEST(FlowTest, ShowsAppendsToAListInTheTrace) {
+  const auto suite =
+      run("  - addToContext: {l: [1], o: {\"-\": 1}}\n"
+          "  - addToContext: {l: [1, 2, 3], o: {\"-\": 2}}\n",
+          "tests: [{name: a, steps: [{user: x, expect: {text: y}}]}]\n");
+  ASSERT_EQ(suite.tests.size(), 1U);
+  const auto& lines = suite.tests[0].dialogue;
+  for (const char* line :
+       {"      context.l[1]: nothing -> 2", "      context.l[2]: nothing -> 3"}) {
+    EXPECT_NE(std::ranges::find(lines, line), lines.end()) << line;
+  }
+  EXPECT_NE(std::ranges::find(lines, "      context.o.-: 1 -> 2"), lines.end());
+}
+
+TEST(FlowTest, ShowsTextsInThePrimaryLocale) {
+  const auto suite = tools::run_flow_tests(
+      "bundle: b.yaml\ntests: [{name: a, steps: [{user: x, expect: {text: y}}]}]\n", "t.yaml",
+      [](const std::string&) {
+        return std::optional<std::string>(
+            "conversed: 1\nproject: {name: P, locales: [en, de]}\n"
+            "flows: [{name: F, nodes: [{say: {text: {de: Hallo, en: Hello}}}, {stop: true}, "
+            "{id: b, say: {text: {de: Nie, en: Never}}}]}]\n");
+      });
+  ASSERT_EQ(suite.tests.size(), 1U);
+  const auto& lines = suite.tests[0].dialogue;
+  EXPECT_NE(std::ranges::find(lines, "  F: nodes[0] say: Hello"), lines.end());
+  EXPECT_EQ(suite.coverage->report()[0].missed, (Texts{"b say: Never never runs"}));
+  EXPECT_NE(suite.coverage->dot().find("Hello"), std::string::npos);
+}
+
+TEST(FlowTest, RefusesCodesThatNoErrorHas) {
+  EXPECT_EQ(failures(run("  - say: x\n",
+                         "calls: [{error: timeuot}, {error: refused}]\n"
+                         "searches: [{error: knowledge_deletd}]\n"
+                         "tests: [{name: a, steps: [{user: x}]}]\n")),
+            (Texts{"t.yaml:2:17: calls[0].error: no call fails with the code 'timeuot'; did you "
+                   "mean 'timeout'?\n"
+                   "t.yaml:3:20: searches[0].error: no call fails with the code "
+                   "'knowledge_deletd'; did you mean 'knowledge_deleted'?"}));
+}
+
+TEST(ErrorCodes, AreInTheHandbook) {
+  std::string pages;
+  for (const char* name : {"concepts.md", "nodes.md"}) {
+    std::ifstream page(std::filesystem::path(CONVERSED_SOURCE_DIR) / "docs" / "flows" / name);
+    std::stringstream text;
+    text << page.rdbuf();
+    pages += text.str();
+  }
+  for (const auto code : call_error_codes) {
+    EXPECT_NE(pages.find("`" + std::string(code) + "`"), std::string::npos) << code;
+  }
+  EXPECT_NE(pages.find("`" + std::string(turn_error_code) + "`"), std::string::npos);
 }
 
 TEST(FlowTest, ShowsNoChangesOfATurnThatFails) {

@@ -66,8 +66,11 @@ TEST(YamlReader, SyntaxErrorsNameLineAndColumn) {
             "2:15: is not valid YAML: end of map flow not found" + hint);
   EXPECT_EQ(problems_of("a: {b: 1, c\n").find("quotes"), std::string::npos);
   EXPECT_EQ(problems_of("a: [1\n"),
-            "1:6: is not valid YAML: end of sequence flow not found (at the file's end)\n");
-  EXPECT_EQ(problems_of("a: \"\\q\"\n"), "1:7: is not valid YAML: unknown escape character: q\n");
+            "1:6: is not valid YAML: end of sequence flow not found; the '[' of line 1 is not "
+            "closed; write ']' (at the file's end)\n");
+  EXPECT_EQ(problems_of("a: \"\\q\"\n"),
+            "1:7: is not valid YAML: unknown escape character: q; put a text with \\ into single "
+            "quotes: '...'\n");
 }
 
 // Mistakes of people who write YAML for the first time.
@@ -87,7 +90,21 @@ TEST(YamlReader, SyntaxErrorsTellTheRemedy) {
       {"a:\n  - b: 1\nc:\n  - d: 1\n  e:\n  - f: 2\n", indent},
       {"a: 1\nb:2\n", indent},
       {"a:\n  -b: 1\n  - b: 2\n", indent},
-      {"a: {b: 1, c: 2\nd: 3\n", "is a '}' missing in a line above?"},
+      {"a: {b: 1, c: 2\nd: 3\n", "the '{' of line 1 is not closed; write '}'"},
+      {"a: 1\nb: [{c: true}}\n", "the '[' of line 2 is not closed; write ']'"},
+      {"b: [{c: x]\n", "the '{' of line 1 is not closed; write '}'"},
+      {"- b: [{c: x}\n- d: 1\n", "the '[' of line 1 is not closed; write ']'"},
+      {"- b: |\n    'it [\n- c: \"x{\"\n  d: [y}\n", "the '[' of line 4 is not closed; write ']'"},
+      {"- {b: #5}\n- c: 1\n",
+       "'#' begins a comment in line 1, so no bracket behind it counts; a text with '#' stands in "
+       "quotes"},
+      {"- b: \"Hello\n- c: there\n- d: \"you\"\n", "is the quote of line 1 not closed?"},
+      {"- b: x\n- c: 'It''s\n- d: y\n", "the quote of line 2 is not closed (at the file's end)"},
+      {"- b: > 5 pizzas\n", "a text that begins with > or | stands in quotes"},
+      {"- b: | pipe\n", "a text that begins with > or | stands in quotes"},
+      {"a: \"\\d+\"\n", "put a text with \\ into single quotes: '...'"},
+      {"a:\n\t- b: 1\n", "indent by blanks, not by tabs"},
+      {"a:\n  - b: 1\n\t- c: 1\n", "indent by blanks, not by tabs"},
       {"a:\n\tb: 1\n", "indent by blanks, not by tabs"},
       {"a: \"so \"called\"\"\n", quotes},
       {"b: 1\na: 'I can't'\n", quotes},
@@ -101,6 +118,18 @@ TEST(YamlReader, SyntaxErrorsTellTheRemedy) {
         << text << problems_of(text);
   }
   EXPECT_EQ(problems_of("[a]: 1\n"), "1:1: a key must be a text\n");
+}
+
+// Only the core schema has tags and aliases.
+TEST(YamlReader, MarksAtTheBeginningOfATextTellTheRemedy) {
+  const auto core_problems_of = [](const std::string& text) {
+    return faults_of(read(text, Schema::core, {.max_depth = 8, .max_memory = max_memory}));
+  };
+  EXPECT_EQ(core_problems_of("if: !context.a\n"),
+            "1:5: the tag does not fit the value, or is unknown; a text that begins with ! stands "
+            "in quotes\n");
+  EXPECT_TRUE(core_problems_of("say: *Welcome*\n")
+                  .ends_with("; a text that begins with * stands in quotes\n"));
 }
 
 // yaml-cpp itself accepts these.
