@@ -197,6 +197,11 @@ Schema receipt_step_schema() {
        may},
       {"status", described("Of HTTP; 0: there was no answer.", integer(0)), may},
       {"error", text(), may},
+      {"done",
+       described("An operator's change of an output's delivery: `dropped`, `replayed` or "
+                 "`discarded`, by the user in `by`.",
+                 one_of({"dropped", "replayed", "discarded"})),
+       may},
       {"answer", described("The first 200 bytes of the answer to a try that failed.", text()), may},
   });
   return named("ReceiptStep", step);

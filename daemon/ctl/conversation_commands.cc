@@ -175,8 +175,9 @@ Group dead_letters() {
                     "No dead letters.")},
        Command{"deadletters list",
                {"List dead letters, oldest first", "--state new --flow Orders",
-                "`deadletters show` shows one in full; mend the cause and use "
-                "`deadletters replay`."},
+                "`deadletters show` shows one in full. Mend the cause, then use `deadletters "
+                "replay`, or `deadletters discard` if the type is callResult, timer or timeOut: "
+                "nothing waits for these events any more."},
                letter_list_options(),
                "GET /management/deadletters",
                rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
@@ -250,7 +251,7 @@ std::vector<Group> conversation_commands() {
              Option{"--user", "Only this user's"}.in_query("userId"),
              Option{"--state", "busy or idle"}.in_query("state").one_of({"busy", "idle"}),
              Option{"--text", "Only those with an output that contains this text"}.in_query("text"),
-             reason_option(), limit_option(50)},
+             reason_option(model::Listed::sessions), limit_option(50)},
             "GET /management/sessions",
             rows({column("ENDPOINT", "endpoint"), column("USER", "userId"),
                   column("SESSION", "sessionId"), column("STATE", "state"),
