@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "api/live/assets_cache.h"
+#include "api/reasons/session_waits.h"
 #include "flows/turn/follow_up.h"
 #include "flows/turn/standing.h"
 #include "queue/log.h"
-#include "store/commit/call_target.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 #include "store/text/quantity.h"
@@ -48,65 +48,8 @@ Result<std::optional<T>> if_any(Result<T> found) {
   return fail(std::move(found).error());
 }
 
-std::string name_of(const model::SessionKey& key) {
-  return "the session " + key.session_id + " of the user " + key.user_id;
-}
-
 std::string tries(std::int64_t failed) {
   return std::to_string(failed) + (failed == 1 ? " failed try" : " failed tries");
-}
-
-// "The Flow Orders, at the Node main/3"
-std::string place_of(const model::Session& session) {
-  const auto places = flows::standings(session.flow_state, session.execution);
-  if (places.empty()) return "The Flow";
-  return "The Flow " + places.back().flow + ", at the Node " + places.back().at + ",";
-}
-
-// A call that is being made, or waits for its next try.
-Wait wait_of_call(const Shown& call, const std::string& place,
-                  std::optional<Timestamp> calling_since, Timestamp now,
-                  std::chrono::milliseconds offset) {
-  const int attempt = call.attempts + 1;
-  Wait wait{.reason = Reason::call,
-            .subject = place + " calls " + store::words_of_upstream(call.upstream.value_or("")) +
-                       ": attempt " + std::to_string(attempt) + " of " +
-                       std::to_string(std::max(call.retries + 1, attempt)),
-            .since = calling_since};
-  if (calling_since) {
-    wait.subject += ", without an answer yet";
-    if (call.time_limit) wait.expected_at = *calling_since + *call.time_limit;
-  } else if (call.try_at && *call.try_at - offset > now) {
-    wait.subject += ", after a pause";
-    wait.expected_at = *call.try_at - offset;
-  }
-  wait.subject += '.';
-  return wait;
-}
-
-// A session that is not busy waits for an input, at most until its timer is due. Without a timer it
-// waits as long as it takes.
-Wait wait_of_input(const std::string& timer_id, const std::string& place,
-                   std::optional<Timestamp> due) {
-  if (flows::is_time_out_of_event(timer_id)) {
-    const bool has_events = flows::is_time_out_of_burst(timer_id);
-    return {.reason = Reason::event,
-            .subject = place + (has_events ? " collects events." : " waits for an event."),
-            .expected_at = due};
-  }
-  return {.reason = Reason::question,
-          .subject = place + " waits for the user's answer.",
-          .expected_at = due};
-}
-
-// A session that is not busy, and waits at a Node whose timer is gone, or which has none.
-std::optional<Wait> wait_without_timer(const nlohmann::json& flow_state) {
-  const auto places = flows::standings(flow_state, std::nullopt);
-  if (places.empty()) return std::nullopt;
-  model::Session session;
-  session.flow_state = flow_state;
-  const auto timers = flows::time_outs_of(session);
-  return wait_of_input(timers.empty() ? "" : timers.front(), place_of(session), std::nullopt);
 }
 
 bool is_of_input(const Wait& wait) {
