@@ -175,9 +175,8 @@ Group dead_letters() {
                     "No dead letters.")},
        Command{"deadletters list",
                {"List dead letters, oldest first", "--state new --flow Orders",
-                "`deadletters show` shows one in full. Mend the cause, then use `deadletters "
-                "replay`, or `deadletters discard` if the type is callResult, timer or timeOut: "
-                "nothing waits for these events any more."},
+                "mend the cause, then `deadletters replay`; `discard` for a callResult, timer or "
+                "timeOut, which nothing waits for any more."},
                letter_list_options(),
                "GET /management/deadletters",
                rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
